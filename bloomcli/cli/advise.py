@@ -45,7 +45,7 @@ _policy_options = options.bundle(
     click.option(
         "--policy",
         "new_policy",
-        type=click.Path(readable=False, dir_okay=False, path_type=str),
+        type=options.FILE,
         metavar="FILE",
         help="Also write what is recommended as a policy, for `bloom add --policy` and `bloom validate`.",
     ),

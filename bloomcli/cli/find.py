@@ -81,7 +81,7 @@ regard to row groups. A list has a value if one of its elements equals it.""",
 @click.option(
     "--index",
     metavar="INDEX",
-    type=click.Path(readable=False, path_type=str),
+    type=options.PATH,
     help="Ask an index of `bloom index build` first, and open only the files that it doesn't rule out.",
 )
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Files searched at a time.")

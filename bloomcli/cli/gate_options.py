@@ -53,7 +53,7 @@ _file_options = options.bundle(
     options.seed_option("Seed of the samples: the same one takes the same part."),
     click.option(
         "--baseline",
-        type=click.Path(readable=False, dir_okay=False, path_type=str),
+        type=options.FILE,
         metavar="FILE",
         help="Known findings, which don't count.",
     ),

@@ -104,7 +104,7 @@ Examples:
     "--index",
     "target",
     metavar="INDEX",
-    type=click.Path(readable=False, path_type=str),
+    type=options.PATH,
     required=True,
     help="The index to update.",
 )
@@ -153,7 +153,7 @@ Examples:
   bloom index inspect lake.bloom-index
   bloom index inspect lake.bloom-index --format json""",
 )
-@click.argument("index", type=click.Path(readable=False, path_type=str), shell_complete=complete_files)
+@click.argument("index", type=options.PATH, shell_complete=complete_files)
 @options.format_option("text", "json")
 def inspect(index: str, form: str) -> int:
     """Show the columns of an index, the size and the measured rate of its filters, and its parts.

@@ -18,6 +18,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 _SIZE: Final = re.compile(r"\s*(\d+)\s*(b|k|kb|kib|m|mb|mib)?\s*", re.IGNORECASE)
 _UNITS: Final = {"k": 1 << 10, "m": 1 << 20}
 
+PATH: Final = click.Path(readable=False, path_type=str)
+"""A file, a directory, or a URI. Whether it can be read is found out where it is read. Click translates the names of a
+type when the type is made, which takes longer than anything else about an option: options share their types."""
+
+FILE: Final = click.Path(readable=False, dir_okay=False, path_type=str)
+"""A file or a URI, and not a local directory."""
+
+_PATH_OR_DASH: Final = click.Path(readable=False, allow_dash=True, path_type=str)
+
 
 def bundle(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Several options as one decorator; help shows them in this order."""
@@ -102,8 +111,8 @@ def split_names(ctx: click.Context, param: click.Parameter, values: tuple[str, .
     return names
 
 
-file_argument = click.argument("file", type=click.Path(readable=False, path_type=str))
-files_argument = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path(readable=False, path_type=str))
+file_argument = click.argument("file", type=PATH)
+files_argument = click.argument("files", nargs=-1, metavar="FILE...", type=PATH)
 
 
 def columns_option(text: str, *, required: bool = False) -> Callable[[F], F]:
@@ -247,7 +256,7 @@ def files_from_option() -> Callable[[F], F]:
     return click.option(
         "--files-from",
         metavar="LIST",
-        type=click.Path(readable=False, allow_dash=True, path_type=str),
+        type=_PATH_OR_DASH,
         help="Also work on the files named in LIST, one a line; - is standard input.",
     )
 
@@ -260,7 +269,7 @@ def value_options(text: str, source_text: str) -> Callable[[F], F]:
             "--values-from",
             "source",
             metavar="FILE",
-            type=click.Path(readable=False, allow_dash=True, path_type=str),
+            type=_PATH_OR_DASH,
             help=source_text,
         ),
     )

@@ -13,7 +13,7 @@ query_options: Final = options.bundle(
         "--queries",
         metavar="LOG",
         multiple=True,
-        type=click.Path(readable=False, path_type=str),
+        type=options.PATH,
         help="A log of SQL queries, or a directory of them: statements that end in ;, or lines of JSON with a"
         ' statement under "query". They say which columns are looked up, and by which values; repeats.',
     ),

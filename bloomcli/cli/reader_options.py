@@ -40,9 +40,7 @@ def readers_option(text: str) -> Callable[[F], F]:
 
 def table_schema_option(text: str) -> Callable[[F], F]:
     """``--table-schema``."""
-    return click.option(
-        "--table-schema", type=click.Path(readable=False, dir_okay=False, path_type=str), metavar="FILE", help=text
-    )
+    return click.option("--table-schema", type=options.FILE, metavar="FILE", help=text)
 
 
 def policy_options(text: str) -> Callable[[F], F]:
@@ -52,7 +50,7 @@ def policy_options(text: str) -> Callable[[F], F]:
         function = click.option("--no-policy", is_flag=True, help="Look for no policy.")(function)
         return click.option(
             "--policy",
-            type=click.Path(readable=False, dir_okay=False, path_type=str),
+            type=options.FILE,
             metavar="FILE",
             help=text + "  [default: the nearest bloom.toml or pyproject.toml with [tool.bloom]]",
         )(function)
