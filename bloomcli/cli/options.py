@@ -19,8 +19,8 @@ _SIZE: Final = re.compile(r"\s*(\d+)\s*(b|k|kb|kib|m|mb|mib)?\s*", re.IGNORECASE
 _UNITS: Final = {"k": 1 << 10, "m": 1 << 20}
 
 PATH: Final = click.Path(readable=False, path_type=str)
-"""A file, a directory, or a URI. Whether it can be read is found out where it is read. Click translates the names of a
-type when the type is made, which takes longer than anything else about an option: options share their types."""
+"""A file, a directory, or a URI. Whether it can be read is found out where it is read. Options share this type: Click
+translates the name of each that is made, which takes longer than the rest of an option."""
 
 FILE: Final = click.Path(readable=False, dir_okay=False, path_type=str)
 """A file or a URI, and not a local directory."""
