@@ -16,8 +16,8 @@ from bloomcli.model.file import Column
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bloomcli.commands.value_lookup import Picked
     from bloomcli.commands.value_parts import PartedSearch, ValueParts
-    from bloomcli.commands.value_sieve import Picked
     from bloomcli.formats.finding import Candidates, ColumnSearch, Wanted
 
 
@@ -238,4 +238,4 @@ def _picked(
         return None
     if (options.files_only or options.limit is not None) and file.rows > _ROWS_BEFORE_FIRST:
         return None
-    return values.sieve(file, column, search).picked(search, stop or Stop())
+    return values.lookup(file, column, search).picked(search, stop or Stop())

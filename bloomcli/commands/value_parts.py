@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from bloomcli.commands.columns import kind_of
 from bloomcli.commands.stored_values import StoredParts, is_keyed, nan_of, only_nan, stored, wanted_of
-from bloomcli.commands.value_sieve import Sieve
+from bloomcli.commands.value_lookup import ValueLookup
 from bloomcli.formats.finding import Candidates, Wanted
 from bloomcli.formats.registry import hash_for_index
 
@@ -60,7 +60,7 @@ class ValueParts:
             self.count += len(part)
         self._lock = Lock()
         self._converted: dict[object, StoredParts] = {}
-        self._sieves: dict[object, Sieve] = {}
+        self._lookups: dict[object, ValueLookup] = {}
 
     @property
     def texts(self) -> pa.LargeBinaryArray:
@@ -84,13 +84,13 @@ class ValueParts:
                 self._converted[key] = self._convert(search)
             return self._converted[key]
 
-    def sieve(self, file: FilterFile, column: Column, search: ColumnSearch) -> Sieve:
+    def lookup(self, file: FilterFile, column: Column, search: ColumnSearch) -> ValueLookup:
         """What picks those of the values that a file may have. Raises LiteralError."""
         parts, key = self.of(file, column, search), kind_of(file, column)
         with self._lock:
-            if key not in self._sieves:
-                self._sieves[key] = Sieve(parts)
-            return self._sieves[key]
+            if key not in self._lookups:
+                self._lookups[key] = ValueLookup(parts)
+            return self._lookups[key]
 
     def _convert(self, search: ColumnSearch) -> StoredParts:
         out, first = StoredParts(), 0

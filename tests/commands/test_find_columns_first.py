@@ -16,7 +16,7 @@ from support.object_stores import SCHEME, MemoryObjects
 from support.value_picks import lying, watched_picks
 
 import bloomcli
-from bloomcli.commands import value_sieve
+from bloomcli.commands import value_lookup
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.value_parts import ValueParts
@@ -93,7 +93,7 @@ NUMBERS = [str(n) for n in range(0, 20_000, 7)] + ["7", "14", "7", "32768", "0x0
 def test_all_formats_and_types_give_the_rows_that_filters_first_gives(
     lake: Path, together: int, picks: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(value_sieve, "_TOGETHER", together)
+    monkeypatch.setattr(value_lookup, "_TOGETHER", together)
     values = NUMBERS[:-1]  # 0x07 is no decimal
     expected, report = found(lake, Values(texts(values)))
     rows, again = found(lake, parted(values))
@@ -111,7 +111,7 @@ def test_many_values_of_a_file_are_left_to_its_filters(
     expected, _ = found(lake, Values(texts(NUMBERS[:-1])))
     for name, most in (("_PICKED_MOST", 20), ("_PICKED_BYTES", 200)):
         with monkeypatch.context() as patch:
-            patch.setattr(value_sieve, name, most)
+            patch.setattr(value_lookup, name, most)
             picks.clear()
             assert found(lake, parted(NUMBERS[:-1]))[0] == expected
             assert not any(picks)
