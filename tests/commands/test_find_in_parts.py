@@ -114,6 +114,18 @@ def test_values_in_parts_find_the_same_rows(
 
 
 @pytest.mark.usefixtures("order")
+def test_each_part_is_looked_for_in_its_own_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the first part were read for all: rows of the others were lost."""
+    monkeypatch.setattr(value_parts, "PART_VALUES", 300)
+    path = tmp_path / "f.parquet"
+    table = pa.table({"id": range(6000)})
+    pq.write_table(table, path, use_dictionary=False, write_page_index=True, data_page_size=800, write_batch_size=100)
+    values = [str(n) for n in range(0, 6000, 2)]
+    rows, _ = found(path, parted(values, 300), column="id")
+    assert [row[2] for row in rows] == list(range(0, 6000, 2))
+
+
+@pytest.mark.usefixtures("order")
 def test_a_row_comes_once_with_the_first_of_its_values(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(value_parts, "PART_VALUES", 300)
     values = [str(n) for n in range(3000, 5000)]
