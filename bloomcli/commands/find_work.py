@@ -213,7 +213,7 @@ def work_of(
     """The search of a file. Raises LiteralError, Stopped."""
     if isinstance(values, Values):
         return Work(file, search, values.of(file, column, search), options, emit)
-    if column.physical == "BOOLEAN":  # millions of texts are two values
+    if search.boolean:
         return Work(file, search, search.wanted(values.distinct()), options, emit)
     from bloomcli.commands.value_parts import PartedSearch
 

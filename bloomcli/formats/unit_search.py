@@ -46,6 +46,7 @@ class UnitSearch(ColumnSearch):
         self._file = file
         self._column = column
         self._typed = typed
+        self.boolean = typed.physical == "BOOLEAN"
 
     @abstractmethod
     def bounded_units(self, count: int) -> Iterator[BoundedUnit]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
+from support import mosaicfiles
 from support.object_stores import SCHEME, MemoryObjects
 from support.value_picks import watched_picks
 
@@ -123,6 +124,18 @@ def test_each_part_is_looked_for_in_its_own_pages(tmp_path: Path, monkeypatch: p
     values = [str(n) for n in range(0, 6000, 2)]
     rows, _ = found(path, parted(values, 300), column="id")
     assert [row[2] for row in rows] == list(range(0, 6000, 2))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "orc", "mosaic"])
+def test_booleans_are_found_in_every_format(tmp_path: Path, suffix: str) -> None:
+    """Only Parquet's type has the name BOOLEAN: a search of other files for millions of texts ended with a bug."""
+    path = tmp_path / f"f.{suffix}"
+    table = pa.table({"flag": [True, None, False, True] * 10})
+    writers = {"parquet": pq.write_table, "orc": orc.write_table, "mosaic": lambda t, p: mosaicfiles.write(p, t)}
+    writers[suffix](table, path)
+    rows, report = found(path, parted(["true"] * 900, 300), column="flag")
+    assert [row[2] % 4 for row in rows] == [0, 3] * 10
+    assert report.errors == ()
 
 
 @pytest.mark.usefixtures("order")
