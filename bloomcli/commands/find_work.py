@@ -214,7 +214,7 @@ def work_of(
     if isinstance(values, Values):
         return Work(file, search, values.of(file, column, search), options, emit)
     if search.boolean:
-        return Work(file, search, search.wanted(values.distinct()), options, emit)
+        return Work(file, search, values.booleans(file, column, search), options, emit)
     from bloomcli.commands.value_parts import PartedSearch
 
     picked = _picked(values, file, column, search, options, stop)

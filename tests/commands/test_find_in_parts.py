@@ -29,6 +29,7 @@ from bloomcli.finding.lake import Search
 from bloomcli.formats.mosaic import search as mosaic_search
 from bloomcli.formats.orc import search as orc_search
 from bloomcli.formats.parquet import search as parquet_search
+from bloomcli.formats.unit_search import UnitSearch
 from bloomcli.storage import registry
 
 ROWS = 6000
@@ -136,6 +137,10 @@ def test_booleans_are_found_in_every_format(tmp_path: Path, suffix: str) -> None
     rows, report = found(path, parted(["true"] * 900, 300), column="flag")
     assert [row[2] % 4 for row in rows] == [0, 3] * 10
     assert report.errors == ()
+    rows, _ = found(path, parted(["false"] * 300 + ["1"] * 300, 300), column="flag")
+    assert [row[2] % 4 for row in rows] == [0, 2, 3] * 10
+    _, report = found(path, parted(["true"] * 600 + ["7"] * 300, 300), column="flag")
+    assert "'7' is not a value of column flag" in str(report.errors[0].error)
 
 
 @pytest.mark.usefixtures("order")
@@ -172,6 +177,28 @@ def test_a_text_that_is_no_value_is_an_error_of_each_file(lake: Path) -> None:
     assert rows == []
     assert report.exit_code == 2
     assert "not a value of column id" in report.errors[0].error
+
+
+@pytest.mark.parametrize("parts", [True, False])
+def test_a_text_that_is_no_value_is_met_once_and_named_for_each_file(
+    tmp_path: Path, parts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Millions of values before it were converted anew for each file."""
+    converted: list[int] = []
+    wanted = UnitSearch.wanted
+
+    def watched(self: UnitSearch, given: pa.LargeBinaryArray) -> Any:
+        converted.append(len(given))
+        return wanted(self, given)
+
+    monkeypatch.setattr(UnitSearch, "wanted", watched)
+    for at in range(5):
+        pq.write_table(pa.table({"id": range(9)}), tmp_path / f"{at}.parquet")
+    values = [*map(str, range(600)), "a word"]
+    _, report = found(tmp_path, parted(values, 300) if parts else Values(texts(values)), column="id")
+    said = "'a word' is not a value of column id, INT64"
+    assert [str(one.error) for one in report.errors] == [f"{tmp_path / f'{at}.parquet'}: {said}" for at in range(5)]
+    assert converted == ([300, 300, 1] if parts else [601])
 
 
 def test_a_store_is_asked_for_filters_once(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
