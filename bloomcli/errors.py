@@ -103,6 +103,10 @@ class LiteralError(UsageError):
         super().__init__(reason, path=path, offset=offset, field=field, hint=hint)
         self.text = text
 
+    def of_file(self, path: str) -> LiteralError:
+        """The same error about the column of another file."""
+        return LiteralError(self.reason, text=self.text, path=path, hint=self.hint)
+
 
 class PolicyError(UsageError):
     """A policy file is invalid. The reason has one line for each problem."""

@@ -8,6 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
 from bloomcli.commands.columns import kind_of
+from bloomcli.errors import LiteralError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.plain_rows import VALUES_MOST
 from bloomcli.formats.registry import hash_for_index
@@ -46,7 +47,7 @@ class Values:
     def __init__(self, texts: Sequence[str] | pa.LargeBinaryArray) -> None:
         self.given: tuple[str, ...] | pa.LargeBinaryArray = tuple(texts) if isinstance(texts, list | tuple) else texts
         self._lock = Lock()
-        self._converted: dict[object, Wanted] = {}
+        self._converted: dict[object, Wanted | LiteralError] = {}
 
     @property
     def count(self) -> int:
@@ -91,6 +92,17 @@ class Values:
         """The values as a file's column stores them. Raises LiteralError."""
         key = kind_of(file, column)
         with self._lock:
-            if key not in self._converted:
-                self._converted[key] = search.wanted(self.texts)
-            return self._converted[key]
+            found = self._converted.get(key)
+            if found is None:
+                found = self._converted[key] = _converted(search, self.texts)
+        if isinstance(found, LiteralError):
+            raise found.of_file(file.source.path)
+        return found
+
+
+def _converted(search: ColumnSearch, texts: pa.LargeBinaryArray) -> Wanted | LiteralError:
+    """Values as a column stores them; or why one is none: it is of no file with such a column."""
+    try:
+        return search.wanted(texts)
+    except LiteralError as error:
+        return error

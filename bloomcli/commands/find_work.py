@@ -16,8 +16,8 @@ from bloomcli.model.file import Column
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bloomcli.commands.value_lookup import Picked
     from bloomcli.commands.value_parts import PartedSearch, ValueParts
-    from bloomcli.commands.value_sieve import Picked
     from bloomcli.formats.finding import Candidates, ColumnSearch, Wanted
 
 
@@ -213,8 +213,8 @@ def work_of(
     """The search of a file. Raises LiteralError, Stopped."""
     if isinstance(values, Values):
         return Work(file, search, values.of(file, column, search), options, emit)
-    if column.physical == "BOOLEAN":  # millions of texts are two values
-        return Work(file, search, search.wanted(values.distinct()), options, emit)
+    if search.boolean:
+        return Work(file, search, values.booleans(file, column, search), options, emit)
     from bloomcli.commands.value_parts import PartedSearch
 
     picked = _picked(values, file, column, search, options, stop)
@@ -238,4 +238,4 @@ def _picked(
         return None
     if (options.files_only or options.limit is not None) and file.rows > _ROWS_BEFORE_FIRST:
         return None
-    return values.sieve(file, column, search).picked(search, stop or Stop())
+    return values.lookup(file, column, search).picked(search, stop or Stop())

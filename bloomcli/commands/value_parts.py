@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 
 from bloomcli.commands.columns import kind_of
 from bloomcli.commands.stored_values import StoredParts, is_keyed, nan_of, only_nan, stored, wanted_of
-from bloomcli.commands.value_sieve import Sieve
+from bloomcli.commands.value_lookup import ValueLookup
+from bloomcli.errors import LiteralError
 from bloomcli.formats.finding import Candidates, Wanted
 from bloomcli.formats.registry import hash_for_index
 
@@ -59,18 +60,14 @@ class ValueParts:
             self._texts.add(pa.record_batch([part], ["text"]))
             self.count += len(part)
         self._lock = Lock()
-        self._converted: dict[object, StoredParts] = {}
-        self._sieves: dict[object, Sieve] = {}
+        self._converted: dict[object, StoredParts | LiteralError] = {}
+        self._booleans: dict[object, Wanted | LiteralError] = {}
+        self._lookups: dict[object, ValueLookup] = {}
 
     @property
     def texts(self) -> pa.LargeBinaryArray:
         """All values, in memory."""
         return pa.concat_arrays([self._texts[at].column(0) for at in range(len(self._texts))])
-
-    def distinct(self) -> pa.LargeBinaryArray:
-        """The different texts, in the order in which they came: for a column that has few different values."""
-        parts = [pc.unique(self._texts[at].column(0)) for at in range(len(self._texts))]
-        return pc.unique(pa.concat_arrays(parts))
 
     def hashed(self, column: Column) -> Iterator[HashedValues]:
         """The values as an index has those of a column, part by part. Raises LiteralError."""
@@ -80,23 +77,54 @@ class ValueParts:
         """The values as a file's column stores them, a batch for each part. Raises LiteralError."""
         key = kind_of(file, column)
         with self._lock:
-            if key not in self._converted:
-                self._converted[key] = self._convert(search)
-            return self._converted[key]
+            found = self._converted.get(key)
+            if found is None:
+                found = self._converted[key] = self._convert(search)
+        if isinstance(found, LiteralError):
+            raise found.of_file(file.source.path)
+        return found
 
-    def sieve(self, file: FilterFile, column: Column, search: ColumnSearch) -> Sieve:
+    def booleans(self, file: FilterFile, column: Column, search: ColumnSearch) -> Wanted:
+        """The values as a column of booleans stores them: they are two. Raises LiteralError."""
+        key = kind_of(file, column)
+        with self._lock:
+            found = self._booleans.get(key)
+            if found is None:
+                found = self._booleans[key] = self._different(search)
+        if isinstance(found, LiteralError):
+            raise found.of_file(file.source.path)
+        return found
+
+    def lookup(self, file: FilterFile, column: Column, search: ColumnSearch) -> ValueLookup:
         """What picks those of the values that a file may have. Raises LiteralError."""
         parts, key = self.of(file, column, search), kind_of(file, column)
         with self._lock:
-            if key not in self._sieves:
-                self._sieves[key] = Sieve(parts)
-            return self._sieves[key]
+            if key not in self._lookups:
+                self._lookups[key] = ValueLookup(parts)
+            return self._lookups[key]
 
-    def _convert(self, search: ColumnSearch) -> StoredParts:
+    def _different(self, search: ColumnSearch) -> Wanted | LiteralError:
+        """The different texts, in the order in which they came; or why one is no value: it ends the conversion."""
+        texts = pa.array([], pa.large_binary())
+        wanted: Wanted | None = None
+        for at in range(len(self._texts)):
+            texts = pc.unique(pa.concat_arrays([texts, pc.unique(self._texts[at].column(0))]))
+            try:
+                wanted = search.wanted(texts)
+            except LiteralError as error:
+                return error
+        assert wanted is not None  # noqa: S101  there are two parts or more
+        return wanted
+
+    def _convert(self, search: ColumnSearch) -> StoredParts | LiteralError:
+        """Values as a column stores them; or why one is none: it is of no file with such a column."""
         out, first = StoredParts(), 0
         for at in range(len(self._texts)):
             texts = self._texts[at].column(0)
-            out.add(stored(search.wanted(texts), first))
+            try:
+                out.add(stored(search.wanted(texts), first))
+            except LiteralError as error:
+                return error
             first += len(texts)
         return out
 

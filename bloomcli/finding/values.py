@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.commands.find_values import Values
+from bloomcli.errors import LiteralError
 from bloomcli.finding.texts import texts_of
 from bloomcli.storage.os_errors import in_temporary_file
 
@@ -139,7 +140,7 @@ class Blocks:
         self.only: Block | None = None
         """The block, where there is only one."""
         self._file: IO[bytes] | None = None
-        self._converted: dict[object, IO[bytes]] = {}
+        self._converted: dict[object, IO[bytes] | LiteralError] = {}
         first: pa.Array | None = None
         for values in _merged(blocks):
             if first is None:
@@ -153,15 +154,26 @@ class Blocks:
             self.only = block_of(first)
 
     def wanted(
-        self, key: object, convert: Callable[[pa.LargeBinaryArray], Wanted]
+        self, key: object, convert: Callable[[pa.LargeBinaryArray], Wanted], path: str
     ) -> Iterator[tuple[pa.Array, Wanted]]:
-        """Yield each block's values, and the same as a column stores them: converted once for each kind of column."""
+        """Yield each block's values, and the same as a column stores them: converted once for each kind of column.
+        `path`: the file's, for errors. Raises LiteralError."""
         if key not in self._converted:
-            file = _temporary()
-            for given in self._each(self._file):
+            self._converted[key] = self._convert(convert)
+        found = self._converted[key]
+        if isinstance(found, LiteralError):
+            raise found.of_file(path)
+        yield from self._each(found)
+
+    def _convert(self, convert: Callable[[pa.LargeBinaryArray], Wanted]) -> IO[bytes] | LiteralError:
+        file = _temporary()
+        for given in self._each(self._file):
+            try:
                 _dump((given, convert(block_of(given).values.texts)), file)
-            self._converted[key] = file
-        yield from self._each(self._converted[key])
+            except LiteralError as error:
+                file.close()
+                return error
+        return file
 
     def each(self) -> Iterator[Block]:
         """Yield each block."""
@@ -173,7 +185,7 @@ class Blocks:
     def close(self) -> None:
         """Remove the temporary files."""
         for file in (self._file, *self._converted.values()):
-            if file is not None:
+            if file is not None and not isinstance(file, LiteralError):
                 file.close()
 
     @staticmethod

@@ -299,7 +299,7 @@ class _File:
             column = only_column(file, options.column, purpose="find")
             finder = file.search(column)
             left = None if self._indexed is None else self._indexed.possible(source)
-            for given, wanted in blocks.wanted(kind_of(file, column), finder.wanted):
+            for given, wanted in blocks.wanted(kind_of(file, column), finder.wanted, self.file.path):
                 owners = [_owners(found, wanted) for found in finder.candidates(wanted) if _may_have(found, left)]
                 if owners:
                     waiting.append(given.take(pc.unique(pa.concat_arrays(owners))))

@@ -124,6 +124,8 @@ class ColumnSearch(ABC):
     """The row groups (in ORC the stripes) that may have a value, as an index says; None: all."""
     bounds_checked = False
     """No filter and no value of `row_groups` contradicts the statistics: an index has seen to that."""
+    boolean = False
+    """The column has booleans: millions of texts are two values."""
     values_told = False
     """The values are those that the filters of `row_groups` leave: where that is one, it may have all of them."""
 

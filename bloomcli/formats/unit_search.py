@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -46,6 +46,7 @@ class UnitSearch(ColumnSearch):
         self._file = file
         self._column = column
         self._typed = typed
+        self.boolean = typed.physical == "BOOLEAN"
 
     @abstractmethod
     def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
@@ -86,6 +87,28 @@ class UnitSearch(ColumnSearch):
                 trusted=facts.problem != answer.WRONG,
                 stripe=facts.stripe,
             )
+
+    def outside(
+        self,
+        low: bytes | None,
+        high: bytes | None,
+        ranges: Sequence[tuple[Any, Any]] | None,
+        facts: Callable[[], answer.UnitFacts],
+    ) -> bool:
+        """Whether a row group's bounds exclude all values that are in some ranges of keys, as `candidates` has it.
+
+        Args:
+            low, high: as `BoundedUnit` has them.
+            ranges: as for `stored`.
+            facts: gives those of the row group, whose filter may contradict the bounds. It isn't called where they
+                don't exclude all values.
+        """
+        least, greatest = decoded(low, self._typed), decoded(high, self._typed)
+        if ranges is None or least is None or greatest is None or least > greatest:
+            return False
+        if not all(greatest < first or last < least for first, last in ranges):
+            return False
+        return answer.may_have(facts(), b"", 0).bounded
 
     def _by_literals(self, wanted: Wanted, literals: Sequence[Any]) -> Iterator[Candidates]:
         units = self._file.ask(self._column, literals, explain=False)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
+from support import mosaicfiles
 from support.object_stores import SCHEME, MemoryObjects
 from support.value_picks import watched_picks
 
@@ -28,6 +29,7 @@ from bloomcli.finding.lake import Search
 from bloomcli.formats.mosaic import search as mosaic_search
 from bloomcli.formats.orc import search as orc_search
 from bloomcli.formats.parquet import search as parquet_search
+from bloomcli.formats.unit_search import UnitSearch
 from bloomcli.storage import registry
 
 ROWS = 6000
@@ -114,6 +116,34 @@ def test_values_in_parts_find_the_same_rows(
 
 
 @pytest.mark.usefixtures("order")
+def test_each_part_is_looked_for_in_its_own_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the first part were read for all: rows of the others were lost."""
+    monkeypatch.setattr(value_parts, "PART_VALUES", 300)
+    path = tmp_path / "f.parquet"
+    table = pa.table({"id": range(6000)})
+    pq.write_table(table, path, use_dictionary=False, write_page_index=True, data_page_size=800, write_batch_size=100)
+    values = [str(n) for n in range(0, 6000, 2)]
+    rows, _ = found(path, parted(values, 300), column="id")
+    assert [row[2] for row in rows] == list(range(0, 6000, 2))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "orc", "mosaic"])
+def test_booleans_are_found_in_every_format(tmp_path: Path, suffix: str) -> None:
+    """Only Parquet's type has the name BOOLEAN: a search of other files for millions of texts ended with a bug."""
+    path = tmp_path / f"f.{suffix}"
+    table = pa.table({"flag": [True, None, False, True] * 10})
+    writers = {"parquet": pq.write_table, "orc": orc.write_table, "mosaic": lambda t, p: mosaicfiles.write(p, t)}
+    writers[suffix](table, path)
+    rows, report = found(path, parted(["true"] * 900, 300), column="flag")
+    assert [row[2] % 4 for row in rows] == [0, 3] * 10
+    assert report.errors == ()
+    rows, _ = found(path, parted(["false"] * 300 + ["1"] * 300, 300), column="flag")
+    assert [row[2] % 4 for row in rows] == [0, 2, 3] * 10
+    _, report = found(path, parted(["true"] * 600 + ["7"] * 300, 300), column="flag")
+    assert "'7' is not a value of column flag" in str(report.errors[0].error)
+
+
+@pytest.mark.usefixtures("order")
 def test_a_row_comes_once_with_the_first_of_its_values(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(value_parts, "PART_VALUES", 300)
     values = [str(n) for n in range(3000, 5000)]
@@ -147,6 +177,28 @@ def test_a_text_that_is_no_value_is_an_error_of_each_file(lake: Path) -> None:
     assert rows == []
     assert report.exit_code == 2
     assert "not a value of column id" in report.errors[0].error
+
+
+@pytest.mark.parametrize("parts", [True, False])
+def test_a_text_that_is_no_value_is_met_once_and_named_for_each_file(
+    tmp_path: Path, parts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Millions of values before it were converted anew for each file."""
+    converted: list[int] = []
+    wanted = UnitSearch.wanted
+
+    def watched(self: UnitSearch, given: pa.LargeBinaryArray) -> Any:
+        converted.append(len(given))
+        return wanted(self, given)
+
+    monkeypatch.setattr(UnitSearch, "wanted", watched)
+    for at in range(5):
+        pq.write_table(pa.table({"id": range(9)}), tmp_path / f"{at}.parquet")
+    values = [*map(str, range(600)), "a word"]
+    _, report = found(tmp_path, parted(values, 300) if parts else Values(texts(values)), column="id")
+    said = "'a word' is not a value of column id, INT64"
+    assert [str(one.error) for one in report.errors] == [f"{tmp_path / f'{at}.parquet'}: {said}" for at in range(5)]
+    assert converted == ([300, 300, 1] if parts else [601])
 
 
 def test_a_store_is_asked_for_filters_once(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:

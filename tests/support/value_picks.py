@@ -10,21 +10,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bloomcli.commands.value_sieve import Sieve
+from bloomcli.commands.value_lookup import ValueLookup
 from bloomcli.concurrency.cancellation import Stop
 
 
 def watched_picks(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """For each file that is searched from now on: whether its column told which values it may have."""
     known: list[bool] = []
-    picked = Sieve.picked
+    picked = ValueLookup.picked
 
-    def watched(self: Sieve, search: Any, stop: Stop) -> Any:
+    def watched(self: ValueLookup, search: Any, stop: Stop) -> Any:
         found = picked(self, search, stop)
         known.append(found is not None)
         return found
 
-    monkeypatch.setattr(Sieve, "picked", watched)
+    monkeypatch.setattr(ValueLookup, "picked", watched)
     return known
 
 

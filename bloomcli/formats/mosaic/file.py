@@ -154,15 +154,15 @@ class MosaicFile(LocatedFile):
 
         return MosaicSearch(self, self.filters, column, partial(self._bounded_units, column))
 
-    def _bounded_units(self, column: Column, count: int) -> Iterator[BoundedUnit]:
-        """The facts of each row group for so many values, without lookups, and its bounds."""
+    def _bounded_units(
+        self, column: Column, count: int, groups: Sequence[RowGroup] | None = None
+    ) -> Iterator[BoundedUnit]:
+        """The facts of row groups (None: of all) for so many values, without lookups, and their bounds."""
         from bloomcli.formats.unit_search import BoundedUnit
 
         mosaic = self.footer.columns[column.index]
-        for group in self.footer.row_groups:
+        for group in self.footer.row_groups if groups is None else groups:
             found, problem = self._usable(group, column.index, count)
-            known = group.statistics.get(column.index)
-            low, high = (None, None) if known is None else (known.minimum, known.maximum)
             facts = UnitFacts(
                 row_group=group.ordinal,
                 rows=group.rows,
@@ -172,7 +172,7 @@ class MosaicFile(LocatedFile):
                 bits=None if found is None else found.bits,
                 problem=problem,
             )
-            yield BoundedUnit(facts, statistics.plain(low, mosaic), statistics.plain(high, mosaic))
+            yield BoundedUnit(facts, *statistics.bounds(group, mosaic))
 
     indexable = True
 

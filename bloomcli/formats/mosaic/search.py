@@ -15,7 +15,7 @@ from bloomcli.errors import UsageError
 from bloomcli.formats import arrow_forms, finding
 from bloomcli.formats.arrays import counting
 from bloomcli.formats.finding import Candidates, Matches, Stored, StoredHashes, Wanted
-from bloomcli.formats.mosaic import schema, values
+from bloomcli.formats.mosaic import schema, statistics, values
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.formats.unit_search import SOUGHT_FOR_EACH, BoundedUnit, UnitSearch, is_nan
@@ -36,14 +36,14 @@ class MosaicSearch(UnitSearch):
         file: the open file.
         filters: its filters.
         column: one of its columns.
-        units: gives the column's row groups for so many values.
+        units: gives the column's row groups for so many values, all or some of them.
 
     Raises:
         UsageError: the column is a list or a map.
     """
 
     def __init__(
-        self, file: FilterFile, filters: Filters, column: Column, units: Callable[[int], Iterator[BoundedUnit]]
+        self, file: FilterFile, filters: Filters, column: Column, units: Callable[..., Iterator[BoundedUnit]]
     ) -> None:
         self._mosaic = filters.footer.columns[column.index]
         typed = schema.literal_column(self._mosaic)
@@ -72,26 +72,30 @@ class MosaicSearch(UnitSearch):
 
     def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
         """The column's row groups."""
-        turned = self._mosaic.kind == "DECIMAL" and self._mosaic.width is not None  # bounds of small ones are INT64s
         for facts, low, high in self._units(count):
-            bounds = ((None if bound is None else bound[::-1]) for bound in (low, high)) if turned else (low, high)
-            yield BoundedUnit(facts, *bounds)
+            yield BoundedUnit(facts, self._turned(low), self._turned(high))
+
+    def _turned(self, bound: bytes | None) -> bytes | None:
+        """A bound as it is compared: those of small decimals are INT64s."""
+        small = self._mosaic.kind == "DECIMAL" and self._mosaic.width is not None
+        return bound[::-1] if small and bound is not None else bound
 
     def stored(self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop) -> Iterator[Stored] | None:
         """The column's row groups, where they are small."""
-        del ranges  # row groups are decoded as wholes, and are small here
         groups, source = self._filters.footer.row_groups, self._file.source
         if sum(group.rows for group in groups) * SOUGHT_FOR_EACH > count * len(groups):
             return None
         if source.request_bytes and any(g.bucket_bytes(self._mosaic.bucket) > source.request_bytes for g in groups):
             return None
-        return map(partial(self._stored, stop), groups)
+        return map(partial(self._stored, ranges, stop), groups)
 
-    def _stored(self, stop: Stop, group: RowGroup) -> Stored:
+    def _stored(self, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop, group: RowGroup) -> Stored:
         bucket_bytes = group.bucket_bytes(self._mosaic.bucket)
         empty = Candidates(group.ordinal, group.rows, bucket_bytes, counting(0, 0))
         searched = bool(group.rows) and (self.row_groups is None or group.ordinal in self.row_groups)
-        return Stored(empty, self._stored_hashes(group, stop) if searched else None)
+        low, high = map(self._turned, statistics.bounds(group, self._mosaic))
+        outside = self.outside(low, high, ranges, lambda: next(self._units(0, (group,))).facts)
+        return Stored(empty, self._stored_hashes(group, stop) if searched and not outside else None)
 
     def _stored_hashes(self, group: RowGroup, stop: Stop) -> Iterator[StoredHashes]:
         stop.check()

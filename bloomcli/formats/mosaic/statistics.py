@@ -46,6 +46,12 @@ def plain(bound: bytes | None, column: MosaicColumn) -> bytes | None:
     return bound[::-1] if column.width in {4, 8} else None
 
 
+def bounds(group: RowGroup, column: MosaicColumn) -> tuple[bytes | None, bytes | None]:
+    """The minimum and the maximum of a column in a row group, as `plain` gives them."""
+    found = group.statistics.get(column.index)
+    return (None, None) if found is None else (plain(found.minimum, column), plain(found.maximum, column))
+
+
 def skips(group: RowGroup, literal: Literal, column: MosaicColumn, typed: Column) -> bool | None:
     """Whether statistics alone exclude a value; None if that is unknown."""
     from bloomcli.values.exclusion import excluded_by

@@ -28,7 +28,6 @@ _HOLDS: Final = {
     "DELTA_BYTE_ARRAY": ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"),
     "BYTE_STREAM_SPLIT": ("FLOAT", "DOUBLE", "INT32", "INT64", "FIXED_LEN_BYTE_ARRAY"),
 }
-_DICTIONARY: Final = ("PLAIN", "PLAIN_DICTIONARY")
 _PREFIX: Final = 4
 """Size of the length that precedes a PLAIN byte array."""
 
@@ -111,8 +110,8 @@ class Slice(NamedTuple):
 def slices(page: Page, column: Column) -> Iterator[Slice]:
     """The page's values; a dictionary's, too. Raises CorruptFile, UnsupportedError."""
     encoding = page.encoding
-    holders = _HOLDS.get("PLAIN" if page.dictionary and encoding in _DICTIONARY else encoding)
-    if holders is None or (page.dictionary and encoding not in _DICTIONARY):
+    holders = _HOLDS.get("PLAIN" if page.dictionary else encoding)
+    if holders is None:
         raise UnsupportedError(
             f"values in the encoding {encoding}",
             path=page.location.path,

@@ -229,6 +229,7 @@ def _next(reader: _Reader) -> RawPage | None:
         return None
     if not header.has_head:
         raise reader.fault(f"the page header has no {header.head_field}", at)
+    header.encoding_name()
     count = header.required_of_head("num_values")
     is_dictionary = header.kind == "DICTIONARY_PAGE"
     if count < 0 or size < 0 or packed < 0:

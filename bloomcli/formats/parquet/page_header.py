@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from bloomcli import kernels
+from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Location, Struct
@@ -18,6 +19,8 @@ _HEADS: Final = {
     "DATA_PAGE_V2": ("data_page_header_v2", "DataPageHeaderV2"),
     "DICTIONARY_PAGE": ("dictionary_page_header", "DictionaryPageHeader"),
 }
+_DICTIONARY: Final = ("PLAIN", "PLAIN_DICTIONARY")
+"""The encodings of a dictionary's entries: the second is its old name."""
 
 
 class PageHeader(kernels.PageHeader):
@@ -53,6 +56,20 @@ class PageHeader(kernels.PageHeader):
         """The field of the structure that belongs to the page's type; None where the IDL has none."""
         found = _HEADS.get(self.kind)
         return None if found is None else found[0]
+
+    def encoding_name(self) -> str:
+        """The encoding of the page's values. Raises CorruptFile where there is none, and UnsupportedError for a
+        dictionary whose entries aren't PLAIN: Arrow refuses it, too."""
+        name = spec.enum_name("Encoding", self.required_of_head("encoding"))
+        if self.kind == "DICTIONARY_PAGE" and name not in _DICTIONARY:
+            raise UnsupportedError(
+                f"a dictionary in the encoding {name}",
+                path=self.location.path,
+                offset=self.location.base,
+                field=self.location.field,
+                hint="the header is damaged; get the file from its source again",
+            )
+        return name
 
     def head(self) -> Struct | None:
         """The structure that belongs to the page's type, walked; None if the header or the IDL has none."""

@@ -291,7 +291,7 @@ def read_page(reader: ChunkReader, passed: Callable[[str], bool]) -> Page | None
         return None  # index pages and unknown types: skipped, as the specification requires
     if not header.has_head:
         raise reader.fault(f"the page header has no {field}", at)
-    encoding = spec.enum_name("Encoding", header.required_of_head("encoding"))
+    encoding = header.encoding_name()
     count = header.required_of_head("num_values")
     offset = reader.position
     reader.room(packed)

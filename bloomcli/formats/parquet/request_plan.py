@@ -40,19 +40,21 @@ class RequestPlan:
         self._filters = filters
         self._source = filters.source
         self._whole: set[int] = set()
-        self._selected: dict[ChunkKey, Selection | None] = {}
+        self._selected: tuple[ChunkKey, Sequence[Any] | None, Selection | None] | None = None
+        """The last chunk and keys, and the pages that may have one of these."""
 
     def whole(self, row_group: int) -> bool:
         """Whether the row group's chunks are read whole, and their page indexes aren't."""
         return row_group in self._whole
 
     def select(self, key: ChunkKey, chunk: ColumnChunk, rows: int, keys: Sequence[Any] | None) -> Selection | None:
-        """The pages of the searched column that may have a value: `page_selection.select`, once for each chunk."""
+        """The pages of the searched column that may have one of the keys: `page_selection.select`, once for what is
+        announced and then read. Of more values than are held a row group is searched once for each so many."""
         if self.whole(key.row_group):
             return None
-        if key not in self._selected:
-            self._selected = {key: page_selection.select(self._filters, key, chunk, rows, keys)}
-        return self._selected[key]
+        if self._selected is None or self._selected[:2] != (key, keys):
+            self._selected = key, keys, page_selection.select(self._filters, key, chunk, rows, keys)
+        return self._selected[2]
 
     def prepare(
         self,

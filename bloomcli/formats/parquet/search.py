@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Container, Generator, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -213,19 +214,12 @@ class ParquetSearch(UnitSearch):
             empty = Candidates(chunk.row_group, rows, chunk.compressed_bytes, counting(0, 0))
             if chunk.num_values < rows:  # a row has a value or a null in each column
                 raise CorruptFile("fewer values than rows", path=self._file.source.path)
-            if chunk.row_group not in units or not chunk.num_values or self._outside(chunk, ranges):
+            facts = partial(self._facts_of, chunk, 0)
+            outside = self.outside(chunk.min_value, chunk.max_value, ranges, facts)
+            if chunk.row_group not in units or not chunk.num_values or outside:
                 yield Stored(empty, None)
             else:
                 yield Stored(empty, stored_hashes(self._file.source, chunk, footer.start, stop))
-
-    def _outside(self, chunk: ColumnChunk, ranges: Sequence[tuple[Any, Any]] | None) -> bool:
-        """Whether a chunk's bounds exclude all values that are in some ranges of keys, as `candidates` has it."""
-        low, high = decoded(chunk.min_value, self._column), decoded(chunk.max_value, self._column)
-        if ranges is None or low is None or high is None or low > high:
-            return False
-        if not all(high < least or greatest < low for least, greatest in ranges):
-            return False
-        return answer.may_have(self._facts_of(chunk, 0), b"", 0).bounded  # a filter may contradict the bounds
 
     def prepare(self, wanted: Wanted, candidates: Candidates, columns: Sequence[str] | None, *, rows: bool) -> None:
         """Announce to a store what is read of a row group."""

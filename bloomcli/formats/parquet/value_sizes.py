@@ -7,7 +7,6 @@ from typing import Final
 from bloomcli import kernels
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.page_header import PageHeader
 from bloomcli.formats.parquet.pages import ChunkReader, Page, read_page
 
@@ -29,7 +28,7 @@ def longest(reader: ChunkReader, header: PageHeader, at: int) -> int:
     column = reader.chunk.column
     if column.physical != "BYTE_ARRAY":
         return column.type_length or _INT96_BYTES
-    encoding = spec.enum_name("Encoding", header.required_of_head("encoding"))
+    encoding = header.encoding_name()
     if header.kind != "DICTIONARY_PAGE" and encoding != "DELTA_BYTE_ARRAY":
         return 0
     back, reader.position = reader.position, at

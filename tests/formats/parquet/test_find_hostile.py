@@ -208,6 +208,24 @@ def test_a_row_of_a_selected_column_with_two_dictionaries_is_refused(tmp_path: P
     assert "more than one dictionary" in str(report.errors[0].error)
 
 
+@pytest.mark.parametrize("encoding", ["DELTA_BINARY_PACKED", "RLE_DICTIONARY"])
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("searched", ["c", "n"])
+def test_a_dictionary_in_another_encoding_is_refused(
+    tmp_path: Path, encoding: str, many: bool, searched: str
+) -> None:
+    """Arrow refuses it. Its bytes were read as if they were PLAIN: rows were found that aren't there, or lost."""
+    body, page = numbers(range(1, 2)), data_page(indices(0, 100), 100, "RLE_DICTIONARY")
+    ids = [data_page(numbers(range(100)), 100)]
+    columns = {"c": ("INT64", [dictionary_page(body, 1, encoding), page]), "n": ("INT64", ids)}
+    path = of_pages(tmp_path / "f.parquet", columns, 100)
+    rows, report = rows_of(path, searched, [1, *(range(100, 500) if many else ())])
+    (failed,) = report.errors
+    assert rows == []
+    said = f"{path}: a dictionary in the encoding {encoding} (at row_groups[0].columns[0], byte 4)"
+    assert str(failed.error) == said
+
+
 def searched(path: Path, values: Values, *, files_only: bool) -> FileFound:
     return find.run(str(path), FindOptions(column="c", files_only=files_only).checked(), values, [].append)
 

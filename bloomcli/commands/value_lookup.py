@@ -52,7 +52,7 @@ class Picked(NamedTuple):
         return len(self.wanted.forms) > 0 or self.wanted.nan is not None
 
 
-class Sieve:
+class ValueLookup:
     """All sought values, by their hashes. Threads may use it at once.
 
     Args:
