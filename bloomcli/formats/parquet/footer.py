@@ -19,6 +19,7 @@ from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.usual_chunks import UsualChunks
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
+from bloomcli.words import counted
 
 _INDEXES: Final = ("column_index", "offset_index")
 _INTEGER_BOUNDS: Final = ("INT32", "INT64")
@@ -150,7 +151,8 @@ class Footer:
             group = self.row_group(index)
             if len(group.chunks) != self.column_count:
                 raise self.location.fault(
-                    f"row group {index} has {len(group.chunks)} column chunks, others have {self.column_count}",
+                    f"row group {index} has {counted(len(group.chunks), 'column chunk')}, others have"
+                    f" {self.column_count}",
                     self._groups[index],
                     f"row_groups[{index}].columns",
                 )
@@ -203,7 +205,7 @@ class Footer:
                 if not (len(spec.MAGIC) <= offset <= self.start and 0 < length <= self.start - offset):
                     index = field.replace("_", " ")
                     raise outer.location.fault(
-                        f"the {index} lies at {offset} with {length} bytes, outside the file's data",
+                        f"the {index} lies at {offset} with {counted(length, 'byte')}, outside the file's data",
                         outer.start,
                         f"{field}_offset",
                     )
@@ -225,7 +227,8 @@ class Footer:
         outer = self.chunk_struct(key) if walked is None else walked
         if len(self.columns) != self.column_count:
             raise outer.location.fault(
-                f"row groups have {self.column_count} column chunks, the schema has {len(self.columns)} leaves",
+                f"row groups have {counted(self.column_count, 'column chunk')}, the schema has"
+                f" {len(self.columns)} leaves",
                 outer.start,
             )
         self.index_extents(outer)
@@ -355,7 +358,7 @@ def read_tail(source: Source) -> Tail:
     smallest = len(spec.MAGIC) + spec.FOOTER_TAIL_BYTES
     if source.size < smallest:
         raise CorruptFile(
-            f"not a Parquet file: {source.size} bytes, the shortest has {smallest}",
+            f"not a Parquet file: {counted(source.size, 'byte')}, the shortest has {smallest}",
             path=source.path,
             offset=0,
             hint="an empty or cut-off file; get it from its source again",
@@ -379,7 +382,7 @@ def read_tail(source: Source) -> Tail:
         )
     if tail.footer_length > at - len(spec.MAGIC):
         raise CorruptFile(
-            f"the footer's length, {tail.footer_length}, is beyond the file's {source.size} bytes",
+            f"the footer's length, {tail.footer_length}, is beyond the file's {counted(source.size, 'byte')}",
             path=source.path,
             offset=at,
             hint="the file is cut off or damaged; get it from its source again",
