@@ -69,8 +69,8 @@ def store_of(path: str | os.PathLike[str]) -> Store:
     """The store of a path: the local file system, unless it is a URI and no local file has such a name.
 
     Raises:
-        UsageError: the URI's scheme is in capital letters. RFC 3986 says that they mean the same, but the programs that
-            share paths with bloom (Hadoop, policies, indexes, baselines) compare them as text.
+        UsageError: the URI's scheme is in capital letters. RFC 3986 says that they mean the same, but policies,
+            indexes, baselines and other programs compare them as text.
     """
     text = os.fspath(path)
     if LOCAL.has(text):
