@@ -100,7 +100,7 @@ def _validate(dataset: Dataset, request: GateRequest, *, print_errors: bool) -> 
         return _single(dataset.single, request, print_errors=print_errors)
     paths = named_paths(dataset)
     engine = engine_of(dataset)
-    chosen = request.choose(engine.find(paths, request.options))
+    chosen = request.choose(engine.find(paths, request.options), paths)
     done = run_tasks(engine, engine.plan(chosen.files, request.options))
     return gate.results(request, chosen, done)
 
@@ -115,7 +115,7 @@ def _single(path: str, request: GateRequest, *, print_errors: bool) -> GateResul
     from bloomcli.validation import gate
 
     engine = choose_engine()
-    chosen = request.choose(engine.find([path], request.options))
+    chosen = request.choose(engine.find([path], request.options), [path])
     rows = []
     with output.Bars() as bars:
         for one in engine.plan(chosen.files, request.options):  # none, if the policy excludes the file

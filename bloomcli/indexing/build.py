@@ -27,7 +27,7 @@ from bloomcli.model.indexing import IndexedRow, IndexReport
 from bloomcli.model.paths import shown
 from bloomcli.model.traffic import Traffic, traffic_of
 from bloomcli.storage.base import Listed
-from bloomcli.storage.listing import spelling
+from bloomcli.storage.listing import no_files, spelling
 from bloomcli.storage.registry import is_there, open_source, store_of, sweep_for
 from bloomcli.storage.traffic import measured, with_traffic
 from bloomcli.words import plural
@@ -137,7 +137,7 @@ def _with_more(report: IndexReport, besides: Traffic) -> IndexReport:
 def _listed(engine: Engine, paths: Sequence[str], options: IndexOptions) -> Sequence[Listed]:
     listed = engine.find(paths, options)
     if not listed:
-        raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
+        raise no_files(paths)
     return listed
 
 

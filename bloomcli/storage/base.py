@@ -25,7 +25,6 @@ from typing import Final, NamedTuple, Self
 from bloomcli.errors import CorruptFile, SourceChanged
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage.entries import Fingerprint, Kind, Listed, Status, Swept, output_exists, unlisted
-from bloomcli.words import counted, were
 
 __all__ = ["Fingerprint", "Kind", "Listed", "Status", "Swept", "unlisted"]
 
@@ -81,7 +80,7 @@ class Source(ABC):
         """Raise CorruptFile if a range isn't inside the file."""
         if offset < 0 or length < 0 or offset > self.size - length:
             raise CorruptFile(
-                f"{counted(length, 'byte')} {were(length)} looked for at {offset}, the file has {self.size}",
+                f"bytes {offset} to {offset + length} were looked for, the file has {self.size}",
                 path=self.path,
                 offset=offset,
                 hint="the file is cut off or damaged; get it from its source again",

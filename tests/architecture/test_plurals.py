@@ -25,7 +25,9 @@ NEVER_ONE = {
     ("formats/mosaic/spec.py", "most"),  # 5 or 10
     ("formats/parquet/check.py", "page.long"),  # thousands
     ("formats/parquet/check.py", "loaded.bits.nbytes"),  # 32 or more
+    ("formats/parquet/footer.py", "source.size"),  # 12 or more
     ("formats/parquet/footer.py", "tail.footer_length"),  # millions
+    ("formats/parquet/footer.py", "self.column_count"),  # 1 is as good as 2 here: 3 of 1 column chunks
     ("formats/parquet/schema.py", "length"),  # 0 or less
     ("formats/parquet/value_sizes.py", "together"),  # millions
     ("report/html/parts.py", "count(self.total)"),  # more than a page shows

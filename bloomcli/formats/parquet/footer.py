@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from bloomcli import limits
+from bloomcli import limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.schema import leaf_columns
@@ -19,7 +19,6 @@ from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.usual_chunks import UsualChunks
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
-from bloomcli.words import counted
 
 _INDEXES: Final = ("column_index", "offset_index")
 _INTEGER_BOUNDS: Final = ("INT32", "INT64")
@@ -151,8 +150,7 @@ class Footer:
             group = self.row_group(index)
             if len(group.chunks) != self.column_count:
                 raise self.location.fault(
-                    f"row group {index} has {counted(len(group.chunks), 'column chunk')}, others have"
-                    f" {self.column_count}",
+                    f"row group {index} has {len(group.chunks)} of {self.column_count} column chunks",
                     self._groups[index],
                     f"row_groups[{index}].columns",
                 )
@@ -205,7 +203,7 @@ class Footer:
                 if not (len(spec.MAGIC) <= offset <= self.start and 0 < length <= self.start - offset):
                     index = field.replace("_", " ")
                     raise outer.location.fault(
-                        f"the {index} lies at {offset} with {counted(length, 'byte')}, outside the file's data",
+                        f"the {index} lies at {offset} with {words.counted(length, 'byte')}, outside the file's data",
                         outer.start,
                         f"{field}_offset",
                     )
@@ -227,8 +225,7 @@ class Footer:
         outer = self.chunk_struct(key) if walked is None else walked
         if len(self.columns) != self.column_count:
             raise outer.location.fault(
-                f"row groups have {counted(self.column_count, 'column chunk')}, the schema has"
-                f" {len(self.columns)} leaves",
+                f"row groups have {words.counted(self.column_count, 'column chunk')}, the schema {len(self.columns)}",
                 outer.start,
             )
         self.index_extents(outer)
@@ -358,7 +355,7 @@ def read_tail(source: Source) -> Tail:
     smallest = len(spec.MAGIC) + spec.FOOTER_TAIL_BYTES
     if source.size < smallest:
         raise CorruptFile(
-            f"not a Parquet file: {counted(source.size, 'byte')}, the shortest has {smallest}",
+            f"not a Parquet file: {words.counted(source.size, 'byte')}, the shortest has {smallest}",
             path=source.path,
             offset=0,
             hint="an empty or cut-off file; get it from its source again",
@@ -382,7 +379,7 @@ def read_tail(source: Source) -> Tail:
         )
     if tail.footer_length > at - len(spec.MAGIC):
         raise CorruptFile(
-            f"the footer's length, {tail.footer_length}, is beyond the file's {counted(source.size, 'byte')}",
+            f"the footer's length, {tail.footer_length}, is beyond the file's {source.size} bytes",
             path=source.path,
             offset=at,
             hint="the file is cut off or damaged; get it from its source again",
