@@ -203,7 +203,7 @@ SCHEMA_LIES: dict[str, tuple[Callable[[Fields], None], str]] = {
         lie(TYPE, (thrift.BINARY, b"INT64"), 1),
         "SchemaElement has no type",
     ),
-    "empty": (lambda m: m[SCHEMA][1].values.clear(), "the schema has 0 leaves"),
+    "empty": (lambda m: m[SCHEMA][1].values.clear(), "the schema has 0"),
     "not_structs": (
         lambda m: m.update({SCHEMA: (thrift.LIST, Items(thrift.I32, [1, 2]))}),
         "schema is not a list of structures",
