@@ -138,7 +138,7 @@ def command(
     if not paths and files_from is None and table is None:
         raise _no_paths(wanted, column)
     if wanted and source is not None:
-        raise UsageError("--value and --values-from exclude each other")
+        raise UsageError("--value and --values-from exclude each other", hint="leave one of them out")
     if source == "-" and files_from == "-":
         raise UsageError(
             "--values-from and --files-from can't both read standard input", hint="write one of them to a file"

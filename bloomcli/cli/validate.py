@@ -61,10 +61,10 @@ def command(
     if explain is not None:
         return _explain(explain, form)
     if every and max_per_rule:
-        raise UsageError("--all and --max-per-rule exclude each other")
+        raise UsageError("--all and --max-per-rule exclude each other", hint="leave one of them out")
     per_rule = 0 if every else max_per_rule
     if options.was_given("seed") and options_["sample"] is None and options_["sample_row_groups"] is None:
-        raise UsageError("--seed needs a sample", hint="--sample 5%")
+        raise UsageError("--seed needs a sample", hint="add --sample 5%")
     if init:
         from bloomcli.cli.starter import write_policy
 

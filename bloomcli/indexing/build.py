@@ -15,6 +15,7 @@ from bloomcli.commands.index_options import IndexOptions
 from bloomcli.datasets.engine import Engine, run_tasks
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import UnknownColumn, UsageError
+from bloomcli.hints import quoted
 from bloomcli.index.freshness import Fresh
 from bloomcli.index.lack import Lack
 from bloomcli.index.puffin import MAGIC
@@ -229,7 +230,7 @@ class _Run:
             )
             raise UnknownColumn(
                 f"no file has a column {missing[0]!r}{failed}",
-                hint="`bloom inspect FILE --schema` lists a file's columns",
+                hint=f"`bloom inspect {quoted(min(self._added))}` lists a file's columns",
             )
         return ran
 

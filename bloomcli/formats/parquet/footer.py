@@ -225,7 +225,7 @@ class Footer:
         outer = self.chunk_struct(key) if walked is None else walked
         if len(self.columns) != self.column_count:
             raise outer.location.fault(
-                f"row groups have {words.counted(self.column_count, 'column chunk')}, the schema has {len(self.columns)}",
+                f"row groups have {self.column_count} column chunks, the schema has {len(self.columns)}",
                 outer.start,
             )
         self.index_extents(outer)
