@@ -34,6 +34,17 @@ def are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
+def were(number: int) -> str:
+    """Return ``was`` for 1, ``were`` for all other numbers."""
+    return "was" if number == 1 else "were"
+
+
+def exact_size(count: int) -> str:
+    """Format bytes in binary units and exactly: ``12.3 MiB (12,897,485 bytes)``; below 1 KiB ``1 byte``."""
+    exact = plural(count, "byte")
+    return f"{size(count)} ({exact})" if count >= 1024 else exact
+
+
 def size(count: int) -> str:
     """Format bytes in binary units: ``512 B``, ``1.0 KiB``, ``12.3 MiB``."""
     if abs(count) < 1024:

@@ -24,6 +24,7 @@ from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError, LiteralError, UnknownColumn, UnreadableError, UnsupportedError, UsageError
 from bloomcli.formats.format import Sizes
 from bloomcli.formats.records import format_named
+from bloomcli.hints import quoted
 from bloomcli.model.advice import AdviseReport, ColumnAdvice
 from bloomcli.model.column_sample import SampledRow, UnitSample
 from bloomcli.model.dataset import FileRow, Status
@@ -127,7 +128,8 @@ def measure(
     for name in options.columns:
         if not any(matches([name], path) for path in found):
             raise UnknownColumn(
-                f"no column {name!r} in any of the files", hint="`bloom inspect FILE` lists a file's columns"
+                f"no column {name!r} in any of the files",
+                hint=f"`bloom inspect {quoted(tasks[min(files)].path)}` lists a file's columns",
             )
     run = replace(run, tight=_tight(policy, {file.format for file in files.values()}))
     columns = _columns(run, found, drawn, log)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from bloomcli import limits
@@ -21,7 +21,7 @@ from bloomcli.policy.policy import FilePolicy
 from bloomcli.words import counted
 
 _SHOWN: Final = 8
-"""Row groups that a message lists."""
+"""Row groups, and columns, that a message lists."""
 _USUAL_FPP: Final = 0.01
 """The rate by which sizes are judged if the policy sets none: the default of `bloom add` and of parquet-java."""
 
@@ -50,8 +50,12 @@ def required(file: FilterFile, names: Sequence[str], rules: FilePolicy | None = 
                 severity=Severity.ERROR,
                 message="the file has no such column",
                 column=name,
-                hint=f"did you mean {', '.join(near)}?" if near else "`bloom inspect` shows what has filters",
+                hint=f"did you mean {', '.join(near)}?" if near else f"the file's columns: {_shown(paths)}",
             )
+
+
+def _shown(paths: Collection[str]) -> str:
+    return ", ".join([*sorted(paths)[:_SHOWN], *(["..."] if len(paths) > _SHOWN else [])]) or "none"
 
 
 def _without(

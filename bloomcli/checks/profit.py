@@ -44,7 +44,7 @@ def _of_column(file: FilterFile, column: Column, spreads: list[Spread], *, dicti
             spreads,
             column,
             "profit-constant",
-            f"each of the {counted(len(ranges), 'row group')} with a filter holds one value: min/max says as much",
+            f"{_each(len(ranges), 'row group')} with a filter holds one value: min/max says as much",
         )
     elif len(ranges) >= _ENOUGH and _disjoint(ranges):
         yield _finding(
@@ -59,9 +59,14 @@ def _of_column(file: FilterFile, column: Column, spreads: list[Spread], *, dicti
             spreads,
             column,
             "profit-dictionary",
-            f"all {len(spreads)} column chunks with a filter are dictionary-encoded throughout,"
+            f"{_each(len(spreads), 'column chunk')} with a filter is dictionary-encoded throughout,"
             " and the readers named look values up in the dictionary",
         )
+
+
+def _each(number: int, singular: str) -> str:
+    """``the row group``, ``each of the 2 row groups``."""
+    return f"the {singular}" if number == 1 else f"each of the {counted(number, singular)}"
 
 
 def _ranges(spreads: Sequence[Spread], typed: Column) -> list[tuple[Any, Any]]:

@@ -11,6 +11,7 @@ from bloomcli.model.file import Column, Severity
 from bloomcli.rules.reader_types import BY_PRECISION, DECIMAL_WIDTH, FLOAT16, MILLIS, WIDENED, Reader
 from bloomcli.rules.readers import decimal_bytes, decimal_width, reads_double
 from bloomcli.values.column_types import kind_of, type_name
+from bloomcli.words import counted
 
 if TYPE_CHECKING:
     from bloomcli.policy.table_schema import TableSchema, TableType
@@ -107,7 +108,7 @@ def _decimals(column: Column, named: Sequence[Reader], wanted: TableType | None)
             wrong,
         )
         return
-    at = "the bytes that each has" if stored is None else f"{stored} bytes"
+    at = "the bytes that each has" if stored is None else f"{counted(stored, 'byte')}"
     yield Fault(
         DECIMAL_WIDTH,
         Severity.ERROR,

@@ -113,7 +113,7 @@ def command(
     from bloomcli.commands.options import AdviseOptions
 
     if overwrite and new_policy is None:
-        raise UsageError("--overwrite is for --policy", hint="--policy FILE")
+        raise UsageError("--overwrite is for --policy", hint="add --policy FILE")
     chosen = AdviseOptions(policy=policy_file(None, no_policy=False), **options_)
     if new_policy is not None:
         from bloomcli.cli.advised_policy import check

@@ -265,7 +265,7 @@ def check_engine_options(dataset: Dataset, *, changing: bool) -> None:
                 hint="leave it out: on Spark a file that fails is a row",
             )
     elif dataset.master is not None or dataset.conf:
-        raise UsageError("--master and --conf are for Spark", hint="--engine spark")
+        raise UsageError("--master and --conf are for Spark", hint="add --engine spark")
 
 
 def meter(

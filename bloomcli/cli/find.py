@@ -20,6 +20,8 @@ from bloomcli.cli.dataset import Dataset, check_engine_options, engine_of, engin
 from bloomcli.cli.negatives import TakesNegatives, unmarked
 from bloomcli.cli.table_options import no_files, table_options
 from bloomcli.errors import UnsupportedError, UsageError, WriteError
+from bloomcli.hints import quoted
+from bloomcli.storage.names import has_wildcard, is_uri
 
 if TYPE_CHECKING:
     from bloomcli.commands.find_options import FindOptions
@@ -134,9 +136,9 @@ def command(
     if table is not None and paths:
         raise no_files(paths[0])
     if not paths and files_from is None and table is None:
-        raise click.UsageError("Missing argument 'PATH...'.")
+        raise _no_paths(wanted, column)
     if wanted and source is not None:
-        raise UsageError("--value and --values-from exclude each other")
+        raise UsageError("--value and --values-from exclude each other", hint="leave one of them out")
     if source == "-" and files_from == "-":
         raise UsageError(
             "--values-from and --files-from can't both read standard input", hint="write one of them to a file"
@@ -146,6 +148,8 @@ def command(
     )
     _check_output(form, target, rows=asked.checked().rows)
     looked_for = Values(wanted) if source is None else _read_values(source)
+    if not values and source is None:
+        _check_order(wanted[0], paths, column)
     where = Dataset(
         paths=tuple(paths),
         files_from=files_from,
@@ -161,6 +165,31 @@ def command(
     search = _search(where, looked_for, asked, index)
     _write(search, form, target, rows=asked.rows, maybe=maybe)
     return _report(search, form, quiet=quiet)
+
+
+def _no_paths(values: list[str], column: str) -> Exception:
+    """The error of a command without paths: what should be the value may be the path."""
+    if values and os.path.lexists(values[0]):
+        return UsageError(
+            "the first argument is the value to find, and no path follows it",
+            path=values[0],
+            hint=f"bloom find VALUE {quoted(values[0])} -c {shlex.quote(column)}",
+        )
+    return click.UsageError("Missing argument 'PATH...'.")
+
+
+def _check_order(value: str, paths: list[str], column: str) -> None:
+    """Raise UsageError if the value is a path, and the only path is none: they were given in the other order."""
+    if len(paths) == 1 and os.path.lexists(value) and not is_uri(paths[0]) and not _is_there(paths[0]):
+        raise UsageError(
+            f"no such file or directory, and the value {value!r} is one: the value comes before the paths",
+            path=paths[0],
+            hint=f"bloom find {shlex.quote(paths[0])} {quoted(value)} -c {shlex.quote(column)}",
+        )
+
+
+def _is_there(path: str) -> bool:
+    return path.startswith("file:") or has_wildcard(path) or os.path.lexists(path)
 
 
 def _read_values(source: str) -> Values | ValueParts:
@@ -190,7 +219,6 @@ def _check_output(form: str, target: str | None, *, rows: bool) -> None:
     """Raise UsageError for formats and targets that don't go together."""
     from bloomcli.report.found_rows import OF_FILES
     from bloomcli.storage.entries import output_exists
-    from bloomcli.storage.names import is_uri
 
     if not rows and form not in OF_FILES:
         raise UsageError(f"--format {form} is for rows", hint="leave out --files-only and --maybe")

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from bloomcli.cli import COMMANDS, output
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of commands."""
+    from click.shell_completion import CompletionItem
+
+    del ctx, param
+    return [CompletionItem(name) for name in COMMANDS if name.startswith(incomplete)]
+
 
 @click.command(short_help="Show the help of bloom or of a command.")
-@click.argument("command", required=False, type=click.Choice(COMMANDS))
+@click.argument("names", nargs=-1, metavar="[COMMAND]...", shell_complete=_complete)
 @click.pass_context
-def command(ctx: click.Context, command: str | None) -> None:
-    """Show the help of bloom, or of a command: the same as `bloom COMMAND --help`."""
+def command(ctx: click.Context, names: tuple[str, ...]) -> None:
+    """Show the help of bloom, or of a command: the same as `bloom COMMAND --help`.
+
+    A command of `bloom index` has two words: `bloom help index build`.
+    """
     above = ctx.parent
     assert above is not None  # noqa: S101  it is a command of the group
-    assert isinstance(above.command, click.Group)  # noqa: S101
-    if command is None:
-        _say(above.get_help())
-        return
-    found = above.command.get_command(above, command)
-    assert found is not None  # noqa: S101  the choices are the commands
-    with click.Context(found, info_name=command, parent=above) as context:
-        _say(found.get_help(context))
-
-
-def _say(text: str) -> None:
-    for line in text.splitlines():
+    context = above
+    for name in names:
+        group = context.command
+        if not isinstance(group, click.Group):
+            ctx.fail(f"`bloom {context.info_name}` has no commands, and so no {name!r}.")
+        found = group.get_command(context, name)
+        if found is None:
+            ctx.fail(f"No such command {name!r}. The commands are {', '.join(group.list_commands(context))}.")
+        context = click.Context(found, info_name=name, parent=context)
+    for line in context.command.get_help(context).splitlines():
         output.say(line)

@@ -152,7 +152,7 @@ def _check(asked: Sequence[str], form: str) -> None:
             f"--{asked[0]} and --{asked[1]} are different tables", hint="give one of them, or --format json"
         )
     if form == "csv" and not {"schema", "footer"}.isdisjoint(asked):
-        raise UsageError(f"--{asked[0]} is no table", hint="--format json")
+        raise UsageError(f"--{asked[0]} is no table", hint="use --format json")
 
 
 def _write(report: InspectReport, form: str, stream: TextIO | None, asked: Collection[str], *, every: bool) -> None:

@@ -63,7 +63,7 @@ def policy_file(policy: str | None, *, no_policy: bool) -> str | None:
     from bloomcli.errors import UsageError
 
     if no_policy and policy is not None:
-        raise UsageError("--policy and --no-policy exclude each other")
+        raise UsageError("--policy and --no-policy exclude each other", hint="leave one of them out")
     return None if no_policy else policy or _nearest()
 
 

@@ -57,7 +57,7 @@ def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
     columns, paths = tuple(request.options.columns), named_paths(dataset)
     survey = SurveyOptions(columns=columns, policy=request.policy)
     engine = engine_of(dataset)
-    chosen = request.choose(engine.find(paths, survey))
+    chosen = request.choose(engine.find(paths, survey), paths)
     report = run_tasks(engine, engine.plan(chosen.files, survey))
     _tell_failed(report.rows)
     base = os.path.abspath(target.parent)  # noqa: PTH100  resolves no links

@@ -86,7 +86,7 @@ def table_options(*, changes: bool = False, properties: bool = False, values: bo
             if chosen["table"] is None:
                 given = [name for name in names if was_given(name)]
                 if given:
-                    raise UsageError(f"{_option(given[0])} is for tables", hint="--table NAME")
+                    raise UsageError(f"{_option(given[0])} is for tables", hint="add --table NAME")
                 return function(table=None, **arguments)
             from bloomcli.commands.table_options import TableOptions
 

@@ -82,8 +82,8 @@ Examples:
 @click.option(
     "--timeout",
     type=float,
-    default=300.0,
-    show_default="300",
+    default=300,
+    show_default=True,
     metavar="SECONDS",
     help="How long a reader may take to start, and for each lookup.",
 )

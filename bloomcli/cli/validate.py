@@ -61,10 +61,10 @@ def command(
     if explain is not None:
         return _explain(explain, form)
     if every and max_per_rule:
-        raise UsageError("--all and --max-per-rule exclude each other")
+        raise UsageError("--all and --max-per-rule exclude each other", hint="leave one of them out")
     per_rule = 0 if every else max_per_rule
     if options.was_given("seed") and options_["sample"] is None and options_["sample_row_groups"] is None:
-        raise UsageError("--seed needs a sample", hint="--sample 5%")
+        raise UsageError("--seed needs a sample", hint="add --sample 5%")
     if init:
         from bloomcli.cli.starter import write_policy
 
@@ -100,7 +100,7 @@ def _validate(dataset: Dataset, request: GateRequest, *, print_errors: bool) -> 
         return _single(dataset.single, request, print_errors=print_errors)
     paths = named_paths(dataset)
     engine = engine_of(dataset)
-    chosen = request.choose(engine.find(paths, request.options))
+    chosen = request.choose(engine.find(paths, request.options), paths)
     done = run_tasks(engine, engine.plan(chosen.files, request.options))
     return gate.results(request, chosen, done)
 
@@ -115,7 +115,7 @@ def _single(path: str, request: GateRequest, *, print_errors: bool) -> GateResul
     from bloomcli.validation import gate
 
     engine = choose_engine()
-    chosen = request.choose(engine.find([path], request.options))
+    chosen = request.choose(engine.find([path], request.options), [path])
     rows = []
     with output.Bars() as bars:
         for one in engine.plan(chosen.files, request.options):  # none, if the policy excludes the file

@@ -55,7 +55,7 @@ class Target(NamedTuple):
     def resolve(self, path: str) -> str | None:
         """The path to write for a file; None in a dry run without a target. Raises UsageError, WriteError."""
         if self.output is not None and self.in_place:
-            raise UsageError("--output and --in-place exclude each other", path=path)
+            raise UsageError("--output and --in-place exclude each other", path=path, hint="leave one of them out")
         if self.in_place:
             reason = None if self.force or self.no_table else reason_against(store_of(path), path)
             if reason is not None:

@@ -35,7 +35,7 @@ class FindOptions(Options):
         if self.limit is not None and self.limit < 1:
             raise UsageError(f"a limit is 1 or more, not {self.limit}")
         if self.files_only and self.maybe:
-            raise UsageError("--files-only and --maybe exclude each other")
+            raise UsageError("--files-only and --maybe exclude each other", hint="leave one of them out")
         if (self.files_only or self.maybe) and (self.select or self.limit is not None):
             raise UsageError("--select and --limit are about rows", hint="leave out --files-only and --maybe")
         return replace(self, select=tuple_of(self.select, "columns"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 
 from bloomcli.commands.column_summary import summaries
 from bloomcli.commands.columns import indexes
@@ -10,7 +11,7 @@ from bloomcli.commands.options import InspectOptions
 from bloomcli.errors import UsageError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
-from bloomcli.hints import listed
+from bloomcli.hints import NAME, listed, quoted
 from bloomcli.model.file import Column
 from bloomcli.model.inspect import InspectReport
 from bloomcli.policy.column_globs import matches
@@ -69,10 +70,12 @@ def _one_column(file: FilterFile, chosen: set[int] | None, options: InspectOptio
     flag = "--pages" if options.pages else "--indexes"
     if chosen is None or len(chosen) != 1:
         number = "none" if chosen is None else str(len(chosen))
+        first = next((c.path for c in file.columns if chosen is None or c.index in chosen), NAME)
         raise UsageError(
             f"{flag} is about one column, and {number} {'is' if chosen is None else 'are'} chosen",
             path=file.source.path,
-            hint=f"`bloom inspect FILE {flag} --column NAME`; without {flag} all columns are listed",
+            hint=f"such as `bloom inspect {quoted(file.source.path)} {flag} --column {shlex.quote(listed(first))}`;"
+            f" without {flag} all columns are listed",
         )
     (index,) = chosen
     return next(column for column in file.columns if column.index == index)

@@ -8,6 +8,7 @@ from typing import Final
 from bloomcli.commands.columns import excluded, select
 from bloomcli.errors import UsageError
 from bloomcli.formats.base import FilterFile
+from bloomcli.hints import quoted
 from bloomcli.model.file import Column
 
 _SHOWN: Final = 8
@@ -37,7 +38,8 @@ def only_column(file: FilterFile, name: str | None, *, purpose: str, exclude: Se
         raise UsageError(
             "no column has a filter",
             path=path,
-            hint="name a column with --column, or add filters with `bloom add`",
+            hint=f"name a column with --column: {_names(file.columns)};"
+            f" `bloom advise {quoted(path)}` says which need filters",
         )
     _refuse_same_names(filtered, path, purpose)
     raise UsageError(

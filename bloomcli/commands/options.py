@@ -146,7 +146,8 @@ class AddOptions(WriteOptions):
             raise UsageError(
                 "no columns to add filters for"
                 + (f": the policy {policy.path} requires none" if policy.path else ""),
-                hint="name them with --columns, or require them in a policy",
+                hint="name them with --columns, or require them in a policy;"
+                " `bloom advise FILE` says which columns need filters",
             )
         return replace(checked, policy=policy, readers=(), table_schema=None, size=None)
 
@@ -265,9 +266,9 @@ class GateOptions(ValidateOptions):
         from bloomcli.commands.sampling import share
 
         if self.sample_row_groups is not None and not self.deep:
-            raise UsageError("a sample of row groups is for --deep: without it no values are read", hint="--deep")
+            raise UsageError("a sample of row groups is for --deep: without it no values are read", hint="add --deep")
         if self.update_baseline and self.baseline is None:
-            raise UsageError("there is no baseline to update", hint="--baseline FILE")
+            raise UsageError("there is no baseline to update", hint="add --baseline FILE")
         return replace(
             ValidateOptions.checked(self),
             sample=None if self.sample is None else share(self.sample).text,
@@ -307,7 +308,7 @@ class AdviseOptions(ColumnOptions):
         queries = paths(self.queries)
         table_name = tuple_of(self.table_name, "table names")
         if table_name and not queries:
-            raise UsageError("a table's name is for finding it in queries", hint="--queries FILE")
+            raise UsageError("a table's name is for finding it in queries", hint="add --queries FILE")
         policy = read_policy(self.policy, readers=self.readers, table_schema=self.table_schema)
         return replace(
             ColumnOptions.checked(self),
@@ -349,7 +350,7 @@ class TrialOptions(ColumnOptions):
             raise UsageError(f"a time limit is longer than 0 seconds, not {self.timeout:g}")
         queries, table_name = paths(self.queries), tuple_of(self.table_name, "table names")
         if table_name and not queries:
-            raise UsageError("a table's name is for finding it in queries", hint="--queries FILE")
+            raise UsageError("a table's name is for finding it in queries", hint="add --queries FILE")
         return replace(
             ColumnOptions.checked(self),
             readers=tuple_of(self.readers, "readers"),

@@ -27,7 +27,7 @@ class TableOptions:
         if self.commit_every is not None and self.commit_every < 1:
             raise UsageError(f"a commit replaces 1 file or more, not {self.commit_every}")
         if self.snapshot is not None and self.as_of is not None:
-            raise UsageError("--snapshot and --as-of exclude each other")
+            raise UsageError("--snapshot and --as-of exclude each other", hint="leave one of them out")
         return replace(self, as_of=_time(self.as_of))
 
     @property

@@ -16,10 +16,9 @@ from typing import Any, Protocol
 from bloomcli.commands.options_base import Options
 from bloomcli.datasets import planning
 from bloomcli.datasets.task import OnRow, Task
-from bloomcli.errors import UsageError
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.storage.base import Listed
-from bloomcli.storage.listing import expand
+from bloomcli.storage.listing import expand, no_files
 from bloomcli.storage.traffic import Meter, counted_by
 
 
@@ -146,5 +145,5 @@ def plan_files(engine: Engine, paths: Sequence[str], options: Options) -> Sequen
     """
     tasks = engine.plan(engine.find(paths, options), options)
     if paths and not tasks:
-        raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
+        raise no_files(paths)
     return tasks

@@ -100,7 +100,7 @@ def _mirrored(listed: Sequence[Listed], options: WriteOptions, output: str) -> I
 def _check_target(options: WriteOptions) -> None:
     """Raise UsageError unless the options name one target of many files."""
     if options.output is not None and options.in_place:
-        raise UsageError("--output and --in-place exclude each other")
+        raise UsageError("--output and --in-place exclude each other", hint="leave one of them out")
     if options.output is None and not options.in_place and not options.dry_run:
         raise UsageError(
             "nowhere to write to",

@@ -28,7 +28,7 @@ from bloomcli.model.exit_codes import gravest
 from bloomcli.model.find import FileFound, FindReport
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import Listed
-from bloomcli.storage.listing import expand
+from bloomcli.storage.listing import expand, no_files
 from bloomcli.storage.os_errors import refused
 from bloomcli.storage.registry import store_of
 from bloomcli.storage.traffic import Meter, counted_by, current, with_traffic
@@ -102,7 +102,7 @@ class Search:
         with counted_by(self._meter):
             self._listed = expand(paths)
         if not self._listed:
-            raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
+            raise no_files(paths)
         self._jobs = jobs
         self._started = time.perf_counter()
         self._begin(FindReport(column=options.column, values=values.count, index=index and shown(index)))

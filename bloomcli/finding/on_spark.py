@@ -198,10 +198,11 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
     from bloomcli.datasets.hadoop_paths import absolute
     from bloomcli.datasets.skipped import LINKED
     from bloomcli.datasets.spark import SparkEngine
+    from bloomcli.storage.listing import no_files
 
     listed = [item._replace(path=absolute(item.path)) for item in SparkEngine(spark).find(paths, options)]
     if not listed:
-        raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
+        raise no_files(paths)
     files = []
     for item in listed:
         found = None if item.problem is None else failed(item.path, item.problem)

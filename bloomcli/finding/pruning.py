@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.commands.find import Indexed
-from bloomcli.errors import LiteralError, UnsupportedError, UsageError
+from bloomcli.errors import LiteralError, UnsupportedError, UsageError, near_names
 from bloomcli.hints import quoted
 from bloomcli.index.freshness import Fresh
 from bloomcli.index.lack import Lack
@@ -146,8 +146,10 @@ def _told_by(found: Fingerprint) -> Fingerprint:
 
 def _without(path: str, column: str, has: tuple[str, ...]) -> UsageError:
     columns = ",".join((*has, column))
+    near = near_names(column, has)
+    typo = f"did you mean {' or '.join(near)}? Or " if near else ""
     return UsageError(
         f"the index has no column {column!r}, only {', '.join(has)}",
         path=path,
-        hint=f"`bloom index build PATHS --columns {quoted(columns)} -o {quoted(path)} --overwrite`",
+        hint=f"{typo}`bloom index build PATHS --columns {quoted(columns)} -o {quoted(path)} --overwrite`",
     )

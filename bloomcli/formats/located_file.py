@@ -16,6 +16,7 @@ from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.formats.base import DeepCheck, FilterFile, FilterProblem, Plan, Tick
 from bloomcli.formats.records import format_named
 from bloomcli.formats.size_rule import SizeRule
+from bloomcli.hints import NAME, quoted
 from bloomcli.model.file import Column
 
 if TYPE_CHECKING:
@@ -220,9 +221,10 @@ class LocatedFile(FilterFile):
 
     def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
         """Raises UnsupportedError: the format's filters can't be folded."""
-        del columns, rule
+        del columns
         raise UnsupportedError(
             str(self.unfoldable),
             path=self.source.path,
-            hint="`bloom add --replace` builds them at another --fpp",
+            hint=f"`bloom add {quoted(self.source.path)} --replace --columns {NAME} --fpp {rule.fpp:g} --in-place`"
+            " builds a column's filters anew, at this rate",
         )

@@ -19,6 +19,7 @@ from bloomcli.index.puffin import Blob, damaged
 from bloomcli.index.tables import END_KINDS, Files, unpacked
 from bloomcli.limits import INDEX_END_MAX_BYTES
 from bloomcli.storage.base import Source
+from bloomcli.words import counted
 
 Range = tuple[int, bytes]
 """An offset in the file, and the bytes."""
@@ -48,7 +49,7 @@ def unpacked_end(packed: bytes, size: int) -> list[Range]:
     try:
         length = zstandard.frame_content_size(frame)
         if not 4 <= length <= INDEX_END_MAX_BYTES + _HEAD_BYTES:
-            raise ValueError(f"the end of a file can't have {length} bytes")
+            raise ValueError(f"the end of a file can't have {counted(length, 'byte')}")
         raw = zstandard.ZstdDecompressor().decompress(frame)
     except (zstandard.ZstdError, MemoryError) as error:
         raise ValueError(f"the end of a file can't be unpacked: {error}") from None

@@ -10,6 +10,7 @@ from bloomcli.filters.sizing import BLOCK_BYTES
 from bloomcli.index.puffin import Blob, damaged, number_of
 from bloomcli.limits import INDEX_BLOCKS_MAX, INDEX_SLOTS_MAX
 from bloomcli.model.index import ColumnType, IndexedColumn
+from bloomcli.words import counted
 
 BITS: Final = "bloom-index-bits-v1"
 UNITS: Final = "bloom-index-units-v1"
@@ -109,9 +110,11 @@ def read_properties(path: str, blob: Blob, field: str) -> tuple[int, IndexedColu
         raise wrong("blocks", f"{blocks} is no power of two")
     layout = Layout(blocks, slots)
     if number("row-bytes", _MOST) != layout.stride:
-        raise wrong("row-bytes", f"a row of {slots} slots has {layout.stride} bytes")
+        raise wrong("row-bytes", f"a row of {counted(slots, 'slot')} has {counted(layout.stride, 'byte')}")
     if blob.length != layout.nbytes:
-        raise damaged(path, f"the bits have {layout.nbytes} bytes", offset=blob.offset, field=f"{field}.length")
+        raise damaged(
+            path, f"the bits have {counted(layout.nbytes, 'byte')}", offset=blob.offset, field=f"{field}.length"
+        )
     if blob.codec is not None:
         raise damaged(path, "bits aren't compressed", offset=blob.offset, field=f"{field}.compression-codec")
     for name in ("signed", "utc"):

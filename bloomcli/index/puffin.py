@@ -19,6 +19,7 @@ from bloomcli.errors import CorruptFile, UnknownFormat, UnsupportedError
 from bloomcli.hints import listed, quoted
 from bloomcli.limits import INDEX_FOOTER_MAX_BYTES
 from bloomcli.storage.base import Source
+from bloomcli.words import counted
 
 MAGIC: Final = b"PFA1"
 CHECKSUM: Final = "footer-xxh64"
@@ -102,7 +103,7 @@ def read_footer(source: Source) -> Footer:
     """
     path, size = source.path, source.size
     if size < len(MAGIC) * 2 + _ENDING:
-        raise UnknownFormat(f"no index: it has only {size} bytes", path=path, hint=_BUILD)
+        raise UnknownFormat(f"no index: it has only {counted(size, 'byte')}", path=path, hint=_BUILD)
     ending = source.read_at(size - _ENDING, _ENDING)
     if ending[8:] != MAGIC:
         begun = source.read_at(0, len(MAGIC)) == MAGIC
@@ -125,7 +126,9 @@ def read_footer(source: Source) -> Footer:
     length = int.from_bytes(ending[:4], "little", signed=True)
     start = size - _ENDING - length
     if not 0 < length <= INDEX_FOOTER_MAX_BYTES or start < len(MAGIC) * 2:
-        raise damaged(path, f"a footer can't have {length} bytes", offset=size - _ENDING, field="FooterPayloadSize")
+        raise damaged(
+            path, f"a footer can't have {counted(length, 'byte')}", offset=size - _ENDING, field="FooterPayloadSize"
+        )
     data = source.read_at(start - len(MAGIC), length + len(MAGIC))
     if data[: len(MAGIC)] != MAGIC:
         raise damaged(path, "the footer doesn't begin with PFA1", offset=start - len(MAGIC), field="Magic")

@@ -22,6 +22,7 @@ from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, Units, rea
 from bloomcli.index.transposed import OldBits
 from bloomcli.model.index import IndexedColumn
 from bloomcli.storage.base import Source
+from bloomcli.words import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -318,7 +319,7 @@ class Index:
                     raise self._wrong("it is no column's number, or comes twice", f"{field}.properties.column-number")
                 units[number_found] = blob, field
         if len(files) != 1:
-            raise self._wrong(f"there are {len(files)} tables of files", "blobs")
+            raise self._wrong(f"there are {counted(len(files), 'table')} of files", "blobs")
         if bits.keys() != units.keys():
             raise self._wrong("a column has bits without units, or units without bits", "blobs")
         found = {column: ColumnBits(blob, layout, *units[at]) for at, (column, layout, blob) in sorted(bits.items())}

@@ -19,6 +19,7 @@ from bloomcli.index.ipc import LISTS, TEXT, Column, Lists, columns_of
 from bloomcli.index.puffin import Blob, damaged, number_of
 from bloomcli.limits import INDEX_TABLE_MAX_BYTES
 from bloomcli.model.index import IndexedFile
+from bloomcli.words import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,7 +83,7 @@ def packed(batch: pa.RecordBatch) -> tuple[bytes, dict[str, str]]:
     raw = sink.getvalue()
     if raw.size > INDEX_TABLE_MAX_BYTES:
         raise UnsupportedError(
-            f"too many files or row groups for an index: a table has {raw.size} bytes",
+            f"too many files or row groups for an index: a table has {counted(raw.size, 'byte')}",
             hint="build an index for each part of the files",
         )
     data = zstandard.ZstdCompressor(level=_LEVEL).compress(raw)
@@ -117,13 +118,13 @@ def unpacked(path: str, blob: Blob, data: bytes, kinds: Mapping[str, str], field
     try:
         size = zstandard.frame_content_size(data)
         if not 0 <= size <= INDEX_TABLE_MAX_BYTES:
-            raise wrong(f"a table can't have {size} bytes")
+            raise wrong(f"a table can't have {counted(size, 'byte')}")
         raw = zstandard.ZstdDecompressor().decompress(data)
     except (zstandard.ZstdError, ValueError, MemoryError) as error:
         raise wrong(_unreadable(error)) from None
     found = columns_of(raw, kinds) or _by_arrow(raw, kinds, wrong)
     if found[0] != rows:
-        raise wrong(f"the table has {found[0]} rows, not {rows}", ".properties.rows")
+        raise wrong(f"the table has {counted(found[0], 'row')}, not {rows}", ".properties.rows")
     return found
 
 
@@ -317,7 +318,7 @@ def read_units(path: str, blob: Blob, data: bytes, files: Files, slots: int, fie
     """The table of a column's units. Raises CorruptFile."""
     count, columns = unpacked(path, blob, data, UNIT_KINDS, field)
     if count != slots:
-        raise damaged(path, f"{count} units in {slots} slots", offset=blob.offset, field=field)
+        raise damaged(path, f"{counted(count, 'unit')} in {counted(slots, 'slot')}", offset=blob.offset, field=field)
     units = Units(*columns)
     wrong = kernels.index_units(*units, files.row_groups)
     if wrong:

@@ -15,6 +15,7 @@ from bloomcli.commands.index_options import IndexOptions
 from bloomcli.datasets.engine import Engine, run_tasks
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import UnknownColumn, UsageError
+from bloomcli.hints import quoted
 from bloomcli.index.freshness import Fresh
 from bloomcli.index.lack import Lack
 from bloomcli.index.puffin import MAGIC
@@ -27,7 +28,7 @@ from bloomcli.model.indexing import IndexedRow, IndexReport
 from bloomcli.model.paths import shown
 from bloomcli.model.traffic import Traffic, traffic_of
 from bloomcli.storage.base import Listed
-from bloomcli.storage.listing import spelling
+from bloomcli.storage.listing import no_files, spelling
 from bloomcli.storage.registry import is_there, open_source, store_of, sweep_for
 from bloomcli.storage.traffic import measured, with_traffic
 from bloomcli.words import plural
@@ -137,7 +138,7 @@ def _with_more(report: IndexReport, besides: Traffic) -> IndexReport:
 def _listed(engine: Engine, paths: Sequence[str], options: IndexOptions) -> Sequence[Listed]:
     listed = engine.find(paths, options)
     if not listed:
-        raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
+        raise no_files(paths)
     return listed
 
 
@@ -229,7 +230,7 @@ class _Run:
             )
             raise UnknownColumn(
                 f"no file has a column {missing[0]!r}{failed}",
-                hint="`bloom inspect FILE --schema` lists a file's columns",
+                hint=f"`bloom inspect {quoted(min(self._added))}` lists a file's columns",
             )
         return ran
 

@@ -33,8 +33,8 @@ def read(path: str | os.PathLike[str]) -> TableSchema:
         problem = unreadable(error, name, "the table's schema") if isinstance(error, OSError) else None
         if problem is not None:
             raise problem from None
-        why = getattr(error, "strerror", None) or "not a path"
-        raise UsageError(f"the table's schema can't be read: {why}", path=name, hint="name a file") from None
+        why = (getattr(error, "strerror", None) or "not a path").lower()
+        raise UsageError(f"the table's schema can't be read: {why}", path=name, hint="check the path") from None
     if len(data) > limits.TABLE_SCHEMA_MAX_BYTES:
         raise UsageError(
             f"larger than {limits.TABLE_SCHEMA_MAX_BYTES:,} bytes, the limit for a table's schema",

@@ -22,7 +22,7 @@ from bloomcli.filters.sizing import BLOCK_BYTES, WORD_BITS, WORDS
 from bloomcli.report.human import count, printable, rate
 from bloomcli.report.locations import row_group_text
 from bloomcli.version import __version__
-from bloomcli.words import plural
+from bloomcli.words import counted, plural
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -177,7 +177,7 @@ def _captions(dump: FilterDump, blocks: int, fills: bytes) -> Iterator[str]:
     elif found.blocks == 1:
         cell = "a block, by its share of set bits"
     else:
-        cell = f"{found.blocks} blocks, by their mean share of set bits"
+        cell = f"{counted(found.blocks, 'block')}, by their mean share of set bits"
     yield f"A cell is {cell}; {count(found.across)} across, in file order, row by row."
     yield f"{plural(fills.count(_EMPTY), 'block')} without a set bit, {count(fills.count(_FULL))} with all bits set."
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
+from bloomcli.hints import quoted
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.report.human import count, growth, rate, seconds, size, speed
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, line
@@ -43,18 +45,17 @@ def dataset(report: DatasetReport, *, every: bool = False) -> Iterator[Block]:
     if listed:
         yield _grid(report)
         yield Gap()
-    sums = _Sums()
-    troubled = 0
+    sums, troubles = _Sums(), _Troubles()
     for row in report.rows:
         sums.add(row)
         reason = row.reason if row.status in _WORKED else None
         if row.status is Status.FAILED or (reason and (not listed or _is_long(reason))):
-            troubled += 1
-            if every or troubled <= _TROUBLE_SHOWN:
+            if every:
                 yield from _trouble(row)
-    if troubled > _TROUBLE_SHOWN and not every:
-        yield line(f"... and {plural(troubled - _TROUBLE_SHOWN, 'file')} more: {_COMPLETE}")
-    if troubled:
+            troubles.add(row)
+    if not every:
+        yield from troubles.lines()
+    if troubles:
         yield Gap()
     yield from _totals(report, sums, listed=listed)
     if not listed:
@@ -116,13 +117,58 @@ def _size(value: int | None) -> str:
     return "-" if value is None else size(value)
 
 
-def _trouble(row: FileRow) -> Iterator[Block]:
+def _trouble(row: FileRow, others: int = 0) -> Iterator[Block]:
+    """The error of a file with its hint, or its note.
+
+    Args:
+        row: the file.
+        others: how many other files have the same error or note.
+    """
+    more = f"; the same in {plural(others, 'more file')}" if others else ""
     if row.error is not None:
-        yield line(row.error, Style.BAD)
+        yield line(row.error + more, Style.BAD)
         if row.hint:
             yield line("hint: " + row.hint, indent=2)
     elif row.reason is not None:
-        yield line(f"{row.path}: {row.reason}", Style.WARN)
+        yield line(f"{row.path}: {row.reason}{more}", Style.WARN)
+
+
+@dataclass(slots=True)
+class _Alike:
+    """Files that have the same error or note."""
+
+    first: FileRow
+    others: int = 0
+
+
+class _Troubles:
+    """Errors and notes of files. What several files have in common is shown once, with the first of them."""
+
+    def __init__(self) -> None:
+        self._alike: dict[tuple[str, ...], _Alike] = {}
+        self._not_shown = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._alike)
+
+    def add(self, row: FileRow) -> None:
+        """Add a file's error or note."""
+        hint = (row.hint or "").replace(quoted(row.path), "")
+        key = ((row.error or "").removeprefix(f"{row.path}: "), hint, row.reason or "")
+        known = self._alike.get(key)
+        if known is not None:
+            known.others += 1
+        elif len(self._alike) < _TROUBLE_SHOWN:
+            self._alike[key] = _Alike(row)
+        else:
+            self._not_shown += 1
+
+    def lines(self) -> Iterator[Block]:
+        """What is wrong, and with how many files."""
+        for alike in self._alike.values():
+            yield from _trouble(alike.first, alike.others)
+        if self._not_shown:
+            yield line(f"... and {plural(self._not_shown, 'file')} more: {_COMPLETE}")
 
 
 class _Sums:

@@ -14,7 +14,7 @@ from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, l
 from bloomcli.report.locations import row_group_text, type_text
 from bloomcli.report.text_columns import columns
 from bloomcli.report.text_traffic import traffic_pairs, traffic_text
-from bloomcli.words import plural
+from bloomcli.words import exact_size, plural
 
 if TYPE_CHECKING:
     from bloomcli.model.inspect import FilterDump, InspectReport
@@ -93,7 +93,7 @@ def _some(names: Sequence[str]) -> str:
 
 def _file_facts(report: InspectReport, headers: set[str], *, summed_up: bool) -> Iterator[tuple[str, Cell]]:
     yield "file", Cell(report.path, Style.TITLE)
-    yield "size", Cell(f"{size(report.file_bytes)} ({count(report.file_bytes)} bytes)")
+    yield "size", Cell(exact_size(report.file_bytes))
     groups = plural(report.row_groups, "row group")
     if report.stripes is not None:
         groups += f" of {plural(report.stripes, 'stripe')}"

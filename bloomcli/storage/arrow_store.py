@@ -139,5 +139,5 @@ def _not_here(uri: str, error: Exception) -> UnsupportedError:
     return UnsupportedError(
         f"URIs of this kind can't be read here ({error})",
         path=uri,
-        hint="copy the file to this machine, or mount it",
+        hint="bloom reads s3://, abfss://, gs:// and https:// URIs; copy other files to this machine, or mount them",
     )

@@ -80,7 +80,7 @@ class Source(ABC):
         """Raise CorruptFile if a range isn't inside the file."""
         if offset < 0 or length < 0 or offset > self.size - length:
             raise CorruptFile(
-                f"{length} bytes were looked for at {offset}, the file has {self.size}",
+                f"bytes {offset} to {offset + length} were looked for, the file has {self.size}",
                 path=self.path,
                 offset=offset,
                 hint="the file is cut off or damaged; get it from its source again",

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from bloomcli.compact import gathered
 from bloomcli.compact.seen import Seen
-from bloomcli.errors import BloomError
+from bloomcli.errors import BloomError, UsageError
+from bloomcli.model.paths import shown
 from bloomcli.storage.base import Listed, Store, unlisted
 from bloomcli.storage.names import has_wildcard
 from bloomcli.storage.os_errors import refused
 from bloomcli.storage.registry import store_of
+from bloomcli.words import plural
+
+_NAMED: Final = 3
+"""Directories without files that an error names."""
 
 
 def is_dataset(paths: Sequence[str]) -> bool:
@@ -46,6 +52,22 @@ def expand(paths: Sequence[str]) -> Sequence[Listed]:
     if problems and len(problems) == len(found):
         raise problems[0]
     return found
+
+
+def no_files(paths: Sequence[str]) -> UsageError:
+    """The error of directories in which there is no file.
+
+    Args:
+        paths: the directories, as they were named; none where a table names its files.
+    """
+    hint = "files and directories whose names start with . or _ are left out; a file that is named is taken"
+    if not paths:
+        return UsageError("there are no files", hint=hint)
+    if len(paths) == 1:
+        return UsageError("the directory holds no files", path=paths[0], hint=hint)
+    named = ", ".join(shown(path) for path in paths[:_NAMED])
+    more = f" and {plural(len(paths) - _NAMED, 'other')}" if len(paths) > _NAMED else ""
+    return UsageError(f"the directories hold no files: {named}{more}", hint=hint)
 
 
 def _each_once(paths: Sequence[str]) -> Iterator[Listed]:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Final
 
+from bloomcli.errors import UsageError
+from bloomcli.model.paths import shown
 from bloomcli.storage import os_errors
 from bloomcli.storage.base import Fingerprint, Source, Store, Swept
 from bloomcli.storage.local.paths import local_path
@@ -64,11 +66,20 @@ BY_SCHEME: Final[dict[str, Store]] = {}
 
 
 def store_of(path: str | os.PathLike[str]) -> Store:
-    """The store of a path: the local file system, unless it is a URI and no local file has such a name."""
+    """The store of a path: the local file system, unless it is a URI and no local file has such a name.
+
+    Raises:
+        UsageError: the URI's scheme is in capital letters. RFC 3986 says that they mean the same, but policies,
+            indexes, baselines and other programs compare them as text.
+    """
     text = os.fspath(path)
     if LOCAL.has(text):
         return LOCAL
-    scheme = text.partition("://")[0]
+    scheme, _, rest = text.partition("://")
+    known = scheme.lower()
+    if known != scheme and (known in MAKERS or known == "file"):
+        right = shown(f"{known}://{rest}")
+        raise UsageError("the URI's scheme is in capital letters", path=text, hint=f"write it as {right}")
     if scheme not in BY_SCHEME and scheme in MAKERS:
         BY_SCHEME[scheme] = MAKERS[scheme]()
     return BY_SCHEME.get(scheme) or _arrow()

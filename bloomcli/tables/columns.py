@@ -119,7 +119,9 @@ def by_properties(options: O, table: Table) -> tuple[dict[str, O], tuple[str, ..
     if not isinstance(options, AddOptions | ValidateOptions):
         raise UsageError("the table's properties are for add and validate", path=table.name)
     if isinstance(options, AddOptions) and options.columns:
-        raise UsageError("--columns and --from-properties exclude each other", path=table.name)
+        raise UsageError(
+            "--columns and --from-properties exclude each other", path=table.name, hint="leave one of them out"
+        )
     known = {column.path for column in table.names().columns}
     asked = table.wanted()
     gone = dict.fromkeys(one.column for one in asked if one.column not in known)

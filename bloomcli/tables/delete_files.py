@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from bloomcli.datasets.record_shape import RecordField, Shape, shaped
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.storage.registry import open_source
+from bloomcli.words import counted
 
 _ROWS_AT_ONCE: Final = 1 << 16
 _AVRO_ID: Final = "field-id"
@@ -45,7 +46,7 @@ def delete_rows(path: str, kind: str, shape: Shape, size: int | None = None) -> 
     with open_source(path) as source:
         if size is not None and source.size != size:
             raise CorruptFile(
-                f"the delete file has {source.size} bytes, and the table says {size}",
+                f"the delete file has {counted(source.size, 'byte')}, and the table says {size}",
                 path=path,
                 hint="the file is cut off or was replaced; restore it",
             )
@@ -76,7 +77,7 @@ def _of_parquet(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:
         rows += batch.num_rows
         yield batch
     if rows != file.metadata.num_rows:  # Arrow ends early, without an error, where pages are damaged
-        raise ValueError(f"the pages have {rows} rows, and the footer says {file.metadata.num_rows}")
+        raise ValueError(f"the pages have {counted(rows, 'row')}, and the footer says {file.metadata.num_rows}")
 
 
 def _of_orc(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:

@@ -37,7 +37,7 @@ def facts_of(table: Table) -> TableFacts:
 def session_of(engine: Engine) -> SparkSession:
     """The session of the Spark engine. Raises UsageError for another engine."""
     if not isinstance(engine, SparkEngine):
-        raise UsageError("a table is worked on by Spark", hint="--engine spark")
+        raise UsageError("a table is worked on by Spark", hint="add --engine spark")
     return engine.session
 
 

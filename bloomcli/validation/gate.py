@@ -25,6 +25,7 @@ from bloomcli.model.gate import GateReport, Sample
 from bloomcli.model.validate import Finding
 from bloomcli.policy.policy import Policy
 from bloomcli.storage.base import Listed
+from bloomcli.storage.listing import no_files
 from bloomcli.storage.registry import is_there, open_source
 from bloomcli.words import plural
 
@@ -54,14 +55,18 @@ class GateRequest:
             return None
         return Sample(seed=self.options.seed, files=files, row_groups=row_groups)
 
-    def choose(self, listed: Sequence[Listed]) -> ChosenFiles:
+    def choose(self, listed: Sequence[Listed], paths: Sequence[str]) -> ChosenFiles:
         """Return the files to check; none if the policy excludes every named file.
+
+        Args:
+            listed: the files that were found.
+            paths: what was named, for errors.
 
         Raises:
             UsageError: there are no files, or the policy excludes all that were found.
         """
         if not listed:
-            raise UsageError("the directories hold no files", hint="names that start with . or _ are left alone")
+            raise no_files(paths)
         kept = gathered(item for item in listed if not self.policy.excludes(item.path))
         if not kept and any(item.walked or item.matched for item in listed):
             raise UsageError(
@@ -287,7 +292,7 @@ def run(
 def _run(
     paths: Sequence[str], wanted: GateRequest, engine: Engine, on_row: Callable[[FileRow], None] | None
 ) -> GateReport:
-    chosen = wanted.choose(engine.find(paths, wanted.options))
+    chosen = wanted.choose(engine.find(paths, wanted.options), paths)
     done = engine.run(engine.plan(chosen.files, wanted.options), on_row=on_row)
     found = results(wanted, chosen, done)
     new = found.new_baseline()

@@ -131,12 +131,12 @@ def _decimal(text: str, column: Column) -> bytes:
         raise _Impossible(f"{type_name(column)} can't hold {text}")
     unscaled = int(scaled)
     if column.precision and len(str(abs(unscaled))) > column.precision:
-        raise _Impossible(f"{type_name(column)} has {column.precision} digits, too few for {text}")
+        raise _Impossible(f"{type_name(column)} has {counted(column.precision, 'digit')}, too few for {text}")
     width = _fixed_width(column) or _signed_width(unscaled)
     try:
         return unscaled.to_bytes(width, "little" if column.physical in {"INT32", "INT64"} else "big", signed=True)
     except OverflowError:
-        raise _Impossible(f"{type_name(column)} in {width} bytes can't hold {text}") from None
+        raise _Impossible(f"{type_name(column)} in {counted(width, 'byte')} can't hold {text}") from None
 
 
 def _signed_width(value: int) -> int:

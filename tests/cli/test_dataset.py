@@ -321,7 +321,7 @@ def test_fail_fast_stops_at_the_first_failure(bloom: Bloom, tmp_path: Path, jobs
         (["inspect"], 2, "Missing argument 'FILE...'"),
         (["probe"], 2, "Missing argument 'PATH...'"),
         (["probe", "{lake}"], 2, "no values to probe"),
-        (["inspect", "{lake}/nothing"], 2, "hold no files"),
+        (["inspect", "{lake}/nothing"], 2, "nothing: the directory holds no files"),
         (["inspect", "--files-from", "{lake}/empty"], 2, "the list names no files"),
         (["inspect", "--files-from", "{lake}/nowhere"], 3, "can't be read: no such file"),
         (["inspect", "{lake}/*.avro"], 3, "matches no file"),

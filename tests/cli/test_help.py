@@ -141,7 +141,24 @@ def test_help_alone_is_the_help_of_bloom(bloom: Bloom) -> None:
     assert bloom("help").out == bloom("--help").out
     assert "help      Show the help" in bloom("help").out
     assert bloom("help", "nothing").code == 2
+    assert "tria\n" not in bloom("help", "--help").out
     assert bloom("help", "--help").code == 0
+
+
+@pytest.mark.parametrize("name", ["build", "inspect", "update"])
+def test_help_knows_the_commands_of_index(bloom: Bloom, name: str) -> None:
+    assert bloom("help", "index", name).out == bloom("index", name, "--help").out
+
+
+@pytest.mark.parametrize("names", [["index", "nothing"], ["add", "nothing"]])
+def test_help_of_a_command_that_is_none_says_which_there_are(bloom: Bloom, names: list[str]) -> None:
+    done = bloom("help", *names)
+    assert done.code == 2
+    assert ("build, inspect, update" if names[0] == "index" else "`bloom add` has no commands") in done.err
+
+
+def test_defaults_are_shown_as_they_are_written(bloom: Bloom) -> None:
+    assert not re.search(r"default:\s+\(", bloom("trial", "--help").out)
 
 
 def test_column_names_complete_from_the_file(plain: Path, tmp_path: Path) -> None:

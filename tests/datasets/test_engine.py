@@ -64,7 +64,7 @@ def test_paths_of_a_cluster_are_for_spark_and_are_not_changed(tmp_path: Path) ->
 def test_a_dataset_without_files_is_refused_and_rows_come_to_the_caller(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     engine = choose_engine(jobs=1)
-    with pytest.raises(UsageError, match="the directories hold no files"):
+    with pytest.raises(UsageError, match="the directory holds no files"):
         plan_files(engine, [str(tmp_path / "empty")], InspectOptions())
     datasets.plain(tmp_path / "lake", 3)
     rows: list[FileRow] = []

@@ -208,7 +208,7 @@ def test_relative_paths_are_the_drivers(
 @pytest.mark.parametrize(
     ("paths", "where", "kind", "message"),
     [
-        (["empty"], {"in_place": True}, UsageError, "the directories hold no files"),
+        (["empty"], {"in_place": True}, UsageError, "the directory holds no files"),
         (["empty"], {}, UsageError, "nowhere to write to"),
         (["nothing/*.parquet"], {"in_place": True}, UnreadableError, "the pattern matches no file"),
         (["hdfs://n/x"], {"in_place": True}, UnsupportedError, "URIs can be read, but not changed"),

@@ -143,8 +143,28 @@ def test_a_long_note_stands_below_the_table_and_not_in_a_column_of_a_word_per_li
     assert sum(reason in text for text in lines) == 1
 
 
+def test_what_is_wrong_with_many_files_is_shown_once_and_the_files_are_counted() -> None:
+    wrong = [
+        replace(
+            FAILED, path=f"{i}.parquet", error=f"{i}.parquet: no column 'idd'", hint=f"`bloom inspect {i}.parquet`"
+        )
+        for i in range(12)
+    ]
+    text = shown(report(*wrong, FAILED))
+    assert "\n0.parquet: no column 'idd'; the same in 11 more files\n  hint: `bloom inspect 0.parquet`\n" in text
+    assert text.count("no column 'idd'") == 1
+    assert "\nlake/b.parquet: it is torn (byte 7)\n" in text
+
+
+def test_all_shows_what_is_wrong_with_each_file() -> None:
+    wrong = [replace(FAILED, path=f"{i}", error=f"{i}: no column 'idd'") for i in range(12)]
+    stream = io.StringIO()
+    render.write(text_dataset.dataset(report(*wrong), every=True), stream)
+    assert stream.getvalue().count("no column 'idd'") == 12
+
+
 def test_trouble_beyond_bearing_is_cut_and_the_rest_counted() -> None:
-    rows = [replace(FAILED, path=f"{i}", error=f"{i}: it is torn") for i in range(1234)]
+    rows = [replace(FAILED, path=f"{i}", error=f"{i}: it is torn (byte {i})") for i in range(1234)]
     text = shown(report(*rows))
     assert text.count("it is torn") == 200
     assert "... and 1,034 files more: --all or --format csv" in text

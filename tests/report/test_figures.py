@@ -27,6 +27,14 @@ def test_sizes_are_in_binary_units(count: int, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 bytes"), (1, "1 byte"), (1023, "1,023 bytes"), (1024, "1.0 KiB (1,024 bytes)")],
+)
+def test_an_exact_size_is_in_bytes_and_says_it_once(count: int, text: str) -> None:
+    assert words.exact_size(count) == text
+
+
+@pytest.mark.parametrize(
     ("value", "text"),
     [
         (None, "-"),

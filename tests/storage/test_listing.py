@@ -14,7 +14,7 @@ from support import datasets
 from bloomcli.errors import UnreadableError, UnsupportedError
 from bloomcli.storage.arrow_store import ArrowStore
 from bloomcli.storage.base import Listed
-from bloomcli.storage.listing import expand, is_dataset
+from bloomcli.storage.listing import expand, is_dataset, no_files
 from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.names import read_list
 
@@ -330,3 +330,17 @@ def test_the_mixed_dataset_of_other_tests_is_what_it_says(tmp_path: Path) -> Non
     datasets.mixed(tmp_path)
     listed = {item.relative for item in expand([str(tmp_path)])}
     assert listed == {*datasets.GOOD, *datasets.FILTERED, *datasets.BROKEN, *datasets.OTHER}
+
+
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [
+        ([], "there are no files"),
+        (["lake"], "lake: the directory holds no files"),
+        (["a", "b"], "the directories hold no files: a, b"),
+        (["a", "b", "c", "d"], "the directories hold no files: a, b, c and 1 other"),
+        (["https://me:secret@host/", "b"], "the directories hold no files: https://host/, b"),
+    ],
+)
+def test_directories_without_files_are_named(paths: list[str], message: str) -> None:
+    assert str(no_files(paths)) == message

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bloomcli.errors import BloomError, SourceChanged, UnreadableError, UnsupportedError
+from bloomcli.errors import BloomError, SourceChanged, UnreadableError, UnsupportedError, UsageError
 from bloomcli.storage.arrow_store import ArrowSource
 from bloomcli.storage.base import Source
 from bloomcli.storage.local.source import LocalSource
@@ -156,3 +156,29 @@ def test_opening_leaves_no_descriptor_behind_when_it_fails(tmp_path: Path) -> No
             open_source(tmp_path)
     # Their number says nothing: what earlier tests held is closed at whatever instant Python collects it.
     assert str(tmp_path.resolve()) not in [str(fd.resolve()) for fd in Path("/dev/fd").iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("uri", "right"),
+    [
+        ("S3://lake/a.parquet", "s3://lake/a.parquet"),
+        ("S3a://lake/A.parquet", "s3a://lake/A.parquet"),
+        ("GS://lake/a", "gs://lake/a"),
+        ("AbFSS://c@account.dfs.core.windows.net/a", "abfss://c@account.dfs.core.windows.net/a"),
+        ("HTTPS://me:secret@host/a?sig=secret", "https://host/a?..."),
+        ("FILE:///a.parquet", "file:///a.parquet"),
+    ],
+)
+def test_a_scheme_in_capitals_is_refused_with_the_uri_that_works(uri: str, right: str) -> None:
+    with pytest.raises(UsageError, match="the URI's scheme is in capital letters") as caught:
+        open_source(uri)
+    assert caught.value.hint == f"write it as {right}"
+    assert "secret" not in str(caught.value)
+
+
+def test_a_file_of_this_machine_may_look_like_such_a_uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("S3:/lake").mkdir(parents=True)
+    Path("S3:/lake/a").write_bytes(CONTENT)
+    with open_source("S3://lake/a") as opened:
+        assert opened.size == len(CONTENT)

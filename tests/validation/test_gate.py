@@ -369,7 +369,7 @@ def test_on_spark_a_look_at_nothing_is_reported_and_never_passes(lake: Path, spa
     with pytest.raises(UsageError, match="known format"):
         bloomcli.gate(other_kinds(lake.parent / "texts"), session=spark)
     (lake.parent / "empty").mkdir()
-    with pytest.raises(UsageError, match="hold no files"):
+    with pytest.raises(UsageError, match="empty: the directory holds no files"):
         bloomcli.gate(lake.parent / "empty", session=spark)
 
 

@@ -18,7 +18,8 @@ from bloomcli.validation.gate import GateRequest, GateResults
 def run(request: GateRequest, *paths: Path) -> GateResults:
     """The results of a request."""
     engine = choose_engine(jobs=1)
-    chosen = request.choose(engine.find([str(path) for path in paths], request.options))
+    named = [str(path) for path in paths]
+    chosen = request.choose(engine.find(named, request.options), named)
     return gate.results(request, chosen, engine.run(engine.plan(chosen.files, request.options)))
 
 

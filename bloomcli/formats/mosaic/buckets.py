@@ -17,6 +17,7 @@ from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic.footer import Bucket, Footer, RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.formats.mosaic.spec import Cursor
+from bloomcli.words import are, counted
 
 _VARINT_BYTES = 5
 
@@ -37,7 +38,8 @@ def check(footer: Footer, group: RowGroup, columns: Sequence[MosaicColumn]) -> N
 def _check_size(footer: Footer, size: int, offset: int, field: str) -> None:
     if size > mosaic_limits.BUCKET_MAX_BYTES:
         raise CorruptFile(
-            f"{size} bytes are claimed to be compressed here; writers stop at {mosaic_limits.BUCKET_MAX_BYTES}",
+            f"{counted(size, 'byte')} {are(size)} claimed to be compressed here; writers stop at"
+            f" {mosaic_limits.BUCKET_MAX_BYTES}",
             path=footer.path,
             offset=offset,
             field=field,
@@ -56,11 +58,13 @@ def _check_paged(footer: Footer, bucket: Bucket, columns: Sequence[MosaicColumn]
     if parts:
         found = int.from_bytes(cursor.take(2, "the number of parts"), "little")
         if found != parts:
-            raise cursor.fault(f"{found} parts of lists and maps; the schema has {parts}", 0)
+            raise cursor.fault(f"{counted(found, 'part')} of lists and maps; the schema has {parts}", 0)
         cursor.take(4 * parts, "the parts' numbers of elements")
     sizes = [int.from_bytes(cursor.take(4, "a slot's size"), "little") for _ in range(slots)]
     if start + sum(sizes) != bucket.size:
-        raise cursor.fault(f"directory and slots take {start + sum(sizes)} bytes, the bucket has {bucket.size}", 0)
+        raise cursor.fault(
+            f"directory and slots take {counted(start + sum(sizes), 'byte')}, the bucket has {bucket.size}", 0
+        )
     chosen = {c.index for c in columns}
     at = bucket.offset + start
     for column, size in zip(members, sizes, strict=False):  # the parts' slots are behind the columns'

@@ -10,7 +10,7 @@ from bloomcli.formats.mosaic.filter_header import LoadedFilter, column_of
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import Bucket, FilterLocation, Footer, RowGroup
 from bloomcli.model.filter_facts import FilterFacts
-from bloomcli.words import counted
+from bloomcli.words import counted, noun
 
 ALGORITHM = "BLOCK"
 HASH = "XXHASH"
@@ -83,8 +83,8 @@ def details(footer: Footer) -> tuple[tuple[str, str], ...]:
     head = (
         ("version", version),
         ("compression", footer.compression),
-        ("schema block", f"at {footer.schema_at}, {footer.index_at - footer.schema_at} bytes"),
-        ("row-group index", f"at {footer.index_at}, {footer.footer_at - footer.index_at} bytes"),
+        ("schema block", f"at {footer.schema_at}, {counted(footer.index_at - footer.schema_at, 'byte')}"),
+        ("row-group index", f"at {footer.index_at}, {counted(footer.footer_at - footer.index_at, 'byte')}"),
         ("buckets", str(schema.buckets)),
         ("column names", names),
         ("columns as written", written),
@@ -106,4 +106,7 @@ def _row_group(footer: Footer, group: RowGroup) -> str:
 
 def _bucket(bucket: Bucket) -> str:
     size = f" of {bucket.unpacked}" if bucket.unpacked else ""
-    return f"bucket {bucket.id} {bucket.layout}, {bucket.size}{size} bytes at {bucket.offset}"
+    return (
+        f"bucket {bucket.id} {bucket.layout}, {bucket.size}{size}"
+        f" {noun(bucket.unpacked or bucket.size, 'byte')} at {bucket.offset}"
+    )

@@ -23,6 +23,7 @@ from bloomcli.formats.mosaic.footer import FilterLocation, Footer
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.formats.mosaic.spec import Cursor
 from bloomcli.hints import replacing
+from bloomcli.words import counted
 
 HINT_REPLACE: Final = replacing("--mosaic-draft")
 
@@ -131,7 +132,7 @@ def _start(footer: Footer, location: FilterLocation, *, bits: bool) -> tuple[byt
         )
     if not in_data(footer, location):
         raise problem(
-            f"the filter at {location.offset}, {location.length} bytes, runs past the data's end at"
+            f"the filter at {location.offset}, {counted(location.length, 'byte')}, runs past the data's end at"
             f" {footer.schema_at}",
             footer,
             location,
@@ -146,7 +147,8 @@ def _start(footer: Footer, location: FilterLocation, *, bits: bool) -> tuple[byt
         )
     if location.length > mosaic_limits.FILTER_MAX_BYTES + _HEADER_MAX:
         raise problem(
-            f"the filter has {location.length} bytes, more than a filter may ({mosaic_limits.FILTER_MAX_BYTES})",
+            f"the filter has {counted(location.length, 'byte')}, more than a filter may"
+            f" ({mosaic_limits.FILTER_MAX_BYTES})",
             footer,
             location,
             "filter-too-large",
@@ -155,7 +157,7 @@ def _start(footer: Footer, location: FilterLocation, *, bits: bool) -> tuple[byt
     size, start = _parse_header(data, footer, location)
     if size > location.length - start:
         raise problem(
-            f"header and bitset take {start + size} bytes, the index says {location.length}",
+            f"header and bitset take {counted(start + size, 'byte')}, the index says {location.length}",
             footer,
             location,
             "filter-length",
@@ -191,11 +193,14 @@ def _parse_header(data: bytes, footer: Footer, location: FilterLocation) -> tupl
     blocks, rest = divmod(size, limits.FILTER_MIN_BYTES)
     if rest or not blocks or blocks & (blocks - 1):
         raise problem(
-            f"a bitset of {size} bytes; it has to be 32 times a power of two", footer, location, "filter-num-bytes"
+            f"a bitset of {counted(size, 'byte')}; it has to be 32 times a power of two",
+            footer,
+            location,
+            "filter-num-bytes",
         )
     if size > mosaic_limits.FILTER_MAX_BYTES:
         raise problem(
-            f"the bitset's {size} bytes are more than {mosaic_limits.FILTER_MAX_BYTES}",
+            f"the bitset's {counted(size, 'byte')} are more than {mosaic_limits.FILTER_MAX_BYTES}",
             footer,
             location,
             "filter-too-large",

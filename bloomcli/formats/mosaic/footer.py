@@ -28,6 +28,7 @@ from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.schema import MosaicColumn, Schema, read_schema
 from bloomcli.formats.mosaic.spec import Cursor
 from bloomcli.storage.base import Source
+from bloomcli.words import are, counted
 
 _LEAST_BUCKET: Final = 11
 _LEAST_STATISTICS: Final = 2
@@ -133,7 +134,9 @@ class Footer:
         self.path = source.path
         self.footer_at = source.size - spec.FOOTER_BYTES
         if self.footer_at < 0:
-            raise self._fault(f"a file of {source.size} bytes can't hold a footer of {spec.FOOTER_BYTES}", 0)
+            raise self._fault(
+                f"a file of {counted(source.size, 'byte')} can't hold a footer of {spec.FOOTER_BYTES}", 0
+            )
         self.tail = source.read_at(self.footer_at, spec.FOOTER_BYTES)
         if self.tail[-len(spec.MAGIC) :] != spec.MAGIC:
             raise self._fault(f"the file ends in {self.tail[-4:]!r}, not in {spec.MAGIC!r}", source.size - 4)
@@ -157,7 +160,7 @@ class Footer:
             )
         if self.footer_at - self.schema_at > limits.FOOTER_MAX_BYTES:
             raise UnsupportedError(
-                f"metadata of {self.footer_at - self.schema_at} bytes",
+                f"metadata of {counted(self.footer_at - self.schema_at, 'byte')}",
                 path=self.path,
                 offset=self.schema_at,
                 field="footer",
@@ -212,7 +215,7 @@ class Footer:
         buckets = int.from_bytes(self.tail[16:20], "big")
         if buckets != schema.buckets:
             raise self._fault(
-                f"the footer says {buckets} buckets, the schema {schema.buckets}",
+                f"the footer says {counted(buckets, 'bucket')}, the schema {schema.buckets}",
                 self.footer_at + 16,
                 "footer.buckets",
             )
@@ -221,7 +224,9 @@ class Footer:
     def _decompress(self, data: bytes, size: int) -> bytes:
         if size > mosaic_limits.SCHEMA_MAX_BYTES:
             raise self._fault(
-                f"a schema of {size} bytes; {mosaic_limits.SCHEMA_MAX_BYTES} are read", self.schema_at, "schema"
+                f"a schema of {counted(size, 'byte')}; {mosaic_limits.SCHEMA_MAX_BYTES} are read",
+                self.schema_at,
+                "schema",
             )
         import zstandard
 
@@ -236,7 +241,9 @@ class Footer:
         if len(unpacked) != size:
             found = f"{len(unpacked)}" if len(unpacked) < size else "more"
             raise self._fault(
-                f"the schema decompresses to {found} bytes, {size} are claimed", self.schema_at, "schema"
+                f"the schema decompresses to {found} bytes, {size} {are(size)} claimed",
+                self.schema_at,
+                "schema",
             )
         return bytes(unpacked)
 
@@ -247,14 +254,16 @@ class Footer:
         least = 3 if self.version == spec.RELEASED else 4
         if count * least > len(data):
             raise self._fault(
-                f"{count} row groups are claimed, the index has {len(data)} bytes",
+                f"{counted(count, 'row group')} {are(count)} claimed, the index has {counted(len(data), 'byte')}",
                 self.footer_at + 20,
                 "footer.row_groups",
             )
         groups = tuple(self._read_row_group(cursor, ordinal) for ordinal in range(count))
         if cursor.left:
             cursor.field = "row_groups"
-            raise cursor.fault(f"{cursor.left} bytes are left behind the last row group of the index")
+            raise cursor.fault(
+                f"{counted(cursor.left, 'byte')} {are(cursor.left)} left behind the last row group of the index"
+            )
         return groups
 
     def _read_row_group(self, cursor: Cursor, ordinal: int) -> RowGroup:
@@ -287,7 +296,7 @@ class Footer:
         cursor.field = f"{field}.buckets"
         count = cursor.count("buckets", _LEAST_BUCKET)
         if count > self.schema.buckets:
-            raise cursor.fault(f"{count} buckets of {self.schema.buckets}")
+            raise cursor.fault(f"{counted(count, 'bucket')} of {self.schema.buckets}")
         found: dict[int, Bucket] = {}
         for position in range(count):
             cursor.field = f"{field}.buckets[{position}]"
@@ -305,10 +314,11 @@ class Footer:
                 offset_at=offset_at,
             )
             if not bucket.size and bucket.unpacked:
-                raise cursor.fault(f"an empty bucket that unpacks to {bucket.unpacked} bytes", here)
+                raise cursor.fault(f"an empty bucket that unpacks to {counted(bucket.unpacked, 'byte')}", here)
             if bucket.end > self.schema_at:
                 raise cursor.fault(
-                    f"the bucket at {bucket.offset}, {bucket.size} bytes, runs past the data's end, {self.schema_at}",
+                    f"the bucket at {bucket.offset}, {counted(bucket.size, 'byte')}, runs past the data's"
+                    f" end, {self.schema_at}",
                     here,
                 )
             found[number] = bucket
@@ -325,7 +335,7 @@ class Footer:
                 raise cursor.fault(f"statistics of column {column}, the file has {len(self.columns)}", here)
             nulls = cursor.varint("nulls")
             if nulls > rows:
-                raise cursor.fault(f"{nulls} nulls in {rows} rows", here)
+                raise cursor.fault(f"{counted(nulls, 'null')} in {counted(rows, 'row')}", here)
             low = high = None
             if nulls < rows:
                 low = self._bound(cursor, self.columns[column], "a minimum")

@@ -17,6 +17,7 @@ from bloomcli import limits
 from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic.spec import TYPES, Cursor
 from bloomcli.model.file import Column
+from bloomcli.words import counted
 
 _TOKEN: Final = 0x80
 _RULES_MAX: Final = 128
@@ -112,7 +113,7 @@ def read_schema(cursor: Cursor) -> Schema:
     count = cursor.count("columns", _LEAST_COLUMN)
     buckets = cursor.varint("buckets")
     if not 1 <= buckets <= max(count, 1):
-        raise cursor.fault(f"{buckets} buckets for {count} columns")
+        raise cursor.fault(f"{counted(buckets, 'bucket')} for {counted(count, 'column')}")
     encoding = cursor.byte("the names' encoding")
     rules = _read_rules(cursor) if encoding == 1 else None
     if encoding > 1:
@@ -125,7 +126,7 @@ def read_schema(cursor: Cursor) -> Schema:
         cursor.field = f"schema.columns[{index}]"
         shared = cursor.varint("bytes shared with the name before")
         if shared > len(encoded):
-            raise cursor.fault(f"{shared} bytes of a name of {len(encoded)} are shared")
+            raise cursor.fault(f"{counted(shared, 'byte')} of a name of {len(encoded)} are shared")
         encoded = encoded[:shared] + cursor.take(cursor.varint("a name's length"), "a name")
         room = mosaic_limits.SCHEMA_MAX_BYTES - total
         raw = encoded if rules is None else rules.expand(encoded, cursor, room)
@@ -166,7 +167,7 @@ class _Rules:
         if encoded and max(encoded) >= len(self.lengths):
             raise cursor.fault(f"a name uses rule {max(encoded) - _TOKEN}, there are {len(self.pairs)}")
         if sum(self.lengths[byte] for byte in encoded) > room:
-            raise cursor.fault(f"a name takes more than {room} bytes")
+            raise cursor.fault(f"a name takes more than {counted(room, 'byte')}")
         return b"".join(self._text(byte) for byte in encoded)
 
     def _text(self, token: int) -> bytes:
@@ -181,7 +182,7 @@ class _Rules:
 def _read_rules(cursor: Cursor) -> _Rules:
     count = cursor.count("rules", 2)
     if count > _RULES_MAX:
-        raise cursor.fault(f"{count} rules for names; a byte has room for {_RULES_MAX}")
+        raise cursor.fault(f"{counted(count, 'rule')} for names; a byte has room for {_RULES_MAX}")
     return _Rules([cursor.take(2, "a rule") for _ in range(count)], cursor)
 
 
@@ -199,7 +200,7 @@ def _read_type(cursor: Cursor, depth: int) -> MosaicColumn:
     if kind == "DECIMAL":
         precision, scale = cursor.varint("a precision"), cursor.varint("a scale")
         if not 1 <= precision <= 38:
-            raise cursor.fault(f"a decimal of {precision} digits")
+            raise cursor.fault(f"a decimal of {counted(precision, 'digit')}")
         return replace(column, precision=precision, scale=_signed(scale))
     if kind in {"TIME", "TIMESTAMP"}:
         return replace(column, precision=cursor.varint("a precision"))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from bloomcli.errors import CorruptFile
+from bloomcli.words import are, counted
 
 MAGIC: Final = b"MOSA"
 FOOTER_BYTES: Final = 32
@@ -85,7 +86,9 @@ class Cursor:
     def take(self, count: int, what: str) -> bytes:
         """The next `count` bytes."""
         if count > self.left:
-            raise self.fault(f"{what}: {count} bytes are claimed, {self.left} are left")
+            raise self.fault(
+                f"{what}: {counted(count, 'byte')} {are(count)} claimed, {self.left} {are(self.left)} left"
+            )
         self.pos += count
         return self.data[self.pos - count : self.pos]
 
@@ -126,7 +129,9 @@ class Cursor:
         start = self.pos
         value = self.varint(what)
         if value * least > self.left:
-            raise self.fault(f"{what}: {value} are claimed, {self.left} bytes are left", start)
+            raise self.fault(
+                f"{what}: {value} {are(value)} claimed, {counted(self.left, 'byte')} {are(self.left)} left", start
+            )
         return value
 
 

@@ -21,6 +21,7 @@ from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.filter_header import in_data, load, problem, write_header
 from bloomcli.formats.mosaic.footer import FilterLocation, Footer, RowGroup
 from bloomcli.storage.base import KeptRange, Piece, Source
+from bloomcli.words import counted, were
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +200,9 @@ class Layout:
     def verify(self, written: Source) -> None:
         """Re-read the finished file: its index is the planned one, and the new filters' bits are in it."""
         if written.size != self._position:
-            raise WriteError(f"{written.size} bytes were written, {self._position} were planned")
+            raise WriteError(
+                f"{counted(written.size, 'byte')} {were(written.size)} written, {self._position} were planned"
+            )
         again = Footer(written)
         if written.read_at(again.index_at, again.footer_at - again.index_at) != self._index:
             raise WriteError("the index that was written isn't the one that was planned")

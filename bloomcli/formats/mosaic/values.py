@@ -25,6 +25,7 @@ from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic.decoder import Decoder
 from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn
+from bloomcli.words import counted
 
 if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
@@ -97,7 +98,8 @@ class ColumnReader:
         cells = len(footer.row_groups) * footer.schema.buckets
         if cells > mosaic_limits.CELLS_MAX:
             raise UnsupportedError(
-                f"{len(footer.row_groups)} row groups of {footer.schema.buckets} buckets are too many to decode",
+                f"{counted(len(footer.row_groups), 'row group')} of"
+                f" {counted(footer.schema.buckets, 'bucket')} are too many to decode",
                 path=footer.path,
                 hint="write fewer and larger row groups",
             )
@@ -148,7 +150,7 @@ class ColumnReader:
         """The chosen columns of a row group in their order, an Arrow record batch."""
         if group.rows > mosaic_limits.ROWS_MAX:
             raise UnsupportedError(
-                f"a row group of {group.rows} rows is too large to decode",
+                f"a row group of {counted(group.rows, 'row')} is too large to decode",
                 path=self._footer.path,
                 field=f"row_groups[{group.ordinal}]",
                 hint="write smaller row groups",
@@ -159,7 +161,7 @@ class ColumnReader:
         except UnreadableError as error:
             raise self._fault("the row group", error, group) from None
         if batch.num_rows != group.rows:
-            wrong = CorruptFile(f"it has {batch.num_rows} rows, the index says {group.rows}")
+            wrong = CorruptFile(f"it has {counted(batch.num_rows, 'row')}, the index says {group.rows}")
             raise self._fault("the row group", wrong, group)
         return batch.select([c.name for c in self._columns])
 

@@ -29,7 +29,7 @@ from bloomcli.model.file import Severity
 from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.validate import Finding
 from bloomcli.values.literals import render
-from bloomcli.words import counted
+from bloomcli.words import are, counted
 
 if TYPE_CHECKING:
     from bloomcli.formats.filters_in_flight import Job
@@ -315,7 +315,7 @@ def _lost(filters: Filters, orc: OrcType, lost: Lost, count: int, finding: Calla
     return finding(
         "value-missing",
         Severity.NOTE if unasked else Severity.ERROR,
-        f"{lost.count} of {count} lengths are not in their filter: {_UNASKED}"
+        f"{lost.count} of {counted(count, 'length')} {are(lost.count)} not in their filter: {_UNASKED}"
         if unasked
         else lost_values(lost.count, count),
         missing=lost.missing,

@@ -32,6 +32,7 @@ from bloomcli.formats.orc.streams import ByteStream, Presence, Runs, byte_runs, 
 from bloomcli.formats.orc.timestamps import Moments
 from bloomcli.formats.orc.zones import writer_zone
 from bloomcli.storage.base import Source
+from bloomcli.words import counted
 
 INTEGERS: Final = {"SHORT": 2, "INT": 4, "LONG": 8, "DATE": 4}
 FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
@@ -274,7 +275,7 @@ def _integers(streams: Streams, version: int, width: int) -> Hasher:
     def hash_next(count: int, out: bytearray) -> bool:
         values = runs.take(count)
         if not kernels.orc_fit(values, count, width):
-            raise data.fault(f"an integer that its column's {width} bytes don't hold")
+            raise data.fault(f"an integer that its column's {counted(width, 'byte')} can't hold")
         kernels.orc_hash_long(values, 8, 1, 0, count, None, out)
         return False
 
@@ -366,7 +367,7 @@ def hashed_entries(streams: Streams, entries: int, stop: Stop) -> bytearray:
     """The hashes of all entries of a stripe's dictionary. Raises CorruptFile, UnsupportedError."""
     if entries > orc_limits.DICTIONARY_MAX:
         raise streams.open("DATA").fault(
-            f"a dictionary of {entries} entries, more than the {orc_limits.DICTIONARY_MAX} that are read"
+            f"a dictionary of {counted(entries, 'entry')}, more than the {orc_limits.DICTIONARY_MAX} that are read"
         )
     entry = _strings(streams.open("DICTIONARY_DATA"), streams.lengths())
     table = bytearray()

@@ -16,6 +16,7 @@ from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
+from bloomcli.words import are, counted
 
 HEADER: Final = 3
 """Bytes of a chunk's header."""
@@ -45,7 +46,7 @@ class Codec(NamedTuple):
         for chunk in self.chunks(data, offset, field):
             if len(out) + len(chunk) > ceiling:
                 raise UnsupportedError(
-                    f"a stream of more than {ceiling} bytes", path=self.path, offset=offset, field=field
+                    f"a stream of more than {counted(ceiling, 'byte')}", path=self.path, offset=offset, field=field
                 )
             out += chunk
         return bytes(out)
@@ -81,7 +82,10 @@ class Codec(NamedTuple):
         length = head >> 1
         if length > left - HEADER:
             raise self.fault(
-                f"a chunk of {length} bytes runs past its stream, {left - HEADER} are left", offset, field
+                f"a chunk of {counted(length, 'byte')} runs past its stream, {left - HEADER}"
+                f" {are(left - HEADER)} left",
+                offset,
+                field,
             )
         return length, bool(head & 1)
 
@@ -204,7 +208,8 @@ class Unpacker:
         except Exception as error:  # noqa: BLE001  each library has its own errors, and some say nothing of them
             reason = str(error) or type(error).__name__
             raise self._codec.fault(
-                f"a chunk can't be decompressed into the block size of {self._codec.block_size} bytes ({reason})",
+                f"a chunk can't be decompressed into the block size of"
+                f" {counted(self._codec.block_size, 'byte')} ({reason})",
                 offset,
                 field,
             ) from None
@@ -254,7 +259,8 @@ def codec_of(postscript: Any, path: str, offset: int) -> Codec:
     size = postscript.compression_block_size or _DEFAULT_BLOCK
     if size > orc_limits.BLOCK_MAX_BYTES:
         raise CorruptFile(
-            f"a compression block size of {size} bytes can't be: a chunk's header has 23 bits for its length",
+            f"a compression block size of {counted(size, 'byte')} can't be: a chunk's header has 23 bits"
+            f" for its length",
             path=path,
             offset=offset,
             field="compression_block_size",

@@ -18,6 +18,7 @@ from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
 from bloomcli.hints import replacing
+from bloomcli.words import counted
 
 UTF8: Final = "BLOOM_FILTER_UTF8"
 ORIGINAL: Final = "BLOOM_FILTER"
@@ -76,7 +77,7 @@ def load(footer: Footer, stripe_footer: StripeFooter, stream: Stream) -> LoadedS
     wanted = footer.row_groups(stripe)
     if len(index.bloom_filter) != wanted:
         raise problem(
-            f"{len(index.bloom_filter)} filters for {wanted} row groups",
+            f"{counted(len(index.bloom_filter), 'filter')} for {counted(wanted, 'row group')}",
             footer,
             stream,
             stripe.ordinal,
@@ -95,7 +96,7 @@ def _filter(item: Any, footer: Footer, stream: Stream, stripe: int) -> KirschMit
         bits = longs.tobytes()
     if not bits or len(bits) % 8:
         raise problem(
-            f"a bitset of {len(bits)} bytes; it has to be a positive multiple of 8",
+            f"a bitset of {counted(len(bits), 'byte')}; it has to be a positive multiple of 8",
             footer,
             stream,
             stripe,

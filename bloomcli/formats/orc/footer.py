@@ -21,6 +21,7 @@ from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.compression import Codec, codec_of, next_print
 from bloomcli.formats.orc.schema import OrcType, read_types
 from bloomcli.storage.base import Source
+from bloomcli.words import counted
 
 _HINT: Final = "the file is cut off or damaged; get it from its source again"
 
@@ -131,7 +132,7 @@ class Footer:
             raise self._fault("footer and metadata are longer than the file", postscript_at, "footerLength")
         if self.postscript.footer_length > limits.FOOTER_MAX_BYTES:
             raise UnsupportedError(
-                f"a footer of {self.postscript.footer_length} bytes", path=self.path, offset=self.footer_at
+                f"a footer of {counted(self.postscript.footer_length, 'byte')}", path=self.path, offset=self.footer_at
             )
         raw = source.read_at(self.footer_at, self.postscript.footer_length)
         data = self.codec.metadata(raw, self.footer_at, "footer")
@@ -140,7 +141,7 @@ class Footer:
         self.stripes = tuple(self._stripe(i, s) for i, s in enumerate(self.message.stripes))
         groups = sum(map(self.row_groups, self.stripes))
         if groups > orc_limits.ROW_GROUPS_MAX:
-            raise self._fault(f"{groups} row groups are more than a file has", self.footer_at, "stripes")
+            raise self._fault(f"{counted(groups, 'row group')} are more than a file has", self.footer_at, "stripes")
 
     def _fault(self, reason: str, offset: int, field: str) -> CorruptFile:
         return CorruptFile(reason, path=self.path, offset=offset, field=field, hint=_HINT)
@@ -240,7 +241,9 @@ class Footer:
         message = spec.parse("StripeFooter", data, self.path, at, field)
         if len(message.streams) > _STREAMS_OF_A_TYPE * len(self.types):
             raise self._fault(
-                f"{len(message.streams)} streams of {len(self.types)} columns can't be", at, f"{field}.streams"
+                f"{counted(len(message.streams), 'stream')} of {counted(len(self.types), 'column')} can't be",
+                at,
+                f"{field}.streams",
             )
         streams = []
         offset = stripe.offset
@@ -250,7 +253,8 @@ class Footer:
             offset += stream.length
             if offset > at:
                 raise self._fault(
-                    f"the streams take {offset - stripe.offset} bytes or more, the stripe has {at - stripe.offset}",
+                    f"the streams take {counted(offset - stripe.offset, 'byte')} or more, the stripe has"
+                    f" {at - stripe.offset}",
                     at,
                     f"{field}.streams[{position}]",
                 )
@@ -266,7 +270,9 @@ class Footer:
         if not length:
             return b""
         if length > limits.FOOTER_MAX_BYTES:
-            raise UnsupportedError(f"metadata of {length} bytes", path=self.path, offset=self.footer_at - length)
+            raise UnsupportedError(
+                f"metadata of {counted(length, 'byte')}", path=self.path, offset=self.footer_at - length
+            )
         at = self.footer_at - length
         return self.codec.metadata(self._source.read_at(at, length), at, "metadata")
 
@@ -290,7 +296,7 @@ class Footer:
         field = f"{stripe.field}.streams[{stream.position}]"
         if stream.length > orc_limits.FILTER_STREAM_MAX_BYTES:
             raise UnsupportedError(
-                f"a stream of {stream.length} bytes", path=self.path, offset=stream.offset, field=field
+                f"a stream of {counted(stream.length, 'byte')}", path=self.path, offset=stream.offset, field=field
             )
         return self._source.read_at(stream.offset, stream.length), stream.offset, field
 
@@ -303,7 +309,7 @@ def _read_postscript(source: Source) -> tuple[Any, int]:
     at = source.size - 1 - length
     if length == 0 or at < len(spec.MAGIC):
         raise CorruptFile(
-            f"the postscript's length, {length}, can't be in a file of {source.size} bytes",
+            f"the postscript's length, {length}, can't be in a file of {counted(source.size, 'byte')}",
             path=source.path,
             offset=max(source.size - 1, 0),
             hint=_HINT,

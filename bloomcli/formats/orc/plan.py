@@ -31,6 +31,7 @@ from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column
 from bloomcli.storage.base import Pieces
 from bloomcli.version import __version__
+from bloomcli.words import counted
 
 _ENTRY_BOUND: Final = 32
 
@@ -150,7 +151,8 @@ class AddPlan(Change):
         size = most_bytes(self.footer.row_groups(stripe), self.sizes[orc.id].bits)
         if size > orc_limits.FILTER_STREAM_MAX_BYTES:
             raise UnsupportedError(
-                f"the filters of column {orc.path} would take {size} bytes in stripe {stripe.ordinal}, more than "
+                f"the filters of column {orc.path} would take {counted(size, 'byte')} in stripe"
+                f" {stripe.ordinal}, more than "
                 f"{orc_limits.FILTER_STREAM_MAX_BYTES}",
                 path=self.footer.path,
                 offset=stripe.offset,

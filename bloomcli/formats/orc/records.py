@@ -20,6 +20,7 @@ from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.value_reader import ValueReader
 from bloomcli.formats.source_stream import SourceStream
 from bloomcli.storage.base import Source
+from bloomcli.words import counted
 
 _ROWS_AT_ONCE: Final = 8192
 _TOO_FAR: Final = "out of range for nanosecond"
@@ -73,7 +74,7 @@ class Records:
             )
         found = self._read(stripe, chosen)
         if found.num_rows != stripe.rows:
-            raise self._fault(stripe, f"{found.num_rows} rows where the footer says {stripe.rows}")
+            raise self._fault(stripe, f"{counted(found.num_rows, 'row')} where the footer says {stripe.rows}")
         self._held = stripe.ordinal, chosen, found
         return found
 

@@ -15,6 +15,7 @@ from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.streams import ByteStream, byte_runs, integers
 from bloomcli.storage.base import Source
 from bloomcli.values import calendar
+from bloomcli.words import counted
 
 _MOST_SHOWN: Final = 1024
 """Bytes of a string that are shown."""
@@ -48,7 +49,7 @@ def text_of(value: Any, orc: OrcType) -> str:
         value = value()
     if isinstance(value, _Bytes):
         text = str(value.start) if orc.kind == "BINARY" else value.start.decode("utf-8", "backslashreplace")
-        return text if len(value.start) == value.size else f"{text}... ({value.size} bytes)"
+        return text if len(value.start) == value.size else f"{text}... ({counted(value.size, 'byte')})"
     if orc.kind == "DECIMAL":
         return f"{value:.{orc.scale}f}"
     return str(value)

@@ -15,6 +15,7 @@ from bloomcli.errors import CorruptFile
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
 from bloomcli.model.file import Column
+from bloomcli.words import counted
 
 _NAMES: Final = {"BYTE": "tinyint", "SHORT": "smallint", "LONG": "bigint", "TIMESTAMP_INSTANT": "timestamp with tz"}
 _INTEGER_BITS: Final = {"BYTE": 8, "SHORT": 16, "INT": 32, "LONG": 64}
@@ -85,7 +86,7 @@ def read_types(types: Sequence[Any], path: str, offset: int) -> tuple[OrcType, .
         )
 
     if not types or len(types) > orc_limits.TYPES_MAX:
-        raise fault(f"the file has {len(types)} types", 0)
+        raise fault(f"the file has {counted(len(types), 'type')}", 0)
     found: list[OrcType] = []
     # (id, steps) still to be visited; a preorder hands out ids in the order of the visits
     waiting: list[tuple[int, tuple[str, ...]]] = [(0, ())]
@@ -122,7 +123,7 @@ def read_types(types: Sequence[Any], path: str, offset: int) -> tuple[OrcType, .
         names = _child_names(kind, item, len(children))
         waiting += [(c, (*steps, n)) for c, n in reversed(list(zip(children, names, strict=True)))]
     if len(found) != len(types):
-        raise fault(f"{len(types) - len(found)} types belong to no column", len(found))
+        raise fault(f"{counted(len(types) - len(found), 'type')} belong to no column", len(found))
     last = list(range(len(found)))
     for item in reversed(found):
         for child in item.children:

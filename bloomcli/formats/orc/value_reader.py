@@ -26,6 +26,7 @@ from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
 from bloomcli.formats.orc.streams import Bits, ByteStream, Position, Runs, byte_runs, integers
 from bloomcli.storage.base import Source
+from bloomcli.words import counted
 
 MOMENT_BYTES: Final = 12
 DECIMAL_BYTES: Final = 16
@@ -89,7 +90,8 @@ class ValueReader:
         entries = self.entries or 0
         if entries > orc_limits.DICTIONARY_MAX:
             raise self._streams.open("DATA").fault(
-                f"a dictionary of {entries} entries, more than the {orc_limits.DICTIONARY_MAX} that are read"
+                f"a dictionary of {counted(entries, 'entry')}, more than the {orc_limits.DICTIONARY_MAX}"
+                f" that are read"
             )
         decode = _strings(self._streams.open("DICTIONARY_DATA"), self._streams.lengths(), self._orc, self._longest)
         while entries:
@@ -225,7 +227,7 @@ def _integers(runs: Runs, data: ByteStream, width: int) -> Decode:
     def decode(count: int) -> Iterator[pa.Array]:
         values = runs.take(count)
         if not kernels.orc_fit(values, count, width):
-            raise data.fault(f"an integer that its column's {width} bytes don't hold")
+            raise data.fault(f"an integer that its column's {counted(width, 'byte')} can't hold")
         yield _array(pa.int64(), values, count).cast(pa.int64() if width == 8 else pa.int32())
 
     return decode

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.words import counted
 
 _GZIP_WINDOW: Final = 31
 """zlib's 15 bits, plus 16 for the gzip format."""
@@ -49,7 +50,7 @@ def decompress(codec: str, packed: memoryview, size: int) -> Buffer:
     except Exception as error:  # noqa: BLE001  each library has its own errors, and some say nothing of them
         raise CodecError(str(error) or type(error).__name__) from None
     if len(found) != size:
-        raise CodecError(f"{len(found)} bytes came out, {size} were announced")
+        raise CodecError(f"{counted(len(found), 'byte')} came out, {size} were announced")
     return found
 
 
@@ -66,7 +67,7 @@ def windows(codec: str, raw: Iterator[bytes], packed: int, size: int, window: in
     if opened is None:
         if max(packed, size) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
             raise UnsupportedError(
-                f"a page of {size} bytes, {packed} of them in the file, and with {codec} no more than"
+                f"a page of {counted(size, 'byte')}, {packed} of them in the file, and with {codec} no more than"
                 f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
                 hint="rewrite the file with smaller pages, or with ZSTD",
             )
@@ -173,7 +174,7 @@ def _zstd(packed: memoryview, size: int) -> Buffer:
 
     content = zstandard.frame_content_size(packed)
     if content > size:  # -1 where the frame doesn't say
-        raise CodecError(f"{content} bytes are in the frame, {size} were announced")
+        raise CodecError(f"{counted(content, 'byte')} are in the frame, {size} were announced")
     decompressor = getattr(_OF_THREAD, "zstd", None)
     if decompressor is None:  # its memory is taken once
         decompressor = _OF_THREAD.zstd = zstandard.ZstdDecompressor()

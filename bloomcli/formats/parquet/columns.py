@@ -11,6 +11,7 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.model.file import Column
+from bloomcli.words import counted
 
 _OTHER: Final = 63
 """The bit of encodings whose number is 63 or more, or negative."""
@@ -23,7 +24,8 @@ def column_facts(footer: Footer, columns: set[int] | None) -> Iterator[ColumnFac
     for group in groups:
         if len(group.chunks) != count:
             raise footer.location.fault(
-                f"row group {group.ordinal} has {len(group.chunks)} column chunks, the schema has {count} leaves",
+                f"row group {group.ordinal} has {counted(len(group.chunks), 'column chunk')}, the schema"
+                f" has {count} leaves",
                 footer.group_struct(group.ordinal).start,
                 f"row_groups[{group.ordinal}].columns",
             )

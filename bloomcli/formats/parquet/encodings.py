@@ -239,7 +239,7 @@ class _Numbers:
     def checked(self) -> None:
         """Refuse another number of values than the page has."""
         if self.deltas.count not in (-1, self._count):
-            raise kernels.PageError(f"{self.deltas.count} deltas for {self._count} values")
+            raise kernels.PageError(f"{counted(self.deltas.count, 'delta')} for {counted(self._count, 'value')}")
 
     def end(self) -> int:
         """Skip all of them; returns where the bytes behind them start, counted from the body's start."""

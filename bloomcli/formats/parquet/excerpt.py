@@ -23,6 +23,7 @@ from bloomcli.formats.parquet.page_values import Sought
 from bloomcli.formats.parquet.pages import MOST_GROWTH, ChunkReader
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
+from bloomcli.words import counted
 
 _TOGETHER_BYTES: Final = 32 << 20
 """Decompressed bytes of pages that are decoded together."""
@@ -189,7 +190,9 @@ def _from_places(reader: _Reader, places: Sequence[PagePlace]) -> Iterator[Decod
         if page is None or page.is_dictionary or len(page.data) != place.length:
             raise reader.fault("the offset index and the page's header contradict each other", place.offset)
         if not chunk.column.max_repetition_level and page.values != place.rows:
-            raise reader.fault(f"a page of {page.values} rows, and of {place.rows} by the offset index", place.offset)
+            raise reader.fault(
+                f"a page of {counted(page.values, 'row')}, and of {place.rows} by the offset index", place.offset
+            )
         if not page.wanted:
             continue
         if _is_enough(waiting, page):
@@ -215,7 +218,7 @@ def _pages(reader: _Reader) -> Iterator[RawPage]:
         seen += page.values
         yield page
     if seen != most:
-        raise reader.fault(f"the pages have {seen} values, the metadata {most}")
+        raise reader.fault(f"the pages have {counted(seen, 'value')}, the metadata {most}")
 
 
 def _next(reader: _Reader) -> RawPage | None:
@@ -235,10 +238,11 @@ def _next(reader: _Reader) -> RawPage | None:
     if count < 0 or size < 0 or packed < 0:
         raise reader.fault("a page of a negative size", at)
     if size > max(packed * MOST_GROWTH, reader.chunk.uncompressed_bytes):
-        raise reader.fault(f"a page of {size} bytes can't be in {packed} compressed ones", at)
+        raise reader.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", at)
     if max(size, packed) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
         raise UnsupportedError(
-            f"a page of {max(size, packed)} bytes, and no more than {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
+            f"a page of {counted(max(size, packed), 'byte')}, and no more than"
+            f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
             path=reader.source.path,
             offset=at,
             field=reader.field,
@@ -246,7 +250,7 @@ def _next(reader: _Reader) -> RawPage | None:
         )
     if count > parquet_limits.PAGE_VALUES_MOST:
         raise UnsupportedError(
-            f"a page of {count} values, and no more than {parquet_limits.PAGE_VALUES_MOST} are read",
+            f"a page of {counted(count, 'value')}, and no more than {parquet_limits.PAGE_VALUES_MOST} are read",
             path=reader.source.path,
             offset=at,
             field=reader.field,
@@ -289,7 +293,7 @@ def _decode(
     if (
         count > most
     ):  # each row has a value or a null: of more rows there would be a list before the pages are decoded
-        raise reader.fault(f"the column's pages have {most} values, too few for {count} rows")
+        raise reader.fault(f"the column's pages have {counted(most, 'value')}, too few for {counted(count, 'row')}")
     pages, dictionary = [_measured(reader, page) for page in pages], dictionary and _measured(reader, dictionary)
     places = pa.concat_arrays([counting(start, number) for start, number in rows])
     try:
@@ -308,7 +312,7 @@ def _decode(
         said = " ".join(str(error).split())[:200]
         raise reader.fault(f"the column's pages can't be decoded: {said}", reader.chunk.data_offset) from None
     if first != count:
-        raise reader.fault(f"the column's pages have {first} rows instead of {count}")
+        raise reader.fault(f"the column's pages have {counted(first, 'row')} instead of {count}")
 
 
 def _rows_at_once(dictionary: RawPage | None, pages: Sequence[RawPage], rows: int) -> int:

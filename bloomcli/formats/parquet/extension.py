@@ -20,6 +20,7 @@ from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.spec import Struct
+from bloomcli.words import plural
 
 _FIELDS: Final = (32767, -16384)
 
@@ -38,7 +39,7 @@ class Extension(NamedTuple):
     @property
     def text(self) -> str:
         """The extension's description, for reports."""
-        return f"a binary extension (field 32767 of {self.struct}, {self.bytes:,} bytes)"
+        return f"a binary extension (field 32767 of {self.struct}, {plural(self.bytes, 'byte')})"
 
 
 def of_footer(footer: Footer) -> Extension | None:

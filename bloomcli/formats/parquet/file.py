@@ -22,6 +22,7 @@ from bloomcli.formats.size_rule import SizeRule
 from bloomcli.formats.spread import Spread
 from bloomcli.model.file import SIGNATURE, Column, ColumnChunk
 from bloomcli.storage.base import Source
+from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.concurrency.cancellation import Stop
@@ -89,7 +90,11 @@ class ParquetFile(LocatedFile):
         """The footer's signature and its extension, if it has them."""
         signed = ((SIGNATURE, "any change breaks it: no filters can be added"),) if self.footer.signed else ()
         found = extension.of_footer(self.footer)
-        return signed if found is None else (*signed, ("footer extension", f"field 32767, {found.bytes:,} bytes"))
+        return (
+            signed
+            if found is None
+            else (*signed, ("footer extension", f"field 32767, {plural(found.bytes, 'byte')}"))
+        )
 
     @property
     def columns(self) -> Sequence[Column]:

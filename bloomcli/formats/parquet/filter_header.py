@@ -23,6 +23,7 @@ from bloomcli.formats.parquet.variants import FilterHeader, filter_class, parse_
 from bloomcli.hints import replacing
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
+from bloomcli.words import are, counted
 
 _HEADER_MIN: Final = 12
 _ONE_READ_BYTES: Final = 8 << 20
@@ -120,7 +121,8 @@ def _start(source: Source, chunk: ColumnChunk, data_end: int, most: int) -> tupl
     claimed = chunk.bloom_filter_length
     if claimed is not None and not 0 < claimed <= room:
         raise problem(
-            f"bloom_filter_length is {claimed}, but {room} bytes are left before the footer", "filter-length"
+            f"bloom_filter_length is {claimed}, but {counted(room, 'byte')} {are(room)} left before the footer",
+            "filter-length",
         )
     if claimed is not None and claimed > limits.FILTER_MAX_BYTES + parquet_limits.FILTER_HEADER_MAX_BYTES:
         raise problem(
@@ -225,18 +227,24 @@ def _check_header(header: FilterHeader, chunk: ColumnChunk, room: int, problem: 
         raise problem(*unknown)
     size = header.num_bytes
     if size <= 0:
-        raise problem(f"the bitset has {size} bytes", "filter-num-bytes")
+        raise problem(f"the bitset has {counted(size, 'byte')}", "filter-num-bytes")
     if size % limits.FILTER_MIN_BYTES:
-        raise problem(f"the bitset's {size} bytes are not a multiple of 32", "filter-num-bytes")
+        raise problem(f"the bitset's {counted(size, 'byte')} are not a multiple of 32", "filter-num-bytes")
     if size > limits.FILTER_MAX_BYTES:
-        raise problem(f"the bitset's {size} bytes are more than {limits.FILTER_MAX_BYTES}", "filter-too-large")
+        raise problem(
+            f"the bitset's {counted(size, 'byte')} are more than {limits.FILTER_MAX_BYTES}", "filter-too-large"
+        )
     if header.draft and size & (size - 1):
         raise problem(
-            f"the bitset's {size} bytes are not a power of two, as a draft's have to be", "filter-num-bytes"
+            f"the bitset's {counted(size, 'byte')} are not a power of two, as a draft's have to be",
+            "filter-num-bytes",
         )
     total = header.header_bytes + size
     if total > room:
-        raise problem(f"header and bitset take {total} bytes, {room} are left before the footer", "filter-num-bytes")
+        raise problem(
+            f"header and bitset take {counted(total, 'byte')}, {room} {are(room)} left before the footer",
+            "filter-num-bytes",
+        )
     claimed = chunk.bloom_filter_length
     if claimed is not None and claimed != total:
         raise problem(

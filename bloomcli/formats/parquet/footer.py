@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from bloomcli import limits
+from bloomcli import limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.schema import leaf_columns
@@ -150,7 +150,7 @@ class Footer:
             group = self.row_group(index)
             if len(group.chunks) != self.column_count:
                 raise self.location.fault(
-                    f"row group {index} has {len(group.chunks)} column chunks, others have {self.column_count}",
+                    f"row group {index} has {len(group.chunks)} of {self.column_count} column chunks",
                     self._groups[index],
                     f"row_groups[{index}].columns",
                 )
@@ -203,7 +203,7 @@ class Footer:
                 if not (len(spec.MAGIC) <= offset <= self.start and 0 < length <= self.start - offset):
                     index = field.replace("_", " ")
                     raise outer.location.fault(
-                        f"the {index} lies at {offset} with {length} bytes, outside the file's data",
+                        f"the {index} lies at {offset} with {words.counted(length, 'byte')}, outside the file's data",
                         outer.start,
                         f"{field}_offset",
                     )
@@ -225,7 +225,7 @@ class Footer:
         outer = self.chunk_struct(key) if walked is None else walked
         if len(self.columns) != self.column_count:
             raise outer.location.fault(
-                f"row groups have {self.column_count} column chunks, the schema has {len(self.columns)} leaves",
+                f"row groups have {self.column_count} column chunks, the schema has {len(self.columns)}",
                 outer.start,
             )
         self.index_extents(outer)
@@ -355,7 +355,7 @@ def read_tail(source: Source) -> Tail:
     smallest = len(spec.MAGIC) + spec.FOOTER_TAIL_BYTES
     if source.size < smallest:
         raise CorruptFile(
-            f"not a Parquet file: {source.size} bytes, the shortest has {smallest}",
+            f"not a Parquet file: {words.counted(source.size, 'byte')}, the shortest has {smallest}",
             path=source.path,
             offset=0,
             hint="an empty or cut-off file; get it from its source again",

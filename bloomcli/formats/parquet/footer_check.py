@@ -21,6 +21,7 @@ from bloomcli.formats.parquet.spec import Location
 from bloomcli.formats.parquet.variants import parse_header
 from bloomcli.hints import removing
 from bloomcli.storage.base import Source
+from bloomcli.words import counted
 
 _HINT: Final = "the file is damaged; get it from its source again"
 
@@ -36,7 +37,7 @@ def refuse_damaged(source: Source, footer: Footer, gone: AbstractSet[ChunkKey]) 
         chunks = footer.row_group(index).chunks
         if len(chunks) != len(types):
             raise footer.location.fault(
-                f"row group {index} has {len(chunks)} column chunks, the schema has {len(types)} leaves",
+                f"row group {index} has {counted(len(chunks), 'column chunk')}, the schema has {len(types)} leaves",
                 0,
                 f"row_groups[{index}].columns",
             )

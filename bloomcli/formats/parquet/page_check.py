@@ -14,6 +14,7 @@ from bloomcli.formats.parquet.page_header import PageHeader
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, MOST_GROWTH, ChunkReader
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
+from bloomcli.words import counted
 
 _ZSTD_SKIPPED: Final = tuple(bytes([first, 0x2A, 0x4D, 0x18]) for first in range(0x50, 0x60))
 _STARTS: Final = {"GZIP": (b"\x1f\x8b",), "ZSTD": (b"\x28\xb5\x2f\xfd", *_ZSTD_SKIPPED)}
@@ -88,7 +89,7 @@ def _page(
         return f"the page header has no {field}"
     count = header.required_of_head("num_values")
     if kind != "DICTIONARY_PAGE" and count > chunk.num_values:
-        return f"a page of {count} values, and the column chunk has {chunk.num_values}"
+        return f"a page of {counted(count, 'value')}, and the column chunk has {chunk.num_values}"
     levels = 0
     compressed = True
     if kind == "DATA_PAGE_V2":
@@ -96,11 +97,11 @@ def _page(
         levels += header.required_of_head("definition_levels_byte_length")
         compressed = header.is_compressed
         if levels > min(packed, size):
-            return f"levels of {levels} bytes in a page of {min(packed, size)}"
+            return f"levels of {counted(levels, 'byte')} in a page of {min(packed, size)}"
     if chunk.codec == "UNCOMPRESSED" or not compressed:
-        return None if packed == size else f"{packed} bytes that aren't compressed can't become {size}"
+        return None if packed == size else f"{counted(packed, 'byte')} that aren't compressed can't become {size}"
     if size - levels > max((packed - levels) * MOST_GROWTH, chunk.uncompressed_bytes):
-        return f"a page of {size - levels} bytes can't be in {packed - levels} compressed ones"
+        return f"a page of {counted(size - levels, 'byte')} can't be in {packed - levels} compressed ones"
     return _compressed(bytes(reader.peek(min(packed, HEADER_WINDOW)))[levels:], size - levels, chunk.codec)
 
 
@@ -115,7 +116,7 @@ def _compressed(start: bytes, size: int, codec: str) -> str | None:
             shift += 7
             if byte < 0x80:
                 break
-        return None if announced == size else f"{size} bytes are announced, and SNAPPY says {announced}"
+        return None if announced == size else f"{counted(size, 'byte')} are announced, and SNAPPY says {announced}"
     if codec in _STARTS and not start.startswith(_STARTS[codec]):
         return f"the bytes behind the header aren't {codec}"
     return None

@@ -16,6 +16,7 @@ from bloomcli.formats.parquet.page_header import PageHeader
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.values.literals import decode_bound, render
+from bloomcli.words import plural
 
 if TYPE_CHECKING:  # `find` reads places of pages only, and lists none
     from bloomcli.model.pages import IndexEntry, PageFacts
@@ -121,7 +122,9 @@ def _pages_of(filters: Filters, chunk: ColumnChunk) -> Iterator[PageFacts]:
             seen += max(page.values or 0, 0)
         yield page
     if seen != chunk.num_values:
-        yield _damaged(chunk, reader.position, f"the pages have {seen:,} values, the metadata {chunk.num_values:,}")
+        yield _damaged(
+            chunk, reader.position, f"the pages have {plural(seen, 'value')}, the metadata {chunk.num_values:,}"
+        )
 
 
 def _facts(chunk: ColumnChunk, header: PageHeader, at: int) -> PageFacts:
@@ -211,7 +214,7 @@ def _entries(filters: Filters, key: ChunkKey, column: Column) -> Iterator[IndexE
     locations = offsets.get("page_locations", [])
     nulls = columns.get("null_pages", [])
     if columns and offsets and len(locations) != len(nulls):
-        reason = f"the column index has {len(nulls):,} pages, the offset index {len(locations):,}"
+        reason = f"the column index has {plural(len(nulls), 'page')}, the offset index {len(locations):,}"
         yield IndexEntry(row_group=key.row_group, problem=reason)
         return
     ordered, _ = footer.trusted_bounds(column)
@@ -243,7 +246,7 @@ def _read(
     offset, length = extent
     words = name.replace("_", " ")
     if length > parquet_limits.INDEX_MAX_BYTES:
-        return {}, f"the {words} has {length:,} bytes; {parquet_limits.INDEX_MAX_BYTES:,} are read"
+        return {}, f"the {words} has {plural(length, 'byte')}; {parquet_limits.INDEX_MAX_BYTES:,} are read"
     location = spec.Location(filters.source.path, offset, f"{outer.location.field}.{name}")
     try:
         tree: dict[str, Any] = decode(_STRUCTS[name], filters.source.read_at(offset, length), location)

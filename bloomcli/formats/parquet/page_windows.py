@@ -17,6 +17,7 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.codecs import Buffer, CodecError
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.storage.base import Source
+from bloomcli.words import counted
 
 _WINDOW: Final = 1 << 20
 
@@ -117,7 +118,7 @@ class LargeBody:
         if self.size > parquet_limits.PAGE_WHOLE_MAX_BYTES and codecs.streams(self._packed.codec):
             raise self._located(
                 UnsupportedError(
-                    f"a page of {self.size} bytes, and in its encoding no more than"
+                    f"a page of {counted(self.size, 'byte')}, and in its encoding no more than"
                     f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
                     hint="rewrite the file with smaller pages",
                 )
@@ -146,7 +147,7 @@ class LargeBody:
         except UnsupportedError as error:
             raise self._located(error) from None
         if came != packed.size:
-            came_out = f"{came} bytes {'or more ' if came > packed.size else ''}came out"
+            came_out = f"{counted(came, 'byte')} {'or more ' if came > packed.size else ''}came out"
             raise self._location.fault(
                 f"the page can't be decompressed ({came_out}, {packed.size} were announced)", 0
             )

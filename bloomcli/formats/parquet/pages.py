@@ -22,6 +22,7 @@ from bloomcli.formats.parquet.page_windows import AnyBody, Body, Feed, LargeBody
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
+from bloomcli.words import counted
 
 _HINT: Final = "the column's pages are damaged; get the file from its source again"
 WINDOW: Final = 1 << 20
@@ -101,7 +102,7 @@ class ChunkReader:
             len(spec.MAGIC) <= self.position < data_end and 0 <= size <= data_end - self.position
         ):
             raise CorruptFile(
-                f"the column chunk lies at {self.position} with {size} bytes, outside the file's data",
+                f"the column chunk lies at {self.position} with {counted(size, 'byte')}, outside the file's data",
                 path=source.path,
                 offset=self.position,
                 field=self.field + ".meta_data",
@@ -171,7 +172,7 @@ class ChunkReader:
     def room(self, size: int) -> None:
         """Raise CorruptFile for a page that runs past the file's data."""
         if size > self.end - self.position:
-            raise self.fault(f"a page of {size} bytes runs past the file's data")
+            raise self.fault(f"a page of {counted(size, 'byte')} runs past the file's data")
 
     def take(self, size: int) -> memoryview:
         """Return exactly `size` bytes, and advance past them."""
@@ -218,7 +219,9 @@ def read_pages(
                 continue
             seen += page.num_values
             if seen > chunk.num_values:
-                raise reader.fault(f"the pages hold {seen} values or more, the metadata says {chunk.num_values}")
+                raise reader.fault(
+                    f"the pages hold {counted(seen, 'value')} or more, the metadata says {chunk.num_values}"
+                )
         yield page
 
 
@@ -242,7 +245,9 @@ class _Raw(NamedTuple):
         if codec != "UNCOMPRESSED":
             self._possible(codec, size, self.packed - skip)
         elif self.packed != self.size:
-            raise self.location.fault(f"{self.packed} bytes that aren't compressed can't become {self.size}", 0)
+            raise self.location.fault(
+                f"{counted(self.packed, 'byte')} that aren't compressed can't become {self.size}", 0
+            )
         if self.data is None:
             packed = Packed(self.reader.source, self.offset + skip, self.packed - skip, codec, size)
             large = LargeBody(packed, self.location, self.reader.stop)
@@ -265,7 +270,7 @@ class _Raw(NamedTuple):
                 hint="rewrite the file with another codec",
             )
         if size > max(packed * MOST_GROWTH, self.reader.chunk.uncompressed_bytes):
-            raise self.location.fault(f"a page of {size} bytes can't be in {packed} compressed ones", 0)
+            raise self.location.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", 0)
 
     def head(self, size: int) -> AnyBody:
         """Return the first bytes, which aren't compressed."""

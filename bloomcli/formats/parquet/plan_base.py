@@ -21,6 +21,7 @@ from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
 from bloomcli.formats.parquet.variants import CURRENT, write_header
 from bloomcli.storage.base import KeptRange, Pieces, PlacedBytes, Source
+from bloomcli.words import counted, were
 
 if TYPE_CHECKING:
     from bloomcli.model.change import FilterChange
@@ -114,7 +115,9 @@ class Change(Carried):
 
         def verify(written: Source) -> None:
             if written.size != plan.total_bytes:
-                raise WriteError(f"{written.size} bytes were written, {plan.total_bytes} were planned")
+                raise WriteError(
+                    f"{counted(written.size, 'byte')} {were(written.size)} written, {plan.total_bytes} were planned"
+                )
             again = read_footer(written)
             if again.raw != plan.footer:
                 raise WriteError("the footer that was written isn't the one that was planned")

@@ -27,6 +27,7 @@ from bloomcli.formats.parquet.plain_types import plain, plain_schema
 from bloomcli.formats.parquet.request_plan import RequestPlan
 from bloomcli.formats.source_stream import SourceStream
 from bloomcli.model.file import ColumnChunk
+from bloomcli.words import counted
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -305,7 +306,9 @@ class Records:
             if at == len(rows):
                 return
         if at < len(rows):  # Arrow tells only of columns that it reads together that one is shorter
-            raise ValueError(f"{', '.join(names)}: the pages have {first} rows, and row {rows[at]} is sought")
+            raise ValueError(
+                f"{', '.join(names)}: the pages have {counted(first, 'row')}, and row {rows[at]} is sought"
+            )
 
     @cached_property
     def _reader(self) -> pq.ParquetFile:

@@ -31,6 +31,7 @@ from bloomcli.formats.parquet.splice import Edit, apply_edits
 from bloomcli.model.lineage import RowLineage
 from bloomcli.storage.base import Source
 from bloomcli.storage.extended import ExtendedSource
+from bloomcli.words import counted
 
 ROW_ID: Final = "_row_id"
 LAST_UPDATED: Final = "_last_updated_sequence_number"
@@ -134,7 +135,8 @@ class _Columns:
             rows = self.footer.row_group(group).rows
             if rows > parquet_limits.LINEAGE_MAX_ROWS:
                 raise UnsupportedError(
-                    f"row group {group} has {rows} rows; row lineage is kept for {parquet_limits.LINEAGE_MAX_ROWS}",
+                    f"row group {group} has {counted(rows, 'row')}; row lineage is kept for"
+                    f" {parquet_limits.LINEAGE_MAX_ROWS}",
                     path=self.footer.path,
                 )
             for name, start, step in ((ROW_ID, first, 1), (LAST_UPDATED, self.lineage.sequence_number, 0)):

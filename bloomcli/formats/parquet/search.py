@@ -31,6 +31,7 @@ from bloomcli.formats.parquet.row_scan import RowScan, row_scan
 from bloomcli.formats.parquet.stored_hashes import read_first, stored_hashes
 from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, decoded, each_row, is_nan, within
 from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.words import counted
 
 if TYPE_CHECKING:
     from bloomcli.formats.located_file import LocatedFile
@@ -274,7 +275,7 @@ class ParquetSearch(UnitSearch):
 
 def _without_values(path: str, key: ChunkKey, rows: int) -> CorruptFile:
     return CorruptFile(
-        f"the column has no values, and the row group {rows} rows",
+        f"the column has no values, and the row group {counted(rows, 'row')}",
         path=path,
         field=f"row_groups[{key.row_group}].columns[{key.column}].meta_data.num_values",
         hint="the metadata are wrong; get the file from its source again",

@@ -17,6 +17,7 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec, variants
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.values.trees import Tree, binary
+from bloomcli.words import counted
 
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT, _UUID = 1, 2, 3, 7, 8, 9, 10, 11, 12, 13
 _INTEGERS: Final = (4, 5, 6)
@@ -175,7 +176,7 @@ def footer_tree(footer: Any) -> dict[str, Tree]:
     """The whole footer of an open file. Raises CorruptFile, UnsupportedError."""
     if len(footer.raw) > parquet_limits.DUMP_MAX_BYTES:
         raise UnsupportedError(
-            f"a footer of {len(footer.raw)} bytes; {parquet_limits.DUMP_MAX_BYTES} are dumped",
+            f"a footer of {counted(len(footer.raw), 'byte')}; {parquet_limits.DUMP_MAX_BYTES} are dumped",
             path=footer.path,
             offset=footer.start,
             hint="`bloom inspect` without --footer sums it up",

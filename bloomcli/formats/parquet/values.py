@@ -22,6 +22,7 @@ from bloomcli.formats.parquet.encodings import Slice, slices, width_of
 from bloomcli.formats.parquet.pages import WINDOW, Page, read_pages
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
+from bloomcli.words import counted
 
 if TYPE_CHECKING:
     pass
@@ -115,7 +116,8 @@ class HashedPage:
         """The bytes of the hashed values, in order. Slow: for the few values that are reported."""
         if self.long is not None:
             raise UnsupportedError(
-                f"a value of {self.long} bytes, and no more than {parquet_limits.VALUE_AT_ONCE_BYTES} are held in"
+                f"a value of {counted(self.long, 'byte')}, and no more than"
+                f" {parquet_limits.VALUE_AT_ONCE_BYTES} are held in"
                 " memory",
                 path=self._location.path,
                 offset=self._location.base,

@@ -30,7 +30,7 @@ from bloomcli.report.html.parts import (
 from bloomcli.report.human import count, rate, share, size
 from bloomcli.report.locations import row_group_text, type_text
 from bloomcli.report.values import value
-from bloomcli.words import plural
+from bloomcli.words import exact_size, plural
 
 _LEAST_RATE: Final = 1e-8
 """Lower rates are drawn at this one."""
@@ -77,7 +77,7 @@ def _file(report: InspectReport) -> Iterator[Part]:
     items = [
         ("file", Cell(report.path)),
         ("format", Cell(report.format)),
-        ("size", Cell(f"{size(report.file_bytes)} ({count(report.file_bytes)} bytes)")),
+        ("size", Cell(exact_size(report.file_bytes))),
         ("rows", Cell(f"{count(report.rows)} in {groups}")),
         ("columns", Cell(count(report.columns))),
         ("created by", Cell(report.created_by or "-")),

@@ -14,6 +14,7 @@ from bloomcli.storage.azure import connection
 from bloomcli.storage.azure.connection import Container
 from bloomcli.storage.azure.errors import refusals
 from bloomcli.storage.objects.client import Absent, Client, Conflict, Entry, Location, Need, ObjectInfo, Page
+from bloomcli.words import counted
 
 _FOLDER = "hdi_isfolder"
 """The metadata of an empty blob that stands for a directory."""
@@ -81,7 +82,9 @@ class AzureClient(Client):
             data: bytes = found.readall()
         if len(data) != length:
             raise UnreadableError(
-                f"can't be read: the store sent {len(data)} of {length} bytes", path=at.uri, hint="try again"
+                f"can't be read: the store sent {len(data)} of {counted(length, 'byte')}",
+                path=at.uri,
+                hint="try again",
             )
         return data
 

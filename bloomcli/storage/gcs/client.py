@@ -11,6 +11,7 @@ from bloomcli.storage.gcs.errors import understood
 from bloomcli.storage.gcs.uploads import checksum_of, insert
 from bloomcli.storage.objects.client import Absent, Client, Conflict, Entry, Location, Need, ObjectInfo, Page
 from bloomcli.storage.objects.ranges import content_range
+from bloomcli.words import counted
 
 SCHEMES: Final = ("gs", "gcs")
 _NO_RANGE: Final = 416
@@ -140,7 +141,7 @@ class GcsClient(Client):
         """Raise UnreadableError if an answer isn't the range that was asked for."""
         found = content_range(answer.headers)
         if len(answer.content) < length:
-            why = f"the store sent {len(answer.content)} of {length} bytes"
+            why = f"the store sent {len(answer.content)} of {counted(length, 'byte')}"
         elif len(answer.content) > length or (found and (found.start, found.end) != (start, start + length)):
             why = "the store sent another range than the one that was asked for"
         else:

@@ -21,6 +21,7 @@ from bloomcli.tables.delta.jvm import DELTA, Jvm, kinds, said
 from bloomcli.tables.delta.snapshot import Snapshot
 from bloomcli.tables.java import java_errors
 from bloomcli.version import __version__
+from bloomcli.words import counted
 
 _TRIES: Final = 5
 _LATE_SECONDS: Final = (0.5, 2.0, 5.0)
@@ -140,7 +141,9 @@ def _modified(target: Target, replacements: Sequence[Replacement]) -> dict[str, 
         if path not in found:
             raise WriteError("the new file isn't there", path=path)
         if found[path][0] != size:
-            raise WriteError(f"the new file has {found[path][0]} bytes, and {size} were written", path=path)
+            raise WriteError(
+                f"the new file has {counted(found[path][0], 'byte')}, and {size} were written", path=path
+            )
     return {path: modified for path, (_, modified) in found.items()}
 
 

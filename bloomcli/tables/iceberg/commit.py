@@ -22,6 +22,7 @@ from bloomcli.tables.iceberg.deletes import AddedDeletes, DeleteChanges, Replace
 from bloomcli.tables.iceberg.java import Java, kinds, message, raised_in
 from bloomcli.tables.java import java_errors
 from bloomcli.version import __version__
+from bloomcli.words import counted
 
 _TRIES: Final = 5
 """Commits that may fail by other commits, beyond the retries that Iceberg makes by itself."""
@@ -135,7 +136,7 @@ def _check_sizes(table: Open, replacements: Sequence[Replacement]) -> None:
         except java_errors() as error:
             raise WriteError(f"the new file can't be opened: {message(error)}", path=one.path) from None
         if size != one.size:
-            raise WriteError(f"the new file has {size} bytes, and {one.size} were written", path=one.path)
+            raise WriteError(f"the new file has {counted(size, 'byte')}, and {one.size} were written", path=one.path)
 
     with Threads(_READERS, "bloom-iceberg") as threads:
         threads.map(check, replacements)

@@ -105,7 +105,7 @@ def test_a_directory_is_refused_by_commands_on_one_file_and_needs_files_for_the_
             with pytest.raises(UnreadableError, match="a directory"):
                 command(tmp_path)
         else:
-            with pytest.raises(UsageError, match=r"the directories hold no files|--output names one file"):
+            with pytest.raises(UsageError, match=r"the directory holds no files|--output names one file"):
                 command(tmp_path)
 
 
@@ -203,7 +203,7 @@ SCHEMA_LIES: dict[str, tuple[Callable[[Fields], None], str]] = {
         lie(TYPE, (thrift.BINARY, b"INT64"), 1),
         "SchemaElement has no type",
     ),
-    "empty": (lambda m: m[SCHEMA][1].values.clear(), "the schema has 0 leaves"),
+    "empty": (lambda m: m[SCHEMA][1].values.clear(), "the schema has 0"),
     "not_structs": (
         lambda m: m.update({SCHEMA: (thrift.LIST, Items(thrift.I32, [1, 2]))}),
         "schema is not a list of structures",
@@ -234,12 +234,12 @@ def in_meta(number: int, value: tuple[int, Any]) -> Callable[[Fields], None]:
 CHUNK_LIES: dict[str, tuple[Callable[[Fields], None], str, str]] = {
     "a_chunk_less": (
         lambda m: group(m, 1)[1][1].values.pop() and None,
-        "row group 1 has 1 column chunks, others have 2",
+        "row group 1 has 1 of 2 column chunks",
         "row_groups[1].columns",
     ),
     "a_chunk_more": (
         lambda m: group(m, 1)[1][1].values.append(footers.chunk(m, 1, 1)),
-        "row group 1 has 3 column chunks, others have 2",
+        "row group 1 has 3 of 2 column chunks",
         "row_groups[1].columns",
     ),
     "no_metadata": (lambda m: footers.chunk(m, 1, 1).pop(3) and None, "has no metadata", "row_groups[1].columns[1]"),
