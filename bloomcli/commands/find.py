@@ -141,7 +141,7 @@ def _run(
         from bloomcli.commands.find_work import placed, work_of
 
         column, search = _column_search(file, options)
-        search.row_groups = row_groups
+        search.stop, search.row_groups = stop, row_groups
         search.bounds_checked = by_index and indexed is not None and indexed.end is not None
         search.values_told = answer is not None and answer.texts is not None
         work = work_of(values, file, column, search, options, emit, stop)
