@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Container
 from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
@@ -122,7 +122,7 @@ def _run(
 ) -> FileFound:
     """As `run`; raises SourceChanged where a file that needn't be opened has changed."""
     with opened(path, indexed) as original:
-        row_groups: Container[int] | None = None if indexed is None else indexed.possible(original)
+        row_groups: Collection[int] | None = None if indexed is None else indexed.possible(original)
         by_index = row_groups is not None  # it has told as much as filters do
         source = _counted(original, values)
         if not by_index and (scanned := _scanned(original, values, options, emit)) is not None:
@@ -141,7 +141,7 @@ def _run(
         from bloomcli.commands.find_work import placed, work_of
 
         column, search = _column_search(file, options)
-        search.row_groups = row_groups
+        search.stop, search.row_groups = stop, row_groups
         search.bounds_checked = by_index and indexed is not None and indexed.end is not None
         search.values_told = answer is not None and answer.texts is not None
         work = work_of(values, file, column, search, options, emit, stop)
@@ -266,7 +266,7 @@ def _left(values: Values | ValueParts, answer: FilterAnswer) -> Values | ValuePa
 def _without_rows(
     original: Source,
     values: Values | ValueParts,
-    row_groups: Container[int] | None,
+    row_groups: Collection[int] | None,
     options: FindOptions,
     asked: Asked | None,
 ) -> FileFound | None:
@@ -276,7 +276,7 @@ def _without_rows(
     like_files = known if asked is None else asked.like_files
     if like_files is None or row_groups is None or (asked is None and not like_files.together):
         return None
-    answer = like_files.ask(original) if asked is None else asked.answer  # an index has smaller filters than files
+    answer = like_files.ask(original, row_groups) if asked is None else asked.answer  # an index has smaller filters
     if answer is None or answer.possible is None:
         return None
     left = [group for group in answer.possible if group in row_groups]

@@ -120,6 +120,8 @@ class ValueParts:
         """Values as a column stores them; or why one is none: it is of no file with such a column."""
         out, first = StoredParts(), 0
         for at in range(len(self._texts)):
+            if search.stop is not None:
+                search.stop.check()
             texts = self._texts[at].column(0)
             try:
                 out.add(stored(search.wanted(texts), first))
@@ -148,9 +150,12 @@ class PartedSearch:
         self._file: StoredParts | None = None
 
     def candidates(self) -> list[Candidates]:
-        """Of each row group whether it may have a value. `forms` is empty if not; else its positions mean nothing."""
+        """Of each row group whether it may have a value. `forms` is empty if not; else its positions mean nothing.
+        Raises Stopped."""
         found: list[Candidates] = []
         for number in range(len(self._parts)):
+            if self._search.stop is not None:
+                self._search.stop.check()
             part = self._parts.mapped(number)
             nan = nan_of(part)
             wanted = wanted_of(part, nan, keyed=is_keyed(part))

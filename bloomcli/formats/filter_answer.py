@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -82,8 +82,9 @@ class LikeFiles(ABC):
     together: bool
 
     @abstractmethod
-    def ask(self, source: Source) -> FilterAnswer | None:
-        """What the filters of an open file tell; None for a file that isn't of this machine."""
+    def ask(self, source: Source, row_groups: Iterable[int] | None = None) -> FilterAnswer | None:
+        """What the filters of an open file tell; None for a file that isn't of this machine. `row_groups`: only these
+        are asked, by their numbers, and the others are told to be ruled out; None: all."""
 
     def rows(self, source: Source) -> FileRows | None:
         """The rows of an open file that have the values, with records of the columns that were named; None where the

@@ -27,6 +27,8 @@ from bloomcli.values.literals import Literal, parse
 FEW: Final = 256
 """So many values are looked up one by one, with the dictionary's answer; more are looked up in batches."""
 
+_PARSED_TOGETHER: Final = 1 << 14
+"""Texts that are parsed, in a tenth of a second, until it is noticed that the search is stopped."""
 _TEXTS: Final = ("STRING", "ENUM", "JSON")
 _NUMBERS: Final = {"INT32": pa.int32(), "INT64": pa.int64(), "FLOAT": pa.int32(), "DOUBLE": pa.int64()}
 """The integers that have the bytes of a value of the physical type."""
@@ -124,6 +126,8 @@ class ColumnSearch(ABC):
     """The row groups (in ORC the stripes) that may have a value, as an index says; None: all."""
     bounds_checked = False
     """No filter and no value of `row_groups` contradicts the statistics: an index has seen to that."""
+    stop: Stop | None = None
+    """Ends the conversion of values, and the search."""
     boolean = False
     """The column has booleans: millions of texts are two values."""
     values_told = False
@@ -131,7 +135,7 @@ class ColumnSearch(ABC):
 
     @abstractmethod
     def wanted(self, texts: pa.LargeBinaryArray) -> Wanted:
-        """The values as the column stores them. Raises LiteralError."""
+        """The values as the column stores them. Raises LiteralError, Stopped."""
 
     @abstractmethod
     def candidates(self, wanted: Wanted) -> Iterator[Candidates]:
@@ -211,6 +215,7 @@ def wanted(
     forms_of: Callable[[Literal], Sequence[bytes]],
     path: str,
     hashes_of: Callable[[pa.Array], bytes] = xxh64_of,
+    stop: Stop | None = None,
 ) -> Wanted:
     """The values as a column stores them. Those that it can't store have no forms.
 
@@ -220,15 +225,21 @@ def wanted(
         forms_of: all that a file may have stored for a value.
         path: the file's, for errors.
         hashes_of: gives what the format's filters hash each form to, as `Wanted.hashes` has it.
+        stop: ends it.
 
     Raises:
         LiteralError: a text isn't a value of the column's type.
+        Stopped: soon after `stop` is set.
     """
     many = len(texts) > FEW
     fast = _in_batches(texts, column, hashes_of) if many else None
     if fast is not None:
         return fast
-    literals = [parse(_decoded(text), column, path=path) for text in texts]
+    literals: list[Literal] = []
+    for at in range(0, len(texts), _PARSED_TOGETHER):
+        if stop is not None:
+            stop.check()
+        literals += [parse(_decoded(text), column, path=path) for text in texts[at : at + _PARSED_TOGETHER]]
     if column.physical == "BOOLEAN":
         return _booleans(texts, literals, column, path)
     forms: dict[bytes, int] = {}

@@ -67,7 +67,8 @@ class UnitSearch(ColumnSearch):
 
     def wanted(self, texts: pa.LargeBinaryArray) -> Wanted:
         """The values as the column stores them."""
-        return finding.wanted(texts, self._typed, self.forms_of, self._file.source.path, self.hashes_of)
+        path = self._file.source.path
+        return finding.wanted(texts, self._typed, self.forms_of, path, self.hashes_of, self.stop)
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidates]:
         """Of each row group the values that it may have: few by `FilterFile.ask`, many in batches."""

@@ -303,7 +303,7 @@ class FilterQuery:
         hashes: bytes | Ascending,
     ) -> None: ...
     def file(
-        self, fd: int, file_bytes: int
+        self, fd: int, file_bytes: int, groups: Buffer | None = None
     ) -> tuple[int, int, int, int, int, tuple[int, ...] | None, bytes | None, tuple[int, int]]: ...
     def files(
         self, names: bytes, start: int, seconds: float

@@ -133,8 +133,11 @@ cdef class FilterQuery:
             if value is not None:
                 r.same[field] = <const unsigned char*>PyBytes_AS_STRING(value)
 
-    def file(self, int fd, int64_t file_bytes):
+    def file(self, int fd, int64_t file_bytes, const int64_t[::1] groups=None):
         """Return what is known of a file of `file_bytes` bytes that is open for reading.
+
+        Of row groups that aren't among `groups`, ascending numbers, no filter is read: they are ruled out. None: all
+        are asked.
 
         It is an item as `files` returns them. Of `Ascending` hashes, the item before the last are positions
         of hashes that the file may have, int64s as bytes: those of one row group after the other. The last item is (0, 0).
@@ -142,9 +145,13 @@ cdef class FilterQuery:
         cdef Ruling r = self._asked
         cdef Positions left, hits
         cdef Outcome found
+        cdef int64_t none = 0
         memset(&left, 0, sizeof(Positions))
         memset(&hits, 0, sizeof(Positions))
         r.left = &left
+        if groups is not None:
+            r.group_count = groups.shape[0]
+            r.groups = &groups[0] if r.group_count else &none
         if self._many:
             r.hits = &hits
             r.window = <unsigned char*>malloc(WINDOW_BLOCKS * 32)

@@ -86,6 +86,9 @@ cdef struct Ruling:
     Py_ssize_t same_bytes[SAME_FIELDS]       # and its length; -1: there is no such field
     bint compared[SAME_FIELDS]
     unsigned char* window               # of malloc, for many hashes; else NULL
+    const int64_t* groups               # the ascending numbers of the row groups that are asked; NULL: all
+    Py_ssize_t group_count
+    bint group_asked                    # the row group that is walked is one of them
     const unsigned char* read           # of each leaf column whether it is read, without filters; NULL: filters are asked
     const unsigned char* sought         # if columns are read, the sought values, one after the other
     const int64_t* sought_offsets       # where each begins, and the last one ends; NULL if they have `sought_width` bytes
@@ -379,7 +382,10 @@ cdef Py_ssize_t _chunks_of_group(Ruling* r, Walk* w, Py_ssize_t pos, bint* out) 
                 return -1
             r.values = chunk.values
             if r.read == NULL:
-                out[0] = not chunk.values or _chunk_ruled_out(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
+                out[0] = (
+                    not r.group_asked or not chunk.values
+                    or _chunk_ruled_out(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
+                )
             else:
                 excluded = chunk.values > 0 and _bounds_exclude(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
         if r.read != NULL and r.read[i] and not _add_facts(r, w, &chunk, excluded):
@@ -427,13 +433,16 @@ cdef Py_ssize_t _groups(Ruling* r, Walk* w, Py_ssize_t pos) noexcept nogil:
     """Walk all row groups: the end of the list at `pos` of the footer, or -1 if one isn't usual."""
     cdef int kind = 0
     cdef uint64_t count = 0, i
-    cdef Py_ssize_t hits = 0
+    cdef Py_ssize_t hits = 0, at = 0
     cdef bint out
     pos = _list_head(w, pos, &kind, &count)
     if pos < 0 or (count and kind != CT_STRUCT):
         return -1
     for i in range(count):
         out = False
+        while r.groups != NULL and at < r.group_count and r.groups[at] < <int64_t>i:
+            at += 1
+        r.group_asked = r.groups == NULL or (at < r.group_count and r.groups[at] == <int64_t>i)
         if r.hits != NULL:
             hits = r.hits.count
         pos = _group(r, w, pos, &out)

@@ -230,3 +230,19 @@ def test_a_mosaic_filter_without_the_row_groups_own_bounds_is_not_believed(fixtu
     assert [r["row"] for r in rows_of(many)] == list(range(80))
     probed = bloomcli.probe(path, column="name", values=["name 77"])
     assert [verdict.presence.value for verdict in probed.verdicts] == ["absent", "can't tell"]
+
+
+@pytest.mark.parametrize("blooms", [True, False])
+def test_texts_with_zero_bytes_are_found_where_orc_cpp_takes_others_for_the_bounds(
+    tmp_path: Path, blooms: bool
+) -> None:
+    """It compares texts up to a zero byte, and then by their lengths. Rows with the real bounds were lost."""
+    for name, texts in {"high": ["a", "x\0aaaa", "x\0z"], "low": ["z", "x\0aaaa", "x\0z"]}.items():
+        path = tmp_path / f"{name}.orc"
+        orc.write_table(pa.table({"c": texts}), path, bloom_filter_columns=[1] if blooms else None)
+        for row, text in enumerate(texts):
+            assert [found["row"] for found in rows_of(bloomcli.find(path, [text], column="c"))] == [row]
+            assert not bloomcli.probe(path, [text], column="c").absent_everywhere
+        others = [*map(str, range(300))]
+        assert [found["row"] for found in rows_of(bloomcli.find(path, [*others, *texts], column="c"))] == [0, 1, 2]
+        assert rows_of(bloomcli.find(path, ["x", "x\1", "0"], column="c")) == []

@@ -19,13 +19,15 @@ from support.object_stores import SCHEME, MemoryObjects
 from support.value_picks import watched_picks
 
 import bloomcli
-from bloomcli.commands import value_parts
+from bloomcli.commands import find, value_parts
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.value_parts import ValueParts
+from bloomcli.concurrency.cancellation import Stop, Stopped
 from bloomcli.errors import LiteralError, UsageError
 from bloomcli.finding import value_file
 from bloomcli.finding.lake import Search
+from bloomcli.formats import finding
 from bloomcli.formats.mosaic import search as mosaic_search
 from bloomcli.formats.orc import search as orc_search
 from bloomcli.formats.parquet import search as parquet_search
@@ -199,6 +201,31 @@ def test_a_text_that_is_no_value_is_met_once_and_named_for_each_file(
     said = "'a word' is not a value of column id, INT64"
     assert [str(one.error) for one in report.errors] == [f"{tmp_path / f'{at}.parquet'}: {said}" for at in range(5)]
     assert converted == ([300, 300, 1] if parts else [601])
+
+
+@pytest.mark.parametrize("parts", [True, False])
+def test_a_stop_ends_the_conversion_of_values(tmp_path: Path, parts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C waited for millions of decimals to be converted: 35 seconds for 5 million."""
+    stop, parsed = Stop(), []
+    parse = finding.parse
+
+    def watched(text: str, column: Any, **options: Any) -> Any:
+        parsed.append(text)
+        stop.requested = len(parsed) > 20_000
+        return parse(text, column, **options)
+
+    monkeypatch.setattr(finding, "parse", watched)
+    pq.write_table(pa.table({"id": pa.array([Decimal("0.25")])}), tmp_path / "f.parquet")
+    values = [f"{n}.25" for n in range(60_000)]
+    sought = parted(values, 30_000) if parts else Values(texts(values))
+    with pytest.raises(Stopped):
+        find.run(str(tmp_path / "f.parquet"), FindOptions(column="id"), sought, lambda _: None, stop)
+    assert len(parsed) <= 33_000
+    stop.requested = False
+    parsed.clear()
+    rows: list[Any] = []
+    find.run(str(tmp_path / "f.parquet"), FindOptions(column="id"), sought, rows.append, Stop())
+    assert len(rows) == 1, "what was stopped isn't taken for converted"
 
 
 def test_a_store_is_asked_for_filters_once(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,8 +94,8 @@ class MosaicSearch(UnitSearch):
         empty = Candidates(group.ordinal, group.rows, bucket_bytes, counting(0, 0))
         searched = bool(group.rows) and (self.row_groups is None or group.ordinal in self.row_groups)
         low, high = map(self._turned, statistics.bounds(group, self._mosaic))
-        outside = self.outside(low, high, ranges, lambda: next(self._units(0, (group,))).facts)
-        return Stored(empty, self._stored_hashes(group, stop) if searched and not outside else None)
+        searched = searched and not self.outside(low, high, ranges, lambda: next(self._units(0, (group,))).facts)
+        return Stored(empty, self._stored_hashes(group, stop) if searched else None)
 
     def _stored_hashes(self, group: RowGroup, stop: Stop) -> Iterator[StoredHashes]:
         stop.check()

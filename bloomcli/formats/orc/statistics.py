@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
 
 _INTEGERS: Final = ("BYTE", "SHORT", "INT", "LONG")
+_TEXTS: Final = ("STRING", "CHAR", "VARCHAR")
 _TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT")
 _NANOS_PER_MILLI: Final = 1_000_000
 _EXACT: Final = Context(prec=100, traps=[InvalidOperation, Inexact])
@@ -39,7 +40,7 @@ def _bounds(statistics: Any, orc: OrcType) -> Bounds:
     if orc.kind in {"FLOAT", "DOUBLE"} and statistics.HasField("double_statistics"):
         form = "<f" if orc.kind == "FLOAT" else "<d"
         return _pair(statistics.double_statistics, lambda v: struct.pack(form, v))
-    if orc.kind in {"STRING", "CHAR", "VARCHAR"} and statistics.HasField("string_statistics"):
+    if orc.kind in _TEXTS and statistics.HasField("string_statistics"):
         found = statistics.string_statistics
         low, high = _pair(found, _utf8)
         if low is None and found.HasField("lower_bound"):
@@ -91,8 +92,12 @@ def skips(statistics: Any, literals: Sequence[Literal], orc: OrcType, typed: Col
 
 def comparable_bounds(statistics: Any, orc: OrcType) -> Bounds:
     """A row group's bounds as values compare with them: those of CHAR without the blanks that values are padded with,
-    and the lowest timestamp a millisecond earlier before 1970, where ORC C++ rounds towards zero."""
+    the lowest timestamp a millisecond earlier before 1970, where ORC C++ rounds towards zero, and texts as far as ORC
+    C++ compares them: up to a zero byte, and then by their lengths."""
     low, high = bounds(statistics, orc)
+    if orc.kind in _TEXTS:
+        low = None if low is None else _up_to_zero(low, b"\0")
+        high = None if high is None else _up_to_zero(high, b"\1")  # above all texts with the zero byte there
     if orc.kind == "CHAR" and low is not None:
         low = low.rstrip(b" ")
     if orc.kind in _TIMESTAMPS and low is not None:
@@ -100,3 +105,9 @@ def comparable_bounds(statistics: Any, orc: OrcType) -> Bounds:
         if lowest <= 0:
             low = (lowest - _NANOS_PER_MILLI).to_bytes(16, "little", signed=True)
     return low, high
+
+
+def _up_to_zero(text: bytes, end: bytes) -> bytes:
+    """A text up to its first zero byte, and an end; without a zero byte the text."""
+    before, zero, _ = text.partition(b"\0")
+    return before + end if zero else text

@@ -88,12 +88,13 @@ class LikeParquetFiles(LikeFiles):
         _, searched, _, _, bytes_read, pages, _, rows, *_ = found
         return None if rows else InVain(searched, bytes_read, pages)
 
-    def ask(self, source: Source) -> FilterAnswer | None:
-        """What the filters of an open file tell; None for a file that isn't of this machine."""
+    def ask(self, source: Source, row_groups: Iterable[int] | None = None) -> FilterAnswer | None:
+        """What the filters of an open file tell of some row groups; None for a file that isn't of this machine."""
         descriptor = source.fileno()
         if descriptor is None:
             return None
-        found = self._query.file(descriptor, source.size)
+        groups = None if row_groups is None else array("q", sorted(row_groups))
+        found = self._query.file(descriptor, source.size, groups)
         left = found[6]
         texts = None if left is None else self._texts(left)
         return FilterAnswer(*found[:6], texts, (source.size, source.fingerprint.mtime_ns))

@@ -215,12 +215,12 @@ class ParquetSearch(UnitSearch):
             empty = Candidates(chunk.row_group, rows, chunk.compressed_bytes, counting(0, 0))
             if chunk.num_values < rows:  # a row has a value or a null in each column
                 raise CorruptFile("fewer values than rows", path=self._file.source.path)
+            searched = chunk.row_group in units and chunk.num_values > 0
             facts = partial(self._facts_of, chunk, 0)
-            outside = self.outside(chunk.min_value, chunk.max_value, ranges, facts)
-            if chunk.row_group not in units or not chunk.num_values or outside:
-                yield Stored(empty, None)
-            else:
+            if searched and not self.outside(chunk.min_value, chunk.max_value, ranges, facts):
                 yield Stored(empty, stored_hashes(self._file.source, chunk, footer.start, stop))
+            else:
+                yield Stored(empty, None)
 
     def prepare(self, wanted: Wanted, candidates: Candidates, columns: Sequence[str] | None, *, rows: bool) -> None:
         """Announce to a store what is read of a row group."""

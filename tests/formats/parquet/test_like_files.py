@@ -284,3 +284,23 @@ def looked_up(path: Path, hashes: bytes) -> set[int]:
         bits = SplitBlockFilter(bytearray(data[start : start + (facts.bitset_bytes or 0)]))
         found |= {at for at, value in enumerate(memoryview(hashes).cast("Q")) if bits.check(value)}
     return found
+
+
+def test_of_some_row_groups_no_other_s_filter_is_read(tmp_path: Path) -> None:
+    """An index names them: the filters of all others were read, too."""
+    path = tmp_path / "f.parquet"
+    table = pa.table({"id": range(0, 20_000, 2)})
+    pq.write_table(table, path, row_group_size=1000, bloom_filter_options={"id": {"ndv": 1000, "fpp": 0.01}})
+    with open_source(path) as source:
+        like_files = like_files_of(open_file(source), "id", ["6000", "15001", "18000"])
+        assert like_files is not None
+        whole = like_files.ask(source)
+        assert whole is not None
+        assert whole.possible is not None
+        assert {3, 9} <= set(whole.possible)
+        for groups in ([], [9], [2, 9], [9, 3], [7, 12, 1 << 40], range(10)):
+            some = like_files.ask(source, groups)
+            assert some is not None
+            assert some.possible == tuple(group for group in whole.possible if group in groups)
+            assert some[1:4] == whole[1:4], "what the footer tells"
+            assert (some.bytes_read < whole.bytes_read) == (len(groups) < 10)
