@@ -9,7 +9,7 @@ from bloomcli.model.index_facts import IndexFacts
 from bloomcli.model.indexing import IndexReport
 from bloomcli.report.human import count, rate, seconds, size
 from bloomcli.report.layout import Block, Gap, Grid, Head, line
-from bloomcli.words import plural
+from bloomcli.words import noun, plural
 
 
 def made(report: IndexReport) -> Iterator[Block]:
@@ -55,7 +55,7 @@ def _reasons(report: IndexReport) -> str:
 
 
 def _verdict(report: IndexReport) -> str:
-    columns = ", ".join(report.columns)
+    columns = f"{noun(len(report.columns), 'column')} {', '.join(report.columns)}"
     if report.dry_run:
         would = f"would have {columns} of {plural(report.files, 'file')}"
         return f"{report.path or 'the index'} {would}; nothing was written"
