@@ -31,7 +31,7 @@ def made(report: IndexReport) -> Iterator[Block]:
         paths = ", ".join(report.paths_unseen[:3]) + (", ..." if len(report.paths_unseen) > 3 else "")
         yield line(f"{plural(report.kept_unseen, 'file')} not found and not dropped: there is no file in {paths}")
     if report.skipped:
-        yield line(f"{plural(report.skipped, 'file')} skipped: of other formats or kinds")
+        yield line(f"{plural(report.skipped, 'path')} skipped: no file of a format that can be indexed")
     if report.failed:
         is_not, them = ("isn't", "it") if report.failed == 1 else ("aren't", "them")
         failed = plural(report.failed, "file")
