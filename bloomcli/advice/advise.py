@@ -108,7 +108,7 @@ def _reason_against(engine: Engine, paths: Sequence[str], options: AdviseOptions
 
 def _some(listed: Sequence[Listed]) -> list[Listed]:
     """The first, a middle and the last file that can be read."""
-    files = [item for item in listed if item.problem is None and not item.linked]
+    files = [item for item in listed if item.problem is None and not item.skipped]
     return [files[place] for place in sorted({0, len(files) // 2, len(files) - 1})] if files else []
 
 

@@ -139,7 +139,7 @@ def _few_values(column: ColumnAdvice) -> _Verdict | None:
         return _Verdict(
             False,
             "few-values",
-            f"few values: {_count(whole.estimate)} different ones in {plural(column.rows, 'row')}",
+            f"few values: {_count(whole.estimate)} distinct values in {plural(column.rows, 'row')}",
         )
     others = (column.row_groups * each.estimate / whole.estimate - 1) / (column.row_groups - 1)
     if others < MOST_OF_THE_ROW_GROUPS:
@@ -147,8 +147,8 @@ def _few_values(column: ColumnAdvice) -> _Verdict | None:
     return _Verdict(
         False,
         "few-values",
-        f"few values: on average a row group has {_count(each.estimate)} of the {_count(whole.estimate)}"
-        " different ones",
+        f"in most row groups: on average a row group has {_count(each.estimate)} of the"
+        f" {_count(whole.estimate)} distinct values",
     )
 
 

@@ -44,7 +44,8 @@ def command(dataset: Dataset, form: str, every: bool, **options_: Any) -> int:
 
     Writers that don't know the number of distinct values of a column write 1 MiB filters for a few
     values. ORing neighbouring blocks halves a filter, and the result is exactly the filter that the
-    values build at half the size. Filters that can't shrink stay unchanged.
+    values build at half the size. Filters that can't shrink stay unchanged. No policy is read: where
+    bloom.toml has a max-fpp below 0.01, give it as --fpp.
 
     With --size tight, a filter shrinks to any divisor of its number of blocks, and below a quarter of its size
     usually to sizes between: some of its blocks then go into two of the new ones. Sizes that need the values

@@ -13,6 +13,7 @@ from bloomcli.cli.gate_options import FORMS, gate_options
 from bloomcli.cli.reader_options import policy_file
 from bloomcli.cli.table_options import table_options
 from bloomcli.errors import UsageError
+from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.model.gate import GateReport
@@ -84,6 +85,9 @@ def command(
         from bloomcli.validation.baseline import save
 
         save(baseline)
+        if not options.is_quiet():
+            entries = plural(len(baseline.entries), "entry")
+            output.say(f"wrote the baseline {baseline.path}: {entries} of known findings", err=True)
     report = results.report(baseline)
     _write(report, form, per_rule, sys.stdout, quiet=options.is_quiet())
     if reports:

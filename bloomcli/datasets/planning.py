@@ -16,7 +16,7 @@ from typing import Final
 
 from bloomcli.commands.options import WriteOptions
 from bloomcli.commands.options_base import Options
-from bloomcli.datasets.skipped import LINKED
+from bloomcli.datasets.skipped import why
 from bloomcli.datasets.task import Task, failed, gathered_tasks
 from bloomcli.errors import BloomError, UsageError
 from bloomcli.model.dataset import FileRow, Status
@@ -120,7 +120,7 @@ def _task(item: Listed, options: Options, *, several: bool) -> Task:
         path=item.path,
         size=item.size,
         walked=item.walked or (several and item.path.rpartition("/")[2].startswith((".", "_"))),
-        row=_known(item) if item.problem is not None or item.linked else None,
+        row=_known(item) if item.problem is not None or item.skipped else None,
     )
 
 
@@ -177,4 +177,4 @@ def _known(item: Listed) -> FileRow:
     """The row of something that was listed and is no file that can be opened."""
     if item.problem is not None:
         return failed(item.path, item.problem)
-    return FileRow(path=item.path, status=Status.SKIPPED, reason=LINKED)
+    return FileRow(path=item.path, status=Status.SKIPPED, reason=why(item))

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
+from bloomcli.storage.base import Listed
+
 OTHER_KIND: Final = "not a file of a known format"
 """Of a file."""
 
+EMPTY: Final = "a directory without files"
+"""Of a directory that is named."""
+
 LINKED: Final = "a link to a directory: these are followed only where they are named"
 """Of a link."""
+
+
+def why(item: Listed) -> str:
+    """Why something that was listed is skipped without being opened."""
+    return EMPTY if item.empty else LINKED

@@ -98,7 +98,7 @@ class _Reader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Files packed by size into tasks of similar weight. No file is opened."""
         listed = expand([portable(p) for p in self.paths])
-        files = [f._replace(path=absolute(f.path)) for f in listed if not f.linked]
+        files = [f._replace(path=absolute(f.path)) for f in listed if not f.skipped]
         parts = self.parts or max(_PARTS, -(-len(files) // _MOST_FILES))
         return [_Part(p) for p in pack(files, lambda f: f.size, parts)] or [_Part(())]
 

@@ -65,7 +65,7 @@ def pieces(
 def ask(items: Sequence[Listed], like_files: LikeFiles, stop: Stop) -> list[Piece | FilterAnswer]:
     """Some files to search, and the answers for those that filters rule out, in order. Raises Stopped."""
     found: list[Piece | FilterAnswer] = []
-    named = ((item, None if item.problem or item.linked else system_name(item.path)) for item in items)
+    named = ((item, None if item.problem or item.skipped else system_name(item.path)) for item in items)
     for local, some in groupby(named, lambda one: one[1] is not None):
         files = list(some)
         if not local:

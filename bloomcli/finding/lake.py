@@ -16,7 +16,7 @@ from bloomcli.commands.find_values import Values
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.concurrency.threads import Future, Threads
 from bloomcli.datasets.jobs import default_jobs
-from bloomcli.datasets.skipped import LINKED, OTHER_KIND
+from bloomcli.datasets.skipped import OTHER_KIND, why
 from bloomcli.errors import BloomError, LiteralError, UnknownFormat, UsageError
 from bloomcli.finding.asking import Piece, pieces
 from bloomcli.finding.spool import Spool
@@ -172,7 +172,7 @@ class Search:
         """The type of the records of the first file that can be searched; None where none can."""
         with counted_by(self._meter):
             for item in self._listed:
-                if item.problem is not None or item.linked:
+                if item.problem is not None or item.skipped:
                     continue
                 try:
                     with refused(item.path):
@@ -255,8 +255,8 @@ class Search:
         spool = Spool()
         if item.problem is not None:
             return OneFile(failed(item.path, item.problem), iter(()))
-        if item.linked:
-            return OneFile(FileFound(path=item.path, reason=LINKED), iter(()))
+        if item.skipped:
+            return OneFile(FileFound(path=item.path, reason=why(item)), iter(()))
         try:
             with refused(item.path):
                 found = find.run(item.path, self._options, self._values, spool.add, stop, indexed, asked)

@@ -196,7 +196,7 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
         UnknownColumn, UnreadableError, UnsupportedError: of the first file, with `shaped`.
     """
     from bloomcli.datasets.hadoop_paths import absolute
-    from bloomcli.datasets.skipped import LINKED
+    from bloomcli.datasets.skipped import why
     from bloomcli.datasets.spark import SparkEngine
     from bloomcli.storage.listing import no_files
 
@@ -206,8 +206,8 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
     files = []
     for item in listed:
         found = None if item.problem is None else failed(item.path, item.problem)
-        if item.linked:
-            found = FileFound(path=item.path, reason=LINKED)
+        if item.skipped:
+            found = FileFound(path=item.path, reason=why(item))
         files.append(FileWork(item.path, walked=item.walked, found=found))
     job = Job(options)
     if shaped:
@@ -229,7 +229,7 @@ def _first_shape(listed: Sequence[Listed], options: FindOptions) -> Shape:
     from bloomcli.datasets.spark_types import as_spark_has_them
 
     for item in listed:
-        if item.linked:
+        if item.skipped:
             continue
         if item.problem is not None:
             raise item.problem

@@ -75,7 +75,12 @@ def open_file(source: Source, names: ColumnNames | None = None) -> FilterFile:
 
 def _open_file(source: Source) -> FilterFile:
     if source.size == 0:
-        raise UnknownFormat("the file is empty", path=source.path, offset=0)
+        raise UnknownFormat(
+            "the file is empty",
+            path=source.path,
+            offset=0,
+            hint="a writer that was stopped leaves such a file; get it from its source again",
+        )
     for records in (own_formats, installed_formats):
         found = _by_magic(source, records())
         if found is not None:

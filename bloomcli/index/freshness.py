@@ -21,7 +21,7 @@ class Fresh:
 
     def found(self, item: Listed) -> tuple[int, Stamp] | Lack:
         """The position of a listed file in `Index.files` and its stamp, or why the index tells nothing of it."""
-        at = None if item.problem is not None or item.linked else self._files.position(self._spell(item.path))
+        at = None if item.problem is not None or item.skipped else self._files.position(self._spell(item.path))
         if at is None:
             return Lack.UNKNOWN
         stamp = self._files.stamp(at)

@@ -50,7 +50,7 @@ class Scope:
         unseen: dict[str, None] = {}
         for item in listed:
             missing = item.size < 0 and not item.walked and shown(item.path) in failed
-            if item.problem is not None or missing:
+            if item.problem is not None or item.empty or missing:
                 unseen[item.path] = None
             elif left:
                 spelled = self._spell(item.path)

@@ -47,7 +47,7 @@ class FindReport:
     files_found: int = 0
     """Files with a row; with `maybe`, files that may have one."""
     skipped: int = 0
-    """Files of other kinds in directories."""
+    """Files of other kinds in directories, and directories without files."""
     failed: int = 0
     rows: int = 0
     row_groups: int = 0

@@ -29,7 +29,7 @@ def lines(report: FindReport) -> Iterator[str]:
     if report.index is not None:
         yield from _by_index(report)
     if report.skipped:
-        yield f"skipped: {plural(report.skipped, 'file')} of other kinds"
+        yield f"skipped: {plural(report.skipped, 'path')} without a file of a known format"
     if report.failed:
         yield f"failed: {plural(report.failed, 'file')}, in which there may be more"
 

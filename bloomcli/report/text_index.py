@@ -9,7 +9,7 @@ from bloomcli.model.index_facts import IndexFacts
 from bloomcli.model.indexing import IndexReport
 from bloomcli.report.human import count, rate, seconds, size
 from bloomcli.report.layout import Block, Gap, Grid, Head, line
-from bloomcli.words import plural
+from bloomcli.words import noun, plural
 
 
 def made(report: IndexReport) -> Iterator[Block]:
@@ -31,7 +31,7 @@ def made(report: IndexReport) -> Iterator[Block]:
         paths = ", ".join(report.paths_unseen[:3]) + (", ..." if len(report.paths_unseen) > 3 else "")
         yield line(f"{plural(report.kept_unseen, 'file')} not found and not dropped: there is no file in {paths}")
     if report.skipped:
-        yield line(f"{plural(report.skipped, 'file')} skipped: of other formats or kinds")
+        yield line(f"{plural(report.skipped, 'path')} skipped: no file of a format that can be indexed")
     if report.failed:
         is_not, them = ("isn't", "it") if report.failed == 1 else ("aren't", "them")
         failed = plural(report.failed, "file")
@@ -55,7 +55,7 @@ def _reasons(report: IndexReport) -> str:
 
 
 def _verdict(report: IndexReport) -> str:
-    columns = ", ".join(report.columns)
+    columns = f"{noun(len(report.columns), 'column')} {', '.join(report.columns)}"
     if report.dry_run:
         would = f"would have {columns} of {plural(report.files, 'file')}"
         return f"{report.path or 'the index'} {would}; nothing was written"

@@ -74,12 +74,19 @@ class Listed(NamedTuple):
     """It was found by a pattern, not by its name."""
     linked: bool = False
     """It is a link to a directory, found in a directory: it is not followed."""
+    empty: bool = False
+    """It is a directory without files, named beside other paths."""
     problem: BloomError | None = None
     """The named path can't be listed: it becomes a row with this error, and no file is opened."""
     mtime_ns: int = 0
     """Of a file of this machine, the time of the last change; 0 where the listing doesn't tell."""
     tag: str = ""
     """Of an object, its ETag or generation, as `Fingerprint.tag`; empty where the listing doesn't tell."""
+
+    @property
+    def skipped(self) -> bool:
+        """Whether it is no file, and becomes a skipped row."""
+        return self.linked or self.empty
 
 
 def unlisted(path: str, problem: BloomError) -> Listed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import PurePath
 from typing import Final
 
 from bloomcli.compact import gathered
@@ -35,22 +36,27 @@ def expand(paths: Sequence[str]) -> Sequence[Listed]:
     """The files that the paths mean, each once, in order of their paths within each. Millions are kept packed.
 
     A file that is named but isn't there is listed all the same: it becomes a row with its error. Where there are
-    other files, so does a directory that can't be read, a glob that matches nothing, a URI that can't be listed.
+    other files, so does a directory that can't be read, a glob that matches nothing, a URI that can't be listed. A
+    directory without files then becomes a skipped row, so that it isn't taken for one that was worked on.
 
     Raises:
         UnreadableError: a glob matches nothing, or a directory can't be read, and there is nothing else.
         UnsupportedError: a URI's file system can't be listed here, and there is nothing else.
     """
     problems: list[BloomError] = []
+    empty = [0]
 
     def noted(item: Listed) -> Listed:
         if item.problem is not None:
             problems.append(item.problem)
+        empty[0] += item.empty
         return item
 
     found = gathered(map(noted, _each_once(paths)))
-    if problems and len(problems) == len(found):
-        raise problems[0]
+    if len(problems) + empty[0] == len(found):
+        if problems:
+            raise problems[0]
+        return []
     return found
 
 
@@ -85,9 +91,13 @@ def _each_once(paths: Sequence[str]) -> Iterator[Listed]:
                 store = store_of(path)
                 # there is nothing to remember where one path is listed, and not by a pattern that may match twice
                 surely = len(paths) == 1 and (store.remote or not has_wildcard(path))
+                nothing = len(paths) > 1
                 for item in store.list(path):
+                    nothing = False
                     if surely or is_new(spell(item.path)):
                         yield item
+                if nothing and is_new(path):
+                    yield Listed(path=path, size=-1, relative=PurePath(path).name, walked=False, empty=True)
         except BloomError as error:
             if is_new(path):
                 yield unlisted(path, error)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 def sampled_files(listed: Sequence[Listed], options: TrialOptions) -> list[Listed]:
     """The files of a dataset to try. Raises UsageError if there are none of a known format."""
-    files = [item for item in listed if item.problem is None and not item.linked]
+    files = [item for item in listed if item.problem is None and not item.skipped]
     taken = chosen_files(
         [item.relative for item in files],
         share(options.sample),

@@ -78,7 +78,7 @@ class GateRequest:
     def _sampled(self, listed: Sequence[Listed]) -> Sequence[Listed]:
         if self.options.sample is None:
             return listed
-        files = [item for item in listed if item.problem is None and not item.linked]
+        files = [item for item in listed if item.problem is None and not item.skipped]
         taken = chosen_files(
             [item.relative for item in files],
             share(self.options.sample),

@@ -50,12 +50,12 @@ LEFT_ALONE: dict[str, tuple[dict[str, Any], str, str]] = {
     "few values": (
         {"distinct": exact(5), "distinct_per_row_group": exact(4.9), "present": gain(1, 0.98)},
         "few-values",
-        "few values: on average a row group has 4.9 of the 5 different ones",
+        "in most row groups: on average a row group has 4.9 of the 5 distinct values",
     ),
     "few values in one row group": (
         {"row_groups": 1, "distinct": exact(5), "distinct_per_row_group": exact(5), "overlap": exact(1)},
         "few-values",
-        "few values: 5 different ones in 1,000,000 rows",
+        "few values: 5 distinct values in 1,000,000 rows",
     ),
     "filters as large as what they save": (
         {"present": gain(0.05, 0.01), "absent": gain(0.05, 0.01), "filter_bytes": 50 * MIB},

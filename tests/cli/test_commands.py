@@ -252,3 +252,27 @@ def test_a_comma_in_a_column_name_is_escaped(bloom: Bloom, tmp_path: Path) -> No
     assert r"in --columns: 'a\,b'" in unescaped.err
     for command in ("add", "inspect", "validate", "remove", "fold"):
         assert r"\, is a comma within a name" in " ".join(bloom(command, "--help").out.split())
+
+
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        (("java_types.orc", "-c", "big", "-s", "7"), "--stripe takes 0 to 1"),
+        (("java_types.orc", "-c", "big", "-s", "1", "-g", "7"), "--row-group"),
+    ],
+)
+def test_a_part_that_a_file_lacks_is_an_error_with_the_parts_that_it_has(
+    bloom: Bloom, fixtures: Path, asked: tuple[str, ...], hint: str
+) -> None:
+    done = bloom("dump", fixtures / "orc" / asked[0], *asked[1:])
+    assert done.code == 2
+    assert hint in done.err.splitlines()[-1]
+
+
+def test_an_empty_file_is_an_error_with_what_to_do(bloom: Bloom, tmp_path: Path) -> None:
+    (tmp_path / "empty.parquet").touch()
+    done = bloom("inspect", tmp_path / "empty.parquet")
+    assert (done.code, done.err.splitlines()[1]) == (
+        3,
+        "hint: a writer that was stopped leaves such a file; get it from its source again",
+    )

@@ -421,3 +421,21 @@ def test_no_bar_is_shown_where_nobody_looks(lake: Path) -> None:
         [sys.executable, "-m", "bloomcli", "inspect", lake, "-j", "2"], cwd=ROOT, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("inspect",),
+        ("validate", "--no-policy"),
+        ("add", "--columns", "id", "--in-place"),
+        ("remove", "--in-place"),
+        ("probe", "-c", "id", "-v", "1"),
+    ],
+)
+def test_a_directory_without_files_is_named_where_others_have_files(
+    bloom: Bloom, lake: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "not_mounted").mkdir()
+    done = bloom(command[0], tmp_path / "not_mounted", lake, *command[1:])
+    assert "1 file: a directory without files" in done.out

@@ -47,7 +47,7 @@ from bloomcli.datasets import task
         (["add", "{plain}", "-c", "id", "-o", "{nowhere}", "--max-bytes", "1GB?"], 2, "not a size"),
         (["add", "{plain}", "-c", "id", "-o", "{nowhere}", "--max-bytes", "8"], 2, "smallest filter"),
         (["add", "{filtered}", "-c", "id", "-o", "{nowhere}"], 2, "has a filter in row group 0 already"),
-        (["add", "{plain}", "-c", "id", "-o", "{nowhere}/x/y"], 3, "directory doesn't exist"),
+        (["add", "{plain}", "-c", "id", "-o", "{nowhere}/x/y"], 3, "create the output's directory first"),
         (["dump", "{filtered}", "-c", "id", "-g", "9"], 2, "no row group 9"),
         (["dump", "{filtered}", "-c", "score"], 2, "has no filter"),
         (["dump", "{filtered}"], 2, "2 columns have filters"),

@@ -264,17 +264,17 @@ def test_a_report_of_a_part_does_not_read_as_of_all_files(bloom: Bloom, lake: Pa
 
 
 def test_a_path_where_the_value_belongs_is_an_error_with_the_command_that_works(bloom: Bloom, lake: Path) -> None:
-    day = lake / "day=1"  # another test adds a damaged file to the lake
-    alone = bloom("find", day, "-c", "id")
+    lake = lake / "day=1"
+    alone = bloom("find", lake, "-c", "id")
     assert (alone.code, alone.out) == (2, "")
     assert alone.err.splitlines() == [
-        f"bloom: {day}: the first argument is the value to find, and no path follows it",
-        f"hint: bloom find VALUE {day} -c id",
+        f"bloom: {lake}: the first argument is the value to find, and no path follows it",
+        f"hint: bloom find VALUE {lake} -c id",
     ]
-    swapped = bloom("find", day, "3", "-c", "id")
+    swapped = bloom("find", lake, "3", "-c", "id")
     assert (swapped.code, swapped.out) == (2, "")
     command = swapped.err.splitlines()[1].removeprefix("hint: bloom ")
-    assert command == f"find 3 {day} -c id"
+    assert command == f"find 3 {lake} -c id"
     assert bloom(*command.split()).code == 0
 
 
@@ -282,6 +282,7 @@ def test_a_value_that_is_the_name_of_a_file_is_found_in_files_that_are_there(
     bloom: Bloom, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    lake = lake / "day=1"
     Path("3").touch()
-    assert bloom("find", "3", lake / "day=1", "-c", "id").code == 0
+    assert bloom("find", "3", lake, "-c", "id").code == 0
     assert "3: no such" not in bloom("find", "3", tmp_path / "no*", "-c", "id").err

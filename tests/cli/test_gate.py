@@ -336,6 +336,7 @@ def test_findings_that_are_off_or_known_dont_fail_and_are_reported(bloom: Bloom,
     assert off.code == 0
     assert "written next week" in off.out
     first = bloom("validate", lake, "--no-policy", "-r", "name", "--baseline", "known.json", "--update-baseline")
+    assert first.err.startswith("wrote the baseline known.json: ")
     assert first.code == 0
     known = bloom("validate", lake, "--no-policy", "-r", "name", "--baseline", "known.json")
     assert known.code == 0

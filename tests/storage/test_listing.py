@@ -344,3 +344,20 @@ def test_the_mixed_dataset_of_other_tests_is_what_it_says(tmp_path: Path) -> Non
 )
 def test_directories_without_files_are_named(paths: list[str], message: str) -> None:
     assert str(no_files(paths)) == message
+
+
+def test_a_directory_without_files_is_a_row_beside_others_and_nothing_alone(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "a.parquet").touch()
+    empty, other, lake = (str(tmp_path / name) for name in ("empty", "other", "lake"))
+    found = expand([empty, lake, empty])
+    assert [(item.path, item.empty, item.skipped) for item in found] == [
+        (empty, True, True),
+        (f"{lake}/a.parquet", False, False),
+    ]
+    assert not expand([empty])
+    assert not expand([empty, other])
+    with pytest.raises(UnreadableError, match="the pattern matches no file"):
+        expand([empty, f"{lake}/*.orc"])

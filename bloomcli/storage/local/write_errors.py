@@ -105,7 +105,7 @@ def write_error(target: Path, error: OSError, *, placed: bool | None = False) ->
     hints = {
         errno.ENOSPC: "the disk is full; free some room, or write elsewhere with -o",
         errno.EDQUOT: "the quota is used up; free some room, or write elsewhere with -o",
-        errno.ENOENT: "the output's directory doesn't exist",
+        errno.ENOENT: "create the output's directory first",
         errno.EACCES: "check who may write to the directory",
         errno.EROFS: "the file system is read-only; write elsewhere with -o",
     }

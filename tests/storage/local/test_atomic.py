@@ -357,7 +357,7 @@ def test_a_file_of_our_own_is_swept_beside_first(file: Path) -> None:
 def test_a_folder_that_does_not_exist_cannot_be_written_to(file: Path) -> None:
     with pytest.raises(WriteError) as caught:
         replace(file.parent / "nowhere" / "out", source=file)
-    assert "directory doesn't exist" in (caught.value.hint or "")
+    assert "create the output's directory first" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("name", ["x" * 255, "ü" * 127])
