@@ -34,7 +34,7 @@ QUICK_MINUTES: Final = 20
 """The limits for all of it: less than those of the workflow, which says nothing of what it ends."""
 PROCESSES: Final = 4
 QUICK: Final = "not spark and not interop and not servers and not slow"
-AT_EVERY_CALL: Final = ("faults", "property", "storage/local")
+AT_EVERY_CALL: Final = ("property", "storage/local")
 """Without coverage: tests/storage/local stops writes at each call of a function, and a probe is a call."""
 PARTS: Final = (
     ("cli", "architecture"),
@@ -44,19 +44,22 @@ PARTS: Final = (
     ("tables/delta", "tables/iceberg"),
     ("formats",),
     ("interop",),
-    AT_EVERY_CALL,
     ("advice", "finding", "report", "trials"),
+    ("faults",),
     ("storage/[!_l]*",),
+    AT_EVERY_CALL,
 )
 """Folders and files of tests that share a process, and with it a Spark session, those that take longest first. The
 folders that are not named are one more part. tests/stores waits for most of its time, and is one of the first: at the
-end nothing would use the processors meanwhile. tests/tables needs processes of its own, for another PySpark; they
-begin when `SPARK` has made what their Java starts from, which it makes first."""
-UNMEASURED: Final = (("interop",), AT_EVERY_CALL)
+end nothing would use the processors meanwhile. The last parts are short: they end at about the same time.
+
+tests/tables needs processes of its own, for another PySpark; they begin when `SPARK` has made what their Java starts
+from, which it makes first."""
+UNMEASURED: Final = (("interop",), ("faults",), AT_EVERY_CALL)
 """Parts without coverage."""
 ALREADY_QUICK: Final = ("interop", "stores", "tables/test_*.py")
 """Folders and files without a test that the quick run keeps: pytest fails where it selects none."""
-FEW_QUICK: Final = (("tables/delta", "tables/iceberg"), AT_EVERY_CALL)
+FEW_QUICK: Final = (("tables/delta", "tables/iceberg"), ("faults",), AT_EVERY_CALL)
 """Parts of which the quick run keeps so few tests that a process takes longer to start than to run them."""
 QUICK_HOST: Final = ("datasets", "validation")
 """The part whose process runs those."""
@@ -124,14 +127,14 @@ def tests(*, quick: bool) -> Iterator[Step]:
 
 
 def parts(*, quick: bool) -> list[Sequence[str]]:
-    """The folders and files of tests, each in one part: those that aren't named before the shortest three, or, of a
-    quick run, first."""
+    """The folders and files of tests, each in one part: those that aren't named before the last four, or, of a quick
+    run, first."""
     found = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").rglob("test_*.py")}
     named = {name.partition("/")[0] for part in PARTS for name in part}
     assert named <= found, f"no folders of tests: {named - found}"
     rest = sorted(found - named)
     if not quick:
-        return [*PARTS[:-3], rest, *PARTS[-3:]]
+        return [*PARTS[:-4], rest, *PARTS[-4:]]
     few = [name for part in FEW_QUICK for name in part]
     joined = [[*part, *few] if part == QUICK_HOST else part for part in PARTS if part not in FEW_QUICK]
     return [rest, *joined]

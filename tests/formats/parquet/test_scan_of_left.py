@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.examples import examples
 
 from bloomcli.commands import find
 from bloomcli.commands.find_options import FindOptions
@@ -81,10 +82,8 @@ def test_files_are_told_as_each_alone_is(tmp_path: Path, kind: str, dictionary: 
     _, value = OF_TYPES[kind]
     chance = random.Random(kind)
     told = 0
-    for number in chance.sample(range(FILES * ROWS + 400), 12):
-        if value(number) is None:
-            continue
-        text = as_text(value(number))
+    found = map(value, chance.sample(range(FILES * ROWS + 400), 12))
+    for text in [as_text(one) for one in found if one is not None][: examples(12)]:
         for options in (FindOptions(column="c").checked(), FindOptions(column="c", files_only=True).checked()):
             for row_groups in (None, GROUPS):
                 together = Values([text])
@@ -104,7 +103,7 @@ def test_files_are_told_as_each_alone_is(tmp_path: Path, kind: str, dictionary: 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_no_value_that_is_there_is_told_to_be_missing(tmp_path: Path, codec: str, version: str) -> None:
     paths = lake(tmp_path, "text", compression=codec, data_page_version=version, use_dictionary=False)
-    for number in range(0, FILES * ROWS, 97):
+    for number in range(0, FILES * ROWS, FILES * ROWS // examples(37)):
         text = as_text(OF_TYPES["text"][1](number))
         if not "v2" < text < "v8":  # bounds could exclude it
             continue

@@ -122,11 +122,11 @@ def moto() -> Server:
 
 @functools.cache
 def azurite() -> Server:
-    """Azurite, the emulator of Azure's blobs."""
+    """Azurite, the emulator of Azure's blobs. Its data are in memory: on disk they take more of its time."""
     user, secret = "lake", base64.b64encode(secrets.token_bytes(64)).decode()
 
     def command(port: int, folder: Path) -> Sequence[str]:
-        where = ["--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", str(folder)]
+        where = ["--blobHost", "127.0.0.1", "--blobPort", str(port), "--inMemoryPersistence"]
         return [_program("azurite"), *where, "--skipApiVersionCheck", "--silent", "--disableTelemetry"]
 
     return _started("azurite", command, {"AZURITE_ACCOUNTS": f"{user}:{secret}"}, "/", user, secret)
