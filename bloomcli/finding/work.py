@@ -17,6 +17,7 @@ from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.one_column import only_column
 from bloomcli.datasets.packing import parts_for
 from bloomcli.datasets.record_shape import Shape, leaves, shaped, struct_of
+from bloomcli.datasets.shared_blocks import SharedBlocks
 from bloomcli.datasets.skipped import OTHER_KIND
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError
 from bloomcli.finding.lake import failed
@@ -68,6 +69,11 @@ class FileWork:
     indexed_column: str | None = None
     """The column by which the index knows these row groups, where only the file tells whether it is the table's."""
 
+    def __reduce__(self) -> tuple[type[FileWork], tuple[object, ...]]:
+        """Tasks have thousands of files: what dataclasses do in place of this takes five times as long."""
+        rest = (self.deleted, self.constants, self.found, self.indexed, self.indexed_column)
+        return FileWork, (self.path, self.walked, *(rest if any(one is not None for one in rest) else ()))
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -113,9 +119,13 @@ def parts_of(files: Sequence[FileWork], sizes: Sequence[int], job: Job, cores: i
 
 def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | FileFound]:
     """Yield the rows of each file, and behind them what was done with the file. Typed rows of several files may come
-    together, in front of what was done with these files."""
+    together, in front of what was done with these files. What is made of `SharedBlocks` is kept for the next part,
+    where they are one block."""
     files, job = part
-    blocks = Blocks(pieces)
+    kept = pieces.made if isinstance(pieces, SharedBlocks) else None
+    blocks = kept or Blocks(pieces)
+    if isinstance(pieces, SharedBlocks) and blocks.only is not None:  # of several blocks, one is in memory at a time
+        pieces.made = blocks
     try:
         known: dict[int, Left] = {}
         if blocks.only is None:
