@@ -221,7 +221,7 @@ def small_files(folder: Path, count: int, kinds: dict[int, pa.DataType]) -> list
 def test_typed_rows_of_files_with_other_types_are_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(together, "_ROWS_MOST", most)
+    monkeypatch.setattr(together, "ROWS_MOST", most)
     files = small_files(tmp_path, 12, {3: pa.int16(), 4: pa.int16(), 8: pa.int64()})
     wanted = pa.array([n for n in range(120) if n // 10 != 6 and n % 3], pa.int64())
     rows, done = searched(files, [wanted], typed(pa.schema({"id": pa.int64(), "other": pa.int64()})))
