@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import replace
-from itertools import compress
+from itertools import compress, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from bloomcli.commands.find_columns import Emit, batch_of_files
@@ -238,7 +238,7 @@ def scanned_together(
     """Find the rows of several files like one that was searched before, without their filters being asked.
 
     Args:
-        paths: files; if one isn't of this machine, none is searched.
+        paths: files; those from the first one on that isn't of this machine aren't searched.
         options: of `run`.
         values: what is looked for.
         rows: the search ends behind the file with which there are so many rows; or
@@ -251,8 +251,8 @@ def scanned_together(
     like_files = values.like_files
     if like_files is None or not like_files.scans or not options.rows or options.limit is not None:
         return [], None
-    names = [name for path in paths if (name := system_name(path)) is not None]
-    found = like_files.rows_of(names, rows, size) if len(names) == len(paths) else None
+    names = [name for name in takewhile(lambda name: name is not None, map(system_name, paths)) if name is not None]
+    found = like_files.rows_of(names, rows, size) if names else None
     if found is None:
         return [], None
     done = paths[: len(found.files)]
