@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container
+from collections.abc import Collection, Container, Sequence
 from dataclasses import replace
-from itertools import compress
+from itertools import compress, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from bloomcli.commands.find_columns import Emit, batch_of
+from bloomcli.commands.find_columns import Emit, batch_of_files
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.one_column import only_column
@@ -20,13 +20,13 @@ from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound
 from bloomcli.storage.counted import CountedSource
-from bloomcli.storage.registry import open_known, open_source
+from bloomcli.storage.registry import open_known, open_source, system_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from bloomcli.commands.value_parts import ValueParts
-    from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
+    from bloomcli.formats.filter_answer import FileRows, FileScanned, FilterAnswer, LikeFiles
     from bloomcli.formats.finding import ColumnSearch
     from bloomcli.storage.base import Fingerprint, Source
 
@@ -228,16 +228,53 @@ def _scanned(original: Source, values: Values | ValueParts, options: FindOptions
     if found is None or not isinstance(values, Values):
         return None
     if len(found.rows):
-        texts = values.texts.take(found.texts)
-        emit(batch_of(original.path, None, found.groups, found.rows, texts, found.records))
+        emit(_batch_of([original.path], found, values))
+    return _of_scan(original.path, like_files, found.files[0])
+
+
+def scanned_together(
+    paths: Sequence[str], options: FindOptions, values: Values, rows: int, size: int
+) -> tuple[list[FileFound], pa.RecordBatch | None]:
+    """Find the rows of several files like one that was searched before, without their filters being asked.
+
+    Args:
+        paths: files; those from the first one on that isn't of this machine aren't searched.
+        options: of `run`.
+        values: what is looked for.
+        rows: the search ends behind the file with which there are so many rows; or
+        size: so many bytes of values.
+
+    Returns:
+        What was done with the first files, maybe with none: the next one is to be searched by itself, or with others
+        behind it. And their rows, one file after the other; None if they have none.
+    """
+    like_files = values.like_files
+    if like_files is None or not like_files.scans or not options.rows or options.limit is not None:
+        return [], None
+    names = [name for name in takewhile(lambda name: name is not None, map(system_name, paths)) if name is not None]
+    found = like_files.rows_of(names, rows, size) if names else None
+    if found is None:
+        return [], None
+    done = paths[: len(found.files)]
+    told = [_of_scan(path, like_files, one) for path, one in zip(done, found.files, strict=True)]
+    return told, _batch_of(done, found, values) if len(found.rows) else None
+
+
+def _batch_of(paths: Sequence[str], found: FileRows, values: Values) -> pa.RecordBatch:
+    texts = values.texts.take(found.texts)
+    counts = [one.rows for one in found.files]
+    return batch_of_files(paths, counts, None, found.groups, found.rows, texts, found.records)
+
+
+def _of_scan(path: str, like_files: LikeFiles, found: FileScanned) -> FileFound:
     return FileFound(
-        path=original.path,
+        path=path,
         format=like_files.format,
         row_groups=found.row_groups,
         row_groups_possible=found.searched,
         row_groups_read=len(found.searched),
         pages_read=found.pages,
-        rows=len(found.rows),
+        rows=found.rows,
         bytes_read=found.bytes_read,
         scan_bytes=found.scan_bytes,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.commands.record_columns import distinct_fields
@@ -29,13 +29,29 @@ def batch_of(
     records: pa.RecordBatch,
 ) -> pa.RecordBatch:
     """Rows of a file, with `COLUMNS`; one entry of each array for each row."""
+    return batch_of_files([path], [len(rows)], stripe, row_groups, rows, texts, records)
+
+
+def batch_of_files(
+    paths: Sequence[str],
+    counts: Sequence[int],
+    stripe: int | None,
+    row_groups: pa.Int64Array,
+    rows: pa.Int64Array,
+    texts: pa.LargeBinaryArray,
+    records: pa.RecordBatch,
+) -> pa.RecordBatch:
+    """Rows of several files, so many of one file after the other; as `batch_of`."""
     import pyarrow as pa
 
     from bloomcli.formats.arrays import binaries, repeated
 
     count = len(rows)
+    names: list[bytes] = []
+    for path, of_path in zip(paths, counts, strict=True):
+        names += [shown(path).encode("utf-8", "backslashreplace")] * of_path
     columns = [
-        binaries([shown(path).encode("utf-8", "backslashreplace")] * count).cast(pa.string()),
+        binaries(names).cast(pa.string()),
         pa.nulls(count, pa.int64()) if stripe is None else repeated(stripe, count),
         row_groups,
         rows,

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.commands.find_columns import COLUMNS
+from bloomcli.datasets.shared_blocks import SharedBlocks
 from bloomcli.datasets.spark import importable, java_error, job, job_context, job_failed
 from bloomcli.datasets.spark_types import arrow_type
 from bloomcli.errors import UsageError
@@ -36,6 +37,10 @@ _WIRE_BYTES: Final = 8192
 _SHARED_BYTES: Final = 64 << 20
 """Of values that are broadcast, at most. They are on the driver for a moment."""
 _SHARED_PIECES: Final = 1 << 10
+_LONG_BYTES: Final = 1 << 10
+"""For which a text is taken where only the number of texts is known."""
+_COUNTED: Final = ("InMemoryRelation", "Range")
+"""Nodes of Spark's plans whose number of rows is known."""
 
 _BATCH_ROWS: Final = 10_000
 """Rows that go to Java together, of several files, as many as Spark's own batches have; or so many bytes."""
@@ -51,9 +56,9 @@ Ask = Callable[[Callable[[Iterator[bytes]], Iterator[Any]]], Sequence[Any]]
 """Calls a function with the blocks of values, on the driver or, where only executors have them, there, and with some
 blocks at a time. Gives what the calls yielded."""
 
-Search = Callable[[Part, Iterator[bytes]], Iterator["pa.RecordBatch | FileFound"]]
+Search = Callable[[Part, Iterable[bytes]], Iterator["pa.RecordBatch | FileFound"]]
 """Searches the files of a part for the values of blocks: the rows of each file, and what was done with it behind
-them. A module's function, which executors import."""
+them. A module's function, which executors import. The blocks may be `SharedBlocks`."""
 
 
 def frame(
@@ -88,12 +93,13 @@ def frame(
     chosen = _column_of(values, column)
     schema = _schema_of(chosen.schema[0].dataType, record)
     with importable(context):
-        few = _few(session, chosen, forms)
+        few = _few(chosen, forms)
         if few is not None:
             left = [pickle.dumps(part, 5) for part in parts(lambda ask: list(ask(iter(few))))] if few else []
             if not left:
                 return session.createDataFrame([], schema)
-            searched = partial(_of_shared, shared=context.broadcast((left, few)), search=search, arrow=_arrow(schema))
+            shared = context.broadcast((left, SharedBlocks(few)))
+            searched = partial(_of_shared, shared=shared, search=search, arrow=_arrow(schema))
             return session.range(0, len(left), 1, len(left)).mapInArrow(searched, schema)
         blocks = chosen.distinct().mapInArrow(forms.blocks_of, "block binary").rdd.persist(StorageLevel.DISK_ONLY)
         files = parts(lambda ask: blocks.mapPartitions(partial(_asked, ask=ask)).collect())
@@ -154,7 +160,7 @@ class Forms(NamedTuple):
 def _found(context: Any, parts: Sequence[Part], blocks: Sequence[bytes], search: Search) -> RDD[bytes]:
     """What is found in each part for values of the driver."""
     if sum(map(len, blocks)) <= _SHARED_BYTES:
-        searched = partial(_pickled_of_shared, shared=context.broadcast(blocks), search=search)
+        searched = partial(_pickled_of_shared, shared=context.broadcast(SharedBlocks(blocks)), search=search)
         return context.parallelize(parts, len(parts)).mapPartitions(searched)  # type: ignore[no-any-return]
     rows = context.parallelize([(block,) for block in blocks], 1)
     return _pairs(context, parts, rows).mapPartitions(partial(_pickled, search=search))
@@ -176,37 +182,53 @@ def _column_of(values: DataFrame, column: str | None) -> DataFrame:
     return chosen.dropna()
 
 
-def _few(session: SparkSession, chosen: DataFrame, forms: Forms) -> list[bytes] | None:
+def _few(chosen: DataFrame, forms: Forms) -> list[bytes] | None:
     """The values, each once, as blocks; None if they have more than `_SHARED_BYTES`, or may be so many pieces."""
-    values = _collected(session, chosen, forms)
+    values = _collected(chosen, forms)
     if values is None or values.nbytes > _SHARED_BYTES:
         return None
     batch = pa.record_batch([pc.unique(values)], ["value"])
     return [block for blocks in forms.blocks_of([batch]) for block in blocks.column(0).to_pylist()]
 
 
-def _collected(session: SparkSession, chosen: DataFrame, forms: Forms) -> pa.ChunkedArray | None:
-    """The values where they are few. By Spark's estimate they are, or they come in pieces, and no more than fit."""
-    estimate = int(str(chosen._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
-    if estimate <= _broadcast_bytes(session):
+def _collected(chosen: DataFrame, forms: Forms) -> pa.ChunkedArray | None:
+    """The values where they are few. Spark knows how many they are, or they come in pieces, and no more than fit:
+    estimates can be far too low."""
+    rows = _known_rows(chosen)
+    if rows is not None and rows * _most_bytes(chosen.schema[0].dataType) <= _SHARED_BYTES:
         return chosen.toArrow().column(0)
     pieces = partial(forms.blocks_of, most=_SHARED_BYTES // _SHARED_PIECES)
-    rows = chosen.mapInArrow(pieces, "block binary").limit(_SHARED_PIECES).collect()
-    if len(rows) == _SHARED_PIECES:
+    found = chosen.mapInArrow(pieces, "block binary").limit(_SHARED_PIECES).collect()
+    if len(found) == _SHARED_PIECES:
         return None
-    found = [forms.unpacked(bytes(row[0])) for row in rows]
-    return pa.chunked_array(found) if found else pa.chunked_array([], pa.null())
+    arrays = [forms.unpacked(bytes(row[0])) for row in found]
+    return pa.chunked_array(arrays) if arrays else pa.chunked_array([], pa.null())
 
 
-def _broadcast_bytes(session: SparkSession) -> int:
-    """Up to so many bytes, by its estimate, Spark broadcasts a side of a join."""
-    text = str(session.conf.get("spark.sql.autoBroadcastJoinThreshold", "-1"))
-    number = text.lower().rstrip("b")
-    unit = {"k": 10, "m": 20, "g": 30}.get(number[-1:], 0)
+def _known_rows(chosen: DataFrame) -> int | None:
+    """How many rows a frame has at most, where Spark needn't estimate it: of values that the driver or a cache has,
+    and of ranges, with filters."""
+    with suppress(java_error()):
+        node = chosen._jdf.queryExecution().optimizedPlan()
+        while node.nodeName() in {"Filter", "Project"}:
+            node = node.children().head()
+        kind = node.nodeName()
+        if kind == "LocalRelation":
+            return int(node.data().size())
+        if kind not in _COUNTED or (kind == _COUNTED[0] and not node.cacheBuilder().isCachedColumnBuffersLoaded()):
+            return None
+        rows = node.stats().rowCount()
+        return int(str(rows.get())) if rows.isDefined() else None
+    return None
+
+
+def _most_bytes(kind: DataType) -> int:
+    """Bytes of a value of a type in Arrow; of texts and of binary values, those of long ones."""
+    arrow = arrow_type(kind)
     try:
-        return min(int(number.rstrip("kmg")) << unit, _SHARED_BYTES)
+        return max(int(arrow.bit_width) // 8, 1)
     except ValueError:
-        return -1
+        return _LONG_BYTES
 
 
 def _pairs(context: Any, parts: Sequence[Part], blocks: RDD[Any]) -> RDD[Any]:
@@ -239,7 +261,7 @@ def _of_shared(
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             part = pickle.loads(parts[number])  # noqa: S301  of the driver
-            for some in _gathered(search(part, iter(blocks))):
+            for some in _gathered(search(part, blocks)):
                 yield some.cast(arrow)
 
 
@@ -268,7 +290,7 @@ def _asked(blocks: Iterable[Any], ask: Callable[[Iterator[bytes]], Iterator[Any]
 
 
 def _pickled_of_shared(parts: Iterable[Part], shared: Broadcast[Any], search: Search) -> Iterator[bytes]:
-    return (pickle.dumps(one, 5) for part in parts for one in search(part, iter(shared.value)))
+    return (pickle.dumps(one, 5) for part in parts for one in search(part, shared.value))
 
 
 def _pickled(pairs: Iterable[tuple[Part, Any]], search: Search) -> Iterator[bytes]:

@@ -12,9 +12,9 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from bloomcli.model.find import FileFound
 
-_ROWS_MOST: Final = 10_000
-_BYTES_MOST: Final = 4 << 20
-"""Of rows that wait together, at most."""
+ROWS_MOST: Final = 10_000
+BYTES_MOST: Final = 4 << 20
+"""Of rows that wait together, at most, but for those of one file or of files that were searched together."""
 
 
 class Found:
@@ -28,6 +28,14 @@ class Found:
     def __init__(self) -> None:
         self.batches: list[pa.RecordBatch] = []
         self.rows = self.bytes = 0
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch | None) -> Found:
+        """These rows, however many they are."""
+        found = cls()
+        if batch is not None:
+            found.batches, found.rows, found.bytes = [batch], batch.num_rows, batch.nbytes
+        return found
 
     def add(self, batch: pa.RecordBatch) -> bool:
         """Add rows; False if they would be too many."""
@@ -50,7 +58,7 @@ class Found:
         self.rows, self.bytes = self.rows + other.rows, self.bytes + other.bytes
 
     def _has_room(self, rows: int, size: int) -> bool:
-        return self.rows + rows <= _ROWS_MOST and self.bytes + size <= _BYTES_MOST
+        return self.rows + rows <= ROWS_MOST and self.bytes + size <= BYTES_MOST
 
     def taken(self) -> list[pa.RecordBatch]:
         """All rows. None are left."""
@@ -75,13 +83,14 @@ class Waiting:
         self._files: list[tuple[int, FileFound]] = []
         self._rows = Found()
 
-    def add(self, file: int, rows: Found, found: FileFound) -> Iterator[pa.RecordBatch | FileFound]:
-        """Let a file wait, with its rows. Yield what can't wait with them any longer."""
+    def add(self, file: int, rows: Found, *found: FileFound) -> Iterator[pa.RecordBatch | FileFound]:
+        """Let files wait, with their rows; `file` is the number of the first. Yield what can't wait with them any
+        longer."""
         if not self._rows.takes(rows):
             yield from self.given()
-        self._files.append((file, found))
+        self._files += enumerate(found, file)
         self._rows.take(rows)
-        if found.error is not None:
+        if any(one.error is not None for one in found):
             yield from self.given()
 
     def given(self) -> Iterator[pa.RecordBatch | FileFound]:

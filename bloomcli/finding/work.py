@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -17,12 +18,13 @@ from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.one_column import only_column
 from bloomcli.datasets.packing import parts_for
 from bloomcli.datasets.record_shape import Shape, leaves, shaped, struct_of
+from bloomcli.datasets.shared_blocks import SharedBlocks
 from bloomcli.datasets.skipped import OTHER_KIND
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError
 from bloomcli.finding.lake import failed
 from bloomcli.finding.many_files import Left, is_same, left_of
 from bloomcli.finding.spool import Spool
-from bloomcli.finding.together import Found, Waiting
+from bloomcli.finding.together import BYTES_MOST, ROWS_MOST, Found, Waiting
 from bloomcli.finding.values import BLOCK_VALUES, Block, Blocks, block_of
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.find import FileFound
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 _PART_BYTES: Final = 1 << 30
 """The least size of a part: of most files little is read."""
+_TOGETHER: Final = 64
+"""Files that are searched in one call of compiled code, at most."""
 
 
 class DeletedRows(Protocol):
@@ -67,6 +71,17 @@ class FileWork:
     """The row groups that may have a value, by an index; None: all."""
     indexed_column: str | None = None
     """The column by which the index knows these row groups, where only the file tells whether it is the table's."""
+
+    @property
+    def plain(self) -> bool:
+        """Nothing but its path is known of it, and a search finds all of its rows as they are in the table."""
+        known = self.found is not None or self.indexed is not None or self.indexed_column is not None
+        return not (known or self.deleted is not None or self.constants)
+
+    def __reduce__(self) -> tuple[type[FileWork], tuple[object, ...]]:
+        """Tasks have thousands of files: what dataclasses do in place of this takes five times as long."""
+        rest = (self.deleted, self.constants, self.found, self.indexed, self.indexed_column)
+        return FileWork, (self.path, self.walked, *(rest if any(one is not None for one in rest) else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +128,13 @@ def parts_of(files: Sequence[FileWork], sizes: Sequence[int], job: Job, cores: i
 
 def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | FileFound]:
     """Yield the rows of each file, and behind them what was done with the file. Typed rows of several files may come
-    together, in front of what was done with these files."""
+    together, in front of what was done with these files. What is made of `SharedBlocks` is kept for the next part,
+    where they are one block."""
     files, job = part
-    blocks = Blocks(pieces)
+    kept = pieces.made if isinstance(pieces, SharedBlocks) else None
+    blocks = kept or Blocks(pieces)
+    if isinstance(pieces, SharedBlocks) and blocks.only is not None:  # of several blocks, one is in memory at a time
+        pieces.made = blocks
     try:
         known: dict[int, Left] = {}
         if blocks.only is None:
@@ -136,7 +155,14 @@ def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) ->
         lambda rows: _kept(job, FileWork(""), rows, block),  # of several files
         lambda at: _rows_of(job, files[at], blocks, None),
     )
-    for at, file in enumerate(files):
+    at = 0
+    while at < len(files):
+        told, rows = _together(job, files[at : at + _TOGETHER], block)
+        if told:
+            yield from waiting.add(at, Found.of(rows), *told)
+            at += len(told)
+            continue
+        file = files[at]
         spool, later = Spool(), Found()
         alone = file.deleted is not None or bool(file.constants)
         found = _searched(job, file, blocks, spool, None, None if alone else later)
@@ -146,7 +172,16 @@ def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) ->
             yield from waiting.given()
             yield from spool.batches()
             yield found
+        at += 1
     yield from waiting.given()
+
+
+def _together(job: Job, files: Sequence[FileWork], block: Block) -> tuple[Sequence[FileFound], pa.RecordBatch | None]:
+    """What was done with the first files that are searched together, maybe with none, and their rows."""
+    if block.values.like_files is None or not block.values.like_files.scans:
+        return (), None
+    paths = [file.path for file in takewhile(lambda file: file.plain, files)]
+    return find.scanned_together(paths, job.options, block.values, ROWS_MOST, BYTES_MOST) if paths else ((), None)
 
 
 def _rows_of(job: Job, file: FileWork, blocks: Blocks, left: Left | None) -> Iterator[pa.RecordBatch | FileFound]:

@@ -46,8 +46,8 @@ class InVain(NamedTuple):
     """Data pages of the column that were read."""
 
 
-class FileRows(NamedTuple):
-    """The rows of a file that have one of many values."""
+class FileScanned(NamedTuple):
+    """What was read of a file to find its rows."""
 
     row_groups: int
     searched: tuple[int, ...]
@@ -59,10 +59,18 @@ class FileRows(NamedTuple):
     bytes_read: int
     pages: int
     """Data pages of the column that were read."""
+    rows: int
+    """Rows that have a value."""
+
+
+class FileRows(NamedTuple):
+    """The rows of files that have one of many values: those of one file after the other."""
+
+    files: list[FileScanned]
     groups: pa.Int64Array
     """Of each row its row group."""
     rows: pa.Int64Array
-    """Positions in the file, ascending."""
+    """Positions in the file, which ascend in each."""
     texts: pa.Int64Array
     """Of each row the position of the text of its value."""
     records: pa.RecordBatch
@@ -81,6 +89,11 @@ class LikeFiles(ABC):
     format: str
     together: bool
 
+    @property
+    def scans(self) -> bool:
+        """Whether `rows` and `rows_of` may find rows. By default they don't."""
+        return False
+
     @abstractmethod
     def ask(self, source: Source, row_groups: Iterable[int] | None = None) -> FilterAnswer | None:
         """What the filters of an open file tell; None for a file that isn't of this machine. `row_groups`: only these
@@ -90,6 +103,12 @@ class LikeFiles(ABC):
         """The rows of an open file that have the values, with records of the columns that were named; None where the
         filters are to be asked first, or it isn't known. By default it isn't."""
         del source
+        return None
+
+    def rows_of(self, names: Sequence[bytes], rows: int, size: int) -> FileRows | None:
+        """As `rows`, for the first ones of several files of this machine, up to the one of which that gives None: so
+        many files that they have so many rows, or bytes of values, or one more. None where there is none."""
+        del names, rows, size
         return None
 
     def in_vain(self, source: Source, row_groups: Container[int]) -> InVain | None:

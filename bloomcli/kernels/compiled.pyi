@@ -331,6 +331,15 @@ class RowScan:
     ) -> (
         tuple[int, tuple[int, ...], int, int, int, int, bytes, bytes, bytes, list[tuple[bytes, bytes, bytes]]] | None
     ): ...
+    def files(
+        self, names: bytes, rows: int, size: int
+    ) -> tuple[
+        list[tuple[int, tuple[int, ...], int, int, int, int, int]],
+        bytes,
+        bytes,
+        bytes,
+        list[tuple[bytes, bytes, bytes]],
+    ]: ...
 
 def positions_within(rows: Buffer, start: int, end: int, first: int) -> bytearray: ...
 def pick_levels(data: Buffer, pos: int, end: int, at: Buffer) -> None: ...

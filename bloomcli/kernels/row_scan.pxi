@@ -353,15 +353,52 @@ cdef class RowScan:
         are the values' bytes one after the other, with zeros for nulls; of byte arrays their sizes, int64s; and, if there
         is a null, an int64 for each row that is negative for nulls.
         """
-        cdef _FileScan scan = _FileScan(self, fd, file_bytes)
-        try:
-            return scan.found(left)
-        except _NotScanned:
-            return None
+        cdef _FileScan scan = _FileScan(self)
+        told = scan.file(fd, file_bytes, left)
+        return None if told is None else (*told[:6], *scan.rows())
+
+    def files(self, bytes names not None, int64_t rows, int64_t size):
+        """Return the rows of files, which are opened here one after the other.
+
+        The search ends behind the file with which there are so many rows, or so many bytes of values, and in front of a
+        file of which `file` returns None, or that can't be opened.
+
+        Args:
+            names: of the files; each ends with a zero byte.
+            rows, size: see above.
+
+        Returns:
+            ([(row groups, the numbers of those that were searched, bytes of the column, bytes of the summed columns,
+            bytes that were read, data pages of the column, rows), ...], numbers of row groups, rows in the files, numbers
+            of values, columns). The first has an item for each file that was searched, the others are as for `file`: the
+            rows of one file after the other.
+        """
+        cdef const char* name = PyBytes_AS_STRING(names)
+        cdef const char* end = name + PyBytes_GET_SIZE(names)
+        cdef int64_t file_bytes = 0, mtime_ns = 0
+        cdef int fd
+        cdef _FileScan scan = _FileScan(self)
+        cdef list files = []
+        if PyBytes_GET_SIZE(names) == 0 or (end - 1)[0] != 0:
+            raise ValueError("a name without its end")
+        while name < end and scan._rows.count < rows and scan.held() < size:
+            with nogil:
+                fd = bloom_open(name, &file_bytes, &mtime_ns)
+            if fd < 0:
+                break
+            try:
+                told = scan.file(fd, file_bytes, None)
+            finally:
+                bloom_close(fd)
+            if told is None:
+                break
+            files.append(told)
+            name += strlen(name) + 1
+        return (files, *scan.rows())
 
 
 cdef class _FileScan:
-    # the search of one file
+    # the search of files, whose rows it holds
 
     cdef RowScan _scan
     cdef Ruling _ruling
@@ -370,18 +407,20 @@ cdef class _FileScan:
     cdef Positions _groups, _rows, _numbers
     cdef Grown _packed, _body, _dictionary
     cdef ScanOutput* _outputs
+    cdef ScanOutput* _before             # what there was before a file: its rows are removed if it isn't quite usual
     cdef int64_t _dictionary_values, _pages
     cdef bint _told_by_dictionary        # that the last row group has none of the values
     cdef bytes _entries                  # of the dictionary, for picks of byte arrays
 
-    def __cinit__(self, RowScan scan, int fd, int64_t file_bytes):
+    def __cinit__(self, RowScan scan):
         cdef Py_ssize_t count = scan._asked.column_count
         self._scan = scan
         self._ruling = scan._asked
-        self._ruling.facts, self._ruling.group_rows = &self._facts, &self._rows_of_groups
-        self._ruling.fd, self._ruling.file_bytes = fd, file_bytes
         self._outputs = <ScanOutput*>malloc(<size_t>count * sizeof(ScanOutput))
-        if self._outputs == NULL:
+        self._before = <ScanOutput*>malloc(<size_t>count * sizeof(ScanOutput))
+        if self._outputs == NULL or self._before == NULL:
+            free(self._outputs)
+            self._outputs = NULL
             raise MemoryError
         memset(self._outputs, 0, <size_t>count * sizeof(ScanOutput))
 
@@ -401,11 +440,46 @@ cdef class _FileScan:
                 free(self._outputs[i].sizes.data)
                 free(self._outputs[i].positions.data)
         free(self._outputs)
+        free(self._before)
 
-    cdef object found(self, left_groups):
+    cdef object file(self, int fd, int64_t file_bytes, left_groups):
+        """Search a file, and add its rows. Return what `RowScan.files` has of a file; None, and nothing is added, where
+        `RowScan.file` returns None."""
+        cdef Py_ssize_t groups = self._groups.count, rows = self._rows.count, numbers = self._numbers.count, column
+        memcpy(self._before, self._outputs, <size_t>self._ruling.column_count * sizeof(ScanOutput))
+        self._ruling = self._scan._asked
+        self._ruling.facts, self._ruling.group_rows = &self._facts, &self._rows_of_groups
+        self._ruling.fd, self._ruling.file_bytes = fd, file_bytes
+        self._facts.count = self._rows_of_groups.count = 0
+        self._pages = 0
+        try:
+            return (*self._searched(left_groups), self._rows.count - rows)
+        except _NotScanned:
+            self._groups.count, self._rows.count, self._numbers.count = groups, rows, numbers
+            for column in range(self._ruling.column_count):
+                self._outputs[column].values.count = self._before[column].values.count
+                self._outputs[column].sizes.count = self._before[column].sizes.count
+                self._outputs[column].positions.count = self._before[column].positions.count
+                self._outputs[column].rows = self._before[column].rows
+            return None
+
+    cdef tuple rows(self):
+        """All rows, and their values."""
+        cdef Py_ssize_t column
+        columns = []
+        for column in range(self._ruling.column_count):
+            if self._scan._chosen[column]:
+                columns.append((
+                    _grown_bytes(&self._outputs[column].values),
+                    _grown_bytes(&self._outputs[column].sizes),
+                    _grown_bytes(&self._outputs[column].positions),
+                ))
+        return _int64s_of(&self._groups), _int64s_of(&self._rows), _int64s_of(&self._numbers), columns
+
+    cdef tuple _searched(self, left_groups):
         cdef Ruling* r = &self._ruling
         cdef Positions left
-        cdef Py_ssize_t group, count, column
+        cdef Py_ssize_t group, count
         cdef int64_t first = 0, rows, pages
         cdef bint usual
         memset(&left, 0, sizeof(Positions))
@@ -430,16 +504,7 @@ cdef class _FileScan:
                 else:
                     searched.append(group)
             first += rows
-        columns = []
-        for column in range(r.column_count):
-            if self._scan._chosen[column]:
-                columns.append((
-                    _grown_bytes(&self._outputs[column].values),
-                    _grown_bytes(&self._outputs[column].sizes),
-                    _grown_bytes(&self._outputs[column].positions),
-                ))
-        return (count, tuple(searched), r.chunk_bytes, r.scan_bytes, r.bytes_read, self._pages,
-                _int64s_of(&self._groups), _int64s_of(&self._rows), _int64s_of(&self._numbers), columns)
+        return count, tuple(searched), r.chunk_bytes, r.scan_bytes, r.bytes_read, self._pages
 
     cdef int _need_worth(self, Py_ssize_t group, bint of_left) except -1:
         """Raise _NotScanned unless a row group is worth to be searched here."""
@@ -649,14 +714,18 @@ cdef class _FileScan:
             self._rows.items[at] += first_row
         return 0
 
-    cdef int _need_bounded(self) except -1:
-        """Raise _NotScanned where the values that are held have too many bytes: other searches hold some at a time."""
+    cdef int64_t held(self):
+        """The bytes of the values that are held."""
         cdef int64_t whole = 0
         cdef Py_ssize_t column
         for column in range(self._ruling.column_count):
             whole += self._outputs[column].values.count + self._outputs[column].sizes.count
             whole += self._outputs[column].positions.count
-        if whole > SCAN_ALL_MOST:
+        return whole
+
+    cdef int _need_bounded(self) except -1:
+        """Raise _NotScanned where the values that are held have too many bytes: other searches hold some at a time."""
+        if self.held() > SCAN_ALL_MOST:
             raise _NotScanned
         return 0
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning")]
 
-WAYS = ["estimated", "in pieces", "on executors"]
-"""How values reach executors: collected where Spark estimates that they are few, in pieces, or not at all."""
+WAYS = ["known", "in pieces", "on executors"]
+"""How values reach executors: collected where Spark knows that they are few, in pieces, or not at all."""
 
 
 @pytest.fixture
@@ -39,8 +40,8 @@ def lake(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param != "estimated":
-        monkeypatch.setattr(spark_find, "_broadcast_bytes", lambda _: -1)
+    if request.param != "known":
+        monkeypatch.setattr(spark_find, "_known_rows", lambda _: None)
     if request.param == "on executors":
         monkeypatch.setattr(spark_find, "_SHARED_PIECES", 1)
     return str(request.param)
@@ -59,7 +60,8 @@ def ids_of(frame: DataFrame) -> list[int]:
 def test_the_rows_are_those_of_spark_s_join_however_values_reach_executors(
     spark: SparkSession, lake: Path, way: str
 ) -> None:
-    values = spark.range(-500, 20_000, 3, 3).unionByName(spark.range(-500, 4000, 3, 2))
+    values = spark.range(-500, 20_000, 3, 3).unionByName(spark.range(-500, 4000, 3, 2)).cache()
+    values.count()
     expected = scanned(spark, lake, values.distinct())
     found = bloom_spark.find(spark, lake, values, column="id", select=["id"])
     assert ids_of(found) == expected
@@ -85,11 +87,57 @@ def test_values_of_other_types_are_found_however_they_reach_executors(
     pq.write_table(pa.table(columns), tmp_path / "f.parquet", row_group_size=100)
     whole = spark.read.parquet(str(tmp_path))
     for name in columns:
-        values = whole.select(name).where(f"hash({name}) % 2 = 0")
+        values = whole.select(name).where(f"hash({name}) % 2 = 0").cache()
+        values.count()
         found = bloom_spark.find(spark, tmp_path, values, column=name, select=[name])
         expected = values.distinct().count()
         joined = found.join(values.distinct(), found.value == values[name])
         assert joined.where(f"record.{name} = value").count() == expected > 100, name
+
+
+def test_spark_knows_how_many_values_there_are_where_it_does_not_estimate_them(
+    spark: SparkSession, lake: Path
+) -> None:
+    few = spark.createDataFrame(pa.table({"id": [3, 4, 5, 5]}))
+    cached = spark.read.parquet(str(lake)).select("id").cache()
+    known = spark_find._known_rows
+    assert known(few) == 4
+    assert known(few.where("id > 3").selectExpr("id + 1 AS id")) in {3, 4}  # Spark may filter what the driver has
+    assert known(spark.range(-5, 1000, 5)) == 201
+    assert known(cached) is None  # nothing is cached yet
+    assert cached.count() == known(cached.where("id > 7")) == FILES * ROWS
+    cached.unpersist()
+    for estimated in (
+        spark.range(3).selectExpr("explode(sequence(1, 1000000)) AS id"),
+        spark.read.parquet(str(lake)).select("id"),
+        few.unionByName(few),
+        few.crossJoin(few.selectExpr("id AS other")).select("id"),
+    ):
+        assert known(estimated) is None
+
+
+def test_searches_for_other_values_and_types_do_not_share_what_a_worker_has_made(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    numbers = pa.array(range(600), pa.int64())
+    for part in range(4):
+        shifted = pc.add(numbers, 600 * part)
+        columns = {"id": shifted, "text": shifted.cast(pa.string())}
+        pq.write_table(pa.table(columns), tmp_path / f"{part}.parquet", row_group_size=100)
+    even = spark.range(0, 2400, 2)
+    odd = spark.range(1, 2400, 2)
+    texts = spark.range(0, 2400, 3).selectExpr("CAST(id AS STRING) AS text")
+    by_id = bloom_spark.find(spark, tmp_path, even, column="id")
+    others = bloom_spark.find(spark, tmp_path, odd, column="id")
+    by_text = bloom_spark.find(spark, tmp_path, texts, column="text")
+    for _ in range(2):  # the same workers run tasks of all of them in turns
+        assert ids_of(by_id) == list(range(0, 2400, 2))
+        assert ids_of(others) == list(range(1, 2400, 2))
+        assert ids_of(by_text) == list(range(0, 2400, 3))
+    both = by_id.selectExpr("record.id").unionByName(others.selectExpr("record.id"))
+    assert sorted(row.id for row in both.collect()) == list(range(2400))
+    joined = by_id.alias("a").join(by_text.alias("b"), "row").where("a.record.id = b.record.id")
+    assert joined.count() == 400
 
 
 def settle(path: Path, data: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from support.found_lake import FILES, ROWS, made
 import bloomcli
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.datasets.record_shape import Shape, by_names, leaves, pruned
+from bloomcli.datasets.shared_blocks import SharedBlocks
 from bloomcli.finding import many_files, together, work
 from bloomcli.finding import values as blocks
 from bloomcli.finding.values import packed
@@ -219,7 +221,7 @@ def small_files(folder: Path, count: int, kinds: dict[int, pa.DataType]) -> list
 def test_typed_rows_of_files_with_other_types_are_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(together, "_ROWS_MOST", most)
+    monkeypatch.setattr(together, "ROWS_MOST", most)
     files = small_files(tmp_path, 12, {3: pa.int16(), 4: pa.int16(), 8: pa.int64()})
     wanted = pa.array([n for n in range(120) if n // 10 != 6 and n % 3], pa.int64())
     rows, done = searched(files, [wanted], typed(pa.schema({"id": pa.int64(), "other": pa.int64()})))
@@ -240,6 +242,49 @@ def test_typed_rows_of_few_files_come_in_one_batch(tmp_path: Path) -> None:
     found = list(search(part, [packed(pa.array(range(0, 120, 5)))]))
     assert [one.num_rows for one in found if isinstance(one, pa.RecordBatch)] == [24]
     assert len(found) == 13
+
+
+def test_what_a_part_made_of_shared_values_serves_the_next_one(tmp_path: Path) -> None:
+    files = small_files(tmp_path, 12, {3: pa.int64(), 9: pa.int16()})
+    job = typed(pa.schema({"id": pa.int64(), "other": pa.int64()}))
+    wanted = pa.array(range(0, 120, 7))
+    whole, done = searched(files, [wanted], job)
+    shared = pickle.loads(pickle.dumps(SharedBlocks([packed(wanted)])))
+    rows, again, made = [], [], set()
+    for at in (0, 3, 6, 9):
+        part = (tuple(FileWork(str(file)) for file in files[at : at + 3]), job)
+        for one in search(part, shared):
+            if isinstance(one, FileFound):
+                again.append(one)
+            else:
+                rows += one.to_pylist()
+        made.add(id(shared.made))
+    assert rows == whole
+    assert [(one.path, one.rows) for one in again] == [(one.path, one.rows) for one in done]
+    assert len(made) == 1
+    assert shared.made.only.given.equals(wanted)
+    assert pickle.loads(pickle.dumps(shared)).made is None
+
+
+def test_of_shared_values_in_several_blocks_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 8)
+    files = small_files(tmp_path, 3, {})
+    shared = SharedBlocks([packed(pa.array(range(at, at + 8))) for at in range(0, 24, 8)])
+    part = (tuple(map(FileWork, map(str, files))), typed(pa.schema({"id": pa.int64(), "other": pa.int32()})))
+    for _ in range(2):
+        rows = [row for one in search(part, shared) if isinstance(one, pa.RecordBatch) for row in one.to_pylist()]
+        assert [row["value"] for row in rows] == list(range(24))
+        assert shared.made is None
+
+
+def test_the_work_on_a_file_is_the_same_in_another_process() -> None:
+    for file in (
+        FileWork("a"),
+        FileWork("a", walked=True),
+        FileWork("a", constants={"day": None}),
+        FileWork("a", walked=True, found=FileFound(path="a"), indexed_column="id"),
+    ):
+        assert pickle.loads(pickle.dumps(file, 5)) == file
 
 
 def test_of_rows_that_come_together_a_file_without_the_shape_is_named(tmp_path: Path) -> None:

@@ -73,9 +73,18 @@ class LikeParquetFiles(LikeFiles):
             hashes,
         )
 
+    @property
+    def scans(self) -> bool:
+        """Whether a scan of small row groups may find rows."""
+        return self._scan is not None and not self._scan.in_vain
+
     def rows(self, source: Source) -> FileRows | None:
         """The rows of an open file, where a scan of small row groups finds them."""
         return None if self._scan is None else self._scan.rows(source)
+
+    def rows_of(self, names: Sequence[bytes], rows: int, size: int) -> FileRows | None:
+        """The rows of files of this machine, up to one in which a scan of small row groups doesn't find them."""
+        return None if self._scan is None else self._scan.rows_of(names, rows, size)
 
     def in_vain(self, source: Source, row_groups: Container[int]) -> InVain | None:
         """What was read of some row groups of an open file; None where one has the values, or it isn't known."""

@@ -10,14 +10,14 @@ values of a row group.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli import kernels
-from bloomcli.formats.filter_answer import FileRows
+from bloomcli.formats.filter_answer import FileRows, FileScanned
 from bloomcli.formats.finding import Wanted
 from bloomcli.formats.parquet import page_rows
 from bloomcli.formats.parquet.compiled_scan import compiled_scan
@@ -55,16 +55,42 @@ class RowScan:
         ascending = order.buffers()[1].to_pybytes()[: 8 * len(order)]
         self._scan = compiled_scan(footer, column, _table(wanted), ascending, columns, summed)
 
+    @property
+    def in_vain(self) -> bool:
+        """Whether no further file is looked at."""
+        return self._in_vain >= _IN_VAIN
+
     def rows(self, source: Source) -> FileRows | None:
         """The rows of an open file; None where it is to be searched by its filters."""
         descriptor = source.fileno()
-        if descriptor is None or self._in_vain >= _IN_VAIN:
+        if descriptor is None or self.in_vain:
             return None
         found = self._scan.file(descriptor, source.size)
         self._in_vain += 1 if found is None else -1
         if found is None:
             return None
         groups, rows, numbers, parts = found[6:]
+        return self._made([FileScanned(*found[:6], len(rows) // 8)], groups, rows, numbers, parts)
+
+    def rows_of(self, names: Sequence[bytes], rows: int, size: int) -> FileRows | None:
+        """The rows of files, as `LikeFiles.rows_of`."""
+        if self.in_vain:
+            return None
+        told, groups, of_rows, numbers, parts = self._scan.files(b"".join(n + b"\0" for n in names), rows, size)
+        self._in_vain -= len(told)  # the file in front of which it ended is looked at by `rows`, too
+        if not told:
+            return None
+        return self._made(list(map(FileScanned._make, told)), groups, of_rows, numbers, parts)
+
+    def _made(
+        self,
+        files: list[FileScanned],
+        groups: bytes,
+        rows: bytes,
+        numbers: bytes,
+        parts: list[tuple[bytes, bytes, bytes]],
+    ) -> FileRows:
+        """What compiled code found, as Arrow has it."""
         count = len(rows) // 8
         arrays = [
             page_rows.of_part(
@@ -74,7 +100,7 @@ class RowScan:
         ]
         records = pa.RecordBatch.from_arrays(arrays, schema=pa.schema([field for _, field in self._columns]))
         texts = self._owners.take(_int64s(numbers))
-        return FileRows(*found[:6], _int64s(groups), _int64s(rows), texts, records)
+        return FileRows(files, _int64s(groups), _int64s(rows), texts, records)
 
 
 def row_scan(

@@ -80,6 +80,21 @@ def again(first: Path, second: Path, wanted: list[Any], column: str = "id", sele
         return values.like_files.rows(source)
 
 
+def joined(found: list[Any]) -> list[list[str]]:
+    """The rows of files, with their places, values and records."""
+    each = [
+        (one.groups.to_pylist(), one.rows.to_pylist(), one.texts.to_pylist(), stored(one.records), one.files)
+        for one in found
+    ]
+    return [[repr(item) for some in column for item in some] for column in zip(*each, strict=True)]
+
+
+def stored(records: pa.RecordBatch) -> list[tuple[Any, ...]]:
+    """The values of each row, with texts as bytes: those of damaged files aren't UTF-8."""
+    columns = [c.cast(pa.binary()) if pa.types.is_string(c.type) else c for c in records.columns]
+    return list(zip(*(column.to_pylist() for column in columns), strict=True))
+
+
 def check(found: FileRows | None, path: Path, wanted: list[Any], column: str = "id", select: Any = None) -> None:
     """The rows are those that Arrow reads, with their places and values."""
     assert found is not None
@@ -131,7 +146,7 @@ def test_no_row_is_one_where_no_value_is_there(tmp_path: Path) -> None:
     found = scanned(tmp_path, data, gaps, select=("text", "small"))
     check(found, tmp_path / "b.parquet", gaps, select=["small", "text"])  # in the file's order
     assert found is not None
-    assert found.searched == (0, 1, 2)
+    assert found.files[0].searched == (0, 1, 2)
 
 
 @pytest.mark.parametrize("dictionary", [True, False])
@@ -212,6 +227,8 @@ def test_a_damaged_file_gives_no_other_rows_than_those_that_are_there(tmp_path: 
     find.run(str(tmp_path / "a.parquet"), options, values, [].append)
     chance = random.Random(codec)
     told = 0
+    with open_source(str(tmp_path / "a.parquet")) as source:
+        first = values.like_files.rows(source) if values.like_files is not None else None
     for _ in range(300):
         damaged = bytearray(whole)
         for _ in range(chance.randrange(1, 4)):
@@ -222,6 +239,10 @@ def test_a_damaged_file_gives_no_other_rows_than_those_that_are_there(tmp_path: 
         values.like_files._scan._in_vain = 0  # type: ignore[attr-defined]  of files, many are damaged
         with open_source(str(path)) as source:
             found = values.like_files.rows(source)
+        others = values.like_files.rows_of(
+            [bytes(tmp_path / name) for name in ("a.parquet", "b.parquet")], 10**6, 10**9
+        )
+        assert joined([first] if found is None else [first, found]) == joined([others])
         if found is not None:
             told += 1
             ids = found.records.column(0).to_pylist()
@@ -333,6 +354,62 @@ def test_files_that_contradict_themselves_are_left_to_the_search_by_filters(
     second = of_pages(tmp_path / "b", {"id": ("INT64", ids), "word": ("BYTE_ARRAY", words)}, rows, values)
     assert again(first, first, [*range(300)]).rows.to_pylist() == [*range(8)]
     assert again(first, second, [*range(300)]) is None, why
+
+
+def test_the_rows_of_several_files_are_those_of_each(tmp_path: Path) -> None:
+    """Up to the first one that isn't like the others, or damaged; columns have nulls in some of them only."""
+    data = table().select(["id", "late", "few", "flag", "text"])
+    wanted = some_ids(data)
+    values = Values(pa.array([str(value).encode() for value in wanted], pa.large_binary()))
+    whole = data.set_column(1, "late", pa.array(range(ROWS), pa.int64()))
+    tables = [data, whole, data, whole, whole.replace_schema_metadata({"another": "schema"}), data, whole]
+    paths = [tmp_path / f"{number}.parquet" for number in range(len(tables))]
+    for path, one in zip(paths, tables, strict=True):
+        pq.write_table(
+            one,
+            path,
+            row_group_size=GROUP,
+            compression="snappy",
+            data_page_size=2000,
+            bloom_filter_options={"id": {"ndv": GROUP}},
+        )
+    find.run(str(paths[0]), FindOptions(column="id").checked(), values, [].append)
+    like = values.like_files
+    assert like is not None
+    each = []
+    for path in paths:
+        with open_source(str(path)) as source:
+            each.append(like.rows(source))
+    assert [found is None for found in each] == [at == 4 for at in range(len(paths))]
+    names = [bytes(path) for path in paths]
+    for at, end in ((0, 4), (1, 4), (5, 7)):
+        found = like.rows_of(names[at:], 10**6, 10**9)
+        assert found is not None
+        assert [one.rows for one in found.files] == [len(one.rows) for one in each[at:end]]
+        assert joined([found]) == joined(each[at:end])
+    assert like.rows_of(names[4:], 10**6, 10**9) is None
+    assert like.rows_of([bytes(tmp_path / "gone"), *names], 10**6, 10**9) is None
+    for rows, size in ((1, 10**9), (10**6, 1)):
+        assert joined([like.rows_of(names, rows, size)]) == joined(each[:1])
+    two = like.rows_of(names, len(each[0].rows) + 1, 10**9)
+    assert joined([two]) == joined(each[:2])
+
+
+def test_files_are_no_longer_scanned_where_most_are_unlike_the_first(tmp_path: Path) -> None:
+    wanted = some_ids(table())
+    scanned(tmp_path, table(), wanted)
+    pq.write_table(table().drop(["text"]), tmp_path / "other.parquet", row_group_size=GROUP)
+    values = Values(pa.array([str(value).encode() for value in wanted], pa.large_binary()))
+    find.run(str(tmp_path / "a.parquet"), FindOptions(column="id").checked(), values, [].append)
+    like = values.like_files
+    assert like is not None
+    for _ in range(4):
+        assert like.scans
+        assert like.rows_of([bytes(tmp_path / "other.parquet")], 10, 10) is None
+        with open_source(str(tmp_path / "other.parquet")) as source:
+            assert like.rows(source) is None
+    assert not like.scans
+    assert like.rows_of([bytes(tmp_path / "b.parquet")], 10, 10) is None
 
 
 def test_pages_without_a_value_are_passed_over(tmp_path: Path) -> None:
