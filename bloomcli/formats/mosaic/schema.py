@@ -17,7 +17,7 @@ from bloomcli import limits
 from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic.spec import TYPES, Cursor
 from bloomcli.model.file import Column
-from bloomcli.words import counted
+from bloomcli.words import are, counted
 
 _TOKEN: Final = 0x80
 _RULES_MAX: Final = 128
@@ -126,7 +126,7 @@ def read_schema(cursor: Cursor) -> Schema:
         cursor.field = f"schema.columns[{index}]"
         shared = cursor.varint("bytes shared with the name before")
         if shared > len(encoded):
-            raise cursor.fault(f"{counted(shared, 'byte')} of a name of {len(encoded)} are shared")
+            raise cursor.fault(f"{counted(shared, 'byte')} of a name of {len(encoded)} {are(shared)} shared")
         encoded = encoded[:shared] + cursor.take(cursor.varint("a name's length"), "a name")
         room = mosaic_limits.SCHEMA_MAX_BYTES - total
         raw = encoded if rules is None else rules.expand(encoded, cursor, room)

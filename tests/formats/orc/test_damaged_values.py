@@ -81,7 +81,7 @@ ENDS = "the stream ends before the stripe's last value"
 CASES = [
     ("i", stream("i", DATA, b""), ENDS),
     ("i", stream("i", DATA, repeated(5, signed=True)[:-1]), ENDS),
-    ("i", stream("i", DATA, repeated(1 << 31, signed=True)), "an integer that its column's 4 bytes don't hold"),
+    ("i", stream("i", DATA, repeated(1 << 31, signed=True)), "an integer that its column's 4 bytes can't hold"),
     ("i", stream("i", DATA, repeated(-(1 << 31) - 1, signed=True)), "an integer that its column's 4 bytes"),
     ("i", stream("i", DATA, bytes([0xC2, 0, 2, 2])), "an invalid run of integers"),
     ("i", encoding("i", kind=DICTIONARY), "column i, int, in the encoding DICTIONARY"),

@@ -332,5 +332,5 @@ def test_folding_is_refused(tmp_path: Path) -> None:
     path = orcfiles.write(tmp_path / "f", {"a": range(30)}, blooms=[1])
     with pytest.raises(UnsupportedError, match="can't be folded") as caught:
         bloomcli.fold(path, output=tmp_path / "out")
-    assert "bloom add --replace" in (caught.value.hint or "")
+    assert f"bloom add {path} --replace" in (caught.value.hint or "")
     assert not (tmp_path / "out").exists()

@@ -79,7 +79,7 @@ BROKEN: dict[str, tuple[str, str, Callable[[Any], object]]] = {
         lambda i: i.bloom_filter[0].ClearField("num_hash_functions"),
     ),
     "too many functions": ("filter-hash-functions", "4294967295 hash functions", functions(0, (1 << 32) - 1)),
-    "too few filters": ("filter-count", "1 filters for 2 row groups", lambda i: i.bloom_filter.pop()),
+    "too few filters": ("filter-count", "1 filter for 2 row groups", lambda i: i.bloom_filter.pop()),
     "no filters": ("filter-count", "0 filters for 2 row groups", lambda i: i.ClearField("bloom_filter")),
     "too many filters": ("filter-count", "3 filters for 2", lambda i: i.bloom_filter.append(i.bloom_filter[0])),
     "bits of the other kind": (
