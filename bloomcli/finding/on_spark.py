@@ -12,10 +12,11 @@ from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.record_shape import Shape, by_names, chosen_leaves, leaves, pruned, struct_of
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError, UsageError
+from bloomcli.finding.job import FileWork, Job, Part, parts_of
 from bloomcli.finding.lake import failed
 from bloomcli.finding.spark_index import Indexed, Ruling, asked, by_index, column_of
 from bloomcli.finding.values import pieces_of, unpacked
-from bloomcli.finding.work import FileWork, Job, Part, parts_of, search
+from bloomcli.finding.work import search
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.find import FileFound
 from bloomcli.storage.base import Listed
@@ -153,7 +154,8 @@ class Found(NamedTuple):
 
 
 def _frame(spark: Any, found: Found, values: Any, column: str | None, index: Name | None) -> Any:
-    from bloomcli.datasets.spark_find import Ask, Forms, frame
+    from bloomcli.datasets.spark_find import Ask, frame
+    from bloomcli.datasets.spark_values import Forms
 
     path = None if index is None else everywhere(index)
 

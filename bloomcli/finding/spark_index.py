@@ -11,9 +11,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from bloomcli.finding.job import FileWork
 from bloomcli.finding.pruning import Pruning, Told
 from bloomcli.finding.values import Blocks
-from bloomcli.finding.work import FileWork
 from bloomcli.index.lack import Lack
 from bloomcli.model.find import FileFound
 from bloomcli.storage.base import Listed

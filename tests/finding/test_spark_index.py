@@ -12,10 +12,10 @@ from support.found_lake import FILES, made
 
 import bloomcli
 from bloomcli.commands.find_values import Values
+from bloomcli.finding.job import FileWork
 from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.spark_index import Indexed, Ruling, asked, by_index
 from bloomcli.finding.values import packed
-from bloomcli.finding.work import FileWork
 from bloomcli.index.lack import Lack
 from bloomcli.storage.listing import expand
 

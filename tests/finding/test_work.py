@@ -18,8 +18,9 @@ from bloomcli.datasets.record_shape import Shape, by_names, leaves, pruned
 from bloomcli.datasets.shared_blocks import SharedBlocks
 from bloomcli.finding import many_files, together, work
 from bloomcli.finding import values as blocks
+from bloomcli.finding.job import FileWork, Job, parts_of
 from bloomcli.finding.values import packed
-from bloomcli.finding.work import FileWork, Job, parts_of, search
+from bloomcli.finding.work import search
 from bloomcli.model.find import FileFound
 
 
