@@ -21,6 +21,7 @@ from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound
 from bloomcli.storage.counted import CountedSource
 from bloomcli.storage.registry import open_known, open_source
+from bloomcli.storage.written import check_not_written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -125,9 +126,9 @@ def _run(
         try:
             found = _searched(original, options, values, emit, stop, indexed, asked)
         except (CorruptFile, UnsupportedError):
-            original.check_not_written()  # it isn't the file that is at fault
+            check_not_written(original)  # it isn't the file that is at fault
             raise
-        original.check_not_written()
+        check_not_written(original)
         return found
 
 

@@ -108,10 +108,6 @@ class Source(ABC):
         if self._current() != self.fingerprint:
             raise self.changed("changed")
 
-    def check_not_written(self) -> None:  # noqa: B027  stores give the bytes of one version, or refuse
-        """Raise SourceChanged if something wrote to the open file since it was opened: what was read may be of two
-        versions. A file that was renamed over it isn't this one. Nothing by default."""
-
     def changed(self, how: str) -> SourceChanged:
         """The error of a file that changed."""
         return SourceChanged(

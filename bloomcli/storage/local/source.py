@@ -54,16 +54,6 @@ class LocalSource(Source):
         """The file descriptor, for copying."""
         return self._fd
 
-    def check_not_written(self) -> None:
-        """Raise SourceChanged if the file's size or time of modification are others, UnreadableError if the system
-        can't tell."""
-        try:
-            same = fingerprint_of(os.fstat(self._fd)) == self._fingerprint
-        except OSError as error:
-            raise cannot_read(self.path, error) from None
-        if not same:
-            raise self.changed("changed")
-
     def _current(self) -> Fingerprint | None:
         try:
             if fingerprint_of(os.fstat(self._fd)) != self._fingerprint:
