@@ -13,7 +13,7 @@ from bloomcli.commands.find_values import Values
 from bloomcli.commands.one_column import only_column
 from bloomcli.commands.record_columns import distinct_fields, selected
 from bloomcli.concurrency.cancellation import Stop
-from bloomcli.errors import SourceChanged
+from bloomcli.errors import CorruptFile, SourceChanged, UnsupportedError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.filter_answer import InVain
 from bloomcli.formats.registry import open_file
@@ -21,6 +21,7 @@ from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound
 from bloomcli.storage.counted import CountedSource
 from bloomcli.storage.registry import open_known, open_source, system_name
+from bloomcli.storage.written import check_not_written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,54 +123,71 @@ def _run(
 ) -> FileFound:
     """As `run`; raises SourceChanged where a file that needn't be opened has changed."""
     with opened(path, indexed) as original:
-        row_groups: Collection[int] | None = None if indexed is None else indexed.possible(original)
-        by_index = row_groups is not None  # it has told as much as filters do
-        source = _counted(original, values)
-        if not by_index and (scanned := _scanned(original, values, options, emit)) is not None:
-            return scanned
-        filters = None if by_index else _asked(original, values, asked)
-        answer = None if filters is None else filters.answer
-        row_groups = row_groups if answer is None else answer.possible
-        without_rows = _without_rows(original, values, row_groups, options, filters)
-        if without_rows is not None:
-            return without_rows
-        values = values if answer is None else _left(values, answer)
-        file = open_file(source, options.names)
-        plain = _plain(file, source, values, row_groups, options, emit, stop)
-        if plain is not None:
-            return plain if answer is None else replace(plain, bytes_read=plain.bytes_read + answer.bytes_read)
-        from bloomcli.commands.find_work import placed, work_of
+        try:
+            found = _searched(original, options, values, emit, stop, indexed, asked)
+        except (CorruptFile, UnsupportedError):
+            check_not_written(original)  # it isn't the file that is at fault
+            raise
+        check_not_written(original)
+        return found
 
-        column, search = _column_search(file, options)
-        search.stop, search.row_groups = stop, row_groups
-        search.bounds_checked = by_index and indexed is not None and indexed.end is not None
-        search.values_told = answer is not None and answer.texts is not None
-        work = work_of(values, file, column, search, options, emit, stop)
-        if isinstance(values, Values) and work.wanted is not None and row_groups is None:
-            values.like_files = search.like_files(work.wanted, work.columns)
-        groups = list(placed(work.candidates()))
-        has_some = [
-            place.candidates.possible and (row_groups is None or place.candidates.indexed_unit in row_groups)
-            for place in groups
-        ]
-        if not options.maybe:
-            work.row_groups_of(compress(groups, has_some), stop)
-        possible = [
-            p.candidates for p, some in zip(groups, has_some, strict=True) if some or work.was_read(p.candidates)
-        ]
-        return FileFound(
-            path=path,
-            format=file.format,
-            row_groups=len(groups),
-            row_groups_possible=tuple(candidates.row_group for candidates in possible),
-            stripes_possible=tuple(c.stripe for c in possible if c.stripe is not None),
-            row_groups_read=work.row_groups,
-            pages_read=work.pages_read,
-            pages_left_out=work.pages_left_out,
-            rows=work.rows,
-            bytes_read=source.bytes_read + (0 if answer is None else answer.bytes_read),
-            scan_bytes=work.scan_bytes(groups),
-        )
+
+def _searched(
+    original: Source,
+    options: FindOptions,
+    values: Values | ValueParts,
+    emit: Emit,
+    stop: Stop | None,
+    indexed: Indexed | None,
+    asked: Asked | None,
+) -> FileFound:
+    """Find the rows of an open file."""
+    row_groups: Collection[int] | None = None if indexed is None else indexed.possible(original)
+    by_index = row_groups is not None  # it has told as much as filters do
+    source = _counted(original, values)
+    if not by_index and (scanned := _scanned(original, values, options, emit)) is not None:
+        return scanned
+    filters = None if by_index else _asked(original, values, asked)
+    answer = None if filters is None else filters.answer
+    row_groups = row_groups if answer is None else answer.possible
+    without_rows = _without_rows(original, values, row_groups, options, filters)
+    if without_rows is not None:
+        return without_rows
+    values = values if answer is None else _left(values, answer)
+    file = open_file(source, options.names)
+    plain = _plain(file, source, values, row_groups, options, emit, stop)
+    if plain is not None:
+        return plain if answer is None else replace(plain, bytes_read=plain.bytes_read + answer.bytes_read)
+    from bloomcli.commands.find_work import placed, work_of
+
+    column, search = _column_search(file, options)
+    search.stop, search.row_groups = stop, row_groups
+    search.bounds_checked = by_index and indexed is not None and indexed.end is not None
+    search.values_told = answer is not None and answer.texts is not None
+    work = work_of(values, file, column, search, options, emit, stop)
+    if isinstance(values, Values) and work.wanted is not None and row_groups is None:
+        values.like_files = search.like_files(work.wanted, work.columns)
+    groups = list(placed(work.candidates()))
+    has_some = [
+        place.candidates.possible and (row_groups is None or place.candidates.indexed_unit in row_groups)
+        for place in groups
+    ]
+    if not options.maybe:
+        work.row_groups_of(compress(groups, has_some), stop)
+    possible = [p.candidates for p, some in zip(groups, has_some, strict=True) if some or work.was_read(p.candidates)]
+    return FileFound(
+        path=original.path,
+        format=file.format,
+        row_groups=len(groups),
+        row_groups_possible=tuple(candidates.row_group for candidates in possible),
+        stripes_possible=tuple(c.stripe for c in possible if c.stripe is not None),
+        row_groups_read=work.row_groups,
+        pages_read=work.pages_read,
+        pages_left_out=work.pages_left_out,
+        rows=work.rows,
+        bytes_read=source.bytes_read + (0 if answer is None else answer.bytes_read),
+        scan_bytes=work.scan_bytes(groups),
+    )
 
 
 def _column_search(file: FilterFile, options: FindOptions) -> tuple[Column, ColumnSearch]:

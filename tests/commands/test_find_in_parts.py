@@ -24,7 +24,7 @@ from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.value_parts import ValueParts
 from bloomcli.concurrency.cancellation import Stop, Stopped
-from bloomcli.errors import LiteralError, UsageError
+from bloomcli.errors import LiteralError, SourceChanged, UsageError
 from bloomcli.finding import value_file
 from bloomcli.finding.lake import Search
 from bloomcli.formats import finding
@@ -356,3 +356,45 @@ def test_row_groups_of_stripes_are_searched_in_parts(tmp_path: Path) -> None:
     expected, _ = found(path, Values(texts(values)), column="id")
     assert len(expected) > 5000
     assert found(path, parted(values, 1000), column="id")[0] == expected
+
+
+@pytest.mark.parametrize("parts", [True, False])
+def test_a_file_that_is_written_to_during_the_search_is_an_error_and_one_that_is_replaced_is_not(
+    tmp_path: Path, parts: bool
+) -> None:
+    """Rows of two versions were found, or those of neither: none, without an error."""
+    path, other = tmp_path / "f.parquet", tmp_path / "other.parquet"
+    for to, first in ((path, 0), (other, 5000)):
+        table = pa.table({"id": pa.array(range(first, first + 4000), pa.int64())})
+        pq.write_table(table, to, row_group_size=1000, use_dictionary=False, compression="none")
+    values = [str(n) for n in range(0, 9000, 5)]
+    rows: list[int] = []
+
+    def searched(change: Any) -> Any:
+        def emit(batch: pa.RecordBatch) -> None:
+            if not rows:
+                change()
+            rows.extend(batch.column("row").to_pylist())
+
+        rows.clear()
+        sought = parted(values, 700) if parts else Values(texts(values))
+        return find.run(str(path), FindOptions(column="id"), sought, emit)
+
+    found = searched(lambda: other.with_suffix(".copy").write_bytes(other.read_bytes()))
+    assert (found.rows, rows) == (800, list(range(0, 4000, 5)))
+    found = searched(lambda: other.with_suffix(".copy").replace(path))
+    assert (found.rows, rows) == (800, list(range(0, 4000, 5))), "those of the file that was opened"
+    assert searched(lambda: None).rows == 800
+    with pytest.raises(SourceChanged, match="changed while it was being worked on"):
+        searched(lambda: path.write_bytes(other.read_bytes()[:9000] + path.read_bytes()[9000:]))
+
+
+def test_damage_by_what_writes_to_the_file_is_told_as_that(tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    table = pa.table({"id": pa.array(range(4000), pa.int64())})
+    pq.write_table(
+        table, path, row_group_size=1000, use_dictionary=False, compression="none", write_page_checksum=True
+    )
+    data, values = path.read_bytes(), Values(texts([str(n) for n in range(0, 4000, 5)]))
+    with pytest.raises(SourceChanged):
+        find.run(str(path), FindOptions(column="id"), values, lambda _: path.write_bytes(data[:9000] + bytes(9999)))
