@@ -12,7 +12,7 @@ import bloomcli
 
 NOT_LOOKED_UP = {"unfilterable", "unknown", "loses-rows"}
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_process")]
 
 
 @pytest.mark.parametrize(("name", "seed"), [*((name, 1) for name in LAKES), ("general", 2)])
