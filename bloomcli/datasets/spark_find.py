@@ -14,15 +14,15 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bloomcli.commands.find_columns import COLUMNS
 from bloomcli.datasets.shared_blocks import SharedBlocks
 from bloomcli.datasets.spark import importable, java_error, job, job_context, job_failed
 from bloomcli.datasets.spark_types import arrow_type
+from bloomcli.datasets.spark_values import SHARED_BYTES, Forms, few_of
 from bloomcli.errors import UsageError
 from bloomcli.model.find import FileFound
 
@@ -33,14 +33,6 @@ if TYPE_CHECKING:
 
 _WIRE_BYTES: Final = 8192
 """Bytes of a piece of the results' stream. Spark gathers 10,000 rows for Python, whatever their size."""
-
-_SHARED_BYTES: Final = 64 << 20
-"""Of values that are broadcast, at most. They are on the driver for a moment."""
-_SHARED_PIECES: Final = 1 << 10
-_LONG_BYTES: Final = 1 << 10
-"""For which a text is taken where only the number of texts is known."""
-_COUNTED: Final = ("InMemoryRelation", "Range")
-"""Nodes of Spark's plans whose number of rows is known."""
 
 _BATCH_ROWS: Final = 10_000
 """Rows that go to Java together, of several files, as many as Spark's own batches have; or so many bytes."""
@@ -93,7 +85,7 @@ def frame(
     chosen = _column_of(values, column)
     schema = _schema_of(chosen.schema[0].dataType, record)
     with importable(context):
-        few = _few(chosen, forms)
+        few = few_of(chosen, forms)
         if few is not None:
             left = [pickle.dumps(part, 5) for part in parts(lambda ask: list(ask(iter(few))))] if few else []
             if not left:
@@ -147,19 +139,9 @@ def results(
                 found.unpersist()
 
 
-class Forms(NamedTuple):
-    """How values go to executors."""
-
-    blocks_of: Callable[..., Iterator[pa.RecordBatch]]
-    """Makes rows with one column, a block of values, of batches of values: of at most `most` bytes each. Runs on
-    executors."""
-    unpacked: Callable[[bytes], pa.Array]
-    """The values of a block."""
-
-
 def _found(context: Any, parts: Sequence[Part], blocks: Sequence[bytes], search: Search) -> RDD[bytes]:
     """What is found in each part for values of the driver."""
-    if sum(map(len, blocks)) <= _SHARED_BYTES:
+    if sum(map(len, blocks)) <= SHARED_BYTES:
         searched = partial(_pickled_of_shared, shared=context.broadcast(SharedBlocks(blocks)), search=search)
         return context.parallelize(parts, len(parts)).mapPartitions(searched)  # type: ignore[no-any-return]
     rows = context.parallelize([(block,) for block in blocks], 1)
@@ -180,55 +162,6 @@ def _column_of(values: DataFrame, column: str | None) -> DataFrame:
     if kind in {"array", "map", "struct", "variant", "void"}:
         raise UsageError(f"values of type {kind} can't be found", hint="a column of numbers, texts, dates or times")
     return chosen.dropna()
-
-
-def _few(chosen: DataFrame, forms: Forms) -> list[bytes] | None:
-    """The values, each once, as blocks; None if they have more than `_SHARED_BYTES`, or may be so many pieces."""
-    values = _collected(chosen, forms)
-    if values is None or values.nbytes > _SHARED_BYTES:
-        return None
-    batch = pa.record_batch([pc.unique(values)], ["value"])
-    return [block for blocks in forms.blocks_of([batch]) for block in blocks.column(0).to_pylist()]
-
-
-def _collected(chosen: DataFrame, forms: Forms) -> pa.ChunkedArray | None:
-    """The values where they are few. Spark knows how many they are, or they come in pieces, and no more than fit:
-    estimates can be far too low."""
-    rows = _known_rows(chosen)
-    if rows is not None and rows * _most_bytes(chosen.schema[0].dataType) <= _SHARED_BYTES:
-        return chosen.toArrow().column(0)
-    pieces = partial(forms.blocks_of, most=_SHARED_BYTES // _SHARED_PIECES)
-    found = chosen.mapInArrow(pieces, "block binary").limit(_SHARED_PIECES).collect()
-    if len(found) == _SHARED_PIECES:
-        return None
-    arrays = [forms.unpacked(bytes(row[0])) for row in found]
-    return pa.chunked_array(arrays) if arrays else pa.chunked_array([], pa.null())
-
-
-def _known_rows(chosen: DataFrame) -> int | None:
-    """How many rows a frame has at most, where Spark needn't estimate it: of values that the driver or a cache has,
-    and of ranges, with filters."""
-    with suppress(java_error()):
-        node = chosen._jdf.queryExecution().optimizedPlan()
-        while node.nodeName() in {"Filter", "Project"}:
-            node = node.children().head()
-        kind = node.nodeName()
-        if kind == "LocalRelation":
-            return int(node.data().size())
-        if kind not in _COUNTED or (kind == _COUNTED[0] and not node.cacheBuilder().isCachedColumnBuffersLoaded()):
-            return None
-        rows = node.stats().rowCount()
-        return int(str(rows.get())) if rows.isDefined() else None
-    return None
-
-
-def _most_bytes(kind: DataType) -> int:
-    """Bytes of a value of a type in Arrow; of texts and of binary values, those of long ones."""
-    arrow = arrow_type(kind)
-    try:
-        return max(int(arrow.bit_width) // 8, 1)
-    except ValueError:
-        return _LONG_BYTES
 
 
 def _pairs(context: Any, parts: Sequence[Part], blocks: RDD[Any]) -> RDD[Any]:

@@ -153,7 +153,8 @@ class Found(NamedTuple):
 
 
 def _frame(spark: Any, found: Found, values: Any, column: str | None, index: Name | None) -> Any:
-    from bloomcli.datasets.spark_find import Ask, Forms, frame
+    from bloomcli.datasets.spark_find import Ask, frame
+    from bloomcli.datasets.spark_values import Forms
 
     path = None if index is None else everywhere(index)
 

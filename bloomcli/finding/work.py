@@ -23,6 +23,7 @@ from bloomcli.datasets.skipped import OTHER_KIND
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError
 from bloomcli.finding.lake import failed
 from bloomcli.finding.many_files import Left, is_same, left_of
+from bloomcli.finding.searched import may_have, owners_of, summed, with_columns
 from bloomcli.finding.spool import Spool
 from bloomcli.finding.together import BYTES_MOST, ROWS_MOST, Found, Waiting
 from bloomcli.finding.values import BLOCK_VALUES, Block, Blocks, block_of
@@ -34,7 +35,6 @@ from bloomcli.storage.registry import open_source
 from bloomcli.storage.remembered import RememberedSource
 
 if TYPE_CHECKING:
-    from bloomcli.formats.finding import Candidates, Wanted
     from bloomcli.storage.base import Fingerprint
 
 
@@ -265,7 +265,7 @@ class _File:
             if source.fingerprint != self._seen:
                 raise source.changed("changed")
         self._in_order(rows)
-        return self._found(_sum(parts))
+        return self._found(summed(parts))
 
     def _indexed_as(self, path: str) -> int | None:
         """How many row groups the file has; None if the column has another path in the file, of which the index then
@@ -297,7 +297,7 @@ class _File:
             with open_source(self.file.path) as source:
                 raise source.changed("changed")
         self._in_order(rows)
-        return self._found(_sum(parts))
+        return self._found(summed(parts))
 
     def _block(self, block: Block, spool: Spool) -> FileFound:
         def emit(batch: pa.RecordBatch) -> None:
@@ -335,7 +335,7 @@ class _File:
             finder = file.search(column)
             left = None if self._indexed is None else self._indexed.possible(source)
             for given, wanted in blocks.wanted(kind_of(file, column), finder.wanted):
-                owners = [_owners(found, wanted) for found in finder.candidates(wanted) if _may_have(found, left)]
+                owners = [owners_of(found, wanted) for found in finder.candidates(wanted) if may_have(found, left)]
                 if owners:
                     waiting.append(given.take(pc.unique(pa.concat_arrays(owners))))
                 if sum(map(len, waiting)) >= BLOCK_VALUES:
@@ -374,7 +374,7 @@ def _kept(job: Job, file: FileWork, batch: pa.RecordBatch, block: Block) -> pa.R
         made["record"] = record
     if job.typed:
         made["value"] = block.joined(batch.column("value"))
-    return _with(batch, made) if made else batch
+    return with_columns(batch, made) if made else batch
 
 
 def _joined(arrays: Iterable[pa.Array]) -> Iterator[pa.Array]:
@@ -387,37 +387,3 @@ def _joined(arrays: Iterable[pa.Array]) -> Iterator[pa.Array]:
             waiting = []
     if waiting:
         yield pa.concat_arrays(waiting)
-
-
-def _may_have(found: Candidates, indexed: frozenset[int] | None) -> bool:
-    """Whether a row group may have values, by an index too."""
-    return found.possible and (indexed is None or found.indexed_unit in indexed)
-
-
-def _owners(found: Candidates, wanted: Wanted) -> pa.Int64Array:
-    """The positions of the values that a row group may have."""
-    owners = wanted.owners.take(found.forms)
-    if found.nan and wanted.nan is not None:
-        owners = pa.concat_arrays([owners, pa.array([wanted.nan], pa.int64())])
-    return owners
-
-
-def _with(batch: pa.RecordBatch, made: Mapping[str, pa.Array]) -> pa.RecordBatch:
-    names = batch.schema.names
-    columns = [made[name] if name in made else batch.column(at) for at, name in enumerate(names)]
-    return pa.RecordBatch.from_arrays(columns, names=names)
-
-
-def _sum(parts: list[FileFound]) -> FileFound:
-    """What was done with a file in several steps."""
-    last = parts[-1]
-    groups = sorted({group for part in parts for group in part.row_groups_possible})
-    return replace(
-        last,
-        row_groups_possible=tuple(groups),
-        row_groups_read=max(part.row_groups_read for part in parts),
-        pages_read=sum(part.pages_read for part in parts),
-        pages_left_out=max(part.pages_left_out for part in parts),
-        rows=max(part.rows for part in parts),
-        bytes_read=sum(part.bytes_read for part in parts),
-    )
