@@ -26,7 +26,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
+
+from bloomcli.named_tuple import NamedTuple
 
 MOST_SETS: Final = 100_000
 """Sets of sizes to make for an exact solution, which takes less than a second."""

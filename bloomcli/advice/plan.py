@@ -4,12 +4,13 @@ replacement of all units of all files."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli.advice.universe import UnitKey
 from bloomcli.commands.sampling import chosen, share
 from bloomcli.datasets.task import Task
 from bloomcli.model.column_sample import FileExtents
+from bloomcli.named_tuple import NamedTuple
 
 FILES_MOST: Final = 20_000
 """Files whose metadata are read; of more, that many at random."""

@@ -9,10 +9,11 @@ looked up (Ohlsson 1996). There are no more trials than the effective number of 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from bloomcli.advice.distributions import clopper_pearson, t_quantile
 from bloomcli.commands.value_sample import numpy
+from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Sequence
 from dataclasses import replace
 from itertools import compress, takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bloomcli.commands.find_columns import Emit, batch_of_files
 from bloomcli.commands.find_options import FindOptions
@@ -19,6 +19,7 @@ from bloomcli.formats.filter_answer import InVain
 from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.counted import CountedSource
 from bloomcli.storage.registry import open_known, open_source, system_name
 from bloomcli.storage.written import check_not_written

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Container, Sequence
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.one_column import only_column
@@ -16,6 +16,7 @@ from bloomcli.formats.base import FilterFile
 from bloomcli.formats.plain_rows import PlainSearch, Possible, Unplain
 from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.counted import CountedSource
 
 

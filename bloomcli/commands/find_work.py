@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from bloomcli.commands.find_columns import Emit, batch_of
 from bloomcli.commands.find_options import FindOptions
@@ -12,6 +12,7 @@ from bloomcli.commands.record_columns import selected
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.base import FilterFile
 from bloomcli.model.file import Column
+from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     import pyarrow as pa

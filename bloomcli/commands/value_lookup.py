@@ -10,7 +10,7 @@ time that a file takes depends on its own values, and hardly on how many are loo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +20,7 @@ from bloomcli.commands.stored_values import hashes_of, is_keyed, keys_of, picked
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.finding import Candidates, Wanted
+from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from bloomcli.commands.stored_values import StoredParts

@@ -10,11 +10,12 @@ import heapq
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli.compact import PLAIN_MOST, Placed
 from bloomcli.datasets.task import Task
 from bloomcli.model.dataset import Status
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.registry import store_of
 
 _SORTED_OF_MANY: Final = 4096

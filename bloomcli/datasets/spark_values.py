@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.datasets.spark import java_error
 from bloomcli.datasets.spark_types import arrow_type
+from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

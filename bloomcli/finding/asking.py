@@ -6,12 +6,13 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from bloomcli.commands.find import Asked
 from bloomcli.commands.find_values import Values
 from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
 from bloomcli.index.lack import Lack
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Listed
 from bloomcli.storage.registry import system_name
 

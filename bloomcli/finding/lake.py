@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from bloomcli.commands import find
 from bloomcli.commands.find import Asked, Indexed
@@ -27,6 +27,7 @@ from bloomcli.index.lack import Lack
 from bloomcli.model.exit_codes import gravest
 from bloomcli.model.find import FileFound, FindReport
 from bloomcli.model.paths import shown
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Listed
 from bloomcli.storage.listing import expand, no_files
 from bloomcli.storage.os_errors import refused

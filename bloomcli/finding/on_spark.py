@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.table_options import TableOptions
@@ -19,6 +19,7 @@ from bloomcli.finding.values import pieces_of, unpacked
 from bloomcli.finding.work import search
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.find import FileFound
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Listed
 from bloomcli.storage.registry import open_source
 

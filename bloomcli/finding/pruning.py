@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from bloomcli.commands.find import Indexed
 from bloomcli.errors import LiteralError, UnsupportedError, UsageError, near_names
@@ -12,6 +12,7 @@ from bloomcli.index.freshness import Fresh
 from bloomcli.index.lack import Lack
 from bloomcli.index.reader import END_BYTES, Chosen, Index
 from bloomcli.model.index import IndexedColumn
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Fingerprint, Listed
 from bloomcli.storage.counted import CountedSource
 from bloomcli.storage.registry import open_source

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bloomcli.finding.job import FileWork
 from bloomcli.finding.pruning import Pruning, Told
 from bloomcli.finding.values import Blocks
 from bloomcli.index.lack import Lack
 from bloomcli.model.find import FileFound
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Listed
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from bloomcli.commands.find_values import Values
 from bloomcli.errors import LiteralError
 from bloomcli.finding.texts import texts_of
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.os_errors import in_temporary_file
 
 if TYPE_CHECKING:

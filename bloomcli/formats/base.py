@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -17,6 +17,7 @@ from bloomcli.formats.indexed import Indexable
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.formats.spread import Spread
 from bloomcli.model.file import Column
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import KeptRange, Pieces, Source
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +21,7 @@ from bloomcli.errors import UnsupportedError
 from bloomcli.formats.arrays import binaries, counting, int64s
 from bloomcli.formats.filter_answer import LikeFiles
 from bloomcli.model.file import Column
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.values.column_types import kind_of
 from bloomcli.values.literals import Literal, parse
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli import hints
+from bloomcli.named_tuple import NamedTuple
 
 OptionValues = Mapping[str, str | bool]
 """Options of `bloom add` that belong to single formats: values by names. Options that weren't given are left out."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.file import Column
+from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from bloomcli.formats.plain_rows import PlainSearch

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
+
+from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from bloomcli.formats.filter_answer import LikeFiles

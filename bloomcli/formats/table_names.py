@@ -7,10 +7,11 @@ any field id; Delta's PROTOCOL.md ("Column Mapping"), whose elements, keys and v
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.model.names import ColumnName, ColumnNames
+from bloomcli.named_tuple import NamedTuple
 
 ELEMENT: Final = "element"
 KEY: Final = "key"

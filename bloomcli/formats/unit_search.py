@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +13,7 @@ from bloomcli.formats import answer, finding
 from bloomcli.formats.arrays import counting, int64s
 from bloomcli.formats.finding import Candidates, ColumnSearch, Matches, Wanted
 from bloomcli.model.file import Column
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.values.literals import Literal, decode_bound
 
 if TYPE_CHECKING:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import FileRow
+from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from bloomcli.commands.options_base import Options

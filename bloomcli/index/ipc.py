@@ -15,7 +15,9 @@ import struct
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
+
+from bloomcli.named_tuple import NamedTuple
 
 _CONTINUED: Final = 0xFFFFFFFF
 _V5: Final = 4

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli import kernels
 from bloomcli.filters.split_block import SALT, SplitBlockFilter
 from bloomcli.index.layout import BLOCK_ROWS
 from bloomcli.index.transposed import OldBits, read_rows
+from bloomcli.named_tuple import NamedTuple
 
 _FEW: Final = 4096
 """So many hashes are ordered without an array of all blocks."""

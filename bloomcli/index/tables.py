@@ -11,7 +11,7 @@ import os
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from operator import sub
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -19,6 +19,7 @@ from bloomcli.index.ipc import LISTS, TEXT, Column, Lists, columns_of
 from bloomcli.index.puffin import Blob, damaged, number_of
 from bloomcli.limits import INDEX_TABLE_MAX_BYTES
 from bloomcli.model.index import IndexedFile
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.words import counted
 
 if TYPE_CHECKING:

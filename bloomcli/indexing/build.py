@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from bloomcli.commands.index_options import IndexOptions
 from bloomcli.datasets.engine import Engine, run_tasks
@@ -27,6 +26,7 @@ from bloomcli.model.exit_codes import gravest
 from bloomcli.model.indexing import IndexedRow, IndexReport
 from bloomcli.model.paths import shown
 from bloomcli.model.traffic import Traffic, traffic_of
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Listed
 from bloomcli.storage.listing import no_files, spelling
 from bloomcli.storage.registry import is_there, open_source, store_of, sweep_for

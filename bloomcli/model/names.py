@@ -7,7 +7,7 @@ holds what it takes, can be pickled, and goes with the options to wherever a fil
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from bloomcli.named_tuple import NamedTuple
 
 
 class ColumnName(NamedTuple):

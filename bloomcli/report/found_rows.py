@@ -8,13 +8,14 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, time, timedelta
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from bloomcli.commands.find_columns import COLUMNS
 from bloomcli.commands.find_plain import PlainRows
 from bloomcli.commands.record_columns import distinct
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.find import FileFound
+from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     import pyarrow as pa

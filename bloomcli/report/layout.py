@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli.model.file import Presence
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.report.human import is_plain, printable
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
+
+from bloomcli.named_tuple import NamedTuple
 
 NEGATIVE_ZERO: Final = "reader-negative-zero"
 MILLIS: Final = "reader-millis"

@@ -20,10 +20,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 from bloomcli.errors import CorruptFile, SourceChanged
 from bloomcli.model.traffic import Traffic
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.entries import Fingerprint, Kind, Listed, Status, Swept, output_exists, unlisted
 
 __all__ = ["Fingerprint", "Kind", "Listed", "Status", "Swept", "unlisted"]

@@ -43,21 +43,13 @@ def expand(paths: Sequence[str]) -> Sequence[Listed]:
         UnreadableError: a glob matches nothing, or a directory can't be read, and there is nothing else.
         UnsupportedError: a URI's file system can't be listed here, and there is nothing else.
     """
-    problems: list[BloomError] = []
-    empty = [0]
-
-    def noted(item: Listed) -> Listed:
+    found = gathered(_each_once(paths))
+    if any(item.problem is None and not item.empty for item in found):  # most often the first one is a file
+        return found
+    for item in found:
         if item.problem is not None:
-            problems.append(item.problem)
-        empty[0] += item.empty
-        return item
-
-    found = gathered(map(noted, _each_once(paths)))
-    if len(problems) + empty[0] == len(found):
-        if problems:
-            raise problems[0]
-        return []
-    return found
+            raise item.problem
+    return []
 
 
 def no_files(paths: Sequence[str]) -> UsageError:
@@ -91,10 +83,13 @@ def _each_once(paths: Sequence[str]) -> Iterator[Listed]:
                 store = store_of(path)
                 # there is nothing to remember where one path is listed, and not by a pattern that may match twice
                 surely = len(paths) == 1 and (store.remote or not has_wildcard(path))
+                if surely:
+                    yield from store.list(path)
+                    continue
                 nothing = len(paths) > 1
                 for item in store.list(path):
                     nothing = False
-                    if surely or is_new(spell(item.path)):
+                    if is_new(spell(item.path)):
                         yield item
                 if nothing and is_new(path):
                     yield Listed(path=path, size=-1, relative=PurePath(path).name, walked=False, empty=True)

@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli.compact import Mapped, gathered
+from bloomcli.named_tuple import NamedTuple
 
 _WILDCARDS: Final = frozenset("*?[")
 

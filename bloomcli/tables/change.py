@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import uuid4
 
 from bloomcli.commands.options import WriteOptions
@@ -25,6 +25,7 @@ from bloomcli.datasets.task import Task, failed
 from bloomcli.errors import BloomError, UsageError, WriteError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.table import TableCommit
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table
 from bloomcli.tables.batches import batches, remove, unsure
 from bloomcli.tables.columns import by_properties, check_columns

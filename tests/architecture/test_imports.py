@@ -24,6 +24,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = (
     "version",
+    "named_tuple",
     "limits",
     "words",
     "compact",
@@ -147,6 +148,11 @@ def test_only_the_spark_engine_and_tables_know_pyspark_and_the_library_only_its_
     modules = "bloomcli.spark, bloomcli.datasets.spark, bloomcli.tables.change"
     program = f"import sys, {modules}; assert 'pyspark' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+
+
+def test_named_tuples_are_those_that_are_made_fast() -> None:
+    users = {m.relative_to(PACKAGE).as_posix() for m in MODULES if "typing.NamedTuple" in imported(m)}
+    assert users == {"named_tuple.py"}
 
 
 def test_modules_say_what_they_are_and_stay_small() -> None:

@@ -7,12 +7,13 @@ both, and `id = 5 OR total > 10` looks up nothing, because rows without 5 match 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from sqlglot import exp
 
 from bloomcli.advice.sql.constants import Compiler, Constant
 from bloomcli.advice.sql.scopes import Resolved, Scope, Source, resolve
+from bloomcli.named_tuple import NamedTuple
 
 _NONDETERMINISTIC: Final = (exp.Rand, exp.Randn, exp.Uuid)
 _RANGES: Final = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)

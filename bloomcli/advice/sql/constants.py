@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from sqlglot import exp
 from sqlglot.expressions import DataType
 
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.values import calendar
 
 MOST_VALUE_CHARACTERS: Final = 4096

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sqlglot.dialects.dialect import NormalizationStrategy
 
 from bloomcli.model.file import Column
+from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from sqlglot.dialects.dialect import Dialect

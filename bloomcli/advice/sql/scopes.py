@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from sqlglot import exp
 
 from bloomcli.advice.sql.names import Name, Names
+from bloomcli.named_tuple import NamedTuple
 
 _MOST_STEPS: Final = 64
 """Of subqueries within each other through which a column is resolved."""

@@ -6,9 +6,10 @@ import codecs
 import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from bloomcli.errors import UsageError
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -24,6 +24,7 @@ from bloomcli.advice.sql.constants import Compiler, Slots, Values
 from bloomcli.advice.sql.examples import example
 from bloomcli.advice.sql.names import Name, Names
 from bloomcli.advice.sql.reading import Reader
+from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from sqlglot.dialects.dialect import Dialect

@@ -9,7 +9,7 @@ that readers must ignore; `distrust` says why (orc-core's StripePlanner and Reco
 from __future__ import annotations
 
 from array import array
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
@@ -18,6 +18,7 @@ from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
 from bloomcli.hints import replacing
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.words import counted
 
 UTF8: Final = "BLOOM_FILTER_UTF8"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +26,7 @@ from bloomcli.formats.orc.stripe_column import StripeColumn
 from bloomcli.formats.orc.value_reader import DECIMAL_BYTES, Values
 from bloomcli.formats.unit_search import SOUGHT_FOR_EACH, BoundedUnit, UnitSearch, each_row, is_nan
 from bloomcli.model.file import Column
+from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from bloomcli.formats.base import FilterFile

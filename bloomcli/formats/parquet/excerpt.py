@@ -7,7 +7,7 @@ Before pages are decoded their headers are checked here: no size in them is take
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +22,7 @@ from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.page_values import Sought
 from bloomcli.formats.parquet.pages import MOST_GROWTH, ChunkReader
 from bloomcli.model.file import ColumnChunk
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 

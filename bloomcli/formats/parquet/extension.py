@@ -13,13 +13,14 @@ cut out, the bytes behind them move.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli import kernels
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.spec import Struct
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.words import plural
 
 _FIELDS: Final = (32767, -16384)

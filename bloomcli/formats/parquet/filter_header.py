@@ -9,7 +9,7 @@ Whether a filter can be used is decided here and nowhere else: `load` gives a fi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
@@ -22,6 +22,7 @@ from bloomcli.formats.parquet.spec import Location
 from bloomcli.formats.parquet.variants import FilterHeader, filter_class, parse_header
 from bloomcli.hints import replacing
 from bloomcli.model.file import ColumnChunk
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 from bloomcli.words import are, counted
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli import limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -18,6 +18,7 @@ from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.usual_chunks import UsualChunks
 from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 
 _INDEXES: Final = ("column_index", "offset_index")

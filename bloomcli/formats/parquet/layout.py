@@ -8,10 +8,11 @@ part of the file's end consists of nothing but filters and page indexes, because
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.named_tuple import NamedTuple
 
 PAGES: Final = "pages"
 FILTER: Final = "filter"

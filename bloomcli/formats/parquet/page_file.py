@@ -9,12 +9,13 @@ are the stored ones. INT96 becomes 12 bytes. For a record's values the footer ha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from bloomcli.formats.parquet import idl, spec
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.spec import BINARY, I32, I64, LIST, STRUCT, varint, zigzag
 from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.named_tuple import NamedTuple
 
 _WIDE: Final = 12
 """Bytes of an INT96."""

@@ -238,11 +238,11 @@ def _read(
     filters: Filters, name: str, found: dict[str, tuple[int, int]], outer: spec.Struct
 ) -> tuple[dict[str, Any], str | None]:
     """An index as an object, empty without one; or why it can't be read."""
-    from bloomcli.formats.parquet.thrift_tree import decode
-
     extent = found.get(name)
     if extent is None:
         return {}, None
+    from bloomcli.formats.parquet.thrift_tree import decode
+
     offset, length = extent
     words = name.replace("_", " ")
     if length > parquet_limits.INDEX_MAX_BYTES:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +20,7 @@ from bloomcli.formats.parquet.page_parts import BYTES_MOST, TooManyBytes
 from bloomcli.formats.parquet.page_scan import Unread
 from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.model.file import ColumnChunk
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli import kernels
 from bloomcli.formats.parquet.codecs import Buffer
@@ -16,6 +16,7 @@ from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.pages import ChunkReader, Page, read_page
 from bloomcli.model.file import ColumnChunk
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 
 BYTES_MOST: Final = 64 << 20

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -18,6 +18,7 @@ from bloomcli.formats.parquet.limits import PAGE_VALUES_MOST
 from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.pages import ChunkReader, Page, read_page
 from bloomcli.model.file import ColumnChunk
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 
 _DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from bloomcli.errors import BloomError
 from bloomcli.formats.parquet import page_list
@@ -16,6 +16,7 @@ from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader
 from bloomcli.model.file import ColumnChunk
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import decode_bound
 

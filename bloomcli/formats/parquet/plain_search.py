@@ -7,7 +7,6 @@ and `records`, which read them with Arrow, or tell what is wrong.
 
 from __future__ import annotations
 
-import base64
 import binascii
 from array import array
 from collections.abc import Container, Iterator, Sequence
@@ -211,7 +210,7 @@ def _arrow_types(footer: Footer) -> Sequence[tuple[str, int | None]] | None:
 def _types_of(schema: bytes, columns: int) -> Sequence[tuple[str, int | None]] | None:
     """Those of Arrow's schema in base 64; None where it isn't known how to read it. Most files of a lake have one."""
     try:
-        return type_codes(base64.b64decode(schema, validate=True), columns)
+        return type_codes(binascii.a2b_base64(schema, strict_mode=True), columns)
     except binascii.Error:
         return None
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bloomcli.formats.plain_rows import Unplain
 from bloomcli.model.file import Column
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.values.column_types import kind_of
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ come from `idl`, a table made by thriftpy2: to load thriftpy2 takes longer than 
 from __future__ import annotations
 
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet import idl
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.named_tuple import NamedTuple
 
 MAGIC: Final = b"PAR1"
 MAGIC_ENCRYPTED: Final = b"PARE"

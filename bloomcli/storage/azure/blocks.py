@@ -10,8 +10,9 @@ import base64
 import secrets
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Final
 
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.objects.content import Segment
 from bloomcli.storage.objects.prepared import PART_BYTES
 

@@ -7,12 +7,13 @@ committed, or after a week. The list is committed on the condition that the blob
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from azure.core import MatchConditions
 from azure.storage.blob import BlobBlock, BlobType
 
 from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
 from bloomcli.storage.azure.blocks import MOST, Block, new_names, parts
 from bloomcli.storage.azure.client import PROPERTIES, AzureClient, conditions

@@ -9,7 +9,7 @@ import threading
 import urllib.parse
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 import google.auth
 import requests
@@ -21,6 +21,7 @@ from google.cloud import storage
 from google.cloud.storage.retry import DEFAULT_RETRY
 
 from bloomcli.errors import UsageError
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
 from bloomcli.storage.gcs.errors import made, refusal
 from bloomcli.storage.objects.client import Location

@@ -14,7 +14,9 @@ import secrets
 import socket
 from functools import cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
+
+from bloomcli.named_tuple import NamedTuple
 
 OLD_SECONDS: Final = 24 * 3600
 """No run holds a tail for so long."""

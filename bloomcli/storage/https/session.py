@@ -8,13 +8,14 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 import urllib3
 from urllib3.util import Retry, make_headers
 
 from bloomcli.errors import UnreadableError
 from bloomcli.model.paths import shown
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
 from bloomcli.storage.objects.client import Location
 from bloomcli.storage.objects.network import trouble

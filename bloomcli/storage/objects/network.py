@@ -9,7 +9,9 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
+
+from bloomcli.named_tuple import NamedTuple
 
 _MOST: Final = 40
 """Errors of a chain that are looked at."""

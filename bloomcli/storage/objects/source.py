@@ -8,10 +8,11 @@ has kept is opened without a request. Announced ranges are read ahead (`read_ahe
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli.errors import UnreadableError
 from bloomcli.model.traffic import Traffic
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Fingerprint, Source
 from bloomcli.storage.objects.client import Absent, Client, Conflict, Location, ObjectInfo

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from bloomcli.errors import BloomError, SourceChanged, UnreadableError, WriteError
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.entries import output_exists
 from bloomcli.storage.objects.client import Absent, Client, Conflict, Location, Need, ObjectInfo
 from bloomcli.storage.objects.content import Content

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from bloomcli.errors import BloomError, UnreadableError, WriteError
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.objects.client import Absent, AccessDenied, Conflict, Location
 
 PERMISSIONS: Final = {

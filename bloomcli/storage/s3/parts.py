@@ -8,8 +8,9 @@ together with what is next to them; where that is less than 5 MiB, with the begi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.objects.content import Segment, within
 
 LEAST_BYTES: Final = 5 << 20

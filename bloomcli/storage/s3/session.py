@@ -6,9 +6,10 @@ are anonymous.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from bloomcli.errors import UnsupportedError
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
 
 ATTEMPTS: Final = 8

@@ -11,10 +11,11 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from bloomcli.errors import BloomError
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Swept
 from bloomcli.storage.objects.client import Absent, Conflict, Location
 from bloomcli.storage.s3.client import S3Client, bucket_of

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 from bloomcli.concurrency.signals import deferred
 from bloomcli.concurrency.threads import Threads
 from bloomcli.errors import BloomError, WriteError
 from bloomcli.formats.registry import open_file
+from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.registry import open_source
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Unknown
 from bloomcli.tables.iceberg.checks import format_version
