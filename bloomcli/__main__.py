@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 _INTERRUPTED: Final = 130
+_STOPPED: Final = 128
+"""The exit codes of a stopped run begin here. It ends as Python ends: what it leaves behind may free itself."""
 _NEW_OBJECTS: Final = 100_000
 """New objects between two searches for cycles. By Python's default of 700, imports alone take 60 such searches, a
 twentieth of the time of a short run."""
@@ -23,7 +25,7 @@ def command() -> NoReturn:
     try:
         main()
     except SystemExit as end:
-        if isinstance(end.code, int):
+        if isinstance(end.code, int) and end.code < _STOPPED:
             _end(end.code)
         raise
     raise AssertionError("main() always exits")
