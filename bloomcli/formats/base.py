@@ -1,7 +1,6 @@
 """The interface of a format: an open file is a `FilterFile`, a change to it is a `Plan`.
 
-What formats share is in `located_file` (loops over filters), `answer` (what a filter says of a value), `deep_check`
-(comparing a filter with the values). The registry opens files.
+Formats share `located_file` (loops over filters), `answer` (what facts and filters tell) and `deep_check`.
 """
 
 from __future__ import annotations

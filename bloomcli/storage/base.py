@@ -11,8 +11,7 @@ A replacement is described by its pieces, so that a store moves no byte that it 
 
 and by its conditions: the source is still the file that was read, the target may be overwritten, and the new file
 passes `verify`. If one of them fails, or a piece can't be made, the target stays as it was and nothing is left.
-
-A store's own tests are those of ``tests/storage/suite``, which run on every store.
+``tests/storage/suite`` holds every store to that.
 """
 
 from __future__ import annotations

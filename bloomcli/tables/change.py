@@ -2,9 +2,8 @@
 
     Table.files -> check -> a batch: new files -> Table.refresh -> Table.commit -> the next batch
 
-A new file depends on the bytes of its old one alone. What other commits do meanwhile concerns the table's metadata:
-before each commit the table is refreshed, and files that are still there are committed with what the table knows of
-them then, such as new deletes. A file that is gone is dropped, and its rows are looked for by a new plan.
+A new file depends on the bytes of its old one alone. Before each commit the table is refreshed, and files that are
+still there are committed with what it knows of them then, such as new deletes. A new plan looks for rows of others.
 """
 
 from __future__ import annotations

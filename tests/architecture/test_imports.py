@@ -151,8 +151,9 @@ def test_only_the_spark_engine_and_tables_know_pyspark_and_the_library_only_its_
 
 
 def test_named_tuples_are_those_that_are_made_fast() -> None:
-    users = {m.relative_to(PACKAGE).as_posix() for m in MODULES if "typing.NamedTuple" in imported(m)}
-    assert users == {"named_tuple.py"}
+    made = {("typing", "NamedTuple"), ("collections", "namedtuple")}
+    users = {name for name, path in NAMES.items() if made & {found[:2] for found in facts(path).imports}}
+    assert users == {"bloomcli.named_tuple"}
 
 
 def test_modules_say_what_they_are_and_stay_small() -> None:

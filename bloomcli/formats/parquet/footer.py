@@ -1,8 +1,6 @@
 """Reads a Parquet file's footer: found from the file's end, walked once, decoded only where it is needed.
 
-    ... | FileMetaData (Thrift compact) | u32 LE footer length | "PAR1" |
-
-The last eight bytes are the tail. A tail of "PARE" means that the footer is encrypted.
+... | FileMetaData (Thrift compact) | u32 LE footer length | "PAR1" |
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ _INTERVALS: Final = (b"duckdb.interval_bloom_filter", b"normalized-v1")
 
 
 class Tail(NamedTuple):
-    """The last eight bytes of a Parquet file."""
+    """The last eight bytes of a Parquet file. The magic "PARE" means that the footer is encrypted."""
 
     footer_length: int
     magic: bytes
