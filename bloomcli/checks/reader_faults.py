@@ -109,7 +109,7 @@ def _decimals(column: Column, named: Sequence[Reader], wanted: TableType | None)
             wrong,
         )
         return
-    at = "the bytes that each has" if stored is None else f"{counted(stored, 'byte')}"
+    at = "the bytes that each has" if stored is None else counted(stored, "byte")
     yield Fault(
         DECIMAL_WIDTH,
         Severity.ERROR,

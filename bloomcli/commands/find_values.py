@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from bloomcli.commands.columns import kind_of
 from bloomcli.errors import LiteralError
@@ -22,6 +22,45 @@ if TYPE_CHECKING:
     from bloomcli.formats.filter_answer import LikeFiles
     from bloomcli.formats.finding import ColumnSearch, Wanted
     from bloomcli.formats.indexed import HashedValues
+
+
+T = TypeVar("T")
+
+
+class Conversions(Generic[T]):
+    """What values are in columns of each kind: it is made once, for many files. That a text is no value of a kind is
+    remembered, too: millions before it aren't converted anew for each file."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._found: dict[object, T | LiteralError] = {}
+
+    def of(self, kind: object, path: str, convert: Callable[[], T]) -> T:
+        """The values as a kind of column stores them.
+
+        Args:
+            kind: of the column.
+            path: the file that has it, for errors.
+            convert: makes them. What else than LiteralError it raises isn't remembered.
+
+        Raises:
+            LiteralError: a text is no value of the column.
+        """
+        with self._lock:
+            found = self._found.get(kind)
+            if found is None:
+                try:
+                    found = convert()
+                except LiteralError as error:
+                    found = error
+                self._found[kind] = found
+        if isinstance(found, LiteralError):
+            raise found.of_file(path)
+        return found
+
+    def made(self) -> Iterator[T]:
+        """Yield all that was made."""
+        return (found for found in self._found.values() if not isinstance(found, LiteralError))
 
 
 class Values:
@@ -46,8 +85,7 @@ class Values:
 
     def __init__(self, texts: Sequence[str] | pa.LargeBinaryArray) -> None:
         self.given: tuple[str, ...] | pa.LargeBinaryArray = tuple(texts) if isinstance(texts, list | tuple) else texts
-        self._lock = Lock()
-        self._converted: dict[object, Wanted | LiteralError] = {}
+        self._converted: Conversions[Wanted] = Conversions()
 
     @property
     def count(self) -> int:
@@ -90,19 +128,4 @@ class Values:
 
     def of(self, file: FilterFile, column: Column, search: ColumnSearch) -> Wanted:
         """The values as a file's column stores them. Raises LiteralError."""
-        key = kind_of(file, column)
-        with self._lock:
-            found = self._converted.get(key)
-            if found is None:
-                found = self._converted[key] = _converted(search, self.texts)
-        if isinstance(found, LiteralError):
-            raise found.of_file(file.source.path)
-        return found
-
-
-def _converted(search: ColumnSearch, texts: pa.LargeBinaryArray) -> Wanted | LiteralError:
-    """Values as a column stores them; or why one is none: it is of no file with such a column."""
-    try:
-        return search.wanted(texts)
-    except LiteralError as error:
-        return error
+        return self._converted.of(kind_of(file, column), file.source.path, lambda: search.wanted(self.texts))

@@ -10,16 +10,15 @@ rule out. Of a row group with more of them than a part has, the column is read o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.commands.columns import kind_of
+from bloomcli.commands.find_values import Conversions
 from bloomcli.commands.stored_values import StoredParts, is_keyed, nan_of, only_nan, stored, wanted_of
 from bloomcli.commands.value_lookup import ValueLookup
-from bloomcli.errors import LiteralError
 from bloomcli.formats.finding import Candidates, Wanted
 from bloomcli.formats.registry import hash_for_index
 
@@ -59,10 +58,9 @@ class ValueParts:
         for part in parts:
             self._texts.add(pa.record_batch([part], ["text"]))
             self.count += len(part)
-        self._lock = Lock()
-        self._converted: dict[object, StoredParts | LiteralError] = {}
-        self._booleans: dict[object, Wanted | LiteralError] = {}
-        self._lookups: dict[object, ValueLookup] = {}
+        self._converted: Conversions[StoredParts] = Conversions()
+        self._booleans: Conversions[Wanted] = Conversions()
+        self._lookups: Conversions[ValueLookup] = Conversions()
 
     @property
     def texts(self) -> pa.LargeBinaryArray:
@@ -75,58 +73,34 @@ class ValueParts:
 
     def of(self, file: FilterFile, column: Column, search: ColumnSearch) -> StoredParts:
         """The values as a file's column stores them, a batch for each part. Raises LiteralError."""
-        key = kind_of(file, column)
-        with self._lock:
-            found = self._converted.get(key)
-            if found is None:
-                found = self._converted[key] = self._convert(search)
-        if isinstance(found, LiteralError):
-            raise found.of_file(file.source.path)
-        return found
+        return self._converted.of(kind_of(file, column), file.source.path, lambda: self._convert(search))
 
     def booleans(self, file: FilterFile, column: Column, search: ColumnSearch) -> Wanted:
         """The values as a column of booleans stores them: they are two. Raises LiteralError."""
-        key = kind_of(file, column)
-        with self._lock:
-            found = self._booleans.get(key)
-            if found is None:
-                found = self._booleans[key] = self._different(search)
-        if isinstance(found, LiteralError):
-            raise found.of_file(file.source.path)
-        return found
+        return self._booleans.of(kind_of(file, column), file.source.path, lambda: self._different(search))
 
     def lookup(self, file: FilterFile, column: Column, search: ColumnSearch) -> ValueLookup:
         """What picks those of the values that a file may have. Raises LiteralError."""
-        parts, key = self.of(file, column, search), kind_of(file, column)
-        with self._lock:
-            if key not in self._lookups:
-                self._lookups[key] = ValueLookup(parts)
-            return self._lookups[key]
+        parts = self.of(file, column, search)
+        return self._lookups.of(kind_of(file, column), file.source.path, lambda: ValueLookup(parts))
 
-    def _different(self, search: ColumnSearch) -> Wanted | LiteralError:
-        """The different texts, in the order in which they came; or why one is no value: it ends the conversion."""
+    def _different(self, search: ColumnSearch) -> Wanted:
+        """The different texts, in the order in which they came. Raises LiteralError at the first that is no value."""
         texts = pa.array([], pa.large_binary())
         wanted: Wanted | None = None
         for at in range(len(self._texts)):
             texts = pc.unique(pa.concat_arrays([texts, pc.unique(self._texts[at].column(0))]))
-            try:
-                wanted = search.wanted(texts)
-            except LiteralError as error:
-                return error
+            wanted = search.wanted(texts)
         assert wanted is not None  # noqa: S101  there are two parts or more
         return wanted
 
-    def _convert(self, search: ColumnSearch) -> StoredParts | LiteralError:
-        """Values as a column stores them; or why one is none: it is of no file with such a column."""
+    def _convert(self, search: ColumnSearch) -> StoredParts:
         out, first = StoredParts(), 0
         for at in range(len(self._texts)):
             if search.stop is not None:
                 search.stop.check()
             texts = self._texts[at].column(0)
-            try:
-                out.add(stored(search.wanted(texts), first))
-            except LiteralError as error:
-                return error
+            out.add(stored(search.wanted(texts), first))
             first += len(texts)
         return out
 

@@ -24,8 +24,5 @@ class SharedBlocks:
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._blocks)
 
-    def __len__(self) -> int:
-        return len(self._blocks)
-
     def __reduce__(self) -> tuple[type[SharedBlocks], tuple[Sequence[bytes]]]:
         return SharedBlocks, (self._blocks,)

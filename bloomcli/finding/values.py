@@ -17,8 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bloomcli.commands.find_values import Values
-from bloomcli.errors import LiteralError
+from bloomcli.commands.find_values import Conversions, Values
 from bloomcli.finding.texts import texts_of
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.os_errors import in_temporary_file
@@ -141,7 +140,7 @@ class Blocks:
         self.only: Block | None = None
         """The block, where there is only one."""
         self._file: IO[bytes] | None = None
-        self._converted: dict[object, IO[bytes] | LiteralError] = {}
+        self._converted: Conversions[IO[bytes]] = Conversions()
         first: pa.Array | None = None
         for values in _merged(blocks):
             if first is None:
@@ -159,21 +158,16 @@ class Blocks:
     ) -> Iterator[tuple[pa.Array, Wanted]]:
         """Yield each block's values, and the same as a column stores them: converted once for each kind of column.
         `path`: the file's, for errors. Raises LiteralError."""
-        if key not in self._converted:
-            self._converted[key] = self._convert(convert)
-        found = self._converted[key]
-        if isinstance(found, LiteralError):
-            raise found.of_file(path)
-        yield from self._each(found)
+        yield from self._each(self._converted.of(key, path, lambda: self._convert(convert)))
 
-    def _convert(self, convert: Callable[[pa.LargeBinaryArray], Wanted]) -> IO[bytes] | LiteralError:
+    def _convert(self, convert: Callable[[pa.LargeBinaryArray], Wanted]) -> IO[bytes]:
         file = _temporary()
-        for given in self._each(self._file):
-            try:
+        try:
+            for given in self._each(self._file):
                 _dump((given, convert(block_of(given).values.texts)), file)
-            except LiteralError as error:
-                file.close()
-                return error
+        except BaseException:
+            file.close()
+            raise
         return file
 
     def each(self) -> Iterator[Block]:
@@ -185,8 +179,8 @@ class Blocks:
 
     def close(self) -> None:
         """Remove the temporary files."""
-        for file in (self._file, *self._converted.values()):
-            if file is not None and not isinstance(file, LiteralError):
+        for file in (self._file, *self._converted.made()):
+            if file is not None:
                 file.close()
 
     @staticmethod

@@ -154,9 +154,7 @@ class MosaicFile(LocatedFile):
 
         return MosaicSearch(self, self.filters, column, partial(self._bounded_units, column))
 
-    def _bounded_units(
-        self, column: Column, count: int, groups: Sequence[RowGroup] | None = None
-    ) -> Iterator[BoundedUnit]:
+    def _bounded_units(self, column: Column, count: int, groups: Sequence[RowGroup] | None) -> Iterator[BoundedUnit]:
         """The facts of row groups (None: of all) for so many values, without lookups, and their bounds."""
         from bloomcli.formats.unit_search import BoundedUnit
 

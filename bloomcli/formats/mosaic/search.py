@@ -36,14 +36,18 @@ class MosaicSearch(UnitSearch):
         file: the open file.
         filters: its filters.
         column: one of its columns.
-        units: gives the column's row groups for so many values, all or some of them.
+        units: gives the column's row groups for so many values: some, or for None all.
 
     Raises:
         UsageError: the column is a list or a map.
     """
 
     def __init__(
-        self, file: FilterFile, filters: Filters, column: Column, units: Callable[..., Iterator[BoundedUnit]]
+        self,
+        file: FilterFile,
+        filters: Filters,
+        column: Column,
+        units: Callable[[int, Sequence[RowGroup] | None], Iterator[BoundedUnit]],
     ) -> None:
         self._mosaic = filters.footer.columns[column.index]
         typed = schema.literal_column(self._mosaic)
@@ -72,7 +76,7 @@ class MosaicSearch(UnitSearch):
 
     def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
         """The column's row groups."""
-        for facts, low, high in self._units(count):
+        for facts, low, high in self._units(count, None):
             yield BoundedUnit(facts, self._turned(low), self._turned(high))
 
     def _turned(self, bound: bytes | None) -> bytes | None:
