@@ -15,7 +15,7 @@ from bloomcli.commands.record_columns import distinct_fields, selected
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, SourceChanged, UnsupportedError
 from bloomcli.formats.base import FilterFile
-from bloomcli.formats.filter_answer import InVain
+from bloomcli.formats.filter_answer import FalsePositives
 from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bloomcli.commands.value_parts import ValueParts
-    from bloomcli.formats.filter_answer import FileRows, FileScanned, FilterAnswer, LikeFiles
+    from bloomcli.formats.filter_answer import FileRows, FileScanned, FilterAnswer, FilterLookup
     from bloomcli.formats.finding import ColumnSearch
     from bloomcli.storage.base import Fingerprint, Source
 
 
-class Asked(NamedTuple):
+class FilterResult(NamedTuple):
     """What was asked of a file's filters before it is searched."""
 
-    like_files: LikeFiles
+    lookup: FilterLookup
     answer: FilterAnswer
 
 
@@ -62,7 +62,7 @@ def run(
     emit: Emit,
     stop: Stop | None = None,
     indexed: Indexed | None = None,
-    asked: Asked | None = None,
+    filter_result: FilterResult | None = None,
 ) -> FileFound:
     """Find the rows of one file.
 
@@ -74,21 +74,21 @@ def run(
             it isn't called.
         stop: ends the search early.
         indexed: the row groups that may have a value, by an index; None: all. All of a file that changed since, too.
-        asked: what the file's filters have told already.
+        filter_result: what the file's filters say, if it is known.
 
     Raises:
         UsageError, LiteralError: no such column, a text that isn't a value of it.
         UnreadableError, UnsupportedError, CorruptFile: as `bloomcli.inspect`, and for the column's pages.
     """
     if indexed is None or indexed.end is None:
-        return _run(path, options, values, emit, stop, indexed, asked)
+        return _run(path, options, values, emit, stop, indexed, filter_result)
     emitted = _Emitted(emit)
     try:
-        return _run(path, options, values, emitted, stop, indexed, asked)
+        return _run(path, options, values, emitted, stop, indexed, filter_result)
     except SourceChanged:
         if emitted.rows:  # they are of the file that was indexed
             raise
-    return _run(path, options, values, emit, stop, indexed._replace(end=None), asked)
+    return _run(path, options, values, emit, stop, indexed._replace(end=None), filter_result)
 
 
 class _Emitted:
@@ -120,12 +120,12 @@ def _run(
     emit: Emit,
     stop: Stop | None,
     indexed: Indexed | None,
-    asked: Asked | None,
+    filter_result: FilterResult | None,
 ) -> FileFound:
     """As `run`; raises SourceChanged where a file that needn't be opened has changed."""
     with opened(path, indexed) as original:
         try:
-            found = _searched(original, options, values, emit, stop, indexed, asked)
+            found = _searched(original, options, values, emit, stop, indexed, filter_result)
         except (CorruptFile, UnsupportedError):
             check_not_written(original)  # it isn't the file that is at fault
             raise
@@ -140,7 +140,7 @@ def _searched(
     emit: Emit,
     stop: Stop | None,
     indexed: Indexed | None,
-    asked: Asked | None,
+    filter_result: FilterResult | None,
 ) -> FileFound:
     """Find the rows of an open file."""
     row_groups: Collection[int] | None = None if indexed is None else indexed.possible(original)
@@ -148,7 +148,7 @@ def _searched(
     source = _counted(original, values)
     if not by_index and (scanned := _scanned(original, values, options, emit)) is not None:
         return scanned
-    filters = None if by_index else _asked(original, values, asked)
+    filters = None if by_index else _filter_result(original, values, filter_result)
     answer = None if filters is None else filters.answer
     row_groups = row_groups if answer is None else answer.possible
     without_rows = _without_rows(original, values, row_groups, options, filters)
@@ -167,7 +167,7 @@ def _searched(
     search.values_told = answer is not None and answer.texts is not None
     work = work_of(values, file, column, search, options, emit, stop)
     if isinstance(values, Values) and work.wanted is not None and row_groups is None:
-        values.like_files = search.like_files(work.wanted, work.columns)
+        values.filter_lookup = search.filter_lookup(work.wanted, work.columns)
     groups = list(placed(work.candidates()))
     has_some = [
         place.candidates.possible and (row_groups is None or place.candidates.indexed_unit in row_groups)
@@ -232,29 +232,29 @@ def _plain(
         return values.searched_plainly(find_plain.Refused.UNPLAIN)
     rows = emit if values.plain == "rows" or not options.rows else None
     found = find_plain.found(file, source, search, options, values.few, row_groups, rows, stop)
-    if isinstance(found, FileFound) and (values.like_files is None or row_groups is None):
-        values.like_files = search.like_files()
+    if isinstance(found, FileFound) and (values.filter_lookup is None or row_groups is None):
+        values.filter_lookup = search.filter_lookup()
     return values.searched_plainly(found)
 
 
 def _scanned(original: Source, values: Values | ValueParts, options: FindOptions, emit: Emit) -> FileFound | None:
-    """Find the rows of a file like one that was searched before, without its filters being asked; None where they are
-    to be asked."""
-    like_files = values.like_files if isinstance(values, Values) else None
-    if like_files is None or not options.rows or options.limit is not None:
+    """Find the rows of a file like one that was searched before, without a lookup in its filters; None where the
+    filters are looked at."""
+    filter_lookup = values.filter_lookup if isinstance(values, Values) else None
+    if filter_lookup is None or not options.rows or options.limit is not None:
         return None
-    found = like_files.rows(original)
+    found = filter_lookup.rows(original)
     if found is None or not isinstance(values, Values):
         return None
     if len(found.rows):
         emit(_batch_of([original.path], found, values))
-    return _of_scan(original.path, like_files, found.files[0])
+    return _of_scan(original.path, filter_lookup, found.files[0])
 
 
 def scanned_together(
     paths: Sequence[str], options: FindOptions, values: Values, rows: int, size: int
 ) -> tuple[list[FileFound], pa.RecordBatch | None]:
-    """Find the rows of several files like one that was searched before, without their filters being asked.
+    """Find the rows of several files like one that was searched before, without a lookup in their filters.
 
     Args:
         paths: files; those from the first one on that isn't of this machine aren't searched.
@@ -267,15 +267,15 @@ def scanned_together(
         What was done with the first files, maybe with none: the next one is to be searched by itself, or with others
         behind it. And their rows, one file after the other; None if they have none.
     """
-    like_files = values.like_files
-    if like_files is None or not like_files.scans or not options.rows or options.limit is not None:
+    filter_lookup = values.filter_lookup
+    if filter_lookup is None or not filter_lookup.scans or not options.rows or options.limit is not None:
         return [], None
     names = [name for name in takewhile(lambda name: name is not None, map(system_name, paths)) if name is not None]
-    found = like_files.rows_of(names, rows, size) if names else None
+    found = filter_lookup.rows_of(names, rows, size) if names else None
     if found is None:
         return [], None
     done = paths[: len(found.files)]
-    told = [_of_scan(path, like_files, one) for path, one in zip(done, found.files, strict=True)]
+    told = [_of_scan(path, filter_lookup, one) for path, one in zip(done, found.files, strict=True)]
     return told, _batch_of(done, found, values) if len(found.rows) else None
 
 
@@ -285,10 +285,10 @@ def _batch_of(paths: Sequence[str], found: FileRows, values: Values) -> pa.Recor
     return batch_of_files(paths, counts, None, found.groups, found.rows, texts, found.records)
 
 
-def _of_scan(path: str, like_files: LikeFiles, found: FileScanned) -> FileFound:
+def _of_scan(path: str, filter_lookup: FilterLookup, found: FileScanned) -> FileFound:
     return FileFound(
         path=path,
-        format=like_files.format,
+        format=filter_lookup.format,
         row_groups=found.row_groups,
         row_groups_possible=found.searched,
         row_groups_read=len(found.searched),
@@ -299,17 +299,17 @@ def _of_scan(path: str, like_files: LikeFiles, found: FileScanned) -> FileFound:
     )
 
 
-def _asked(original: Source, values: Values | ValueParts, asked: Asked | None) -> Asked | None:
+def _filter_result(original: Source, values: Values | ValueParts, known: FilterResult | None) -> FilterResult | None:
     """What the filters of a file tell, where a file like it was searched before; None where nothing is known."""
-    like_files = values.like_files if isinstance(values, Values) else None  # threads may put another one there
-    if asked is not None and asked.answer.stamp != (original.fingerprint.size, original.fingerprint.mtime_ns):
-        asked = None  # another file has the name since
-    if like_files is None or (asked is not None and asked.like_files is like_files):
-        return asked
-    answer = like_files.ask(original)
-    if answer is None or asked is None:
-        return None if answer is None else Asked(like_files, answer)
-    return Asked(like_files, answer._replace(bytes_read=answer.bytes_read + asked.answer.bytes_read))
+    filter_lookup = values.filter_lookup if isinstance(values, Values) else None  # threads may put another one there
+    if known is not None and known.answer.stamp != (original.fingerprint.size, original.fingerprint.mtime_ns):
+        known = None  # another file has the name since
+    if filter_lookup is None or (known is not None and known.lookup is filter_lookup):
+        return known
+    answer = filter_lookup.look_up(original)
+    if answer is None or known is None:
+        return None if answer is None else FilterResult(filter_lookup, answer)
+    return FilterResult(filter_lookup, answer._replace(bytes_read=answer.bytes_read + known.answer.bytes_read))
 
 
 def _left(values: Values | ValueParts, answer: FilterAnswer) -> Values | ValueParts:
@@ -324,27 +324,29 @@ def _without_rows(
     values: Values | ValueParts,
     row_groups: Collection[int] | None,
     options: FindOptions,
-    asked: Asked | None,
+    filters: FilterResult | None,
 ) -> FileFound | None:
     """What is told of a file like one that was searched before, if it has no rows; None where it has some, or is to
     be opened to know. `row_groups`: those that may have values, by its filters or an index; None: it isn't known."""
-    known = values.like_files if isinstance(values, Values) else None
-    like_files = known if asked is None else asked.like_files
-    if like_files is None or row_groups is None or (asked is None and not like_files.together):
+    known = values.filter_lookup if isinstance(values, Values) else None
+    lookup = known if filters is None else filters.lookup
+    if lookup is None or row_groups is None or (filters is None and not lookup.can_batch):
         return None
-    answer = like_files.ask(original, row_groups) if asked is None else asked.answer  # an index has smaller filters
+    answer = (
+        lookup.look_up(original, row_groups) if filters is None else filters.answer
+    )  # an index has smaller filters
     if answer is None or answer.possible is None:
         return None
     left = [group for group in answer.possible if group in row_groups]
-    found = InVain()
+    found = FalsePositives()
     if left:
-        searched = None if options.maybe else like_files.in_vain(original, left)
+        searched = None if options.maybe else lookup.false_positives(original, left)
         if searched is None:
             return None
         found = searched
     return FileFound(
         path=original.path,
-        format=like_files.format,
+        format=lookup.format,
         row_groups=answer.row_groups,
         row_groups_possible=found.searched,
         row_groups_read=len(found.searched),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bloomcli.commands.find_plain import Refused
-    from bloomcli.formats.filter_answer import LikeFiles
+    from bloomcli.formats.filter_answer import FilterLookup
     from bloomcli.formats.finding import ColumnSearch, Wanted
     from bloomcli.formats.indexed import HashedValues
 
@@ -70,14 +70,14 @@ class Values:
         texts: a few, or many as UTF-8 in an Arrow array.
 
     Attributes:
-        like_files: tells of files like one that was searched whether they can't have the values.
+        filter_lookup: tells of files like one that was searched whether they can't have the values.
         given: a few texts, or an array.
         file: the path of the file that they come from.
         plain: what is told without Arrow of files, until one needs Arrow: their rows, which are taken as
             `find_plain.PlainRows` then, too; only that they have none; nothing.
     """
 
-    like_files: LikeFiles | None = None
+    filter_lookup: FilterLookup | None = None
     file: str | None = None
     plain: Literal["rows", "absence", "nothing"] = "absence"
     _without_rows = 0

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.commands import find
-from bloomcli.commands.find import Asked, Indexed
+from bloomcli.commands.find import FilterResult, Indexed
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.concurrency.cancellation import Stop
@@ -18,7 +18,7 @@ from bloomcli.concurrency.threads import Future, Threads
 from bloomcli.datasets.jobs import default_jobs
 from bloomcli.datasets.skipped import OTHER_KIND, why
 from bloomcli.errors import BloomError, LiteralError, UnknownFormat, UsageError
-from bloomcli.finding.asking import Piece, pieces
+from bloomcli.finding.filter_lookups import FileToSearch, files_to_search
 from bloomcli.finding.spool import Spool
 from bloomcli.formats.filter_answer import FilterAnswer
 from bloomcli.formats.registry import known_suffix
@@ -77,7 +77,7 @@ class Search:
         values: what is looked for.
         options: of `find`.
         jobs: files at a time; None: as many as there are cores, and more for files in stores.
-        index: an index of these files, which is asked first.
+        index: an index of these files, which is read first.
 
     Raises:
         UsageError: contradicting options, no values, no files, an index without the column.
@@ -194,11 +194,11 @@ class Search:
             alone = 0.0 if remote else _ALONE
             try:
                 for piece in self._pieces(threads, jobs, stop, remote=remote):
-                    if isinstance(piece, Piece) and alone > 0 and not isinstance(piece.indexed, Lack | None):
+                    if isinstance(piece, FileToSearch) and alone > 0 and not isinstance(piece.indexed, Lack | None):
                         begun = time.perf_counter()
                         waiting.append(self._work(piece, stop))
                         alone -= time.perf_counter() - begun
-                    elif isinstance(piece, Piece):
+                    elif isinstance(piece, FileToSearch):
                         searched += 1
                         waiting.append(threads.submit(partial(self._work, piece, stop)))
                     else:
@@ -215,23 +215,23 @@ class Search:
 
     def _pieces(
         self, threads: Threads, jobs: int, stop: Stop, *, remote: bool
-    ) -> Iterator[OneFile | FilterAnswer | Unopened | Piece]:
+    ) -> Iterator[OneFile | FilterAnswer | Unopened | FileToSearch]:
         """The files to search, and what is known of the others, in order."""
         if self._index is not None:
             yield from self._by_index(self._index)
         elif not remote and isinstance(self._values, Values):
-            yield from pieces(self._listed, self._values, threads, jobs, stop)
+            yield from files_to_search(self._listed, self._values, threads, jobs, stop)
         else:
-            yield from map(Piece, self._listed)
+            yield from map(FileToSearch, self._listed)
 
-    def _work(self, piece: Piece, stop: Stop) -> OneFile:
-        item, indexed, asked = piece
+    def _work(self, piece: FileToSearch, stop: Stop) -> OneFile:
+        item, indexed, filters = piece
         with counted_by(self._meter):
             if isinstance(indexed, Lack):
                 return self._one(item, stop)._replace(lack=indexed)
-            return self._one(item, stop, None if indexed is None else indexed.indexed, asked)
+            return self._one(item, stop, None if indexed is None else indexed.indexed, filters)
 
-    def _by_index(self, index: Pruning) -> Iterator[OneFile | Unopened | Piece]:
+    def _by_index(self, index: Pruning) -> Iterator[OneFile | Unopened | FileToSearch]:
         """The files to search, and what the index tells of the others, in order."""
         files = row_groups = 0
         for item in self._listed:
@@ -241,7 +241,7 @@ class Search:
                 yield Unopened(files, row_groups)
                 files = row_groups = 0
             if isinstance(ruled, Lack) or (ruled.possible and not self._options.maybe):
-                yield Piece(item, ruled)
+                yield FileToSearch(item, ruled)
             elif out:
                 files, row_groups = files + 1, row_groups + ruled.row_groups
             else:
@@ -251,7 +251,9 @@ class Search:
         if files:
             yield Unopened(files, row_groups)
 
-    def _one(self, item: Listed, stop: Stop, indexed: Indexed | None = None, asked: Asked | None = None) -> OneFile:
+    def _one(
+        self, item: Listed, stop: Stop, indexed: Indexed | None = None, filters: FilterResult | None = None
+    ) -> OneFile:
         """Search a file. What is wrong with it is in its report."""
         spool = Spool()
         if item.problem is not None:
@@ -260,7 +262,7 @@ class Search:
             return OneFile(FileFound(path=item.path, reason=why(item)), iter(()))
         try:
             with refused(item.path):
-                found = find.run(item.path, self._options, self._values, spool.add, stop, indexed, asked)
+                found = find.run(item.path, self._options, self._values, spool.add, stop, indexed, filters)
         except UnknownFormat as error:
             if item.walked and not known_suffix(item.path):
                 return OneFile(FileFound(path=item.path, reason=OTHER_KIND), iter(()))

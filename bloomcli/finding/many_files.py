@@ -1,7 +1,7 @@
 """Looks many blocks of values up in the filters of many files, block by block: each block is converted once for all
 files, and not once for each of them.
 
-The files are those of this machine that are like one of them, as `LikeFiles` tells. Others are searched by
+The files are those of this machine that are like one of them, as `FilterLookup` tells. Others are searched by
 themselves, and so are files that change meanwhile.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bloomcli.finding.values import Block, Blocks
-    from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
+    from bloomcli.formats.filter_answer import FilterAnswer, FilterLookup
     from bloomcli.formats.finding import ColumnSearch
 
 _LEFT_BYTES: Final = 64 << 20
@@ -74,7 +74,7 @@ def left_of(paths: Sequence[str | None], options: FindOptions, blocks: Blocks) -
         try:
             with _search_of(paths[at] or "", options) as (search, columns):
                 for block in blocks.each():
-                    like = search.like_files(search.wanted(block.values.texts), columns)
+                    like = search.filter_lookup(search.wanted(block.values.texts), columns)
                     if like is None:
                         return {}
                     _look_up(found, paths, like, block)
@@ -93,7 +93,7 @@ def _search_of(path: str, options: FindOptions) -> Iterator[tuple[ColumnSearch, 
         yield file.search(only_column(file, options.column, purpose="find")), selected(file, options)
 
 
-def _look_up(found: dict[int, Left], paths: Sequence[str | None], like: LikeFiles, block: Block) -> None:
+def _look_up(found: dict[int, Left], paths: Sequence[str | None], like: FilterLookup, block: Block) -> None:
     """Add what filters leave of a block. Files of which nothing is told are removed."""
     for at, left in list(found.items()):
         ruled, stamp = _ruled(like, paths[at] or "")
@@ -113,13 +113,13 @@ def _look_up(found: dict[int, Left], paths: Sequence[str | None], like: LikeFile
         del found[at]
 
 
-def _ruled(like: LikeFiles, path: str) -> tuple[FilterAnswer | None, Stamp | None]:
+def _ruled(like: FilterLookup, path: str) -> tuple[FilterAnswer | None, Stamp | None]:
     try:
         with refused(path), open_source(path) as source:
             descriptor = source.fileno()
             if descriptor is None:
                 return None, None
-            answer, stamp = like.ask(source), _stamp(os.fstat(descriptor))
+            answer, stamp = like.look_up(source), _stamp(os.fstat(descriptor))
             known = answer is not None and (answer.ruled_out or answer.texts is not None)
             return answer if known else None, stamp
     except BloomError:  # its own search says so

@@ -91,7 +91,7 @@ def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) ->
 
 def _together(job: Job, files: Sequence[FileWork], block: Block) -> tuple[Sequence[FileFound], pa.RecordBatch | None]:
     """What was done with the first files that are searched together, maybe with none, and their rows."""
-    if block.values.like_files is None or not block.values.like_files.scans:
+    if block.values.filter_lookup is None or not block.values.filter_lookup.scans:
         return (), None
     paths = [file.path for file in takewhile(lambda file: file.plain, files)]
     return find.scanned_together(paths, job.options, block.values, ROWS_MOST, BYTES_MOST) if paths else ((), None)

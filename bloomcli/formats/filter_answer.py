@@ -38,7 +38,7 @@ class FilterAnswer(NamedTuple):
         return self.possible == ()
 
 
-class InVain(NamedTuple):
+class FalsePositives(NamedTuple):
     """What was read of row groups without a row with the values."""
 
     searched: tuple[int, ...] = ()
@@ -78,18 +78,18 @@ class FileRows(NamedTuple):
     records: pa.RecordBatch
 
 
-class LikeFiles(ABC):
+class FilterLookup(ABC):
     """Tells of files whose metadata are like those of a searched file which row groups can't have the same values.
 
     It reads little of each: `find` asks it about very many files.
 
     Attributes:
         format: of these files.
-        together: `ask_all` tells of many files at once.
+        can_batch: `look_up_all` tells of many files at once.
     """
 
     format: str
-    together: bool
+    can_batch: bool
 
     @property
     def scans(self) -> bool:
@@ -97,7 +97,7 @@ class LikeFiles(ABC):
         return False
 
     @abstractmethod
-    def ask(self, source: Source, row_groups: Iterable[int] | None = None) -> FilterAnswer | None:
+    def look_up(self, source: Source, row_groups: Iterable[int] | None = None) -> FilterAnswer | None:
         """What the filters of an open file tell; None for a file that isn't of this machine. `row_groups`: only these
         are asked, by their numbers, and the others are told to be ruled out; None: all."""
 
@@ -113,14 +113,14 @@ class LikeFiles(ABC):
         del names, rows, size
         return None
 
-    def in_vain(self, source: Source, row_groups: Container[int]) -> InVain | None:
+    def false_positives(self, source: Source, row_groups: Container[int]) -> FalsePositives | None:
         """What was read of those row groups of an open file that filters, or an index, left; None where one of them
         has the values, or it isn't known. By default it isn't."""
         del source, row_groups
         return None
 
     @abstractmethod
-    def ask_all(self, names: Sequence[bytes], stop: Stop) -> Iterator[FilterAnswer]:
+    def look_up_all(self, names: Sequence[bytes], stop: Stop) -> Iterator[FilterAnswer]:
         """What the filters of files of this machine tell, in order. Files that are ruled out may be summed up.
 
         Only where `together` says so.

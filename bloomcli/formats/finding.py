@@ -19,7 +19,7 @@ from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.arrays import binaries, counting, int64s
-from bloomcli.formats.filter_answer import LikeFiles
+from bloomcli.formats.filter_answer import FilterLookup
 from bloomcli.model.file import Column
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.values.column_types import kind_of
@@ -180,7 +180,7 @@ class ColumnSearch(ABC):
         """The columns of records, without any being read. Raises as `no_records`."""
         return self.no_records(None).schema
 
-    def like_files(self, wanted: Wanted, columns: Sequence[str] | None) -> LikeFiles | None:
+    def filter_lookup(self, wanted: Wanted, columns: Sequence[str] | None) -> FilterLookup | None:
         """What tells of like files whether they can't have the values, for records of these columns (None: all); None
         where nothing does."""
         del wanted, columns

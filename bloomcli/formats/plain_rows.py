@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
-    from bloomcli.formats.filter_answer import LikeFiles
+    from bloomcli.formats.filter_answer import FilterLookup
 
 VALUES_MOST: Final = 256
 """Values that are looked for, and rows that are found, of a file."""
@@ -68,6 +68,6 @@ class PlainSearch(ABC):
     def scanned_bytes(self) -> int:
         """Compressed bytes of the searched column and of those of the records in the whole file."""
 
-    def like_files(self) -> LikeFiles | None:
-        """As `finding.ColumnSearch.like_files`; None where nothing can tell."""
+    def filter_lookup(self) -> FilterLookup | None:
+        """As `finding.ColumnSearch.filter_lookup`; None where nothing can tell."""
         return None

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels
-from bloomcli.formats.filter_answer import FileRows, FilterAnswer, InVain, LikeFiles
+from bloomcli.formats.filter_answer import FalsePositives, FileRows, FilterAnswer, FilterLookup
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.spec import field_ids
 
@@ -34,7 +34,7 @@ _CHECK_SECONDS: Final = 0.1
 """After so long compiled code returns, so that cancellation is noticed."""
 
 
-class LikeParquetFiles(LikeFiles):
+class ParquetFilterLookup(FilterLookup):
     """Files like one that was opened.
 
     Args:
@@ -60,7 +60,7 @@ class LikeParquetFiles(LikeFiles):
         scan_of_left: Callable[[], kernels.RowScan | None] = lambda: None,
     ) -> None:
         ids = field_ids("FileMetaData")
-        self.together = owners is None
+        self.can_batch = owners is None
         self._owners = owners
         self._scan = scan
         self._scan_of_left = cache(scan_of_left)
@@ -86,7 +86,7 @@ class LikeParquetFiles(LikeFiles):
         """The rows of files of this machine, up to one in which a scan of small row groups doesn't find them."""
         return None if self._scan is None else self._scan.rows_of(names, rows, size)
 
-    def in_vain(self, source: Source, row_groups: Container[int]) -> InVain | None:
+    def false_positives(self, source: Source, row_groups: Container[int]) -> FalsePositives | None:
         """What was read of some row groups of an open file; None where one has the values, or it isn't known."""
         descriptor, scan = source.fileno(), self._scan_of_left()
         if descriptor is None or scan is None:
@@ -95,9 +95,9 @@ class LikeParquetFiles(LikeFiles):
         if found is None:
             return None
         _, searched, _, _, bytes_read, pages, _, rows, *_ = found
-        return None if rows else InVain(searched, bytes_read, pages)
+        return None if rows else FalsePositives(searched, bytes_read, pages)
 
-    def ask(self, source: Source, row_groups: Iterable[int] | None = None) -> FilterAnswer | None:
+    def look_up(self, source: Source, row_groups: Iterable[int] | None = None) -> FilterAnswer | None:
         """What the filters of an open file tell of some row groups; None for a file that isn't of this machine."""
         descriptor = source.fileno()
         if descriptor is None:
@@ -108,7 +108,7 @@ class LikeParquetFiles(LikeFiles):
         texts = None if left is None else self._texts(left)
         return FilterAnswer(*found[:6], texts, (source.size, source.fingerprint.mtime_ns))
 
-    def ask_all(self, names: Sequence[bytes], stop: Stop) -> Iterator[FilterAnswer]:
+    def look_up_all(self, names: Sequence[bytes], stop: Stop) -> Iterator[FilterAnswer]:
         """What the filters of files of this machine tell, in order; files that are ruled out are summed up."""
         ended = b"".join(name + b"\0" for name in names)
         at = 0
@@ -141,24 +141,24 @@ def _ascending(wanted: Wanted) -> tuple[kernels.Ascending, pa.Int64Array]:
         return kernels.Ascending(ascending), wanted.owners.take(order)
 
 
-def like_files(
+def filter_lookup(
     footer: Footer,
     column: Column,
     wanted: Wanted,
     summed: set[int] | None,
     scan: Callable[[], RowScan | None] = lambda: None,
-) -> LikeParquetFiles | None:
+) -> ParquetFilterLookup | None:
     """What tells of files like an open one whether they can't have the values; None where filters can't tell."""
     if wanted.nan is not None or not _told_by_filters(footer, column, wanted.literals or ()):
         return None
     if wanted.literals is not None:
-        return LikeParquetFiles(footer, column, wanted.hashes, None, summed)
-    return LikeParquetFiles(footer, column, *_ascending(wanted), summed, scan())
+        return ParquetFilterLookup(footer, column, wanted.hashes, None, summed)
+    return ParquetFilterLookup(footer, column, *_ascending(wanted), summed, scan())
 
 
-def like_files_of_few(
+def filter_lookup_of_few(
     footer: Footer, column: Column, literals: Sequence[Literal], forms: Sequence[bytes], summed: set[int] | None
-) -> LikeParquetFiles | None:
+) -> ParquetFilterLookup | None:
     """The same for a few values, without Arrow: `forms` are what chunks may have stored for them."""
     if not _told_by_filters(footer, column, literals):
         return None
@@ -169,7 +169,7 @@ def like_files_of_few(
 
         return scan_of_few(footer, column, forms, hashes, summed)
 
-    return LikeParquetFiles(footer, column, hashes, None, summed, scan_of_left=scan_of_left)
+    return ParquetFilterLookup(footer, column, hashes, None, summed, scan_of_left=scan_of_left)
 
 
 def _told_by_filters(footer: Footer, column: Column, literals: Iterable[Literal]) -> bool:

@@ -27,7 +27,7 @@ from bloomcli.index.ipc import type_codes
 from bloomcli.values import literals
 
 if TYPE_CHECKING:
-    from bloomcli.formats.filter_answer import LikeFiles
+    from bloomcli.formats.filter_answer import FilterLookup
     from bloomcli.formats.located_file import LocatedFile
     from bloomcli.formats.parquet.filters import Filters
     from bloomcli.formats.parquet.page_selection import PagePlace
@@ -80,11 +80,11 @@ class ParquetPlainSearch(PlainSearch):
             return self._file.total_bytes()
         return sum(footer.chunk(key).compressed_bytes for key in footer.chunk_keys(self._read))
 
-    def like_files(self) -> LikeFiles | None:
+    def filter_lookup(self) -> FilterLookup | None:
         """What tells of files like this one, by their filters alone, whether they can't have the values."""
-        from bloomcli.formats.parquet.like_files import like_files_of_few
+        from bloomcli.formats.parquet.like_files import filter_lookup_of_few
 
-        return like_files_of_few(self._footer, self._column, self._literals, tuple(self._forms), self._read)
+        return filter_lookup_of_few(self._footer, self._column, self._literals, tuple(self._forms), self._read)
 
     def possible(self, units: Container[int]) -> Iterator[Possible]:
         """Those of some row groups that may have values, by their filters, statistics and dictionaries."""

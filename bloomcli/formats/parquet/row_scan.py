@@ -73,7 +73,7 @@ class RowScan:
         return self._made([FileScanned(*found[:6], len(rows) // 8)], groups, rows, numbers, parts)
 
     def rows_of(self, names: Sequence[bytes], rows: int, size: int) -> FileRows | None:
-        """The rows of files, as `LikeFiles.rows_of`."""
+        """The rows of files, as `FilterLookup.rows_of`."""
         if self.in_vain:
             return None
         told, groups, of_rows, numbers, parts = self._scan.files(b"".join(n + b"\0" for n in names), rows, size)

@@ -14,12 +14,12 @@ from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile
 from bloomcli.formats import answer, finding
 from bloomcli.formats.arrays import counting, numbers_of
-from bloomcli.formats.filter_answer import LikeFiles
+from bloomcli.formats.filter_answer import FilterLookup
 from bloomcli.formats.finding import Candidates, Matches, Stored, Wanted
 from bloomcli.formats.parquet import excerpt, page_matches, page_values
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
-from bloomcli.formats.parquet.like_files import like_files
+from bloomcli.formats.parquet.like_files import filter_lookup
 from bloomcli.formats.parquet.looked_up import stored_forms
 from bloomcli.formats.parquet.page_matches import Known
 from bloomcli.formats.parquet.page_scan import Unread
@@ -249,14 +249,14 @@ class ParquetSearch(UnitSearch):
             ]
         )
 
-    def like_files(self, wanted: Wanted, columns: Sequence[str] | None) -> LikeFiles | None:
+    def filter_lookup(self, wanted: Wanted, columns: Sequence[str] | None) -> FilterLookup | None:
         """What tells of files like this one, by their filters alone, whether they can't have the values."""
         footer, summed = self._filters.footer, self._scanned(columns)
 
         def scan() -> RowScan | None:
             return row_scan(footer, self._column, wanted, lambda: self._records.plain_columns(columns), summed)
 
-        return like_files(footer, self._column, wanted, summed, scan)
+        return filter_lookup(footer, self._column, wanted, summed, scan)
 
     def scanned_bytes(self, columns: Sequence[str] | None) -> int:
         """Compressed bytes of the chunks of the searched column and of these columns."""

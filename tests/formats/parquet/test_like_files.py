@@ -19,7 +19,7 @@ from bloomcli.errors import BloomError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.arrays import binaries
 from bloomcli.formats.base import FilterFile
-from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
+from bloomcli.formats.filter_answer import FilterAnswer, FilterLookup
 from bloomcli.formats.registry import open_file
 from bloomcli.storage.registry import open_source
 
@@ -38,10 +38,10 @@ TEXTS = (
 )
 
 
-def like_files_of(file: FilterFile, column: str, values: Sequence[str]) -> LikeFiles | None:
+def filter_lookup_of(file: FilterFile, column: str, values: Sequence[str]) -> FilterLookup | None:
     """What the search of a file tells of others, for records of all columns."""
     search = file.search(next(c for c in file.columns if c.path == column))
-    return search.like_files(search.wanted(binaries([value.encode() for value in values])), None)
+    return search.filter_lookup(search.wanted(binaries([value.encode() for value in values])), None)
 
 
 def opened(
@@ -61,19 +61,19 @@ def opened(
         return None
 
 
-def asked(like_files: LikeFiles, path: Path) -> FilterAnswer | None:
+def asked(filter_lookup: FilterLookup, path: Path) -> FilterAnswer | None:
     """What the filters tell of a file that they rule out: of an open one, and by its name alike."""
     with open_source(path) as source:
-        found = like_files.ask(source)
+        found = filter_lookup.look_up(source)
     assert found is not None
-    if like_files.together:
-        assert [found] == list(like_files.ask_all([bytes(path)], Stop()))
+    if filter_lookup.can_batch:
+        assert [found] == list(filter_lookup.look_up_all([bytes(path)], Stop()))
     known = found.ruled_out or found.texts is not None
     assert found.stamp == (path.stat().st_size, path.stat().st_mtime_ns)
     return found._replace(bytes_read=0, stamp=(0, 0)) if known else None
 
 
-def cases() -> Iterator[tuple[Path, str, str, LikeFiles]]:
+def cases() -> Iterator[tuple[Path, str, str, FilterLookup]]:
     """Each column with filters, and a text that is a value of its type."""
     for path in FILES:
         try:
@@ -82,18 +82,18 @@ def cases() -> Iterator[tuple[Path, str, str, LikeFiles]]:
                 for index in sorted(file.filtered_columns()):
                     for text in TEXTS:
                         with suppress(BloomError):
-                            like_files = like_files_of(file, file.columns[index].path, [text])
-                            if like_files is not None:
-                                yield path, file.columns[index].path, text, like_files
+                            filter_lookup = filter_lookup_of(file, file.columns[index].path, [text])
+                            if filter_lookup is not None:
+                                yield path, file.columns[index].path, text, filter_lookup
         except BloomError:
             continue  # an encrypted footer
 
 
 def test_a_file_is_ruled_out_only_where_opening_it_says_so() -> None:
     out, columns = 0, set()
-    for path, column, text, like_files in cases():
+    for path, column, text, filter_lookup in cases():
         for other in FILES:
-            found = asked(like_files, other)
+            found = asked(filter_lookup, other)
             if found is not None:
                 assert found == opened(other, column, [text]), (path, column, text, other)
                 out += 1
@@ -119,9 +119,9 @@ def test_a_damaged_copy_is_ruled_out_only_where_opening_it_says_so(
 ) -> None:
     data = path.read_bytes()
     with open_source(path) as source:
-        like_files = like_files_of(open_file(source), column, values)
-    assert like_files is not None
-    assert asked(like_files, path) == opened(path, column, values) is not None
+        filter_lookup = filter_lookup_of(open_file(source), column, values)
+    assert filter_lookup is not None
+    assert asked(filter_lookup, path) == opened(path, column, values) is not None
     begin = len(footers.split(data)[0])
     filters = bloomcli.inspect(path, columns=[column]).filters
     places = [at for facts in filters for at in range(facts.offset, facts.offset + FILTER_BYTES)]
@@ -129,7 +129,7 @@ def test_a_damaged_copy_is_ruled_out_only_where_opening_it_says_so(
     for at in (*range(begin, len(data)), *places):
         for bits in (0x01, 0x80, 0xFF):
             copy.write_bytes(data[:at] + bytes([data[at] ^ bits]) + data[at + 1 :])
-            found = asked(like_files, copy)
+            found = asked(filter_lookup, copy)
             if found is not None:
                 assert found == opened(copy, column, values), f"byte {at} ^ {bits:#x}"
                 ruled_out += 1
@@ -139,38 +139,38 @@ def test_a_damaged_copy_is_ruled_out_only_where_opening_it_says_so(
 @pytest.mark.parametrize("size", [0, 1, 11, 12, 100])
 def test_a_file_that_was_cut_off_is_left_to_be_opened(path: Path, size: int) -> None:
     with open_source(path) as source:
-        like_files = like_files_of(open_file(source), "id", ["12345"])
+        filter_lookup = filter_lookup_of(open_file(source), "id", ["12345"])
     path.write_bytes(path.read_bytes()[:size])
-    assert like_files is not None
-    assert asked(like_files, path) is None
+    assert filter_lookup is not None
+    assert asked(filter_lookup, path) is None
 
 
 def test_a_file_that_may_have_a_value_is_left_to_be_opened(path: Path) -> None:
     with open_source(path) as source:
-        like_files = like_files_of(open_file(source), "id", ["12345", "77"])
-    assert like_files is not None
-    assert asked(like_files, path) is None
+        filter_lookup = filter_lookup_of(open_file(source), "id", ["12345", "77"])
+    assert filter_lookup is not None
+    assert asked(filter_lookup, path) is None
 
 
 def test_a_scan_of_selected_columns_reads_their_bytes(path: Path) -> None:
     with open_source(path) as source:
         file = open_file(source)
         search = file.search(file.columns[1])
-        like_files = search.like_files(search.wanted(binaries([b"12345"])), ["n"])
-    assert like_files is not None
-    assert asked(like_files, path) == opened(path, "id", ["12345"], ["n"]) is not None
+        filter_lookup = search.filter_lookup(search.wanted(binaries([b"12345"])), ["n"])
+    assert filter_lookup is not None
+    assert asked(filter_lookup, path) == opened(path, "id", ["12345"], ["n"]) is not None
 
 
 def test_a_filter_without_its_own_minimum_rules_nothing_out(path: Path) -> None:
     with open_source(path) as source:
-        like_files = like_files_of(open_file(source), "id", ["12345"])
+        filter_lookup = filter_lookup_of(open_file(source), "id", ["12345"])
     data = bytearray(path.read_bytes())
     for facts in bloomcli.inspect(path, columns=["id"]).filters:
         start = facts.offset + (facts.header_bytes or 0)
         data[start : start + (facts.bitset_bytes or 0)] = bytes(facts.bitset_bytes or 0)
     path.write_bytes(data)
-    assert like_files is not None
-    assert asked(like_files, path) is None
+    assert filter_lookup is not None
+    assert asked(filter_lookup, path) is None
 
 
 def left_of(path: Path, column: str, values: Sequence[str]) -> set[str] | None:
@@ -192,9 +192,9 @@ def test_of_many_values_those_are_left_that_filters_have(path: Path, column: str
     prefix = "n" if column == "n" else ""
     values = [f"{prefix}{number}" for number in range(-70, count)]
     with open_source(path) as source:
-        like_files = like_files_of(open_file(source), column, values)
-    assert like_files is not None
-    found = asked(like_files, path)
+        filter_lookup = filter_lookup_of(open_file(source), column, values)
+    assert filter_lookup is not None
+    found = asked(filter_lookup, path)
     assert found is not None
     assert found.texts is not None
     positions = found.texts.to_pylist()
@@ -213,8 +213,8 @@ def test_many_values_of_a_damaged_copy_are_left_only_where_opening_it_leaves_no_
     values = [str(number) for number in range(60, 60 + 300)]
     data = path.read_bytes()
     with open_source(path) as source:
-        like_files = like_files_of(open_file(source), "id", values)
-    assert like_files is not None
+        filter_lookup = filter_lookup_of(open_file(source), "id", values)
+    assert filter_lookup is not None
     begin = len(footers.split(data)[0])
     filters = bloomcli.inspect(path, columns=["id"]).filters
     places = [at for facts in filters for at in range(facts.offset, facts.offset + FILTER_BYTES)]
@@ -222,7 +222,7 @@ def test_many_values_of_a_damaged_copy_are_left_only_where_opening_it_leaves_no_
     for at in (*range(begin, len(data)), *places):
         for bits in (0x01, 0x80, 0xFF):
             copy.write_bytes(data[:at] + bytes([data[at] ^ bits]) + data[at + 1 :])
-            found = asked(like_files, copy)
+            found = asked(filter_lookup, copy)
             if found is None:
                 continue
             left = set() if found.texts is None else {values[at] for at in found.texts.to_pylist()}
@@ -267,9 +267,9 @@ def test_the_positions_of_many_hashes_are_those_that_each_filter_gives(tmp_path:
             file = open_file(source)
             search = file.search(file.columns[0])
             wanted = search.wanted(binaries([value.encode() for value in values]))
-            like_files = search.like_files(wanted, None)
-            assert like_files is not None
-            found = like_files.ask(source)
+            filter_lookup = search.filter_lookup(wanted, None)
+            assert filter_lookup is not None
+            found = filter_lookup.look_up(source)
         exact = looked_up(tmp_path / "f", wanted.hashes)
         assert found is not None
         assert found.texts is not None
@@ -292,14 +292,14 @@ def test_of_some_row_groups_no_other_s_filter_is_read(tmp_path: Path) -> None:
     table = pa.table({"id": range(0, 20_000, 2)})
     pq.write_table(table, path, row_group_size=1000, bloom_filter_options={"id": {"ndv": 1000, "fpp": 0.01}})
     with open_source(path) as source:
-        like_files = like_files_of(open_file(source), "id", ["6000", "15001", "18000"])
-        assert like_files is not None
-        whole = like_files.ask(source)
+        filter_lookup = filter_lookup_of(open_file(source), "id", ["6000", "15001", "18000"])
+        assert filter_lookup is not None
+        whole = filter_lookup.look_up(source)
         assert whole is not None
         assert whole.possible is not None
         assert {3, 9} <= set(whole.possible)
         for groups in ([], [9], [2, 9], [9, 3], [7, 12, 1 << 40], range(10)):
-            some = like_files.ask(source, groups)
+            some = filter_lookup.look_up(source, groups)
             assert some is not None
             assert some.possible == tuple(group for group in whole.possible if group in groups)
             assert some[1:4] == whole[1:4], "what the footer tells"

@@ -75,9 +75,9 @@ def again(first: Path, second: Path, wanted: list[Any], column: str = "id", sele
     options = FindOptions(column=column, select=select).checked()
     values = Values(pa.array([str(value).encode() for value in wanted], pa.large_binary()))
     find.run(str(first), options, values, [].append)
-    assert values.like_files is not None
+    assert values.filter_lookup is not None
     with open_source(str(second)) as source:
-        return values.like_files.rows(source)
+        return values.filter_lookup.rows(source)
 
 
 def joined(found: list[Any]) -> list[list[str]]:
@@ -228,18 +228,18 @@ def test_a_damaged_file_gives_no_other_rows_than_those_that_are_there(tmp_path: 
     chance = random.Random(codec)
     told = 0
     with open_source(str(tmp_path / "a.parquet")) as source:
-        first = values.like_files.rows(source) if values.like_files is not None else None
+        first = values.filter_lookup.rows(source) if values.filter_lookup is not None else None
     for _ in range(300):
         damaged = bytearray(whole)
         for _ in range(chance.randrange(1, 4)):
             damaged[chance.randrange(4, len(damaged))] = chance.randrange(256)
         path = tmp_path / "b.parquet"
         path.write_bytes(damaged)
-        assert values.like_files is not None
-        values.like_files._scan._in_vain = 0  # type: ignore[attr-defined]  of files, many are damaged
+        assert values.filter_lookup is not None
+        values.filter_lookup._scan._in_vain = 0  # type: ignore[attr-defined]  of files, many are damaged
         with open_source(str(path)) as source:
-            found = values.like_files.rows(source)
-        others = values.like_files.rows_of(
+            found = values.filter_lookup.rows(source)
+        others = values.filter_lookup.rows_of(
             [bytes(tmp_path / name) for name in ("a.parquet", "b.parquet")], 10**6, 10**9
         )
         assert joined([first] if found is None else [first, found]) == joined([others])
@@ -374,7 +374,7 @@ def test_the_rows_of_several_files_are_those_of_each(tmp_path: Path) -> None:
             bloom_filter_options={"id": {"ndv": GROUP}},
         )
     find.run(str(paths[0]), FindOptions(column="id").checked(), values, [].append)
-    like = values.like_files
+    like = values.filter_lookup
     assert like is not None
     each = []
     for path in paths:
@@ -401,7 +401,7 @@ def test_files_are_no_longer_scanned_where_most_are_unlike_the_first(tmp_path: P
     pq.write_table(table().drop(["text"]), tmp_path / "other.parquet", row_group_size=GROUP)
     values = Values(pa.array([str(value).encode() for value in wanted], pa.large_binary()))
     find.run(str(tmp_path / "a.parquet"), FindOptions(column="id").checked(), values, [].append)
-    like = values.like_files
+    like = values.filter_lookup
     assert like is not None
     for _ in range(4):
         assert like.scans

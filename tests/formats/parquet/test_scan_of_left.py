@@ -1,5 +1,5 @@
 """The row groups that filters leave of files like one that was searched are searched in compiled code: a file without
-a row is told as the search of that file alone tells it, and none with a row is ever told to have none."""
+a row is known as the search of that file alone tells it, and none with a row is ever known to have none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.examples import examples
 from bloomcli.commands import find
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
-from bloomcli.formats.filter_answer import InVain
+from bloomcli.formats.filter_answer import FalsePositives
 from bloomcli.storage.registry import open_source
 
 ROWS = 600
@@ -57,7 +57,7 @@ def as_text(value: Any) -> str:
 
 
 def searched(path: Path, values: Values, options: FindOptions, row_groups: Any = None) -> tuple[Any, int]:
-    """What is told of a file, without the bytes that were read; and its rows."""
+    """What is known of a file, without the bytes that were read; and its rows."""
     rows: list[Any] = []
     with open_source(str(path)) as source:
         indexed = None if row_groups is None else find.Indexed(frozenset(row_groups), source.fingerprint)
@@ -65,14 +65,14 @@ def searched(path: Path, values: Values, options: FindOptions, row_groups: Any =
     return replace(found, bytes_read=0), sum(batch.num_rows for batch in rows)
 
 
-def in_vain(first: Path, second: Path, text: str, groups: Any = GROUPS) -> InVain | None:
-    """What is told of a file after another one was searched."""
+def false_positives(first: Path, second: Path, text: str, groups: Any = GROUPS) -> FalsePositives | None:
+    """What is known of a file after another one was searched."""
     values = Values([text])
     values.plain = "rows"
     find.run(str(first), FindOptions(column="c").checked(), values, [].append)
-    assert values.like_files is not None
+    assert values.filter_lookup is not None
     with open_source(str(second)) as source:
-        return values.like_files.in_vain(source, groups)
+        return values.filter_lookup.false_positives(source, groups)
 
 
 @pytest.mark.parametrize("dictionary", [True, False])
@@ -81,7 +81,7 @@ def test_files_are_told_as_each_alone_is(tmp_path: Path, kind: str, dictionary: 
     paths = lake(tmp_path, kind, use_dictionary=dictionary)
     _, value = OF_TYPES[kind]
     chance = random.Random(kind)
-    told = 0
+    known = 0
     found = map(value, chance.sample(range(FILES * ROWS + 400), 12))
     for text in [as_text(one) for one in found if one is not None][: examples(12)]:
         for options in (FindOptions(column="c").checked(), FindOptions(column="c", files_only=True).checked()):
@@ -93,10 +93,10 @@ def test_files_are_told_as_each_alone_is(tmp_path: Path, kind: str, dictionary: 
                     alone.plain = "rows"
                     expected = searched(path, alone, options, row_groups)
                     assert searched(path, together, options, row_groups) == expected
-                    if together.like_files is not None and not expected[1] and expected[0].row_groups_possible:
+                    if together.filter_lookup is not None and not expected[1] and expected[0].row_groups_possible:
                         with open_source(str(path)) as source:
-                            told += together.like_files.in_vain(source, GROUPS) is not None
-    assert told or dictionary or kind in OTHER_ORDERS  # dictionaries tell of values that aren't there
+                            known += together.filter_lookup.false_positives(source, GROUPS) is not None
+    assert known or dictionary or kind in OTHER_ORDERS  # dictionaries tell of values that aren't there
 
 
 @pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "zstd", "lz4", "brotli"])
@@ -109,9 +109,9 @@ def test_no_value_that_is_there_is_told_to_be_missing(tmp_path: Path, codec: str
             continue
         has, row = paths[number // ROWS], number % ROWS
         other = paths[(number // ROWS + 1) % FILES]
-        assert in_vain(other, has, text) is None
-        assert in_vain(other, has, text, {row // 200}) is None
-        without = in_vain(has, other, text)
+        assert false_positives(other, has, text) is None
+        assert false_positives(other, has, text, {row // 200}) is None
+        without = false_positives(has, other, text)
         assert without is not None
         assert without.searched == (0, 1, 2)
         assert without.pages >= 9
@@ -120,8 +120,8 @@ def test_no_value_that_is_there_is_told_to_be_missing(tmp_path: Path, codec: str
 def test_other_row_groups_are_not_read(tmp_path: Path) -> None:
     paths = lake(tmp_path, "int64", use_dictionary=False)
     text = as_text(OF_TYPES["int64"][1](ROWS + 250))  # in the second row group of the second file
-    found = in_vain(paths[0], paths[1], text, {0, 2})
-    whole = in_vain(paths[1], paths[0], text)
+    found = false_positives(paths[0], paths[1], text, {0, 2})
+    whole = false_positives(paths[1], paths[0], text)
     assert found is not None
     assert whole is not None
     assert (found.searched, found.pages) == ((0, 2), 6)
@@ -131,16 +131,16 @@ def test_other_row_groups_are_not_read(tmp_path: Path) -> None:
 def test_a_column_index_may_leave_pages_out(tmp_path: Path) -> None:
     paths = lake(tmp_path, "int64", use_dictionary=False)
     text = as_text(OF_TYPES["int64"][1](ROWS + 250))
-    assert in_vain(paths[1], paths[0], text) is not None
+    assert false_positives(paths[1], paths[0], text) is not None
     paths = lake(tmp_path, "int64", use_dictionary=False, write_page_index=True)
-    assert in_vain(paths[1], paths[0], text) is None
+    assert false_positives(paths[1], paths[0], text) is None
 
 
 def test_bounds_that_exclude_a_value_and_large_chunks_are_left_to_the_search_that_can_tell_more(
     tmp_path: Path,
 ) -> None:
     paths = lake(tmp_path, "int64", use_dictionary=False)
-    assert in_vain(paths[0], paths[1], "-1") is None
+    assert false_positives(paths[0], paths[1], "-1") is None
     large = tmp_path / "large"
     large.mkdir()
     chance = random.Random(1)
@@ -148,7 +148,7 @@ def test_bounds_that_exclude_a_value_and_large_chunks_are_left_to_the_search_tha
     for name in ("a", "b"):
         data = pa.table({"c": pa.array(numbers, pa.int64()), "row": range(len(numbers))})
         pq.write_table(data, large / name, bloom_filter_options={"c": {"ndv": 60}}, use_dictionary=False)
-    assert in_vain(large / "a", large / "b", str(1 << 61), {0}) is None
+    assert false_positives(large / "a", large / "b", str(1 << 61), {0}) is None
 
 
 def test_a_damaged_file_is_never_told_to_lack_a_value_that_arrow_finds(tmp_path: Path) -> None:
@@ -159,17 +159,17 @@ def test_a_damaged_file_is_never_told_to_lack_a_value_that_arrow_finds(tmp_path:
     chance = random.Random(5)
     chunk = pq.ParquetFile(paths[1]).metadata.row_group(0).column(0)
     start, end = chunk.data_page_offset, chunk.data_page_offset + chunk.total_compressed_size
-    told = 0
+    known = 0
     for _ in range(400):
         data = bytearray(whole)
         for _ in range(chance.choice((1, 1, 3))):
             data[chance.randrange(start, end)] = chance.randrange(256)
         damaged.write_bytes(data)
-        if in_vain(paths[0], damaged, str(value), {0}) is not None:
-            told += 1
+        if false_positives(paths[0], damaged, str(value), {0}) is not None:
+            known += 1
             try:
                 read = pq.read_table(damaged, columns=["c"])["c"].to_pylist()
             except (OSError, ValueError):
                 continue
             assert value not in read[:200]
-    assert told < 100  # most damage leaves the value where it is, or the file isn't usual
+    assert known < 100  # most damage leaves the value where it is, or the file isn't usual

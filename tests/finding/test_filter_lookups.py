@@ -17,9 +17,9 @@ from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.concurrency.cancellation import Stop, Stopped
 from bloomcli.concurrency.threads import Threads
-from bloomcli.finding.asking import Piece, ask, pieces
+from bloomcli.finding.filter_lookups import FileToSearch, files_to_search, look_up
 from bloomcli.finding.lake import Search
-from bloomcli.formats.filter_answer import LikeFiles
+from bloomcli.formats.filter_answer import FilterLookup
 from bloomcli.formats.parquet.filters import Filters, ProbedFilter
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.listing import expand
@@ -69,8 +69,8 @@ def test_a_search_finds_the_same_as_one_that_opens_every_file(
     lake: Path, jobs: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows, report = searched(lake, jobs, **options)
-    monkeypatch.setattr(find, "_asked", lambda *_: None)  # no filters are asked before a file is opened
-    monkeypatch.setattr(Values, "like_files", property(lambda _: None, lambda *_: None))
+    monkeypatch.setattr(find, "_filter_result", lambda *_: None)  # no filters are asked before a file is opened
+    monkeypatch.setattr(Values, "filter_lookup", property(lambda _: None, lambda *_: None))
     expected_rows, expected = searched(lake, jobs, **options)
     assert rows == expected_rows
     assert report.bytes_read <= 2 * expected.bytes_read
@@ -129,40 +129,40 @@ def test_a_file_that_is_replaced_after_its_filters_were_asked_is_searched_whole(
     assert [row["row"] for row in rows] == [27]
 
 
-def like_files_of(path: Path, values: Values) -> LikeFiles:
+def filter_lookup_of(path: Path, values: Values) -> FilterLookup:
     find.run(str(path), FindOptions(column="id"), values, lambda _: None)
-    assert values.like_files is not None
-    return values.like_files
+    assert values.filter_lookup is not None
+    return values.filter_lookup
 
 
 def test_answers_come_in_the_order_of_the_files(lake: Path) -> None:
     items = expand([str(lake)])
     values = Values(["7"])
-    like_files = like_files_of(lake / "000.parquet", values)
-    told = ask(items, like_files, Stop())
-    assert sum(1 if isinstance(one, Piece) else one.files for one in told) == len(items)
-    left = [one.item.path for one in told if isinstance(one, Piece)]
+    lookup = filter_lookup_of(lake / "000.parquet", values)
+    found = look_up(items, lookup, Stop())
+    assert sum(1 if isinstance(one, FileToSearch) else one.files for one in found) == len(items)
+    left = [one.item.path for one in found if isinstance(one, FileToSearch)]
     assert left == [item.path for item in items if Path(item.path).name in {Path(path).name for path in left}]
     others = {path.stem for path in lake.iterdir() if "-" in path.stem and not path.is_dir()}
     assert {Path(path).stem for path in left} == {"009", "019", "029", *others}
     with Threads(3, "test") as threads:
-        assert [p for p in pieces(items, values, threads, 3, Stop()) if isinstance(p, Piece)] == [
-            one for one in told if isinstance(one, Piece)
+        assert [p for p in files_to_search(items, values, threads, 3, Stop()) if isinstance(p, FileToSearch)] == [
+            one for one in found if isinstance(one, FileToSearch)
         ]
 
 
 def test_names_that_no_file_of_this_machine_has_are_left_to_be_opened(lake: Path) -> None:
-    like_files = like_files_of(lake / "000.parquet", Values(["7"]))
+    lookup = filter_lookup_of(lake / "000.parquet", Values(["7"]))
     paths = ["s3://bucket/a.parquet", f"file:{lake}/001.parquet", "a\0b", "a\ud800", str(lake / "002.parquet")]
     items = [expand([str(lake)])[0]._replace(path=path) for path in paths]
-    *left, last = ask(items, like_files, Stop())
-    assert [one.item.path for one in left if isinstance(one, Piece)] == paths[:-1]
-    assert not isinstance(last, Piece)
+    *left, last = look_up(items, lookup, Stop())
+    assert [one.item.path for one in left if isinstance(one, FileToSearch)] == paths[:-1]
+    assert not isinstance(last, FileToSearch)
 
 
 def test_a_search_that_was_stopped_asks_no_further_file(lake: Path) -> None:
-    like_files = like_files_of(lake / "000.parquet", Values(["7"]))
+    lookup = filter_lookup_of(lake / "000.parquet", Values(["7"]))
     stop = Stop()
     stop.requested = True
     with pytest.raises(Stopped):
-        list(like_files.ask_all([b"a"], stop))
+        list(lookup.look_up_all([b"a"], stop))

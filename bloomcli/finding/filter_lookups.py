@@ -8,9 +8,9 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.commands.find import Asked
+from bloomcli.commands.find import FilterResult
 from bloomcli.commands.find_values import Values
-from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
+from bloomcli.formats.filter_answer import FilterAnswer, FilterLookup
 from bloomcli.index.lack import Lack
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Listed
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from bloomcli.concurrency.threads import Future, Threads
     from bloomcli.finding.pruning import Ruled
 
-_TOGETHER: Final = 64
-"""Files that are asked in one call, at most."""
+_BATCH_FILES: Final = 64
+"""Files of one call, at most."""
 
 
-class Piece(NamedTuple):
+class FileToSearch(NamedTuple):
     """A file to search."""
 
     item: Listed
     indexed: Ruled | Lack | None = None
     """What an index tells of it."""
-    asked: Asked | None = None
+    filters: FilterResult | None = None
     """What its filters tell."""
 
 
-def pieces(
+def files_to_search(
     listed: Sequence[Listed], values: Values, threads: Threads, jobs: int, stop: Stop
-) -> Iterator[Piece | FilterAnswer]:
+) -> Iterator[FileToSearch | FilterAnswer]:
     """The files to search, and the answers for those that filters rule out, in the order of the files.
 
     Args:
@@ -47,33 +47,37 @@ def pieces(
         jobs: calls at a time.
         stop: ends them.
     """
-    asked: deque[Future[list[Piece | FilterAnswer]]] = deque()
+    waiting: deque[Future[list[FileToSearch | FilterAnswer]]] = deque()
     at = 0
-    while at < len(listed) or asked:
-        like_files = values.like_files
-        if like_files is not None and like_files.together:
-            together = max(min((len(listed) - at) // jobs, _TOGETHER), 1)
-            while at < len(listed) and len(asked) < jobs:
-                asked.append(threads.submit(partial(ask, listed[at : at + together], like_files, stop)))
-                at += together
-        if asked:
-            yield from threads.result(asked.popleft())
+    while at < len(listed) or waiting:
+        filter_lookup = values.filter_lookup
+        if filter_lookup is not None and filter_lookup.can_batch:
+            count = max(min((len(listed) - at) // jobs, _BATCH_FILES), 1)
+            while at < len(listed) and len(waiting) < jobs:
+                waiting.append(threads.submit(partial(look_up, listed[at : at + count], filter_lookup, stop)))
+                at += count
+        if waiting:
+            yield from threads.result(waiting.popleft())
         else:
-            yield Piece(listed[at])
+            yield FileToSearch(listed[at])
             at += 1
 
 
-def ask(items: Sequence[Listed], like_files: LikeFiles, stop: Stop) -> list[Piece | FilterAnswer]:
+def look_up(items: Sequence[Listed], filter_lookup: FilterLookup, stop: Stop) -> list[FileToSearch | FilterAnswer]:
     """Some files to search, and the answers for those that filters rule out, in order. Raises Stopped."""
-    found: list[Piece | FilterAnswer] = []
+    result: list[FileToSearch | FilterAnswer] = []
     named = ((item, None if item.problem or item.skipped else system_name(item.path)) for item in items)
     for local, some in groupby(named, lambda one: one[1] is not None):
         files = list(some)
         if not local:
-            found += (Piece(item) for item, _ in files)
+            result += (FileToSearch(item) for item, _ in files)
             continue
         at = 0
-        for answer in like_files.ask_all([name for _, name in files if name is not None], stop):
-            found.append(answer if answer.ruled_out else Piece(files[at][0], asked=Asked(like_files, answer)))
+        for answer in filter_lookup.look_up_all([name for _, name in files if name is not None], stop):
+            result.append(
+                answer
+                if answer.ruled_out
+                else FileToSearch(files[at][0], filters=FilterResult(filter_lookup, answer))
+            )
             at += answer.files
-    return found
+    return result
