@@ -33,7 +33,7 @@ import bloomcli
 from bloomcli import kernels
 from bloomcli.index.reader import Index
 from bloomcli.index.writer import IndexWriter
-from bloomcli.model.index import ColumnType, Indexed, IndexedChunk, IndexedColumn, IndexedFile
+from bloomcli.model.index import ChunkState, ColumnType, IndexedChunk, IndexedColumn, IndexedFile
 from bloomcli.storage.counted import CountedSource
 from bloomcli.storage.registry import open_source
 
@@ -107,7 +107,7 @@ def build(path: str, row_groups: int, blocks: int) -> float:
         for first in range(0, row_groups, _GROUPS):
             numbers = range(first, min(first + _GROUPS, row_groups))
             chunks = [
-                IndexedChunk(row_group=at - first, column=IDS, state=Indexed.FILTER, bitset=pool[at % len(pool)])
+                IndexedChunk(row_group=at - first, column=IDS, state=ChunkState.FILTER, bitset=pool[at % len(pool)])
                 for at in numbers
             ]
             writer.add(IndexedFile(path=f"part-{first:06}.parquet", size=1, rows=(1,) * len(numbers)), chunks)

@@ -40,7 +40,7 @@ class FilterResult(NamedTuple):
     answer: FilterAnswer
 
 
-class Indexed(NamedTuple):
+class IndexedRowGroups(NamedTuple):
     """What an index says of a file before it is opened."""
 
     row_groups: frozenset[int]
@@ -61,7 +61,7 @@ def run(
     values: Values | ValueParts,
     emit: Emit,
     stop: Stop | None = None,
-    indexed: Indexed | None = None,
+    indexed: IndexedRowGroups | None = None,
     filter_result: FilterResult | None = None,
 ) -> FileFound:
     """Find the rows of one file.
@@ -103,7 +103,7 @@ class _Emitted:
         self._emit(batch)
 
 
-def opened(path: str, indexed: Indexed | None) -> Source:
+def opened(path: str, indexed: IndexedRowGroups | None) -> Source:
     """Open a file; without a request where an index has its end, and reads raise SourceChanged then if it isn't the
     file that was indexed. Raises as `open_source`."""
     if indexed is None or indexed.end is None:
@@ -119,7 +119,7 @@ def _run(
     values: Values | ValueParts,
     emit: Emit,
     stop: Stop | None,
-    indexed: Indexed | None,
+    indexed: IndexedRowGroups | None,
     filter_result: FilterResult | None,
 ) -> FileFound:
     """As `run`; raises SourceChanged where a file that needn't be opened has changed."""
@@ -139,7 +139,7 @@ def _searched(
     values: Values | ValueParts,
     emit: Emit,
     stop: Stop | None,
-    indexed: Indexed | None,
+    indexed: IndexedRowGroups | None,
     filter_result: FilterResult | None,
 ) -> FileFound:
     """Find the rows of an open file."""

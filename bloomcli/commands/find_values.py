@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bloomcli.commands.find_plain import Refused
     from bloomcli.formats.filter_answer import FilterLookup
     from bloomcli.formats.finding import ColumnSearch, Wanted
-    from bloomcli.formats.indexed import HashedValues
+    from bloomcli.formats.index_input import HashedValues
 
 
 T = TypeVar("T")

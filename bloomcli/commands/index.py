@@ -13,7 +13,7 @@ from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import Column
-from bloomcli.model.index import ColumnType, Indexed, IndexedChunk, IndexedColumn, IndexedFile
+from bloomcli.model.index import ChunkState, ColumnType, IndexedChunk, IndexedColumn, IndexedFile
 from bloomcli.model.indexing import IndexedRow
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import Source
@@ -131,11 +131,11 @@ def _read(
                 read += found.decoded > 0
                 decoded += found.decoded
                 contradicted = contradicted or found.contradicted
-                state = Indexed.ALWAYS if found.possible else Indexed.NEVER
+                state = ChunkState.ALWAYS if found.possible else ChunkState.NEVER
                 yield IndexedChunk(
                     row_group=found.row_group,
                     column=named,
-                    state=state if found.bits is None else Indexed.FILTER,
+                    state=state if found.bits is None else ChunkState.FILTER,
                     bitset=found.bits,
                 )
 

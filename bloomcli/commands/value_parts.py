@@ -25,7 +25,7 @@ from bloomcli.formats.registry import hash_for_index
 if TYPE_CHECKING:
     from bloomcli.formats.base import FilterFile
     from bloomcli.formats.finding import ColumnSearch
-    from bloomcli.formats.indexed import HashedValues
+    from bloomcli.formats.index_input import HashedValues
     from bloomcli.model.file import Column
 
 PART_VALUES: Final = 1 << 20

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli.commands.find import FilterResult
 from bloomcli.commands.find_values import Values
 from bloomcli.formats.filter_answer import FilterAnswer, FilterLookup
-from bloomcli.index.lack import Lack
+from bloomcli.index.no_answer import NoAnswer
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Listed
 from bloomcli.storage.registry import system_name
@@ -19,7 +19,7 @@ from bloomcli.storage.registry import system_name
 if TYPE_CHECKING:
     from bloomcli.concurrency.cancellation import Stop
     from bloomcli.concurrency.threads import Future, Threads
-    from bloomcli.finding.pruning import Ruled
+    from bloomcli.finding.pruning import IndexAnswer
 
 _BATCH_FILES: Final = 64
 """Files of one call, at most."""
@@ -29,7 +29,7 @@ class FileToSearch(NamedTuple):
     """A file to search."""
 
     item: Listed
-    indexed: Ruled | Lack | None = None
+    indexed: IndexAnswer | NoAnswer | None = None
     """What an index tells of it."""
     filters: FilterResult | None = None
     """What its filters tell."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Protocol
 
-from bloomcli.commands.find import Indexed
+from bloomcli.commands.find import IndexedRowGroups
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.datasets.packing import parts_for
 from bloomcli.datasets.record_shape import Shape
@@ -43,7 +43,7 @@ class FileWork:
     """The texts of the file's partition, by the partition columns' names."""
     found: FileFound | None = None
     """What is known of the file before it is opened."""
-    indexed: Indexed | None = None
+    indexed: IndexedRowGroups | None = None
     """The row groups that may have a value, by an index; None: all."""
     indexed_column: str | None = None
     """The column by which the index knows these row groups, where only the file tells whether it is the table's."""

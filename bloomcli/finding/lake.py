@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.commands import find
-from bloomcli.commands.find import FilterResult, Indexed
+from bloomcli.commands.find import FilterResult, IndexedRowGroups
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.concurrency.cancellation import Stop
@@ -23,7 +23,7 @@ from bloomcli.finding.spool import Spool
 from bloomcli.formats.filter_answer import FilterAnswer
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
-from bloomcli.index.lack import Lack
+from bloomcli.index.no_answer import NoAnswer
 from bloomcli.model.exit_codes import gravest
 from bloomcli.model.find import FileFound, FindReport
 from bloomcli.model.paths import shown
@@ -47,7 +47,7 @@ class OneFile(NamedTuple):
     found: FileFound
     batches: Iterator[pa.RecordBatch]
     """Its rows, with the columns `bloomcli.commands.find_columns.COLUMNS`; they are read before the next file."""
-    lack: Lack | None = None
+    lack: NoAnswer | None = None
     """Why the index told nothing of it."""
     unopened: bool = False
     """The index told all of it."""
@@ -144,7 +144,7 @@ class Search:
             self._count(found)
             self._add(files_unopened=unopened)  # files behind the one that ends the search aren't counted
             if lack is not None and found.reason is None:
-                self._add(files_not_indexed=lack is Lack.UNKNOWN, files_changed=lack is Lack.CHANGED)
+                self._add(files_not_indexed=lack is NoAnswer.UNKNOWN, files_changed=lack is NoAnswer.CHANGED)
             self._tell()
             yield OneFile(found, batches)
             if left is not None:
@@ -194,7 +194,11 @@ class Search:
             alone = 0.0 if remote else _ALONE
             try:
                 for piece in self._pieces(threads, jobs, stop, remote=remote):
-                    if isinstance(piece, FileToSearch) and alone > 0 and not isinstance(piece.indexed, Lack | None):
+                    if (
+                        isinstance(piece, FileToSearch)
+                        and alone > 0
+                        and not isinstance(piece.indexed, NoAnswer | None)
+                    ):
                         begun = time.perf_counter()
                         waiting.append(self._work(piece, stop))
                         alone -= time.perf_counter() - begun
@@ -227,7 +231,7 @@ class Search:
     def _work(self, piece: FileToSearch, stop: Stop) -> OneFile:
         item, indexed, filters = piece
         with counted_by(self._meter):
-            if isinstance(indexed, Lack):
+            if isinstance(indexed, NoAnswer):
                 return self._one(item, stop)._replace(lack=indexed)
             return self._one(item, stop, None if indexed is None else indexed.indexed, filters)
 
@@ -236,11 +240,11 @@ class Search:
         files = row_groups = 0
         for item in self._listed:
             ruled = index.of(item)
-            out = not isinstance(ruled, Lack) and not ruled.possible
+            out = not isinstance(ruled, NoAnswer) and not ruled.possible
             if files and not (out and files < _TOGETHER):
                 yield Unopened(files, row_groups)
                 files = row_groups = 0
-            if isinstance(ruled, Lack) or (ruled.possible and not self._options.maybe):
+            if isinstance(ruled, NoAnswer) or (ruled.possible and not self._options.maybe):
                 yield FileToSearch(item, ruled)
             elif out:
                 files, row_groups = files + 1, row_groups + ruled.row_groups
@@ -252,7 +256,7 @@ class Search:
             yield Unopened(files, row_groups)
 
     def _one(
-        self, item: Listed, stop: Stop, indexed: Indexed | None = None, filters: FilterResult | None = None
+        self, item: Listed, stop: Stop, indexed: IndexedRowGroups | None = None, filters: FilterResult | None = None
     ) -> OneFile:
         """Search a file. What is wrong with it is in its report."""
         spool = Spool()

@@ -14,7 +14,7 @@ from bloomcli.datasets.record_shape import Shape, by_names, chosen_leaves, leave
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError, UsageError
 from bloomcli.finding.job import FileWork, Job, Part, parts_of
 from bloomcli.finding.lake import failed
-from bloomcli.finding.spark_index import Indexed, Ruling, asked, by_index, column_of
+from bloomcli.finding.spark_index import IndexColumn, PrunedFiles, column_of, pruned_files, pruning_of
 from bloomcli.finding.values import pieces_of, unpacked
 from bloomcli.finding.work import search
 from bloomcli.formats.registry import known_suffix, open_file
@@ -135,14 +135,14 @@ class Found(NamedTuple):
         return parts_of(self.files, [item.size for item in self.listed], self.job, self.cores)
 
     @property
-    def indexed(self) -> Indexed:
+    def indexed(self) -> IndexColumn:
         """The column that an index has."""
         return column_of(self.job.options.names, self.job.options.column)
 
-    def ruled(self, pruning: Pruning) -> tuple[Found, Ruling]:
+    def pruned(self, pruning: Pruning) -> tuple[Found, PrunedFiles]:
         """The files with what an index says of them."""
-        ruling = by_index(pruning, self.files, self.listed, self.indexed, maybe=self.job.options.maybe)
-        return self._replace(files=ruling.files), ruling
+        result = pruned_files(pruning, self.files, self.listed, self.indexed, maybe=self.job.options.maybe)
+        return self._replace(files=result.files), result
 
     def opened(self) -> Found:
         """Without the files of which all is known, and which haven't failed."""
@@ -161,7 +161,7 @@ def _frame(spark: Any, found: Found, values: Any, column: str | None, index: Nam
     path = None if index is None else everywhere(index)
 
     def parts(ask: Ask) -> list[Part]:
-        chosen = found if path is None else found.ruled(asked(path, found.indexed.path, ask))[0]
+        chosen = found if path is None else found.pruned(pruning_of(path, found.indexed.path, ask))[0]
         return chosen.opened().parts
 
     record = struct_of(found.job.shape or ())

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.commands.find import Indexed
+from bloomcli.commands.find import IndexedRowGroups
 from bloomcli.errors import LiteralError, UnsupportedError, UsageError, near_names
 from bloomcli.hints import quoted
-from bloomcli.index.freshness import Fresh
-from bloomcli.index.lack import Lack
-from bloomcli.index.reader import END_BYTES, Chosen, Index
+from bloomcli.index.freshness import FreshnessCheck
+from bloomcli.index.no_answer import NoAnswer
+from bloomcli.index.reader import END_BYTES, Index, RowGroups
 from bloomcli.model.index import IndexedColumn
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Fingerprint, Listed
@@ -26,7 +26,7 @@ _ENDS_BYTES: Final = 64 << 20
 _NOTHING: Final[frozenset[int]] = frozenset()
 
 
-class Ruled(NamedTuple):
+class IndexAnswer(NamedTuple):
     """What an index says of a file."""
 
     row_groups: int
@@ -39,12 +39,12 @@ class Ruled(NamedTuple):
     """Its packed end, with which it needn't be opened."""
 
     @property
-    def indexed(self) -> Indexed:
+    def indexed(self) -> IndexedRowGroups:
         """The same for the search of the file."""
-        return Indexed(self.possible, self.seen, self.end)
+        return IndexedRowGroups(self.possible, self.seen, self.end)
 
 
-class Told(NamedTuple):
+class PartialAnswer(NamedTuple):
     """What an index says of some of the values. Files are positions in `Index.files`."""
 
     answered: frozenset[int]
@@ -74,7 +74,7 @@ class Pruning:
     """
 
     def __init__(
-        self, path: str, column: str, values: Values | ValueParts | Sequence[Told], *, ends: bool = True
+        self, path: str, column: str, values: Values | ValueParts | Sequence[PartialAnswer], *, ends: bool = True
     ) -> None:
         self.path = path
         self._answered: set[int] = set()
@@ -82,25 +82,25 @@ class Pruning:
         self._possible: dict[int, set[int]] = {}
         with CountedSource(open_source(path, END_BYTES)) as source:
             index = Index(source)
-            self._index = _told_by(source.fingerprint)
+            self._index = _identity_of(source.fingerprint)
             if column not in index.paths:
                 raise _without(path, column, index.paths)
             if isinstance(values, Sequence):
-                self._take(values)
+                self._sum_up(values)
             else:
                 for indexed in index.types(column):
                     self._look_up(index, indexed, values)
             self._ends = dict(index.ends(sorted(self._possible), _ENDS_BYTES)) if ends else {}
             self.bytes_read = source.bytes_read
         self._files = index.files
-        self._fresh = Fresh(index)
+        self._fresh = FreshnessCheck(index)
 
     @property
-    def told(self) -> Told:
+    def told(self) -> PartialAnswer:
         """What the index says of the values."""
-        return Told(frozenset(self._answered), self._possible, self._index)
+        return PartialAnswer(frozenset(self._answered), self._possible, self._index)
 
-    def _take(self, told: Sequence[Told]) -> None:
+    def _sum_up(self, told: Sequence[PartialAnswer]) -> None:
         """Sum up what was told of values: nothing, if the index was replaced meanwhile."""
         if any(some.by != self._index for some in told):
             return
@@ -123,24 +123,26 @@ class Pruning:
             self._add(index.with_values(indexed))
         self._answered |= index.having(indexed)
 
-    def _add(self, found: Chosen) -> None:
+    def _add(self, found: RowGroups) -> None:
         for file, group in zip(found.files, found.row_groups, strict=True):
             self._possible.setdefault(file, set()).add(group)
 
-    def of(self, item: Listed) -> Ruled | Lack:
+    def of(self, item: Listed) -> IndexAnswer | NoAnswer:
         """What the index says of a listed file; or why it has to be searched without it."""
         fresh = self._fresh.found(item)
-        if isinstance(fresh, Lack):
+        if isinstance(fresh, NoAnswer):
             return fresh
         at, (size, mtime_ns, tag) = fresh
         if at not in self._answered:
-            return Lack.UNKNOWN
+            return NoAnswer.UNKNOWN
         found = self._possible.get(at)
         possible = _NOTHING if found is None else frozenset(found)
-        return Ruled(self._files.row_groups[at], possible, Fingerprint(size, mtime_ns, tag=tag), self._ends.get(at))
+        return IndexAnswer(
+            self._files.row_groups[at], possible, Fingerprint(size, mtime_ns, tag=tag), self._ends.get(at)
+        )
 
 
-def _told_by(found: Fingerprint) -> Fingerprint:
+def _identity_of(found: Fingerprint) -> Fingerprint:
     """What is the same of an index wherever it is opened."""
     return Fingerprint(found.size, 0 if found.tag else found.mtime_ns, tag=found.tag)
 

@@ -12,9 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bloomcli.finding.job import FileWork
-from bloomcli.finding.pruning import Pruning, Told
+from bloomcli.finding.pruning import PartialAnswer, Pruning
 from bloomcli.finding.values import Blocks
-from bloomcli.index.lack import Lack
+from bloomcli.index.no_answer import NoAnswer
 from bloomcli.model.find import FileFound
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Listed
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from bloomcli.model.names import ColumnNames
 
 
-class Ruling(NamedTuple):
+class PrunedFiles(NamedTuple):
     """The files of a search, by an index."""
 
     files: list[FileWork]
     """Those that the index rules out have their `found`."""
     unopened: int
     """How many it rules out."""
-    lacks: dict[str, Lack]
+    no_answers: dict[str, NoAnswer]
     """Why the index says nothing of a file, by its path."""
 
 
-class Indexed(NamedTuple):
+class IndexColumn(NamedTuple):
     """The column of an index that is searched."""
 
     path: str
@@ -44,20 +44,20 @@ class Indexed(NamedTuple):
     """All files name it so. Else each file is opened to see whether it does: a table finds columns by field ids."""
 
 
-def column_of(names: ColumnNames | None, column: str) -> Indexed:
+def column_of(names: ColumnNames | None, column: str) -> IndexColumn:
     """The column of an index for a column of a table, or of files (`names` is None)."""
     if names is None:
-        return Indexed(column)
+        return IndexColumn(column)
     for one in names.columns:
         if one.path == column:
             paths = one.physical or (column,)
-            return Indexed(paths[0] if one.field_id is None else column, one.field_id is None and len(paths) == 1)
-    return Indexed(column, certain=False)
+            return IndexColumn(paths[0] if one.field_id is None else column, one.field_id is None and len(paths) == 1)
+    return IndexColumn(column, certain=False)
 
 
-def by_index(
-    pruning: Pruning, files: Sequence[FileWork], listed: Sequence[Listed], column: Indexed, *, maybe: bool
-) -> Ruling:
+def pruned_files(
+    pruning: Pruning, files: Sequence[FileWork], listed: Sequence[Listed], column: IndexColumn, *, maybe: bool
+) -> PrunedFiles:
     """What an index says of files.
 
     Args:
@@ -67,35 +67,35 @@ def by_index(
         column: which is searched.
         maybe: no file is opened that the index knows.
     """
-    ruling = Ruling([], 0, {})
+    result = PrunedFiles([], 0, {})
     unopened = 0
     for file, item in zip(files, listed, strict=True):
         if file.found is not None:
-            ruling.files.append(file)
+            result.files.append(file)
             continue
         ruled = pruning.of(item)
-        if isinstance(ruled, Lack):
-            ruling.lacks[file.path] = ruled
-            ruling.files.append(file)
+        if isinstance(ruled, NoAnswer):
+            result.no_answers[file.path] = ruled
+            result.files.append(file)
         elif not column.certain:
-            ruling.files.append(replace(file, indexed=ruled.indexed, indexed_column=column.path))
+            result.files.append(replace(file, indexed=ruled.indexed, indexed_column=column.path))
         elif ruled.possible and not maybe:
-            ruling.files.append(replace(file, indexed=ruled.indexed))
+            result.files.append(replace(file, indexed=ruled.indexed))
         else:
             unopened += 1
             possible = tuple(sorted(ruled.possible))
             found = FileFound(path=file.path, row_groups=ruled.row_groups, row_groups_possible=possible)
-            ruling.files.append(replace(file, found=found))
-    return ruling._replace(unopened=unopened)
+            result.files.append(replace(file, found=found))
+    return result._replace(unopened=unopened)
 
 
-def asked(index: str, column: str, ask: Ask) -> Pruning:
+def pruning_of(index: str, column: str, ask: Ask) -> Pruning:
     """The answers of an index for the values of a frame. Raises: as `Pruning`."""
     Pruning(index, column, (), ends=False)  # it is an index of the column
     return Pruning(index, column, ask(partial(_told, index=index, column=column)))
 
 
-def _told(blocks: Iterable[bytes], index: str, column: str) -> Iterator[Told]:
+def _told(blocks: Iterable[bytes], index: str, column: str) -> Iterator[PartialAnswer]:
     """What an index says of values. Runs where the values are."""
     held = Blocks(blocks)
     try:

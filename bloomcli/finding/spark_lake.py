@@ -21,7 +21,7 @@ from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.spool import Spool
 from bloomcli.finding.values import PIECE_VALUES, packed
 from bloomcli.finding.work import search
-from bloomcli.index.lack import Lack
+from bloomcli.index.no_answer import NoAnswer
 from bloomcli.model.find import FindReport
 from bloomcli.model.paths import shown
 from bloomcli.storage.os_errors import refused
@@ -62,7 +62,7 @@ class SparkSearch(Search):
         self._options = options.checked()
         self._values = self.checked_values(values)
         self._spark = spark
-        self._lacks: dict[str, Lack] = {}
+        self._no_answers: dict[str, NoAnswer] = {}
         self._meter = Meter()  # requests are the executors', and aren't counted
         self._started = time.perf_counter()
         if table is None:
@@ -72,9 +72,9 @@ class SparkSearch(Search):
         self._index = None if index is None else Pruning(index, self._found.indexed.path, self._values)
         self._begin(FindReport(column=options.column, values=values.count, index=index and shown(index)))
         if self._index is not None:
-            self._found, ruling = self._found.ruled(self._index)
-            self._lacks = ruling.lacks
-            self._add(files_unopened=ruling.unopened)
+            self._found, result = self._found.pruned(self._index)
+            self._no_answers = result.no_answers
+            self._add(files_unopened=result.unopened)
 
     def _files_in_all(self) -> int:
         return len(self._found.files)
@@ -103,5 +103,5 @@ class SparkSearch(Search):
             if isinstance(one, pa.RecordBatch):
                 spool.add(one)
             else:
-                yield OneFile(one, spool.batches(), self._lacks.get(one.path))
+                yield OneFile(one, spool.batches(), self._no_answers.get(one.path))
                 spool = Spool()

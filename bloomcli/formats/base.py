@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
-from bloomcli.formats.indexed import Indexable
+from bloomcli.formats.index_input import Indexable
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.formats.spread import Spread
 from bloomcli.model.file import Column

@@ -20,7 +20,7 @@ from bloomcli.storage.base import Source
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bloomcli.formats.indexed import HashedValues
+    from bloomcli.formats.index_input import HashedValues
     from bloomcli.model.file import Column
     from bloomcli.model.names import ColumnNames
 

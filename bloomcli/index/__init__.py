@@ -6,7 +6,7 @@
     ends        the ends of files, which save the request that opens a file
     sizes       the common size of a column's filters
     spool       bitsets that wait for the common size, in a temporary file
-    transposed  windows of the bits: copied from an old index, cleared, set
+    bit_windows  windows of the bits: copied from an old index, cleared, set
     reader      opens an index and looks values up
     lookup      hashes in the bits: which rows and blocks are read, and what they answer
     writer      builds an index, or updates one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bloomcli.errors import BloomError
-from bloomcli.index.lack import Lack
+from bloomcli.index.no_answer import NoAnswer
 from bloomcli.index.reader import Index
 from bloomcli.index.tables import Stamp
 from bloomcli.model.index import IndexedFile
@@ -12,20 +12,20 @@ from bloomcli.storage.listing import spelling
 from bloomcli.storage.registry import store_of
 
 
-class Fresh:
+class FreshnessCheck:
     """Compares listed files with an index. It remembers directories: make one for each command."""
 
     def __init__(self, index: Index) -> None:
         self._files = index.files
         self._spell = spelling()
 
-    def found(self, item: Listed) -> tuple[int, Stamp] | Lack:
+    def found(self, item: Listed) -> tuple[int, Stamp] | NoAnswer:
         """The position of a listed file in `Index.files` and its stamp, or why the index tells nothing of it."""
         at = None if item.problem is not None or item.skipped else self._files.position(self._spell(item.path))
         if at is None:
-            return Lack.UNKNOWN
+            return NoAnswer.UNKNOWN
         stamp = self._files.stamp(at)
-        return (at, stamp) if is_same(stamp, item) else Lack.CHANGED
+        return (at, stamp) if is_same(stamp, item) else NoAnswer.CHANGED
 
 
 def is_same(indexed: IndexedFile | Stamp, item: Listed) -> bool:

@@ -13,8 +13,8 @@ from typing import Final
 
 from bloomcli import kernels
 from bloomcli.filters.split_block import SALT, SplitBlockFilter
+from bloomcli.index.bit_windows import ColumnBits, read_rows
 from bloomcli.index.layout import BLOCK_ROWS
-from bloomcli.index.transposed import OldBits, read_rows
 from bloomcli.named_tuple import NamedTuple
 
 _FEW: Final = 4096
@@ -26,7 +26,7 @@ _WINDOW_BYTES: Final = 8 << 20
 """Blocks that are read together."""
 
 
-class _Read(NamedTuple):
+class _ReadRange(NamedTuple):
     """Something to read, and the hashes that are looked up in it."""
 
     first: int
@@ -46,7 +46,7 @@ class Lookups:
         hashes: uint64s in native order.
     """
 
-    def __init__(self, bits: OldBits, hashes: bytes) -> None:
+    def __init__(self, bits: ColumnBits, hashes: bytes) -> None:
         self._bits = bits
         self._hashes = hashes
         self._values = memoryview(hashes).cast("B").cast("Q")
@@ -140,13 +140,13 @@ class Lookups:
         for word, salt in enumerate(SALT):
             yield first + word * 32 + ((value * salt & 0xFFFFFFFF) >> 27)
 
-    def _announced(self) -> list[_Read]:
+    def _announced(self) -> list[_ReadRange]:
         """What is read, in the order of the bits; the source knows of it."""
         reads = list(_merged(self._blocks(), self._bits.layout.slab_bytes))
         self._bits.source.will_read(self._ranges(reads))
         return reads
 
-    def _ranges(self, reads: list[_Read]) -> Iterator[tuple[int, int]]:
+    def _ranges(self, reads: list[_ReadRange]) -> Iterator[tuple[int, int]]:
         bits, layout = self._bits, self._bits.layout
         for read in reads:
             if read.blocks:
@@ -164,22 +164,22 @@ class Lookups:
         yield from zip(groups[::2].tolist(), starts, [*starts, len(order)][1:], strict=True)
 
 
-def _merged(blocks: Iterator[tuple[int, int, int]], slab_bytes: int) -> Iterator[_Read]:
+def _merged(blocks: Iterator[tuple[int, int, int]], slab_bytes: int) -> Iterator[_ReadRange]:
     """Blocks that are read whole, with their neighbours; and others, of which only rows are read."""
-    held: _Read | None = None
+    held: _ReadRange | None = None
     for block, start, end in blocks:
         if slab_bytes > (end - start) * _HASH_BYTES:
-            read = _Read(block, 0, start, end)
+            read = _ReadRange(block, 0, start, end)
         elif (
             held is not None
             and held.blocks
             and held.first + held.blocks == block
             and (held.blocks + 1) * slab_bytes <= _WINDOW_BYTES
         ):
-            held = _Read(held.first, held.blocks + 1, held.start, end)
+            held = _ReadRange(held.first, held.blocks + 1, held.start, end)
             continue
         else:
-            read = _Read(block, 1, start, end)
+            read = _ReadRange(block, 1, start, end)
         if held is not None:
             yield held
         held = read

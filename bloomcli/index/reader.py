@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnknownColumn, UnknownFormat, UnsupportedError, near_names
+from bloomcli.index.bit_windows import ColumnBits
 from bloomcli.index.ends import EndBlobs, read_ends
 from bloomcli.index.layout import BITS, END_SIZES, ENDS, FILES, UNITS, VERSION, Layout, read_properties
 from bloomcli.index.lookup import Lookups
 from bloomcli.index.puffin import Blob, damaged, number_of, read_footer, rebuild
 from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, Units, read_files, read_units
-from bloomcli.index.transposed import OldBits
 from bloomcli.model.index import IndexedColumn
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
@@ -39,7 +39,7 @@ _PART: Final = 1 << 18
 """Entries of a part of an answer, about."""
 
 
-class Possible(NamedTuple):
+class PossiblePairs(NamedTuple):
     """Row groups that may have values: one entry for each value and row group, in three arrays of a length."""
 
     hashes: pa.Int64Array
@@ -50,7 +50,7 @@ class Possible(NamedTuple):
     """Numbers of row groups in their files."""
 
 
-class Chosen(NamedTuple):
+class RowGroups(NamedTuple):
     """Row groups: one entry each, in two arrays of a length, ordered by file and row group."""
 
     files: array[int]
@@ -59,7 +59,7 @@ class Chosen(NamedTuple):
     """Numbers of row groups in their files."""
 
 
-class ColumnBits(NamedTuple):
+class ColumnBlobs(NamedTuple):
     """Where a column's bits and units lie."""
 
     bits: Blob
@@ -119,7 +119,7 @@ class Index:
             )
         return tuple(column for column in self.columns if column.path == path)
 
-    def possible(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> Iterator[Possible]:
+    def possible(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> Iterator[PossiblePairs]:
         """The row groups that may have each of some values.
 
         A few hashes read their rows only; many read the bits in their order, in bounded memory. All answers are those
@@ -149,22 +149,22 @@ class Index:
         for found, slots in self._lookups(column, hashes).pairs(mask, _PART):
             taken = pa.Array.from_buffers(pa.int32(), len(slots), [None, pa.py_buffer(slots)])
             positions = pa.Array.from_buffers(pa.int64(), len(found), [None, pa.py_buffer(found)])
-            yield Possible(positions, file.take(taken), row_group.take(taken))
+            yield PossiblePairs(positions, file.take(taken), row_group.take(taken))
 
-    def possible_for_any(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> Chosen:
+    def possible_for_any(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> RowGroups:
         """The row groups that may have one of some values, each once: for millions of values too. As `possible`."""
         bitmap = self._lookups(column, hashes).any()
         mask = self._mask(column, (FILTER, ALWAYS) if always else (FILTER,))
         both = int.from_bytes(bitmap, "little") & int.from_bytes(mask, "little")
-        return self._chosen(column, both.to_bytes(len(mask), "little"))
+        return self._row_groups(column, both.to_bytes(len(mask), "little"))
 
-    def always(self, column: IndexedColumn) -> Chosen:
+    def always(self, column: IndexedColumn) -> RowGroups:
         """The row groups that are possible for every value."""
-        return self._chosen(column, self._mask(column, (ALWAYS,)))
+        return self._row_groups(column, self._mask(column, (ALWAYS,)))
 
-    def with_values(self, column: IndexedColumn) -> Chosen:
+    def with_values(self, column: IndexedColumn) -> RowGroups:
         """The row groups that have a value: those that are possible for NaN and others that no filter knows."""
-        return self._chosen(column, self._mask(column, (FILTER, ALWAYS)))
+        return self._row_groups(column, self._mask(column, (FILTER, ALWAYS)))
 
     def having(self, column: IndexedColumn) -> frozenset[int]:
         """Positions of the files that have a column in this type."""
@@ -204,10 +204,10 @@ class Index:
         """The shape of a column's bits."""
         return self._columns[column].layout
 
-    def bits(self, column: IndexedColumn) -> OldBits:
+    def bits(self, column: IndexedColumn) -> ColumnBits:
         """A column's bits, for an update."""
         at = self._columns[column]
-        return OldBits(self.source, at.bits.offset, at.layout, self.paths)
+        return ColumnBits(self.source, at.bits.offset, at.layout, self.paths)
 
     def _lookups(self, column: IndexedColumn, hashes: bytes) -> Lookups:
         return Lookups(self.bits(column), hashes)
@@ -218,12 +218,12 @@ class Index:
         chosen = bytes(self.units(column).state).translate(flags)
         return int(chosen[::-1] or b"0", 2).to_bytes(self.layout(column).width, "little")
 
-    def _chosen(self, column: IndexedColumn, bitmap: bytes) -> Chosen:
+    def _row_groups(self, column: IndexedColumn, bitmap: bytes) -> RowGroups:
         """The units of slots."""
         units = self.units(column)
         slots = memoryview(kernels.index_slots(bitmap)).cast("i")
         found = sorted((units.file[slot], units.row_group[slot]) for slot in slots)
-        return Chosen(*(array("i", (pair[at] for pair in found)) for at in range(2)))
+        return RowGroups(*(array("i", (pair[at] for pair in found)) for at in range(2)))
 
     def _column_facts(self, column: IndexedColumn) -> IndexedColumnFacts:
         from bloomcli.model.index_facts import IndexedColumnFacts
@@ -300,7 +300,7 @@ class Index:
             raise self._wrong("there is more than one blob of ends, or one without their sizes", "blobs")
         return EndBlobs(*found[ENDS][0], *found[END_SIZES][0])
 
-    def _read_blobs(self) -> tuple[dict[IndexedColumn, ColumnBits], Blob, int]:
+    def _read_blobs(self) -> tuple[dict[IndexedColumn, ColumnBlobs], Blob, int]:
         """The columns by their numbers, and the blob of files with its position."""
         path, files = self.source.path, []
         bits: dict[int, tuple[IndexedColumn, Layout, Blob]] = {}
@@ -323,7 +323,7 @@ class Index:
             raise self._wrong(f"there are {counted(len(files), 'table')} of files", "blobs")
         if bits.keys() != units.keys():
             raise self._wrong("a column has bits without units, or units without bits", "blobs")
-        found = {column: ColumnBits(blob, layout, *units[at]) for at, (column, layout, blob) in sorted(bits.items())}
+        found = {column: ColumnBlobs(blob, layout, *units[at]) for at, (column, layout, blob) in sorted(bits.items())}
         if len(found) != len(bits):
             raise self._wrong("a column comes twice in a type", "blobs")
         return found, *files[0]

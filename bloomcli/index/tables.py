@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FREE, FILTER, ALWAYS, NEVER = range(4)
-"""States of slots; the last three are those of `Indexed`."""
+"""States of slots; the last three are those of `ChunkState`."""
 
 FILE_KINDS: Final = {"path": TEXT, "size": "q", "mtime_ns": "q", "tag": TEXT, "rows": LISTS}
 UNIT_KINDS: Final = {"file": "i", "row_group": "i", "state": "B", "fpp": "f"}

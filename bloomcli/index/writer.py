@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from bloomcli.errors import BloomError, UnsupportedError, UsageError, WriteError
+from bloomcli.index.bit_windows import ColumnBits, windows
 from bloomcli.index.layout import BITS, END_SIZES, ENDS, FILES, UNITS, VERSION, Layout, properties
 from bloomcli.index.puffin import MAGIC, Blob, footer_bytes
 from bloomcli.index.reader import Index
@@ -25,9 +26,8 @@ from bloomcli.index.tables import (
     packed,
     units_table,
 )
-from bloomcli.index.transposed import OldBits, windows
 from bloomcli.limits import INDEX_SLOTS_MAX
-from bloomcli.model.index import Indexed, IndexedChunk, IndexedColumn, IndexedFile
+from bloomcli.model.index import ChunkState, IndexedChunk, IndexedColumn, IndexedFile
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Cancelled, Fingerprint, Pieces, Progress, Source
 from bloomcli.storage.registry import store_of
@@ -35,10 +35,10 @@ from bloomcli.version import __version__
 
 WINDOW_BYTES: Final = 64 << 20
 """Bytes of the transposed bits that are made at a time: what a build holds, besides tables of the units."""
-_STATES: Final = {Indexed.FILTER: FILTER, Indexed.ALWAYS: ALWAYS, Indexed.NEVER: NEVER}
+_STATES: Final = {ChunkState.FILTER: FILTER, ChunkState.ALWAYS: ALWAYS, ChunkState.NEVER: NEVER}
 
 
-class _New(NamedTuple):
+class _NewUnits(NamedTuple):
     """The new units of a column, in the order in which they were added."""
 
     files: array[int]
@@ -55,13 +55,13 @@ class _Plan(NamedTuple):
     column: IndexedColumn
     layout: Layout
     units: UnitArrays
-    old: OldBits | None
+    old: ColumnBits | None
     dropped: Sequence[int]
     always: Sequence[int]
     bitsets: Sequence[tuple[int, int]]
 
 
-class _Nothing(Source):
+class _EmptySource(Source):
     """The source of an index that is built anew: an empty file."""
 
     size = 0
@@ -126,7 +126,7 @@ class IndexWriter:
         self._kept: list[int] = []
         self._files: list[IndexedFile] = []
         self._names: set[str] = set()
-        self._new: dict[IndexedColumn, _New] = {}
+        self._new: dict[IndexedColumn, _NewUnits] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -168,14 +168,14 @@ class IndexWriter:
                 raise ValueError(f"{file.path} has no row group {chunk.row_group}")
             if chunk.column.path not in self._paths:
                 raise ValueError(f"column {chunk.column.path} isn't indexed")
-            if (chunk.bitset is not None) != (chunk.state is Indexed.FILTER):
+            if (chunk.bitset is not None) != (chunk.state is ChunkState.FILTER):
                 raise ValueError("a bitset is given for a filter, and only then")
         self._claim(file.path)
         position = len(self._files)
         self._files.append(file)
         self._ends.add(end)
         for chunk in given:
-            new = self._new.setdefault(chunk.column, _New(array("i"), array("i"), array("B"), array("i")))
+            new = self._new.setdefault(chunk.column, _NewUnits(array("i"), array("i"), array("B"), array("i")))
             number = -1
             if chunk.bitset is not None:
                 number = self._spool.add(chunk.bitset)
@@ -214,7 +214,7 @@ class IndexWriter:
             WriteError: it can't be written. Nothing is left.
         """
         self._spool.finish()
-        source = _Nothing(path) if self._old is None else self._old.source
+        source = _EmptySource(path) if self._old is None else self._old.source
         files = [] if self._old is None else [self._old.files[at] for at in self._kept]
         files += self._files
         plans = [self._plan(column) for column in self._columns()]
@@ -257,7 +257,7 @@ class IndexWriter:
         """The slots and the common size of a column."""
         old = self._old if self._old is not None and column in self._old.columns else None
         units, dropped, least, known = self._kept_units(column, old)
-        new = self._new.get(column, _New(array("i"), array("i"), array("B"), array("i")))
+        new = self._new.get(column, _NewUnits(array("i"), array("i"), array("B"), array("i")))
         free = (slot for slot, state in enumerate(units.state.tolist()) if state == FREE)
         always, bitsets, slots = [], [], array("q")
         for state, number in zip(new.states, new.bitsets, strict=True):

@@ -15,8 +15,8 @@ from bloomcli.datasets.engine import Engine, run_tasks
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import UnknownColumn, UsageError
 from bloomcli.hints import quoted
-from bloomcli.index.freshness import Fresh
-from bloomcli.index.lack import Lack
+from bloomcli.index.freshness import FreshnessCheck
+from bloomcli.index.no_answer import NoAnswer
 from bloomcli.index.puffin import MAGIC
 from bloomcli.index.reader import Index
 from bloomcli.index.writer import IndexWriter
@@ -142,13 +142,13 @@ def _listed(engine: Engine, paths: Sequence[str], options: IndexOptions) -> Sequ
     return listed
 
 
-class Lost(NamedTuple):
+class MissingFiles(NamedTuple):
     """Files of an old index that weren't found."""
 
     gone: int = 0
     unnamed: int = 0
     failed: int = 0
-    stay: tuple[int, ...] = ()
+    retained: tuple[int, ...] = ()
     """Their positions, where nothing tells whether they are gone."""
     paths: tuple[str, ...] = ()
     """The named paths because of which nothing tells."""
@@ -169,16 +169,16 @@ class _Run:
     def over(self, engine: Engine, listed: Sequence[Listed], on_tasks: OnTasks | None) -> IndexReport:
         """Read the files that have to be read, and write the index."""
         started, options, old = time.perf_counter(), self._options, self._old
-        kept, changed = self._sorted_out(listed)
+        kept, changed = self._changed_files(listed)
         with IndexWriter(options.columns, fpp=options.fpp, old=old) as writer:
             if kept:
                 writer.keep(kept)
             ran = self._read(engine, changed, writer, on_tasks)
-            lost = self._lost(listed, changed, kept)
-            if lost.stay:
-                writer.keep(lost.stay)
-            report = self._report(ran, kept, lost)
-            same = old is not None and len(kept) + len(lost.stay) == len(old.files) and not self._added
+            missing = self._missing_files(listed, changed, kept)
+            if missing.retained:
+                writer.keep(missing.retained)
+            report = self._report(ran, kept, missing)
+            same = old is not None and len(kept) + len(missing.retained) == len(old.files) and not self._added
             ended = bool(self._errors) and getattr(engine, "fail_fast", False)
             if options.dry_run:
                 pass
@@ -190,16 +190,16 @@ class _Run:
                 report = replace(report, written=True, bytes=size)
         return replace(report, seconds=time.perf_counter() - started)
 
-    def _sorted_out(self, listed: Sequence[Listed]) -> tuple[list[int], Sequence[Listed]]:
+    def _changed_files(self, listed: Sequence[Listed]) -> tuple[list[int], Sequence[Listed]]:
         """Positions of the files of the old index that haven't changed, and the files to read."""
         if self._old is None:
             return [], listed
-        fresh = Fresh(self._old)
+        fresh = FreshnessCheck(self._old)
         kept: list[int] = []
         changed: list[Listed] = []
         for item in listed:
             found = fresh.found(item)
-            if isinstance(found, Lack):
+            if isinstance(found, NoAnswer):
                 changed.append(item)
             else:
                 kept.append(found[0])
@@ -234,22 +234,26 @@ class _Run:
             )
         return ran
 
-    def _lost(self, listed: Sequence[Listed], changed: Sequence[Listed], kept: Sequence[int]) -> Lost:
+    def _missing_files(
+        self, listed: Sequence[Listed], changed: Sequence[Listed], kept: Sequence[int]
+    ) -> MissingFiles:
         """The files of the old index that are neither kept nor read again."""
         if self._old is None:
-            return Lost()
+            return MissingFiles()
         files, rest = self._old.files, set(range(len(self._old.files))).difference(kept)
         rest = {at for at in rest if files[at].path not in self._added}
         if not rest:
-            return Lost()
+            return MissingFiles()
         read = {self._spell(item.path) for item in changed}
         failed = {at for at in rest if files[at].path in read}
         scope = Scope(self._paths, self._spell)
         unseen = scope.unseen(listed, frozenset(row.path for row in self._errors))
         if unseen:
-            return Lost(failed=len(failed), stay=tuple(sorted(rest - failed)), paths=tuple(map(shown, unseen)))
+            return MissingFiles(
+                failed=len(failed), retained=tuple(sorted(rest - failed)), paths=tuple(map(shown, unseen))
+            )
         gone = sum(scope.names(files[at].path) for at in rest - failed)
-        return Lost(gone=gone, unnamed=len(rest) - len(failed) - gone, failed=len(failed))
+        return MissingFiles(gone=gone, unnamed=len(rest) - len(failed) - gone, failed=len(failed))
 
     def _count(self, row: FileRow) -> None:
         if row.status is Status.FAILED:
@@ -262,7 +266,7 @@ class _Run:
             for name, number in zip(self._sums, counted, strict=True):
                 self._sums[name] += number or 0
 
-    def _report(self, ran: DatasetReport, kept: Sequence[int], lost: Lost) -> IndexReport:
+    def _report(self, ran: DatasetReport, kept: Sequence[int], missing: MissingFiles) -> IndexReport:
         old = self._old
         report = IndexReport(
             path=shown(self._target.path),
@@ -270,15 +274,15 @@ class _Run:
             fpp=self._options.fpp,
             update=old is not None,
             dry_run=self._options.dry_run,
-            files=len(kept) + len(self._added) + len(lost.stay),
+            files=len(kept) + len(self._added) + len(missing.retained),
             added=len(self._added),
             kept=len(kept),
-            dropped=lost.gone + lost.unnamed + lost.failed,
-            dropped_gone=lost.gone,
-            dropped_unnamed=lost.unnamed,
-            dropped_failed=lost.failed,
-            kept_unseen=len(lost.stay),
-            paths_unseen=lost.paths,
+            dropped=missing.gone + missing.unnamed + missing.failed,
+            dropped_gone=missing.gone,
+            dropped_unnamed=missing.unnamed,
+            dropped_failed=missing.failed,
+            kept_unseen=len(missing.retained),
+            paths_unseen=missing.paths,
             skipped=self._skipped,
             failed=len(self._errors),
             bytes_before=None if old is None else old.source.size,

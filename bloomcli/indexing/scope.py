@@ -15,7 +15,7 @@ _PARTS: Final = re.compile(r"\[(!?[^]]+)\]|.", re.DOTALL)
 _SINGLE: Final = {"*": "[^/]*", "?": "[^/]"}
 
 
-class Named(NamedTuple):
+class NamedPath(NamedTuple):
     """A path that a user named."""
 
     path: str
@@ -33,7 +33,7 @@ class Scope:
 
     def __init__(self, paths: Sequence[str], spell: Callable[[str], str]) -> None:
         self._spell = spell
-        self._named = [Named(path, _files(path, spell)) for path in paths]
+        self._named = [NamedPath(path, _files(path, spell)) for path in paths]
 
     def names(self, path: str) -> bool:
         """Whether one of the paths means a file, by its spelled path: it would be listed if it were there."""

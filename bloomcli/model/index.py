@@ -84,7 +84,7 @@ class IndexedFile(NamedTuple):
     """Rows of each row group, in the file's order."""
 
 
-class Indexed(StrEnum):
+class ChunkState(StrEnum):
     """What an index says of a chunk."""
 
     FILTER = "filter"
@@ -102,7 +102,7 @@ class IndexedChunk:
     row_group: int
     """Its number in the file, from 0."""
     column: IndexedColumn
-    state: Indexed
+    state: ChunkState
     bitset: bytes | bytearray | None = field(default=None, repr=False)
     """The bits of a split-block filter of any number of blocks, with Parquet's hash and block selection; given for
-    `Indexed.FILTER`, and only then."""
+    `ChunkState.FILTER`, and only then."""

@@ -1,4 +1,4 @@
-"""What an index says of files, asked in one place or in several."""
+"""What an index says of files, pruning_of in one place or in several."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import bloomcli
 from bloomcli.commands.find_values import Values
 from bloomcli.finding.job import FileWork
 from bloomcli.finding.pruning import Pruning
-from bloomcli.finding.spark_index import Indexed, Ruling, asked, by_index
+from bloomcli.finding.spark_index import IndexColumn, PrunedFiles, pruned_files, pruning_of
 from bloomcli.finding.values import packed
-from bloomcli.index.lack import Lack
+from bloomcli.index.no_answer import NoAnswer
 from bloomcli.storage.listing import expand
 
 
@@ -27,9 +27,9 @@ def lake(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ruled(lake: Path, pruning: Pruning, *, maybe: bool = False) -> Ruling:
+def ruled(lake: Path, pruning: Pruning, *, maybe: bool = False) -> PrunedFiles:
     listed = [item for item in expand([str(lake / "lake")]) if item.path.endswith(".parquet")]
-    return by_index(pruning, [FileWork(item.path) for item in listed], listed, Indexed("id"), maybe=maybe)
+    return pruned_files(pruning, [FileWork(item.path) for item in listed], listed, IndexColumn("id"), maybe=maybe)
 
 
 def in_parts(values: Sequence[int], count: int, before: Callable[[int], None] = lambda _: None) -> Any:
@@ -51,7 +51,7 @@ def in_parts(values: Sequence[int], count: int, before: Callable[[int], None] = 
 def test_an_index_says_the_same_of_values_in_parts(lake: Path, values: list[int], count: int) -> None:
     index = str(lake / "index")
     whole = ruled(lake, Pruning(index, "id", Values([str(value) for value in values])))
-    parts = ruled(lake, asked(index, "id", in_parts(values, count)))
+    parts = ruled(lake, pruning_of(index, "id", in_parts(values, count)))
     assert parts == whole
     assert len(parts.files) == FILES
     assert parts.unopened == sum(file.found is not None for file in parts.files) > 0 or len(values) > 3
@@ -62,9 +62,9 @@ def test_an_index_that_is_replaced_between_parts_says_nothing(lake: Path) -> Non
         if number == 1:
             bloomcli.index_build(lake / "lake/day=3", ["id"], output=lake / "index", overwrite=True)
 
-    found = ruled(lake, asked(str(lake / "index"), "id", in_parts([10**7, 10**7 + 1], 1, replace)))
+    found = ruled(lake, pruning_of(str(lake / "index"), "id", in_parts([10**7, 10**7 + 1], 1, replace)))
     assert found.unopened == 0
-    assert set(found.lacks.values()) == {Lack.UNKNOWN}
+    assert set(found.no_answers.values()) == {NoAnswer.UNKNOWN}
     assert all(file.found is None and file.indexed is None for file in found.files)
 
 

@@ -22,7 +22,7 @@ from support.indexes import COLUMN, IDS, answers, chunk, filled, hashes, made, o
 
 from bloomcli.index.ends import packed_end, unpacked_end
 from bloomcli.index.writer import IndexWriter
-from bloomcli.model.index import ColumnType, Indexed, IndexedColumn
+from bloomcli.model.index import ChunkState, ColumnType, IndexedColumn
 
 PAGE = Path(__file__).parents[2] / "docs" / "index-format.md"
 NAME = IndexedColumn(path="name", type=ColumnType(physical="BYTE_ARRAY", logical="STRING"))
@@ -89,7 +89,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with IndexWriter([COLUMN, "name"], fpp=0.01) as writer:
         for number in range(70):
             writer.add(made(number, 2), [chunk(0, filled(37, 99, rng)), chunk(1, filled(8, 20, rng), NAME)])
-        writer.add(made(70, 2), [chunk(0, None, state=Indexed.ALWAYS), chunk(1, None, state=Indexed.NEVER)])
+        writer.add(made(70, 2), [chunk(0, None, state=ChunkState.ALWAYS), chunk(1, None, state=ChunkState.NEVER)])
         writer.write(str(path), overwrite=False)
     with opened(path) as old, IndexWriter([COLUMN, "name"], fpp=0.01, old=old) as writer:
         writer.keep(range(6, 71))

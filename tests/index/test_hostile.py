@@ -21,7 +21,7 @@ from bloomcli.errors import BloomError, CorruptFile, UnknownFormat, UnsupportedE
 from bloomcli.index.ends import packed_end
 from bloomcli.index.tables import end_sizes_table
 from bloomcli.index.writer import IndexWriter
-from bloomcli.model.index import Indexed, IndexedColumn
+from bloomcli.model.index import ChunkState, IndexedColumn
 
 HASHES = random.Random(1).randbytes(8 * 400)
 
@@ -34,7 +34,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number in range(40):
             writer.add(made(number, 3), [chunk(0, filled(4, 30, rng)), chunk(1, filled(2, 9, rng))])
         for number in range(40, 50):
-            writer.add(made(number, 1), [chunk(0, None, state=Indexed.ALWAYS)])
+            writer.add(made(number, 1), [chunk(0, None, state=ChunkState.ALWAYS)])
         writer.write(str(path), overwrite=False)
     return path
 
@@ -433,7 +433,7 @@ def test_the_hint_of_damage_is_the_command_that_builds_the_index_anew(tmp_path: 
     columns, path = ["user id", "a,b"], tmp_path / "my lake.index"
     with IndexWriter(columns, fpp=0.01) as writer:
         column = IndexedColumn(path="a,b", type=IDS.type)
-        writer.add(made(0, 1), [chunk(0, None, column, Indexed.ALWAYS)])
+        writer.add(made(0, 1), [chunk(0, None, column, ChunkState.ALWAYS)])
         writer.write(str(path), overwrite=False)
     data = bytearray(path.read_bytes())
     data[5] ^= 1

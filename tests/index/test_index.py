@@ -18,18 +18,20 @@ from bloomcli import kernels
 from bloomcli.errors import SourceChanged, UnknownColumn, UsageError, WriteError
 from bloomcli.index.reader import Index
 from bloomcli.index.writer import IndexWriter
-from bloomcli.model.index import ColumnType, Indexed, IndexedChunk, IndexedColumn, IndexedFile
+from bloomcli.model.index import ChunkState, ColumnType, IndexedChunk, IndexedColumn, IndexedFile
 from bloomcli.storage.registry import LOCAL, open_source
 
 BLOCKS = st.one_of(st.sampled_from([1, 2, 4, 8, 16, 32, 64]), st.integers(1, 70))
 UNITS = st.lists(
-    st.tuples(st.sampled_from([Indexed.FILTER] * 6 + [Indexed.ALWAYS, Indexed.NEVER]), BLOCKS, st.integers(0, 60)),
+    st.tuples(
+        st.sampled_from([ChunkState.FILTER] * 6 + [ChunkState.ALWAYS, ChunkState.NEVER]), BLOCKS, st.integers(0, 60)
+    ),
     max_size=200,
 )
 """Units: their states, blocks of their filters, and numbers of values."""
 
 
-def files_of(units: Sequence[tuple[Indexed, int, int]], rng: random.Random, first: int = 0) -> list[IndexedFile]:
+def files_of(units: Sequence[tuple[ChunkState, int, int]], rng: random.Random, first: int = 0) -> list[IndexedFile]:
     """Files that have so many row groups together, a few each."""
     found, left = [], len(units)
     while left:
@@ -40,8 +42,11 @@ def files_of(units: Sequence[tuple[Indexed, int, int]], rng: random.Random, firs
 
 
 def added(
-    writer: IndexWriter, files: Sequence[IndexedFile], units: Sequence[tuple[Indexed, int, int]], rng: random.Random
-) -> dict[tuple[str, int], tuple[Indexed, bytes | None]]:
+    writer: IndexWriter,
+    files: Sequence[IndexedFile],
+    units: Sequence[tuple[ChunkState, int, int]],
+    rng: random.Random,
+) -> dict[tuple[str, int], tuple[ChunkState, bytes | None]]:
     """Add files with units to a writer, in any order; gives the units by path and row group."""
     left, given = list(units), {}
     plans = []
@@ -49,7 +54,7 @@ def added(
         chunks = []
         for row_group in range(len(file.rows)):
             state, blocks, values = left.pop()
-            bits = bytes(filled(blocks, values, rng)) if state is Indexed.FILTER else None
+            bits = bytes(filled(blocks, values, rng)) if state is ChunkState.FILTER else None
             given[file.path, row_group] = state, bits
             chunks.append(IndexedChunk(row_group=row_group, column=IDS, state=state, bitset=bits))
         rng.shuffle(chunks)
@@ -65,7 +70,7 @@ def added(
     units=UNITS, seed=st.integers(0, 1 << 30), fpp=st.sampled_from([0.001, 0.01, 0.3]), window=st.integers(0, 1 << 18)
 )
 def test_an_index_answers_as_its_filters_at_the_common_size(
-    units: list[tuple[Indexed, int, int]], seed: int, fpp: float, window: int, tmp_path: Path
+    units: list[tuple[ChunkState, int, int]], seed: int, fpp: float, window: int, tmp_path: Path
 ) -> None:
     rng = random.Random(seed)
     path = tmp_path / f"{seed}.index"
@@ -88,8 +93,8 @@ def test_an_index_answers_as_its_filters_at_the_common_size(
     seed=st.integers(0, 1 << 30),
 )
 def test_an_updated_index_answers_as_the_filters_of_the_files_that_are_left(
-    before: list[tuple[Indexed, int, int]],
-    rounds: list[tuple[list[tuple[Indexed, int, int]], float]],
+    before: list[tuple[ChunkState, int, int]],
+    rounds: list[tuple[list[tuple[ChunkState, int, int]], float]],
     seed: int,
     tmp_path: Path,
 ) -> None:
@@ -114,7 +119,7 @@ def test_an_updated_index_answers_as_the_filters_of_the_files_that_are_left(
 
 def test_an_update_of_everything_gives_the_answers_of_a_build_anew(tmp_path: Path) -> None:
     rng = random.Random(1)
-    units = [(Indexed.FILTER, 64, 30)] * 300
+    units = [(ChunkState.FILTER, 64, 30)] * 300
     first, second = files_of(units[:200], rng), files_of(units[200:], rng, first=500)
     with IndexWriter([COLUMN], fpp=0.01) as writer:
         given = added(writer, first, units[:200], rng)
@@ -190,7 +195,7 @@ def test_the_rate_of_a_column_is_the_mean_of_the_rates_that_are_measured_at_the_
     with IndexWriter([COLUMN], fpp=0.05) as writer:
         for number, bits in enumerate(filters):
             writer.add(made(number, 1), [chunk(0, bits)])
-        writer.add(made(9, 1), [chunk(0, None, state=Indexed.ALWAYS)])
+        writer.add(made(9, 1), [chunk(0, None, state=ChunkState.ALWAYS)])
         writer.write(str(path), overwrite=False)
     with opened(path) as index:
         facts, blocks, measured = index.facts().columns[0], index.layout(IDS).blocks, []
@@ -247,11 +252,11 @@ def test_columns_and_types_have_bits_of_their_own(tmp_path: Path) -> None:
 
 def test_row_groups_that_are_always_possible_can_be_left_out_and_are_given_once(tmp_path: Path) -> None:
     rng, path = random.Random(6), tmp_path / "index"
-    states = [Indexed.FILTER, Indexed.ALWAYS, Indexed.NEVER] * 40
+    states = [ChunkState.FILTER, ChunkState.ALWAYS, ChunkState.NEVER] * 40
     with IndexWriter([COLUMN], fpp=0.01) as writer:
         for number, state in enumerate(states):
             writer.add(
-                made(number, 1), [chunk(0, filled(4, 5, rng) if state is Indexed.FILTER else None, state=state)]
+                made(number, 1), [chunk(0, filled(4, 5, rng) if state is ChunkState.FILTER else None, state=state)]
             )
         writer.write(str(path), overwrite=False)
     with opened(path) as index:
@@ -309,7 +314,7 @@ def test_an_index_without_files_has_no_answers(tmp_path: Path) -> None:
 def test_of_two_updates_at_once_one_is_refused(tmp_path: Path) -> None:
     path = str(tmp_path / "index")
     with IndexWriter([COLUMN], fpp=0.01) as writer:
-        writer.add(made(0, 1), [chunk(0, None, state=Indexed.ALWAYS)])
+        writer.add(made(0, 1), [chunk(0, None, state=ChunkState.ALWAYS)])
         writer.write(path, overwrite=False)
     with (
         opened(path) as one,
@@ -319,7 +324,7 @@ def test_of_two_updates_at_once_one_is_refused(tmp_path: Path) -> None:
     ):
         for number, writer in enumerate((first, second), start=1):
             writer.keep([0])
-            writer.add(made(number, 1), [chunk(0, None, state=Indexed.ALWAYS)])
+            writer.add(made(number, 1), [chunk(0, None, state=ChunkState.ALWAYS)])
         first.write(path, overwrite=True)
         with pytest.raises(SourceChanged):
             second.write(path, overwrite=True)
@@ -354,7 +359,7 @@ def test_what_a_caller_gives_is_checked(tmp_path: Path) -> None:
             (made(1, 1), [chunk(1, filled(1, 1, rng))], "no row group 1"),
             (made(1, 1), [chunk(0, filled(1, 1, rng), other)], "isn't indexed"),
             (made(1, 1), [chunk(0, filled(1, 1, rng))] * 2, "comes twice"),
-            (made(1, 1), [chunk(0, filled(1, 1, rng), state=Indexed.ALWAYS)], "only then"),
+            (made(1, 1), [chunk(0, filled(1, 1, rng), state=ChunkState.ALWAYS)], "only then"),
             (made(1, 1), [chunk(0, None)], "only then"),
             (made(1, 1), [chunk(0, bytearray(31))], "multiple of 32"),
         ]:
@@ -386,7 +391,7 @@ def test_threads_may_look_values_up_at_once(tmp_path: Path) -> None:
 
 def test_an_update_takes_a_larger_size_where_new_filters_need_it_and_loses_nothing(tmp_path: Path) -> None:
     rng, path = random.Random(13), tmp_path / "index"
-    given: dict[tuple[str, int], tuple[Indexed, bytes | None]] = {}
+    given: dict[tuple[str, int], tuple[ChunkState, bytes | None]] = {}
     for blocks, values, first in [(8, 150, 0), (256, 5000, 100), (64, 10, 200)]:
         old_source = open_source(str(path)) if first else None
         old = Index(old_source) if old_source else None
@@ -395,7 +400,7 @@ def test_an_update_takes_a_larger_size_where_new_filters_need_it_and_loses_nothi
                 writer.keep(range(len(old.files)))
             for number in range(first, first + 70):
                 bits = bytes(filled(blocks, values, rng))
-                given[made(number, 1).path, 0] = Indexed.FILTER, bits
+                given[made(number, 1).path, 0] = ChunkState.FILTER, bits
                 writer.add(made(number, 1), [chunk(0, bits)])
             writer.write(str(path), overwrite=True)
         if old_source:
@@ -446,7 +451,7 @@ def test_paths_and_columns_have_any_name_that_a_file_may_have(tmp_path: Path) ->
         for name in odd:
             kind = IndexedColumn(path=columns[len(name) % 5], type=IDS.type)
             file = IndexedFile(path=name, size=1, rows=(1,))
-            writer.add(file, [chunk(0, None, kind, Indexed.ALWAYS)])
+            writer.add(file, [chunk(0, None, kind, ChunkState.ALWAYS)])
         writer.write(str(tmp_path / "index"), overwrite=False)
     with opened(tmp_path / "index") as index:
         assert [file.path for file in index.files] == odd

@@ -12,7 +12,7 @@ from bloomcli import kernels
 from bloomcli.index.ends import packed_end
 from bloomcli.index.reader import Index
 from bloomcli.index.writer import IndexWriter
-from bloomcli.model.index import ColumnType, Indexed, IndexedChunk, IndexedColumn, IndexedFile
+from bloomcli.model.index import ChunkState, ColumnType, IndexedChunk, IndexedColumn, IndexedFile
 from bloomcli.storage.registry import open_source
 
 COLUMN: Final = "id"
@@ -46,7 +46,10 @@ def hashes(rng: random.Random, count: int) -> bytes:
 
 
 def chunk(
-    row_group: int, bitset: bytes | bytearray | None, column: IndexedColumn = IDS, state: Indexed = Indexed.FILTER
+    row_group: int,
+    bitset: bytes | bytearray | None,
+    column: IndexedColumn = IDS,
+    state: ChunkState = ChunkState.FILTER,
 ) -> IndexedChunk:
     """A chunk."""
     return IndexedChunk(row_group=row_group, column=column, state=state, bitset=bitset)
@@ -76,7 +79,7 @@ def answers(
 
 def expected(
     index: Index,
-    units: Mapping[tuple[str, int], tuple[Indexed, bytes | None]],
+    units: Mapping[tuple[str, int], tuple[ChunkState, bytes | None]],
     looked_up: bytes,
     *,
     least: bool = False,
@@ -95,7 +98,7 @@ def expected(
     for (path, row_group), (state, bits) in units.items():
         at = index.files.position(path)
         assert at is not None
-        if state is Indexed.ALWAYS:
+        if state is ChunkState.ALWAYS:
             found |= {(n, at, row_group) for n in range(count)}
         elif bits is not None:
             blocks = index.layout(IDS).blocks

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bloomcli.concurrency.cancellation import Stop
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.finding import ColumnSearch
-    from bloomcli.formats.indexed import BitsSource, RowGroupBits
+    from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.sampled import Extent, UnitValues
     from bloomcli.formats.unit_search import BoundedUnit
     from bloomcli.model.pages import IndexEntry, PageFacts
@@ -180,21 +180,21 @@ class MosaicFile(LocatedFile):
 
     def indexed_column(self, column: Column) -> Column:
         """The Parquet type of the hashes."""
-        from bloomcli.formats.mosaic import indexed
+        from bloomcli.formats.mosaic import index_input
 
-        return indexed.column_of(self.footer.columns[column.index])
+        return index_input.column_of(self.footer.columns[column.index])
 
     def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
         """The bits of the column's filters, or of filters made from its values."""
-        from bloomcli.formats.mosaic import indexed
+        from bloomcli.formats.mosaic import index_input
 
-        return indexed.row_groups(self.filters, column, fpp, stop)
+        return index_input.row_groups(self.filters, column, fpp, stop)
 
     def bits_sources(self, column: Column) -> Iterator[BitsSource]:
         """What `row_group_bits` would read."""
-        from bloomcli.formats.mosaic import indexed
+        from bloomcli.formats.mosaic import index_input
 
-        return indexed.sources(self.filters, column)
+        return index_input.sources(self.filters, column)
 
     def extents(self, column: Column) -> Iterator[Extent]:
         """What the index says of a column in each row group."""

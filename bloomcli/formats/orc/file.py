@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bloomcli.concurrency.cancellation import Stop
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.finding import ColumnSearch
-    from bloomcli.formats.indexed import BitsSource, RowGroupBits
+    from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.orc.columns import Contradictions
     from bloomcli.formats.sampled import Extent, UnitValues
     from bloomcli.formats.unit_search import BoundedUnit
@@ -225,21 +225,21 @@ class OrcFile(LocatedFile):
 
     def indexed_column(self, column: Column) -> Column:
         """The Parquet type of the hashes."""
-        from bloomcli.formats.orc import indexed
+        from bloomcli.formats.orc import index_input
 
-        return indexed.column_of(self.footer.types[column.index])
+        return index_input.column_of(self.footer.types[column.index])
 
     def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
         """Bits made from the column's values in each stripe."""
-        from bloomcli.formats.orc import indexed
+        from bloomcli.formats.orc import index_input
 
-        return indexed.stripes(self.filters, column, fpp, stop)
+        return index_input.stripes(self.filters, column, fpp, stop)
 
     def bits_sources(self, column: Column) -> Iterator[BitsSource]:
         """What `row_group_bits` would read."""
-        from bloomcli.formats.orc import indexed
+        from bloomcli.formats.orc import index_input
 
-        return indexed.sources(self.filters, column)
+        return index_input.sources(self.filters, column)
 
     def extents(self, column: Column) -> Iterator[Extent]:
         """What the row indexes say of a column."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bloomcli.concurrency.cancellation import Stop
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.finding import ColumnSearch
-    from bloomcli.formats.indexed import BitsSource, RowGroupBits
+    from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.plain_rows import PlainSearch
     from bloomcli.formats.sampled import Extent, UnitValues
     from bloomcli.model.filter_facts import FilterFacts
@@ -240,9 +240,9 @@ class ParquetFile(LocatedFile):
 
     def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
         """The bits of the column's filters, or of filters made from its values."""
-        from bloomcli.formats.parquet import indexed
+        from bloomcli.formats.parquet import index_input
 
-        return indexed.row_groups(self.filters, column, fpp, stop)
+        return index_input.row_groups(self.filters, column, fpp, stop)
 
     def end_ranges(self, columns: Sequence[Column]) -> Sequence[tuple[int, int]]:
         """The footer and the page indexes, where row groups are large."""
@@ -252,9 +252,9 @@ class ParquetFile(LocatedFile):
 
     def bits_sources(self, column: Column) -> Iterator[BitsSource]:
         """The column's filters, or its chunks."""
-        from bloomcli.formats.parquet import indexed
+        from bloomcli.formats.parquet import index_input
 
-        return indexed.sources(self.filters, column)
+        return index_input.sources(self.filters, column)
 
     def unit_of(self, chunk: ColumnChunk, hashes: int) -> UnitFacts:
         """The facts of a chunk for so many hashes that are looked up in batches, without lookups."""

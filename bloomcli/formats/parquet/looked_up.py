@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli import kernels
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.answer import Lookup
-from bloomcli.formats.indexed import HashedValues
+from bloomcli.formats.index_input import HashedValues
 from bloomcli.model.file import Column
 from bloomcli.values.column_types import kind_of
 from bloomcli.values.literals import Literal, parse

@@ -60,7 +60,7 @@ def searched(path: Path, values: Values, options: FindOptions, row_groups: Any =
     """What is known of a file, without the bytes that were read; and its rows."""
     rows: list[Any] = []
     with open_source(str(path)) as source:
-        indexed = None if row_groups is None else find.Indexed(frozenset(row_groups), source.fingerprint)
+        indexed = None if row_groups is None else find.IndexedRowGroups(frozenset(row_groups), source.fingerprint)
     found = find.run(str(path), options, values, rows.append, indexed=indexed)
     return replace(found, bytes_read=0), sum(batch.num_rows for batch in rows)
 

@@ -16,7 +16,7 @@ from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats import finding, index_bits
 from bloomcli.formats.index_bits import BitsMaker
-from bloomcli.formats.indexed import BitsSource, RowGroupBits
+from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.column_reader import DIRECT, REPEATED, TIMESTAMPS
 from bloomcli.formats.orc.filters import Filters

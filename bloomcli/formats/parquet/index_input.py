@@ -8,7 +8,7 @@ from bloomcli.concurrency.cancellation import Stop
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.indexed import BitsSource, RowGroupBits
+from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.parquet import bounds, codecs, sampled, values
 from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.filterable import unfilterable

@@ -19,7 +19,7 @@ _WORDS_AT_ONCE: Final = 8
 """Words of a row that are made together: a line of the processor's cache."""
 
 
-class OldBits(NamedTuple):
+class ColumnBits(NamedTuple):
     """The bits of a column in an old index."""
 
     source: Source
@@ -51,7 +51,7 @@ def read_rows(source: Source, offset: int, stride: int, first: int, count: int, 
 
 def windows(
     layout: Layout,
-    old: OldBits | None,
+    old: ColumnBits | None,
     dropped: Sequence[int],
     always: Sequence[int],
     bitsets: Sequence[tuple[int, int]],

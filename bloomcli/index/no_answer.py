@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Lack(Enum):
+class NoAnswer(Enum):
     """Why an index tells nothing of a file."""
 
     UNKNOWN = "it doesn't have the file, or not with the column"

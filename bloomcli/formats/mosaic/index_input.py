@@ -12,7 +12,7 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats import arrow_forms, index_bits
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.index_bits import BitsMaker
-from bloomcli.formats.indexed import BitsSource, RowGroupBits
+from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.mosaic import schema, statistics, values
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import RowGroup
