@@ -164,7 +164,7 @@ def _searched(
     column, search = _column_search(file, options)
     search.stop, search.row_groups = stop, row_groups
     search.bounds_checked = by_index and indexed is not None and indexed.end is not None
-    search.values_told = answer is not None and answer.texts is not None
+    search.values_filtered = answer is not None and answer.texts is not None
     work = work_of(values, file, column, search, options, emit, stop)
     if isinstance(values, Values) and work.wanted is not None and row_groups is None:
         values.filter_lookup = search.filter_lookup(work.wanted, work.columns)
@@ -225,13 +225,13 @@ def _plain(
     known."""
     if not isinstance(values, Values) or values.plain == "nothing" or values.few is None:
         return None
-    from bloomcli.commands import find_plain
+    from bloomcli.commands import plain_search
 
-    search = find_plain.search_of(file, options, values.few)
+    search = plain_search.search_of(file, options, values.few)
     if search is None:
-        return values.searched_plainly(find_plain.Refused.UNPLAIN)
+        return values.searched_plainly(plain_search.Fallback.NOT_PLAIN)
     rows = emit if values.plain == "rows" or not options.rows else None
-    found = find_plain.found(file, source, search, options, values.few, row_groups, rows, stop)
+    found = plain_search.found(file, source, search, options, values.few, row_groups, rows, stop)
     if isinstance(found, FileFound) and (values.filter_lookup is None or row_groups is None):
         values.filter_lookup = search.filter_lookup()
     return values.searched_plainly(found)

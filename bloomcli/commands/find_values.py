@@ -18,9 +18,9 @@ from bloomcli.model.find import FileFound
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bloomcli.commands.find_plain import Refused
+    from bloomcli.commands.plain_search import Fallback
     from bloomcli.formats.filter_answer import FilterLookup
-    from bloomcli.formats.finding import ColumnSearch, Wanted
+    from bloomcli.formats.finding import ColumnSearch, WantedValues
     from bloomcli.formats.index_input import HashedValues
 
 
@@ -74,7 +74,7 @@ class Values:
         given: a few texts, or an array.
         file: the path of the file that they come from.
         plain: what is told without Arrow of files, until one needs Arrow: their rows, which are taken as
-            `find_plain.PlainRows` then, too; only that they have none; nothing.
+            `plain_search.PlainRows` then, too; only that they have none; nothing.
     """
 
     filter_lookup: FilterLookup | None = None
@@ -85,7 +85,7 @@ class Values:
 
     def __init__(self, texts: Sequence[str] | pa.LargeBinaryArray) -> None:
         self.given: tuple[str, ...] | pa.LargeBinaryArray = tuple(texts) if isinstance(texts, list | tuple) else texts
-        self._converted: Conversions[Wanted] = Conversions()
+        self._converted: Conversions[WantedValues] = Conversions()
 
     @property
     def count(self) -> int:
@@ -101,15 +101,15 @@ class Values:
             return self.given
         return tuple(text.decode("utf-8", "surrogateescape") for text in self.given.to_pylist())
 
-    def searched_plainly(self, found: FileFound | Refused) -> FileFound | None:
+    def searched_plainly(self, found: FileFound | Fallback) -> FileFound | None:
         """What was found of a file without Arrow; None where it is to be searched with Arrow."""
-        from bloomcli.commands.find_plain import Refused  # imported by then
+        from bloomcli.commands.plain_search import Fallback  # imported by then
 
         if isinstance(found, FileFound):
             self._without_rows += 1
             return found
         self._without_rows -= 1
-        if found is Refused.UNPLAIN or self._without_rows < 0:  # those with rows are searched twice
+        if found is Fallback.NOT_PLAIN or self._without_rows < 0:  # those with rows are searched twice
             self.plain = "nothing"
         return None
 
@@ -126,6 +126,6 @@ class Values:
         """The values as an index has those of a column. Without Arrow where they are few. Raises LiteralError."""
         yield hash_for_index(self.given, column)
 
-    def of(self, file: FilterFile, column: Column, search: ColumnSearch) -> Wanted:
+    def of(self, file: FilterFile, column: Column, search: ColumnSearch) -> WantedValues:
         """The values as a file's column stores them. Raises LiteralError."""
         return self._converted.of(kind_of(file, column), file.source.path, lambda: search.wanted(self.texts))

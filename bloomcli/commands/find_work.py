@@ -17,9 +17,9 @@ from bloomcli.named_tuple import NamedTuple
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bloomcli.commands.value_lookup import Picked
+    from bloomcli.commands.value_lookup import FoundValues
     from bloomcli.commands.value_parts import PartedSearch, ValueParts
-    from bloomcli.formats.finding import Candidates, ColumnSearch, Wanted
+    from bloomcli.formats.finding import Candidates, ColumnSearch, WantedValues
 
 
 _ROWS_BEFORE_FIRST: Final = 1 << 20
@@ -45,7 +45,7 @@ class Work:
     """The search of one file, row group by row group."""
 
     def __init__(
-        self, file: FilterFile, search: ColumnSearch, wanted: Wanted | None, options: FindOptions, emit: Emit
+        self, file: FilterFile, search: ColumnSearch, wanted: WantedValues | None, options: FindOptions, emit: Emit
     ) -> None:
         """`wanted`: the values; None where they are in parts."""
         self.file, self.search, self.wanted, self.options = file, search, wanted, options
@@ -107,7 +107,7 @@ class Work:
         if self.options.rows and count:
             self._records(place, rows[:count], texts[:count])
 
-    def matches(self, wanted: Wanted, candidates: Candidates) -> tuple[pa.Int64Array, pa.Int64Array]:
+    def matches(self, wanted: WantedValues, candidates: Candidates) -> tuple[pa.Int64Array, pa.Int64Array]:
         """Rows of a row group that have one of the candidates, as many as are shown or more, and the positions of
         their texts."""
         import pyarrow as pa
@@ -141,23 +141,23 @@ class Work:
             at += count
 
 
-class _PickedWork(Work):
+class _FoundValuesWork(Work):
     """The search of one file for those of many values that it may have, by the hashes of its column."""
 
     def __init__(
-        self, file: FilterFile, search: ColumnSearch, picked: Picked, options: FindOptions, emit: Emit
+        self, file: FilterFile, search: ColumnSearch, found: FoundValues, options: FindOptions, emit: Emit
     ) -> None:
-        super().__init__(file, search, picked.wanted, options, emit)
-        self._picked = picked
-        self.row_groups = len(picked.pages)
+        super().__init__(file, search, found.wanted, options, emit)
+        self._found = found
+        self.row_groups = len(found.pages)
 
     def candidates(self) -> Iterable[Candidates]:
         """Of each row group the values that it may have."""
-        return super().candidates() if self._picked.any_value else self._picked.row_groups
+        return super().candidates() if self._found.any_value else self._found.row_groups
 
     def was_read(self, candidates: Candidates) -> bool:
         """Whether the column was read before it was known what the row group may have."""
-        return (candidates.stripe, candidates.row_group) in self._picked.pages
+        return (candidates.stripe, candidates.row_group) in self._found.pages
 
     def row_group(self, place: Place) -> None:
         """Find the rows of a row group, and give them to `emit`."""
@@ -167,7 +167,7 @@ class _PickedWork(Work):
     @property
     def pages_read(self) -> int:
         """Data pages that were decoded, most of which were decoded again if they have values."""
-        return max(sum(self._picked.pages.values()), self.search.pages_read)
+        return max(sum(self._found.pages.values()), self.search.pages_read)
 
     @property
     def pages_left_out(self) -> int:
@@ -218,25 +218,25 @@ def work_of(
         return Work(file, search, values.booleans(file, column, search), options, emit)
     from bloomcli.commands.value_parts import PartedSearch
 
-    picked = _picked(values, file, column, search, options, stop)
-    if picked is not None:
-        return _PickedWork(file, search, picked, options, emit)
+    found = _found_values(values, file, column, search, options, stop)
+    if found is not None:
+        return _FoundValuesWork(file, search, found, options, emit)
     work = _PartedWork(file, search, None, options, emit)
     work.parted = PartedSearch(search, values.of(file, column, search), maybe=options.maybe)
     return work
 
 
-def _picked(
+def _found_values(
     values: ValueParts,
     file: FilterFile,
     column: Column,
     search: ColumnSearch,
     options: FindOptions,
     stop: Stop | None,
-) -> Picked | None:
+) -> FoundValues | None:
     """Those of many values that a file may have; None where they aren't known before the search."""
     if options.maybe:  # that is what filters and statistics tell of all values
         return None
     if (options.files_only or options.limit is not None) and file.rows > _ROWS_BEFORE_FIRST:
         return None
-    return values.lookup(file, column, search).picked(search, stop or Stop())
+    return values.lookup(file, column, search).look_up(search, stop or Stop())

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from bloomcli.compact.batches import StoredBatches
 from bloomcli.formats.arrays import counting
-from bloomcli.formats.finding import Wanted
+from bloomcli.formats.finding import WantedValues
 from bloomcli.storage.os_errors import in_temporary_file
 
 _NAN, _NAN_OWNER, _KEYED = b"nan", b"nan owner", b"keyed"
@@ -34,7 +34,7 @@ class StoredParts(StoredBatches):
             return super().mapped(position)
 
 
-def stored(wanted: Wanted, first: int) -> pa.RecordBatch:
+def stored(wanted: WantedValues, first: int) -> pa.RecordBatch:
     """A part as it is kept, with an entry for each form: `form`; `text`, the value as it was given; `owner`, its
     position among all values; `hash`, by which they ascend; and `key`, if it isn't the form. The schema's metadata
     have the text that is NaN, and whether there are keys. `first`: the position of the part's first value among all
@@ -75,14 +75,14 @@ def nan_of(batch: pa.RecordBatch) -> tuple[bytes, int] | None:
     return (found[_NAN], int(found[_NAN_OWNER])) if _NAN in found else None
 
 
-def wanted_of(batch: pa.RecordBatch, nan: tuple[bytes, int] | None, *, keyed: bool) -> Wanted:
+def wanted_of(batch: pa.RecordBatch, nan: tuple[bytes, int] | None, *, keyed: bool) -> WantedValues:
     """Values as a search takes them. Each form has its own text."""
     texts = batch.column("text")
     names = batch.schema.names
     keys: Any = None
     if keyed:
         keys = batch.column("key").to_pylist() if "key" in names else batch.column("form")
-    return Wanted(
+    return WantedValues(
         texts=texts if nan is None else pa.concat_arrays([texts, pa.array([nan[0]], pa.large_binary())]),
         forms=batch.column("form"),
         owners=counting(0, len(texts)),
@@ -116,7 +116,9 @@ def keys_of(part: pa.RecordBatch) -> pa.Array:
     return part.column("key" if "key" in part.schema.names else "form")
 
 
-def picked(parts: Sequence[pa.RecordBatch], positions: Sequence[pa.Int64Array | None], most: int) -> Wanted | None:
+def selected_entries(
+    parts: Sequence[pa.RecordBatch], positions: Sequence[pa.Int64Array | None], most: int
+) -> WantedValues | None:
     """Some entries of all parts, as a search takes them.
 
     Args:

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli import kernels
-from bloomcli.commands.stored_values import hashes_of, is_keyed, keys_of, picked
+from bloomcli.commands.stored_values import hashes_of, is_keyed, keys_of, selected_entries
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.formats.finding import Candidates, Wanted
+from bloomcli.formats.finding import Candidates, WantedValues
 from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
@@ -30,17 +30,17 @@ _BITS: Final = 12
 """Bits of the filter for each value: about one hash in 200 is looked for in vain in the parts."""
 _FILTER_MOST: Final = 32 << 20
 _BLOCK: Final = 32
-_PICKED_MOST: Final = 1 << 18
+_FOUND_MOST: Final = 1 << 18
 """Values that are picked for a file, at most."""
-_PICKED_BYTES: Final = 32 << 20
-_TOGETHER: Final = 1 << 18
+_FOUND_BYTES: Final = 32 << 20
+_BATCH_HASHES: Final = 1 << 18
 """Hashes that pass the filter wait for so many, and are looked up in the parts together."""
 
 
-class Picked(NamedTuple):
+class FoundValues(NamedTuple):
     """What is known of a file after its column was read."""
 
-    wanted: Wanted
+    wanted: WantedValues
     """The values that it may have."""
     row_groups: Sequence[Candidates]
     """All of it, without values."""
@@ -73,14 +73,14 @@ class ValueLookup:
                 keys.append(_range(part))
         self._ranges = [ends for ends in keys if ends is not None] if None not in keys else None
 
-    def picked(self, search: ColumnSearch, stop: Stop) -> Picked | None:
+    def look_up(self, search: ColumnSearch, stop: Stop) -> FoundValues | None:
         """The values that a file may have; None where they are many, or where its filters and statistics are to be
         asked for all values. Raises Stopped."""
         row_groups: list[Candidates] = []
         pages: dict[tuple[int | None, int], int] = {}
         found = _Positions(self._parts)
         try:
-            stored = search.stored(self._count, self._ranges, stop)
+            stored = search.row_group_hashes(self._count, self._ranges, stop)
             if stored is None:
                 return None
             for group in stored:
@@ -97,7 +97,7 @@ class ValueLookup:
         except (CorruptFile, UnsupportedError):  # the search says so, if it reads that
             return None
         wanted = found.wanted()
-        return None if wanted is None else Picked(wanted, row_groups, pages)
+        return None if wanted is None else FoundValues(wanted, row_groups, pages)
 
     def _passed(self, hashes: bytes | bytearray, count: int) -> pa.UInt64Array:
         """Those of some hashes that the filter has."""
@@ -119,14 +119,14 @@ class _Positions:
     @property
     def too_many(self) -> bool:
         """More than are picked for a file; those that came several times count each time."""
-        return self._count > _PICKED_MOST
+        return self._count > _FOUND_MOST
 
     def look_up(self, hashes: pa.UInt64Array) -> None:
         """Find the values with these hashes, now or with later ones."""
         if len(hashes):
             self._waiting.append(hashes)
             self._waiting_count += len(hashes)
-        if self._waiting_count >= _TOGETHER:
+        if self._waiting_count >= _BATCH_HASHES:
             self._find()
 
     def _find(self) -> None:
@@ -143,13 +143,13 @@ class _Positions:
             if self.too_many:
                 return
 
-    def wanted(self) -> Wanted | None:
+    def wanted(self) -> WantedValues | None:
         """The values that were found, in the order of the parts; None if they are many."""
         if self._waiting:
             self._find()
         if self.too_many:
             return None
-        return picked(self._parts, list(map(_each_once, self._found)), _PICKED_BYTES)
+        return selected_entries(self._parts, list(map(_each_once, self._found)), _FOUND_BYTES)
 
 
 def _each_once(found: Sequence[pa.Int64Array]) -> pa.Int64Array | None:

@@ -19,7 +19,7 @@ from bloomcli.commands.columns import kind_of
 from bloomcli.commands.find_values import Conversions
 from bloomcli.commands.stored_values import StoredParts, is_keyed, nan_of, only_nan, stored, wanted_of
 from bloomcli.commands.value_lookup import ValueLookup
-from bloomcli.formats.finding import Candidates, Wanted
+from bloomcli.formats.finding import Candidates, WantedValues
 from bloomcli.formats.registry import hash_for_index
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class ValueParts:
             self._texts.add(pa.record_batch([part], ["text"]))
             self.count += len(part)
         self._converted: Conversions[StoredParts] = Conversions()
-        self._booleans: Conversions[Wanted] = Conversions()
+        self._booleans: Conversions[WantedValues] = Conversions()
         self._lookups: Conversions[ValueLookup] = Conversions()
 
     @property
@@ -75,7 +75,7 @@ class ValueParts:
         """The values as a file's column stores them, a batch for each part. Raises LiteralError."""
         return self._converted.of(kind_of(file, column), file.source.path, lambda: self._convert(search))
 
-    def booleans(self, file: FilterFile, column: Column, search: ColumnSearch) -> Wanted:
+    def booleans(self, file: FilterFile, column: Column, search: ColumnSearch) -> WantedValues:
         """The values as a column of booleans stores them: they are two. Raises LiteralError."""
         return self._booleans.of(kind_of(file, column), file.source.path, lambda: self._different(search))
 
@@ -84,10 +84,10 @@ class ValueParts:
         parts = self.of(file, column, search)
         return self._lookups.of(kind_of(file, column), file.source.path, lambda: ValueLookup(parts))
 
-    def _different(self, search: ColumnSearch) -> Wanted:
+    def _different(self, search: ColumnSearch) -> WantedValues:
         """The different texts, in the order in which they came. Raises LiteralError at the first that is no value."""
         texts = pa.array([], pa.large_binary())
-        wanted: Wanted | None = None
+        wanted: WantedValues | None = None
         for at in range(len(self._texts)):
             texts = pc.unique(pa.concat_arrays([texts, pc.unique(self._texts[at].column(0))]))
             wanted = search.wanted(texts)
@@ -159,7 +159,7 @@ class PartedSearch:
             self._file = StoredParts()
         held.append(self._file.add(batch))
 
-    def rounds(self, candidates: Candidates) -> Iterator[tuple[Wanted, pa.Int64Array]]:
+    def rounds(self, candidates: Candidates) -> Iterator[tuple[WantedValues, pa.Int64Array]]:
         """The values that a row group may have, so many at a time, and of each text its position among all values."""
         waiting: list[pa.RecordBatch] = []
         count = 0
@@ -177,7 +177,7 @@ class PartedSearch:
         return self._file[item] if isinstance(item, int) and self._file is not None else item
 
 
-def _round(batches: Sequence[pa.RecordBatch]) -> tuple[Wanted, pa.Int64Array]:
+def _round(batches: Sequence[pa.RecordBatch]) -> tuple[WantedValues, pa.Int64Array]:
     keyed = all(map(is_keyed, batches))
     nan = next((found for found in map(nan_of, batches) if found is not None), None)
     alike = len({tuple(batch.schema.names) for batch in batches}) == 1

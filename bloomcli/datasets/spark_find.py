@@ -44,7 +44,7 @@ _STRIPE: Final = "stripe"
 Part = Any
 """The files of a task, and what is searched in them."""
 
-Ask = Callable[[Callable[[Iterator[bytes]], Iterator[Any]]], Sequence[Any]]
+MapBlocks = Callable[[Callable[[Iterator[bytes]], Iterator[Any]]], Sequence[Any]]
 """Calls a function with the blocks of values, on the driver or, where only executors have them, there, and with some
 blocks at a time. Gives what the calls yielded."""
 
@@ -55,7 +55,7 @@ them. A module's function, which executors import. The blocks may be `SharedBloc
 
 def frame(
     session: SparkSession,
-    parts: Callable[[Ask], Sequence[Part]],
+    parts: Callable[[MapBlocks], Sequence[Part]],
     values: DataFrame,
     column: str | None,
     *,
@@ -87,14 +87,14 @@ def frame(
     with importable(context):
         few = few_of(chosen, forms)
         if few is not None:
-            left = [pickle.dumps(part, 5) for part in parts(lambda ask: list(ask(iter(few))))] if few else []
+            left = [pickle.dumps(part, 5) for part in parts(lambda call: list(call(iter(few))))] if few else []
             if not left:
                 return session.createDataFrame([], schema)
             shared = context.broadcast((left, SharedBlocks(few)))
             searched = partial(_of_shared, shared=shared, search=search, arrow=_arrow(schema))
             return session.range(0, len(left), 1, len(left)).mapInArrow(searched, schema)
         blocks = chosen.distinct().mapInArrow(forms.blocks_of, "block binary").rdd.persist(StorageLevel.DISK_ONLY)
-        files = parts(lambda ask: blocks.mapPartitions(partial(_asked, ask=ask)).collect())
+        files = parts(lambda function: blocks.mapPartitions(partial(_mapped, function=function)).collect())
         if not files:
             return session.createDataFrame([], schema)
         stream = partial(_stream, search=search, arrow=_arrow(schema))
@@ -218,8 +218,8 @@ def _gathered(found: Iterable[pa.RecordBatch | FileFound]) -> Iterator[pa.Record
         yield pa.concat_batches(waiting)
 
 
-def _asked(blocks: Iterable[Any], ask: Callable[[Iterator[bytes]], Iterator[Any]]) -> Iterator[Any]:
-    return ask(bytes(block[0]) for block in blocks)
+def _mapped(blocks: Iterable[Any], function: Callable[[Iterator[bytes]], Iterator[Any]]) -> Iterator[Any]:
+    return function(bytes(block[0]) for block in blocks)
 
 
 def _pickled_of_shared(parts: Iterable[Part], shared: Broadcast[Any], search: Search) -> Iterator[bytes]:

@@ -41,19 +41,19 @@ if TYPE_CHECKING:
     from bloomcli.finding.pruning import Pruning
 
 
-class OneFile(NamedTuple):
+class FileResult(NamedTuple):
     """A file that was searched."""
 
     found: FileFound
     batches: Iterator[pa.RecordBatch]
     """Its rows, with the columns `bloomcli.commands.find_columns.COLUMNS`; they are read before the next file."""
-    lack: NoAnswer | None = None
+    no_answer: NoAnswer | None = None
     """Why the index told nothing of it."""
     unopened: bool = False
     """The index told all of it."""
 
 
-_TOGETHER: Final = 1000
+_BATCH_FILES: Final = 1000
 """So many files that an index rules out are counted together."""
 
 
@@ -62,7 +62,7 @@ _ALONE: Final = 0.04
 a millisecond, most of it in Python, and two threads take longer for it than one."""
 
 
-class Unopened(NamedTuple):
+class RuledOutFiles(NamedTuple):
     """Files in a row that the index rules out."""
 
     files: int
@@ -130,23 +130,25 @@ class Search:
             raise UsageError("no values to find", hint="name one before the paths, or a file with --values-from")
         return values
 
-    def files(self) -> Iterator[OneFile]:
+    def files(self) -> Iterator[FileResult]:
         """Each file that filters don't rule out, with what was found in it, in order. The limit ends the search."""
         left = self._options.limit
         for one in self._each():
-            if not isinstance(one, OneFile):
+            if not isinstance(one, FileResult):
                 self._count_ruled_out(one)
-                self._tell()
+                self._report_progress()
                 continue
-            found, batches, lack, unopened = one
+            found, batches, no_answer, unopened = one
             if left is not None and found.rows > left:
-                found, batches = _cut(found, batches, left)
+                found, batches = _first_rows(found, batches, left)
             self._count(found)
             self._add(files_unopened=unopened)  # files behind the one that ends the search aren't counted
-            if lack is not None and found.reason is None:
-                self._add(files_not_indexed=lack is NoAnswer.UNKNOWN, files_changed=lack is NoAnswer.CHANGED)
-            self._tell()
-            yield OneFile(found, batches)
+            if no_answer is not None and found.reason is None:
+                self._add(
+                    files_not_indexed=no_answer is NoAnswer.UNKNOWN, files_changed=no_answer is NoAnswer.CHANGED
+                )
+            self._report_progress()
+            yield FileResult(found, batches)
             if left is not None:
                 left -= found.rows
                 if left == 0:
@@ -158,7 +160,7 @@ class Search:
         current().add(self._meter.total)
         self._report = with_traffic(self._report, self._meter.total)
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         """Say how far the search is."""
         if self.on_files is not None:
             sums = self._sums
@@ -184,21 +186,18 @@ class Search:
                 return found
         return None
 
-    def _each(self) -> Iterator[OneFile | FilterAnswer | Unopened]:
+    def _each(self) -> Iterator[FileResult | FilterAnswer | RuledOutFiles]:
         remote = any(store_of(item.path).remote for item in self._listed[:1])
         jobs = min(self._jobs or default_jobs(remote=remote), len(self._listed))
         stop = Stop()
         with Threads(jobs if jobs > 1 else 0, "bloom-find") as threads:
-            waiting: deque[OneFile | FilterAnswer | Unopened | Future[OneFile]] = deque()
+            waiting: deque[FileResult | FilterAnswer | RuledOutFiles | Future[FileResult]] = deque()
             searched, most = 0, jobs if threads.most else 0  # one more than are worked on
             alone = 0.0 if remote else _ALONE
             try:
                 for piece in self._pieces(threads, jobs, stop, remote=remote):
-                    if (
-                        isinstance(piece, FileToSearch)
-                        and alone > 0
-                        and not isinstance(piece.indexed, NoAnswer | None)
-                    ):
+                    indexed = piece.indexed if isinstance(piece, FileToSearch) else None
+                    if isinstance(piece, FileToSearch) and alone > 0 and not isinstance(indexed, NoAnswer | None):
                         begun = time.perf_counter()
                         waiting.append(self._work(piece, stop))
                         alone -= time.perf_counter() - begun
@@ -219,7 +218,7 @@ class Search:
 
     def _pieces(
         self, threads: Threads, jobs: int, stop: Stop, *, remote: bool
-    ) -> Iterator[OneFile | FilterAnswer | Unopened | FileToSearch]:
+    ) -> Iterator[FileResult | FilterAnswer | RuledOutFiles | FileToSearch]:
         """The files to search, and what is known of the others, in order."""
         if self._index is not None:
             yield from self._by_index(self._index)
@@ -228,21 +227,21 @@ class Search:
         else:
             yield from map(FileToSearch, self._listed)
 
-    def _work(self, piece: FileToSearch, stop: Stop) -> OneFile:
+    def _work(self, piece: FileToSearch, stop: Stop) -> FileResult:
         item, indexed, filters = piece
         with counted_by(self._meter):
             if isinstance(indexed, NoAnswer):
-                return self._one(item, stop)._replace(lack=indexed)
+                return self._one(item, stop)._replace(no_answer=indexed)
             return self._one(item, stop, None if indexed is None else indexed.indexed, filters)
 
-    def _by_index(self, index: Pruning) -> Iterator[OneFile | Unopened | FileToSearch]:
+    def _by_index(self, index: Pruning) -> Iterator[FileResult | RuledOutFiles | FileToSearch]:
         """The files to search, and what the index tells of the others, in order."""
         files = row_groups = 0
         for item in self._listed:
             ruled = index.of(item)
             out = not isinstance(ruled, NoAnswer) and not ruled.possible
-            if files and not (out and files < _TOGETHER):
-                yield Unopened(files, row_groups)
+            if files and not (out and files < _BATCH_FILES):
+                yield RuledOutFiles(files, row_groups)
                 files = row_groups = 0
             if isinstance(ruled, NoAnswer) or (ruled.possible and not self._options.maybe):
                 yield FileToSearch(item, ruled)
@@ -251,36 +250,36 @@ class Search:
             else:
                 possible = tuple(sorted(ruled.possible))
                 found = FileFound(path=item.path, row_groups=ruled.row_groups, row_groups_possible=possible)
-                yield OneFile(found, iter(()), unopened=True)
+                yield FileResult(found, iter(()), unopened=True)
         if files:
-            yield Unopened(files, row_groups)
+            yield RuledOutFiles(files, row_groups)
 
     def _one(
         self, item: Listed, stop: Stop, indexed: IndexedRowGroups | None = None, filters: FilterResult | None = None
-    ) -> OneFile:
+    ) -> FileResult:
         """Search a file. What is wrong with it is in its report."""
         spool = Spool()
         if item.problem is not None:
-            return OneFile(failed(item.path, item.problem), iter(()))
+            return FileResult(failed(item.path, item.problem), iter(()))
         if item.skipped:
-            return OneFile(FileFound(path=item.path, reason=why(item)), iter(()))
+            return FileResult(FileFound(path=item.path, reason=why(item)), iter(()))
         try:
             with refused(item.path):
                 found = find.run(item.path, self._options, self._values, spool.add, stop, indexed, filters)
         except UnknownFormat as error:
             if item.walked and not known_suffix(item.path):
-                return OneFile(FileFound(path=item.path, reason=OTHER_KIND), iter(()))
-            return OneFile(failed(item.path, error), iter(()))
+                return FileResult(FileFound(path=item.path, reason=OTHER_KIND), iter(()))
+            return FileResult(failed(item.path, error), iter(()))
         except BloomError as error:
             if isinstance(error, LiteralError) and self._values.file is not None:
                 from bloomcli.finding.value_file import with_line
 
                 error = with_line(error, self._values)
-            return OneFile(failed(item.path, error), iter(()))
-        return OneFile(found, spool.batches())
+            return FileResult(failed(item.path, error), iter(()))
+        return FileResult(found, spool.batches())
 
-    def _count_ruled_out(self, answer: FilterAnswer | Unopened) -> None:
-        if isinstance(answer, Unopened):
+    def _count_ruled_out(self, answer: FilterAnswer | RuledOutFiles) -> None:
+        if isinstance(answer, RuledOutFiles):
             self._add(files=answer.files, row_groups=answer.row_groups, files_unopened=answer.files)
             return
         self._add(
@@ -327,7 +326,7 @@ def _index(path: str, values: Values | ValueParts, options: FindOptions) -> Prun
     return Pruning(path, options.column, values, ends=not options.maybe)
 
 
-def _cut(
+def _first_rows(
     found: FileFound, batches: Iterator[pa.RecordBatch], most: int
 ) -> tuple[FileFound, Iterator[pa.RecordBatch]]:
     """A file's first rows."""

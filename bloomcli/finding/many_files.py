@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bloomcli.formats.filter_answer import FilterAnswer, FilterLookup
     from bloomcli.formats.finding import ColumnSearch
 
-_LEFT_BYTES: Final = 64 << 20
+_REMAINING_BYTES: Final = 64 << 20
 """Of the values that filters leave, for all files together. If there are more, the file with most is searched by
 itself."""
 _TRIES: Final = 3
@@ -38,12 +38,12 @@ Stamp = tuple[int, int, int]
 
 
 @dataclass(slots=True)
-class Left:
+class RemainingValues:
     """The values that a file's filters leave, and what was read for that."""
 
-    given: list[pa.Array] = field(default_factory=list)
+    values: list[pa.Array] = field(default_factory=list)
     """As the frame has them, of one block after the other."""
-    ruled: FilterAnswer | None = None
+    answer: FilterAnswer | None = None
     """What was told for the last block."""
     format: str | None = None
     bytes_read: int = 0
@@ -53,10 +53,10 @@ class Left:
     @property
     def nbytes(self) -> int:
         """Of the values."""
-        return sum(array.nbytes for array in self.given)
+        return sum(array.nbytes for array in self.values)
 
 
-def left_of(paths: Sequence[str | None], options: FindOptions, blocks: Blocks) -> dict[int, Left]:
+def remaining_values(paths: Sequence[str | None], options: FindOptions, blocks: Blocks) -> dict[int, RemainingValues]:
     """What the filters of files leave of all values.
 
     Args:
@@ -67,7 +67,7 @@ def left_of(paths: Sequence[str | None], options: FindOptions, blocks: Blocks) -
     Returns:
         By the positions of files, those of which it is known.
     """
-    found = {at: Left() for at, path in enumerate(paths) if path is not None}
+    found = {at: RemainingValues() for at, path in enumerate(paths) if path is not None}
     if len(found) == 1:  # values are converted once in any case, and its filters are read once
         return {}
     for at in list(found)[:_TRIES]:
@@ -93,27 +93,29 @@ def _search_of(path: str, options: FindOptions) -> Iterator[tuple[ColumnSearch, 
         yield file.search(only_column(file, options.column, purpose="find")), selected(file, options)
 
 
-def _look_up(found: dict[int, Left], paths: Sequence[str | None], like: FilterLookup, block: Block) -> None:
+def _look_up(
+    found: dict[int, RemainingValues], paths: Sequence[str | None], like: FilterLookup, block: Block
+) -> None:
     """Add what filters leave of a block. Files of which nothing is told are removed."""
-    for at, left in list(found.items()):
-        ruled, stamp = _ruled(like, paths[at] or "")
-        if ruled is None or left.stamp not in {None, stamp}:
+    for at, remaining in list(found.items()):
+        answer, stamp = _answer_of(like, paths[at] or "")
+        if answer is None or remaining.stamp not in {None, stamp}:
             del found[at]
             continue
-        left.ruled, left.stamp, left.format = ruled, stamp, like.format
-        left.bytes_read += ruled.bytes_read
-        if ruled.texts is not None:
-            left.given.append(block.given.take(ruled.texts))
-    sizes = {at: left.nbytes for at, left in found.items()}
+        remaining.answer, remaining.stamp, remaining.format = answer, stamp, like.format
+        remaining.bytes_read += answer.bytes_read
+        if answer.texts is not None:
+            remaining.values.append(block.given.take(answer.texts))
+    sizes = {at: remaining.nbytes for at, remaining in found.items()}
     whole = sum(sizes.values())
     for at in sorted(sizes, key=sizes.__getitem__, reverse=True):
-        if whole <= _LEFT_BYTES:
+        if whole <= _REMAINING_BYTES:
             break
         whole -= sizes[at]
         del found[at]
 
 
-def _ruled(like: FilterLookup, path: str) -> tuple[FilterAnswer | None, Stamp | None]:
+def _answer_of(like: FilterLookup, path: str) -> tuple[FilterAnswer | None, Stamp | None]:
     try:
         with refused(path), open_source(path) as source:
             descriptor = source.fileno()
@@ -126,10 +128,10 @@ def _ruled(like: FilterLookup, path: str) -> tuple[FilterAnswer | None, Stamp | 
         return None, None
 
 
-def is_same(path: str, left: Left) -> bool:
+def is_same(path: str, remaining: RemainingValues) -> bool:
     """Whether a file is still the one whose filters were looked at."""
     try:
-        return _stamp(os.stat(path)) == left.stamp  # noqa: PTH116  as it was listed
+        return _stamp(os.stat(path)) == remaining.stamp  # noqa: PTH116  as it was listed
     except OSError:
         return False
 

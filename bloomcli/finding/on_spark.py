@@ -120,7 +120,7 @@ def find_table(
     return _frame(spark, of_table(spark, which, options, typed=True), values, values_column, index)
 
 
-class Found(NamedTuple):
+class SearchFiles(NamedTuple):
     """The files of a search."""
 
     job: Job
@@ -139,12 +139,12 @@ class Found(NamedTuple):
         """The column that an index has."""
         return column_of(self.job.options.names, self.job.options.column)
 
-    def pruned(self, pruning: Pruning) -> tuple[Found, PrunedFiles]:
+    def pruned(self, pruning: Pruning) -> tuple[SearchFiles, PrunedFiles]:
         """The files with what an index says of them."""
         result = pruned_files(pruning, self.files, self.listed, self.indexed, maybe=self.job.options.maybe)
         return self._replace(files=result.files), result
 
-    def opened(self) -> Found:
+    def opened(self) -> SearchFiles:
         """Without the files of which all is known, and which haven't failed."""
         left = [
             (file, item)
@@ -154,14 +154,14 @@ class Found(NamedTuple):
         return self._replace(files=[file for file, _ in left], listed=[item for _, item in left])
 
 
-def _frame(spark: Any, found: Found, values: Any, column: str | None, index: Name | None) -> Any:
-    from bloomcli.datasets.spark_find import Ask, frame
+def _frame(spark: Any, found: SearchFiles, values: Any, column: str | None, index: Name | None) -> Any:
+    from bloomcli.datasets.spark_find import MapBlocks, frame
     from bloomcli.datasets.spark_values import Forms
 
     path = None if index is None else everywhere(index)
 
-    def parts(ask: Ask) -> list[Part]:
-        chosen = found if path is None else found.pruned(pruning_of(path, found.indexed.path, ask))[0]
+    def parts(map_blocks: MapBlocks) -> list[Part]:
+        chosen = found if path is None else found.pruned(pruning_of(path, found.indexed.path, map_blocks))[0]
         return chosen.opened().parts
 
     record = struct_of(found.job.shape or ())
@@ -185,7 +185,7 @@ def is_table(named: Any) -> bool:
     return "/" not in named and os.sep not in named and not os.path.exists(named)  # noqa: PTH110  text in
 
 
-def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: bool) -> Found:
+def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: bool) -> SearchFiles:
     """The parts of a search of files.
 
     Args:
@@ -216,7 +216,7 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
     if shaped:
         shape = _chosen(_first_shape(listed, options), options)
         job = Job(options, shape=shape, read=shape, typed=True)
-    return Found(job, files, listed, cores_of(spark))
+    return SearchFiles(job, files, listed, cores_of(spark))
 
 
 def cores_of(spark: Any) -> int:
@@ -263,7 +263,7 @@ def _chosen(shape: Shape, options: FindOptions) -> Shape:
     return found
 
 
-def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bool) -> Found:
+def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bool) -> SearchFiles:
     """The parts of a search of a table's snapshot. Raises: as `find_table`."""
     from bloomcli.commands.options import ProbeOptions
     from bloomcli.datasets.hadoop_paths import portable
@@ -302,7 +302,7 @@ def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bo
         typed=typed,
         why_not_lacking=next((f.unless_lacking for f in rows.shape if f.name == options.column), None),
     )
-    return Found(job, files, items, cores_of(spark))
+    return SearchFiles(job, files, items, cores_of(spark))
 
 
 def _check_column(shape: Shape, column: str, table: str) -> None:

@@ -61,7 +61,7 @@ class Pruning:
     Args:
         path: the index.
         column: its column, by the whole leaf path.
-        values: what is looked for; or what was told of them, of some values after the other.
+        values: what is looked for; or what was answers of them, of some values after the other.
         ends: whether files are searched: what the index has of their ends is read, too.
 
     Attributes:
@@ -96,17 +96,17 @@ class Pruning:
         self._fresh = FreshnessCheck(index)
 
     @property
-    def told(self) -> PartialAnswer:
+    def partial_answer(self) -> PartialAnswer:
         """What the index says of the values."""
         return PartialAnswer(frozenset(self._answered), self._possible, self._index)
 
-    def _sum_up(self, told: Sequence[PartialAnswer]) -> None:
-        """Sum up what was told of values: nothing, if the index was replaced meanwhile."""
-        if any(some.by != self._index for some in told):
+    def _sum_up(self, answers: Sequence[PartialAnswer]) -> None:
+        """Sum up what was answers of values: nothing, if the index was replaced meanwhile."""
+        if any(some.by != self._index for some in answers):
             return
-        if told:
-            self._answered = set(frozenset.intersection(*(some.answered for some in told)))
-        for some in told:
+        if answers:
+            self._answered = set(frozenset.intersection(*(some.answered for some in answers)))
+        for some in answers:
             for file, groups in some.possible.items():
                 self._possible.setdefault(file, set()).update(groups)
 

@@ -20,7 +20,7 @@ from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Listed
 
 if TYPE_CHECKING:
-    from bloomcli.datasets.spark_find import Ask
+    from bloomcli.datasets.spark_find import MapBlocks
     from bloomcli.model.names import ColumnNames
 
 
@@ -89,17 +89,17 @@ def pruned_files(
     return result._replace(unopened=unopened)
 
 
-def pruning_of(index: str, column: str, ask: Ask) -> Pruning:
+def pruning_of(index: str, column: str, map_blocks: MapBlocks) -> Pruning:
     """The answers of an index for the values of a frame. Raises: as `Pruning`."""
     Pruning(index, column, (), ends=False)  # it is an index of the column
-    return Pruning(index, column, ask(partial(_told, index=index, column=column)))
+    return Pruning(index, column, map_blocks(partial(_partial_answers, index=index, column=column)))
 
 
-def _told(blocks: Iterable[bytes], index: str, column: str) -> Iterator[PartialAnswer]:
+def _partial_answers(blocks: Iterable[bytes], index: str, column: str) -> Iterator[PartialAnswer]:
     """What an index says of values. Runs where the values are."""
     held = Blocks(blocks)
     try:
         for block in held.each():
-            yield Pruning(index, column, block.values, ends=False).told
+            yield Pruning(index, column, block.values, ends=False).partial_answer
     finally:
         held.close()

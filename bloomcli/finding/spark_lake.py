@@ -15,7 +15,7 @@ from bloomcli.commands.find_values import Values
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.record_shape import struct_of
 from bloomcli.errors import BloomError
-from bloomcli.finding.lake import OneFile, Search
+from bloomcli.finding.lake import FileResult, Search
 from bloomcli.finding.on_spark import of_paths, of_table
 from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.spool import Spool
@@ -89,7 +89,7 @@ class SparkSearch(Search):
                     return find.record_type(file.path, job.options)[0]
         return None
 
-    def _each(self) -> Iterator[OneFile]:
+    def _each(self) -> Iterator[FileResult]:
         parts = self._found.parts
         if not parts:
             return
@@ -103,5 +103,5 @@ class SparkSearch(Search):
             if isinstance(one, pa.RecordBatch):
                 spool.add(one)
             else:
-                yield OneFile(one, spool.batches(), self._no_answers.get(one.path))
+                yield FileResult(one, spool.batches(), self._no_answers.get(one.path))
                 spool = Spool()

@@ -23,7 +23,7 @@ from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.os_errors import in_temporary_file
 
 if TYPE_CHECKING:
-    from bloomcli.formats.finding import Wanted
+    from bloomcli.formats.finding import WantedValues
 
 BLOCK_VALUES: Final = 1 << 20
 """Values that are looked up together."""
@@ -154,13 +154,13 @@ class Blocks:
             self.only = block_of(first)
 
     def wanted(
-        self, key: object, convert: Callable[[pa.LargeBinaryArray], Wanted], path: str
-    ) -> Iterator[tuple[pa.Array, Wanted]]:
+        self, key: object, convert: Callable[[pa.LargeBinaryArray], WantedValues], path: str
+    ) -> Iterator[tuple[pa.Array, WantedValues]]:
         """Yield each block's values, and the same as a column stores them: converted once for each kind of column.
         `path`: the file's, for errors. Raises LiteralError."""
         yield from self._each(self._converted.of(key, path, lambda: self._convert(convert)))
 
-    def _convert(self, convert: Callable[[pa.LargeBinaryArray], Wanted]) -> IO[bytes]:
+    def _convert(self, convert: Callable[[pa.LargeBinaryArray], WantedValues]) -> IO[bytes]:
         file = _temporary()
         try:
             for given in self._each(self._file):

@@ -19,9 +19,9 @@ from bloomcli.datasets.skipped import OTHER_KIND
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError
 from bloomcli.finding.job import FileWork, Job, Part
 from bloomcli.finding.lake import failed
-from bloomcli.finding.many_files import Left, is_same, left_of
+from bloomcli.finding.many_files import RemainingValues, is_same, remaining_values
+from bloomcli.finding.row_buffer import BYTES_MOST, ROWS_MOST, FileQueue, RowBuffer
 from bloomcli.finding.spool import Spool
-from bloomcli.finding.together import BYTES_MOST, ROWS_MOST, Found, Waiting
 from bloomcli.finding.values import BLOCK_VALUES, Block, Blocks, block_of
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.find import FileFound
@@ -31,11 +31,11 @@ from bloomcli.storage.registry import open_source
 from bloomcli.storage.remembered import RememberedSource
 
 if TYPE_CHECKING:
-    from bloomcli.formats.finding import Candidates, Wanted
+    from bloomcli.formats.finding import Candidates, WantedValues
     from bloomcli.storage.base import Fingerprint
 
 
-_TOGETHER: Final = 64
+_BATCH_FILES: Final = 64
 """Files that are searched in one call of compiled code, at most."""
 
 
@@ -49,10 +49,10 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
     if isinstance(pieces, SharedBlocks) and blocks.only is not None:  # of several blocks, one is in memory at a time
         pieces.made = blocks
     try:
-        known: dict[int, Left] = {}
+        known: dict[int, RemainingValues] = {}
         if blocks.only is None:
             paths = [file.path if file.found is None else None for file in files]
-            known = left_of(paths, job.options, blocks)
+            known = remaining_values(paths, job.options, blocks)
         if blocks.only is not None and job.typed:
             yield from _typed(job, files, blocks, blocks.only)
             return
@@ -64,29 +64,29 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
 
 def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) -> Iterator[pa.RecordBatch | FileFound]:
     """As `search`, for typed rows and values of one block."""
-    waiting = Waiting(
+    waiting = FileQueue(
         lambda rows: _kept(job, FileWork(""), rows, block),  # of several files
         lambda at: _rows_of(job, files[at], blocks, None),
     )
     at = 0
     while at < len(files):
-        told, rows = _together(job, files[at : at + _TOGETHER], block)
+        told, rows = _together(job, files[at : at + _BATCH_FILES], block)
         if told:
-            yield from waiting.add(at, Found.of(rows), *told)
+            yield from waiting.add(at, RowBuffer.of(rows), *told)
             at += len(told)
             continue
         file = files[at]
-        spool, later = Spool(), Found()
+        spool, later = Spool(), RowBuffer()
         alone = file.deleted is not None or bool(file.constants)
         found = _searched(job, file, blocks, spool, None, None if alone else later)
         if later.rows or not (found.rows or found.error):
             yield from waiting.add(at, later, found)
         else:
-            yield from waiting.given()
+            yield from waiting.flush()
             yield from spool.batches()
             yield found
         at += 1
-    yield from waiting.given()
+    yield from waiting.flush()
 
 
 def _together(job: Job, files: Sequence[FileWork], block: Block) -> tuple[Sequence[FileFound], pa.RecordBatch | None]:
@@ -97,7 +97,9 @@ def _together(job: Job, files: Sequence[FileWork], block: Block) -> tuple[Sequen
     return find.scanned_together(paths, job.options, block.values, ROWS_MOST, BYTES_MOST) if paths else ((), None)
 
 
-def _rows_of(job: Job, file: FileWork, blocks: Blocks, left: Left | None) -> Iterator[pa.RecordBatch | FileFound]:
+def _rows_of(
+    job: Job, file: FileWork, blocks: Blocks, left: RemainingValues | None
+) -> Iterator[pa.RecordBatch | FileFound]:
     """The rows of a file, and behind them what was done with it."""
     spool = Spool()
     found = _searched(job, file, blocks, spool, left)
@@ -110,15 +112,15 @@ def _searched(
     file: FileWork,
     blocks: Blocks,
     spool: Spool,
-    left: Left | None,
-    later: Found | None = None,
+    left: RemainingValues | None,
+    later: RowBuffer | None = None,
 ) -> FileFound:
     if file.found is not None:
         return file.found
     try:
         with refused(file.path):
             if left is not None and file.indexed_column is None and is_same(file.path, left):
-                return _File(job, file, spool).search_left(left)
+                return _File(job, file, spool).search_remaining(left)
             return _File(job, file, spool, later).search(blocks)
     except UnknownFormat as error:
         if file.walked and not known_suffix(file.path):
@@ -148,7 +150,7 @@ class _File:
         later: takes them as they were found, if they are few; None: they are shaped at once.
     """
 
-    def __init__(self, job: Job, file: FileWork, spool: Spool, later: Found | None = None) -> None:
+    def __init__(self, job: Job, file: FileWork, spool: Spool, later: RowBuffer | None = None) -> None:
         self.job, self.file, self.spool, self.later = job, file, spool, later
         self._rows = 0
         self._indexed = file.indexed
@@ -192,9 +194,9 @@ class _File:
             self._indexed = None
             return None
 
-    def search_left(self, left: Left) -> FileFound:
+    def search_remaining(self, left: RemainingValues) -> FileFound:
         """Find the rows that have one of the values that the file's filters leave."""
-        ruled = left.ruled
+        ruled = left.answer
         parts = [
             FileFound(
                 path=self.file.path,
@@ -205,7 +207,7 @@ class _File:
             )
         ]
         rows = Spool()
-        parts.extend(self._block(block_of(given), rows) for given in _joined(left.given))
+        parts.extend(self._block(block_of(given), rows) for given in _joined(left.values))
         if not is_same(self.file.path, left):
             with open_source(self.file.path) as source:
                 raise source.changed("changed")
@@ -218,7 +220,7 @@ class _File:
             if self.later is not None:
                 if self.later.add(batch):
                     return
-                given = [*self.later.taken(), batch]
+                given = [*self.later.take_all(), batch]
                 self.later = None
             for one in given:
                 kept = _kept(self.job, self.file, one, block)
@@ -307,7 +309,7 @@ def _may_have(found: Candidates, indexed: frozenset[int] | None) -> bool:
     return found.possible and (indexed is None or found.indexed_unit in indexed)
 
 
-def _owners(found: Candidates, wanted: Wanted) -> pa.Int64Array:
+def _owners(found: Candidates, wanted: WantedValues) -> pa.Int64Array:
     """The positions of the values that a row group may have."""
     owners = wanted.owners.take(found.forms)
     if found.nan and wanted.nan is not None:

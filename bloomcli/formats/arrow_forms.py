@@ -1,4 +1,4 @@
-"""Arrow's values as `finding.Wanted.forms` has them: for formats whose values a library decodes to Arrow."""
+"""Arrow's values as `finding.WantedValues.forms` has them: for formats whose values a library decodes to Arrow."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What `find` and a format exchange: the values that are looked for, where they may be, and the rows that have them.
 
-    texts -> Wanted -> FilterFile.candidates: row groups -> FilterFile.matches: rows -> FilterFile.records
+    texts -> WantedValues -> FilterFile.candidates: row groups -> FilterFile.matches: rows -> FilterFile.records
 
 A value is looked for by the bytes that the column stores for it, its forms. Several forms may be one value (zeros of
 both signs), and one value may be given several times.
@@ -37,7 +37,7 @@ _SIGNED: Final = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _TRUE: Final = {"true": True, "false": False, "1": True, "0": False}
 
 
-class Wanted(NamedTuple):
+class WantedValues(NamedTuple):
     """The values that are looked for in a column."""
 
     texts: pa.LargeBinaryArray
@@ -97,14 +97,14 @@ class StoredHashes(NamedTuple):
     """Hashes of some values that a row group stores."""
 
     hashes: bytes | bytearray
-    """As `Wanted.hashes` has them, of each value or of each different one."""
+    """As `WantedValues.hashes` has them, of each value or of each different one."""
     values: int
     """How many hashes there are."""
     pages: int
     """Data pages that were decoded for them."""
 
 
-class Stored(NamedTuple):
+class RowGroupHashes(NamedTuple):
     """A row group whose values are read before it is known which of them are looked for."""
 
     candidates: Candidates
@@ -131,23 +131,26 @@ class ColumnSearch(ABC):
     """Ends the conversion of values, and the search."""
     boolean = False
     """The column has booleans: millions of texts are two values."""
-    values_told = False
+    values_filtered = False
     """The values are those that the filters of `row_groups` leave: where that is one, it may have all of them."""
 
     @abstractmethod
-    def wanted(self, texts: pa.LargeBinaryArray) -> Wanted:
+    def wanted(self, texts: pa.LargeBinaryArray) -> WantedValues:
         """The values as the column stores them. Raises LiteralError, Stopped."""
 
     @abstractmethod
-    def candidates(self, wanted: Wanted) -> Iterator[Candidates]:
+    def candidates(self, wanted: WantedValues) -> Iterator[Candidates]:
         """Of each row group the values that filters, statistics and dictionaries don't rule out."""
 
-    def stored(self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop) -> Iterator[Stored] | None:
+    def row_group_hashes(
+        self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop
+    ) -> Iterator[RowGroupHashes] | None:
         """Each row group, and the hashes of its values.
 
         Args:
             count: of the values that are looked for.
-            ranges: the least and the greatest keys of parts of these, as `Wanted.keys`; None if they have no order.
+            ranges: the least and the greatest key of each part of them, as `WantedValues.keys`; None if they have no
+                order.
             stop: ends it.
 
         Returns:
@@ -158,10 +161,12 @@ class ColumnSearch(ABC):
         return None
 
     @abstractmethod
-    def matches(self, wanted: Wanted, candidates: Candidates) -> Iterator[Matches]:
+    def matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
         """The rows of a row group that have one of the candidates, in order. Raises CorruptFile, UnsupportedError."""
 
-    def prepare(self, wanted: Wanted, candidates: Candidates, columns: Sequence[str] | None, *, rows: bool) -> None:  # noqa: B027
+    def prepare(  # noqa: B027  most formats have nothing to announce
+        self, wanted: WantedValues, candidates: Candidates, columns: Sequence[str] | None, *, rows: bool
+    ) -> None:
         """Announce that `matches` and, with `rows`, `records` of a row group follow. Nothing by default."""
 
     @abstractmethod
@@ -180,7 +185,7 @@ class ColumnSearch(ABC):
         """The columns of records, without any being read. Raises as `no_records`."""
         return self.no_records(None).schema
 
-    def filter_lookup(self, wanted: Wanted, columns: Sequence[str] | None) -> FilterLookup | None:
+    def filter_lookup(self, wanted: WantedValues, columns: Sequence[str] | None) -> FilterLookup | None:
         """What tells of like files whether they can't have the values, for records of these columns (None: all); None
         where nothing does."""
         del wanted, columns
@@ -217,7 +222,7 @@ def wanted(
     path: str,
     hashes_of: Callable[[pa.Array], bytes] = xxh64_of,
     stop: Stop | None = None,
-) -> Wanted:
+) -> WantedValues:
     """The values as a column stores them. Those that it can't store have no forms.
 
     Args:
@@ -225,7 +230,7 @@ def wanted(
         column: as `FilterFile.literal_column` gives it.
         forms_of: all that a file may have stored for a value.
         path: the file's, for errors.
-        hashes_of: gives what the format's filters hash each form to, as `Wanted.hashes` has it.
+        hashes_of: gives what the format's filters hash each form to, as `WantedValues.hashes` has it.
         stop: ends it.
 
     Raises:
@@ -255,7 +260,7 @@ def wanted(
                 forms[form] = at
                 keys.append(literal.order_key)
     stored = _stored(list(forms), column)
-    return Wanted(
+    return WantedValues(
         texts,
         stored,
         int64s(forms.values()),
@@ -266,7 +271,9 @@ def wanted(
     )
 
 
-def _in_batches(texts: pa.LargeBinaryArray, column: Column, hashes_of: Callable[[pa.Array], bytes]) -> Wanted | None:
+def _in_batches(
+    texts: pa.LargeBinaryArray, column: Column, hashes_of: Callable[[pa.Array], bytes]
+) -> WantedValues | None:
     """Millions of integers or strings, converted in compiled code; None where a text needs `parse`."""
     kind = kind_of(column)
     owners = counting(0, len(texts))
@@ -289,7 +296,7 @@ def _in_batches(texts: pa.LargeBinaryArray, column: Column, hashes_of: Callable[
     order = pc.array_sort_indices(hashes)
     forms = forms.take(order)
     ascending = hashes.take(order).buffers()[1].to_pybytes()[: 8 * len(forms)]
-    return Wanted(texts, forms, owners.take(order), ascending, forms)
+    return WantedValues(texts, forms, owners.take(order), ascending, forms)
 
 
 def _hex_made_negative(texts: pa.LargeBinaryArray, numbers: pa.Array) -> bool:
@@ -306,7 +313,7 @@ def _decoded(text: pa.Scalar) -> str:
     return found.decode("utf-8", "surrogateescape")
 
 
-def _booleans(texts: pa.LargeBinaryArray, literals: list[Literal], column: Column, path: str) -> Wanted:
+def _booleans(texts: pa.LargeBinaryArray, literals: list[Literal], column: Column, path: str) -> WantedValues:
     from bloomcli.errors import LiteralError
 
     forms: dict[bool, int] = {}
@@ -321,7 +328,7 @@ def _booleans(texts: pa.LargeBinaryArray, literals: list[Literal], column: Colum
             )
         forms.setdefault(value, at)
     stored = int64s(map(int, forms)).cast(pa.uint8())
-    return Wanted(texts, stored, int64s(forms.values()), b"", None, literals=literals)
+    return WantedValues(texts, stored, int64s(forms.values()), b"", None, literals=literals)
 
 
 def _stored(forms: list[bytes], column: Column) -> pa.Array:
@@ -332,7 +339,7 @@ def _stored(forms: list[bytes], column: Column) -> pa.Array:
 
 
 def comparable(values: pa.Array, column: Column) -> pa.Array:
-    """A column's values as `Wanted.forms` has them."""
+    """A column's values as `WantedValues.forms` has them."""
     number = _NUMBERS.get(column.physical)
     if number is not None:
         return values if values.type == number else values.view(number)

@@ -1,5 +1,6 @@
-"""Makes the bits of an index from a column's values, which have the forms of `finding.Wanted`: for formats whose own
-filters hash values otherwise than Parquet's."""
+"""Makes the bits of an index from a column's values, in the form of `finding.WantedValues.forms`.
+
+For formats whose own filters don't hash values as Parquet's do."""
 
 from __future__ import annotations
 

@@ -85,9 +85,9 @@ class Indexable:
         """What finds few rows without Arrow, in row groups that an index names, for records of these columns (None:
         all).
 
-        Raises `plain_rows.Unplain` where Arrow has to, as it always does by default; LiteralError.
+        Raises `plain_rows.NeedsArrow` where Arrow has to, as it always does by default; LiteralError.
         """
-        from bloomcli.formats.plain_rows import Unplain
+        from bloomcli.formats.plain_rows import NeedsArrow
 
         del column, texts, selected
-        raise Unplain
+        raise NeedsArrow

@@ -15,11 +15,11 @@ VALUES_MOST: Final = 256
 """Values that are looked for, and rows that are found, of a file."""
 
 
-class Unplain(Exception):
+class NeedsArrow(Exception):
     """Arrow has to search the file, from the start."""
 
 
-class Possible(NamedTuple):
+class PossibleRowGroup(NamedTuple):
     """A row group that may have values."""
 
     row_group: int
@@ -43,7 +43,7 @@ class PlainRow(NamedTuple):
 class PlainSearch(ABC):
     """Finds the rows of an open file that have values of a column, as Python's values.
 
-    All of it raises `Unplain` where it can't, and the errors of files.
+    All of it raises `NeedsArrow` where it can't, and the errors of files.
 
     Attributes:
         pages_read, pages_left_out: as of `finding.ColumnSearch`.
@@ -53,11 +53,11 @@ class PlainSearch(ABC):
     pages_left_out = 0
 
     @abstractmethod
-    def possible(self, units: Container[int]) -> Iterator[Possible]:
+    def possible(self, units: Container[int]) -> Iterator[PossibleRowGroup]:
         """Those of some row groups that may have values."""
 
     @abstractmethod
-    def rows(self, possible: Possible, most: int | None) -> Iterator[PlainRow]:
+    def rows(self, possible: PossibleRowGroup, most: int | None) -> Iterator[PlainRow]:
         """The rows of a row group, in order: all, or `most` or a few more."""
 
     @abstractmethod

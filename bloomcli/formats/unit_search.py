@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from bloomcli.formats import answer, finding
 from bloomcli.formats.arrays import counting, int64s
-from bloomcli.formats.finding import Candidates, ColumnSearch, Matches, Wanted
+from bloomcli.formats.finding import Candidates, ColumnSearch, Matches, WantedValues
 from bloomcli.model.file import Column
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.values.literals import Literal, decode_bound
@@ -61,17 +61,17 @@ class UnitSearch(ColumnSearch):
         """What the format's filters hash forms to, uint64s in native order; by default XXH64."""
         return finding.xxh64_of(forms)
 
-    def filters_tell(self, literal: Literal) -> bool:
+    def hashed_alike(self, literal: Literal) -> bool:
         """Whether all writers of the format hash a value alike; by default they do."""
         del literal
         return True
 
-    def wanted(self, texts: pa.LargeBinaryArray) -> Wanted:
+    def wanted(self, texts: pa.LargeBinaryArray) -> WantedValues:
         """The values as the column stores them."""
         path = self._file.source.path
         return finding.wanted(texts, self._typed, self.forms_of, path, self.hashes_of, self.stop)
 
-    def candidates(self, wanted: Wanted) -> Iterator[Candidates]:
+    def candidates(self, wanted: WantedValues) -> Iterator[Candidates]:
         """Of each row group the values that it may have: few by `FilterFile.ask`, many in batches."""
         if wanted.literals is not None:
             yield from self._by_literals(wanted, wanted.literals)
@@ -112,12 +112,12 @@ class UnitSearch(ColumnSearch):
             return False
         return answer.may_have(facts(), b"", 0).bounded
 
-    def _by_literals(self, wanted: Wanted, literals: Sequence[Any]) -> Iterator[Candidates]:
+    def _by_literals(self, wanted: WantedValues, literals: Sequence[Any]) -> Iterator[Candidates]:
         units = self._file.ask(self._column, literals, explain=False)
         yield from self.of_units(wanted, literals, units)
 
     def of_units(
-        self, wanted: Wanted, literals: Sequence[Any], units: Iterable[answer.UnitAnswers]
+        self, wanted: WantedValues, literals: Sequence[Any], units: Iterable[answer.UnitAnswers]
     ) -> Iterator[Candidates]:
         """Of row groups with answers the values that they may have."""
         owners = wanted.owners.to_pylist()
@@ -125,7 +125,7 @@ class UnitSearch(ColumnSearch):
             left = {
                 at
                 for at, found in enumerate(unit.answers)
-                if not (found.excludes if self.filters_tell(literals[at]) else found.excluded_unfiltered)
+                if not (found.excludes if self.hashed_alike(literals[at]) else found.excluded_unfiltered)
             }
             yield Candidates(
                 unit.row_group,
@@ -139,7 +139,7 @@ class UnitSearch(ColumnSearch):
 
 
 def decoded(bound: bytes | None, column: Column) -> Any:
-    """A bound as it compares with `Wanted.keys`; None where it isn't known."""
+    """A bound as it compares with `WantedValues.keys`; None where it isn't known."""
     return None if bound is None else decode_bound(bound, column)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bloomcli.model.find import FindReport
 
 
-class Found:
+class FoundRows:
     """The rows, as an iterable of Arrow batches. It is iterated over once, and searches meanwhile.
 
     Attributes:
@@ -51,7 +51,7 @@ def find(
     jobs: int | None = None,
     index: str | os.PathLike[str] | None = None,
     session: Any = None,
-) -> Found:
+) -> FoundRows:
     """Find the rows whose column equals one of some values.
 
     Filters, min/max statistics, dictionaries and page indexes tell which pages can have a value; only these are read.
@@ -92,7 +92,7 @@ def find(
     wanted = values_of_array(values) if arrays else Values(texts_of(values))
     asked = None if index is None else os.fspath(index)
     if session is None:
-        return Found(Search(named, wanted, options, jobs, asked))
+        return FoundRows(Search(named, wanted, options, jobs, asked))
     from bloomcli.finding.spark_lake import SparkSearch
 
-    return Found(SparkSearch(session, named, wanted, options, index=asked))
+    return FoundRows(SparkSearch(session, named, wanted, options, index=asked))

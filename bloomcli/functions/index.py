@@ -64,7 +64,7 @@ def index_build(
     options = IndexOptions(columns=columns, fpp=fpp, dry_run=dry_run)
     target = build.Target.named(output, dry_run=dry_run, overwrite=overwrite, force=force)
     engine = choose_engine(jobs=jobs, fail_fast=fail_fast, session=session)
-    return build.build(engine, _named(path), options, target, on_tasks=_telling(on_row))
+    return build.build(engine, _named(path), options, target, on_tasks=_progress_of(on_row))
 
 
 def index_update(
@@ -103,7 +103,7 @@ def index_update(
 
     engine = choose_engine(jobs=jobs, fail_fast=fail_fast, session=session)
     target = build.Target(path=os.fspath(index), overwrite=True, force=force)
-    return build.update(engine, _named(path), target, dry_run=dry_run, on_tasks=_telling(on_row))
+    return build.update(engine, _named(path), target, dry_run=dry_run, on_tasks=_progress_of(on_row))
 
 
 def index_inspect(index: Name) -> IndexFacts:
@@ -130,5 +130,5 @@ def _named(path: Files) -> list[str]:
     return [os.fspath(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
 
 
-def _telling(on_row: OnRow | None) -> OnTasks | None:
+def _progress_of(on_row: OnRow | None) -> OnTasks | None:
     return None if on_row is None else lambda _: on_row

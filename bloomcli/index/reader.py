@@ -127,7 +127,7 @@ class Index:
 
         Args:
             column: one of `columns`.
-            hashes: XXH64 of the values' plain encodings, uint64s in native order, as `Wanted.hashes`.
+            hashes: XXH64 of the values' plain encodings, uint64s in native order, as `WantedValues.hashes`.
             always: whether to include the row groups that are possible for every value. Without them the answer stays
                 small where there are many values; `always` gives them once.
 

@@ -11,7 +11,7 @@ from datetime import date, datetime, time, timedelta
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from bloomcli.commands.find_columns import COLUMNS
-from bloomcli.commands.find_plain import PlainRows
+from bloomcli.commands.plain_search import PlainRows
 from bloomcli.commands.record_columns import distinct
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.find import FileFound
@@ -95,14 +95,14 @@ class Files(Writer):
         self._write(json.dumps({"path": found.path, "row_groups": groups, "stripes": stripes or None}))
 
 
-class _First(NamedTuple):
+class _FirstFile(NamedTuple):
     """The records of the first file with rows, which those of the others have to be like."""
 
     path: str
     type: pa.StructType
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch) -> _First:
+    def of(cls, batch: pa.RecordBatch) -> _FirstFile:
         """The file that rows are of."""
         return cls(batch.column("path")[0].as_py(), batch.schema.field("record").type)
 
@@ -113,12 +113,12 @@ class Csv(Writer):
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
-        self._first: _First | None = None
+        self._first: _FirstFile | None = None
 
     def rows(self, batch: pa.RecordBatch) -> None:
         """Write rows. Raises UnsupportedError for a file with other columns than the first one."""
         if self._first is None:
-            self._first = _First.of(batch)
+            self._first = _FirstFile.of(batch)
             self._head(self._first.type)
         for row in _objects(_like_first(batch, self._first)):
             record = row.pop("record")
@@ -144,13 +144,13 @@ class Parquet(Writer):
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self._writer: pq.ParquetWriter | None = None
-        self._first: _First | None = None
+        self._first: _FirstFile | None = None
 
     def rows(self, batch: pa.RecordBatch) -> None:
         """Write rows. Raises UnsupportedError for a file with other columns than the first one."""
         import pyarrow as pa
 
-        first = self._first = self._first or _First.of(batch)
+        first = self._first = self._first or _FirstFile.of(batch)
         writer = self._writer or self._begin(first.type)
         batch = _like_first(batch, first)
         try:
@@ -179,7 +179,7 @@ class Parquet(Writer):
         (self._writer or self._begin(None)).close()
 
 
-def _like_first(batch: pa.RecordBatch, first: _First) -> pa.RecordBatch:
+def _like_first(batch: pa.RecordBatch, first: _FirstFile) -> pa.RecordBatch:
     """Rows whose records have their columns in the order of the first file's. Raises UnsupportedError for others."""
     import pyarrow as pa
 
@@ -190,28 +190,30 @@ def _like_first(batch: pa.RecordBatch, first: _First) -> pa.RecordBatch:
     if sorted(names) != sorted(wanted) or len(set(names)) < len(names):
         lacks = [name for name in wanted if name not in names]
         has = [name for name in names if name not in wanted]
-        told = [f"it {verb} {', '.join(some)}" for verb, some in (("lacks", lacks), ("also has", has)) if some]
-        raise _differs(batch, first, ", and ".join(told) or f"{', '.join(names)} instead of {', '.join(wanted)}")
+        differences = [f"it {verb} {', '.join(some)}" for verb, some in (("lacks", lacks), ("also has", has)) if some]
+        raise _differs(
+            batch, first, ", and ".join(differences) or f"{', '.join(names)} instead of {', '.join(wanted)}"
+        )
     fields = [record.type.field(name) for name in wanted]
     moved = pa.StructArray.from_arrays([record.field(name) for name in wanted], fields=fields)
     return pa.RecordBatch.from_arrays([*batch.columns[:-1], moved], names=list(COLUMNS))
 
 
-def _converted(batch: pa.RecordBatch, first: _First, error: Exception) -> str:
+def _converted(batch: pa.RecordBatch, first: _FirstFile, error: Exception) -> str:
     """Which columns of rows don't convert to the first file's types."""
     import pyarrow as pa
 
-    told = []
+    differences = []
     for field, column in zip(first.type, batch.column("record").flatten(), strict=True):
         try:
             column.cast(field.type)
         except pa.ArrowException:
             values = " with values that don't convert" if pa.types.is_primitive(column.type) else ""
-            told.append(f"{field.name} is {column.type}{values}, and {field.type} there")
-    return ", ".join(told) or " ".join(str(error).split())
+            differences.append(f"{field.name} is {column.type}{values}, and {field.type} there")
+    return ", ".join(differences) or " ".join(str(error).split())
 
 
-def _differs(batch: pa.RecordBatch, first: _First, how: str) -> UnsupportedError:
+def _differs(batch: pa.RecordBatch, first: _FirstFile, how: str) -> UnsupportedError:
     return UnsupportedError(
         f"its columns aren't those of the first file with rows, {first.path}: {how}; the search ends here, and its"
         " output isn't complete",

@@ -93,7 +93,7 @@ NUMBERS = [str(n) for n in range(0, 20_000, 7)] + ["7", "14", "7", "32768", "0x0
 def test_all_formats_and_types_give_the_rows_that_filters_first_gives(
     lake: Path, together: int, picks: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(value_lookup, "_TOGETHER", together)
+    monkeypatch.setattr(value_lookup, "_BATCH_HASHES", together)
     values = NUMBERS[:-1]  # 0x07 is no decimal
     expected, report = found(lake, Values(texts(values)))
     rows, again = found(lake, parted(values))
@@ -109,7 +109,7 @@ def test_many_values_of_a_file_are_left_to_its_filters(
     lake: Path, picks: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected, _ = found(lake, Values(texts(NUMBERS[:-1])))
-    for name, most in (("_PICKED_MOST", 20), ("_PICKED_BYTES", 200)):
+    for name, most in (("_FOUND_MOST", 20), ("_FOUND_BYTES", 200)):
         with monkeypatch.context() as patch:
             patch.setattr(value_lookup, name, most)
             picks.clear()

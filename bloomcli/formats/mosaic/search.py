@@ -14,7 +14,7 @@ from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UsageError
 from bloomcli.formats import arrow_forms, finding
 from bloomcli.formats.arrays import counting
-from bloomcli.formats.finding import Candidates, Matches, Stored, StoredHashes, Wanted
+from bloomcli.formats.finding import Candidates, Matches, RowGroupHashes, StoredHashes, WantedValues
 from bloomcli.formats.mosaic import schema, statistics, values
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
@@ -84,7 +84,9 @@ class MosaicSearch(UnitSearch):
         small = self._mosaic.kind == "DECIMAL" and self._mosaic.width is not None
         return bound[::-1] if small and bound is not None else bound
 
-    def stored(self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop) -> Iterator[Stored] | None:
+    def row_group_hashes(
+        self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop
+    ) -> Iterator[RowGroupHashes] | None:
         """The column's row groups, where they are small."""
         groups, source = self._filters.footer.row_groups, self._file.source
         if sum(group.rows for group in groups) * SOUGHT_FOR_EACH > count * len(groups):
@@ -93,13 +95,13 @@ class MosaicSearch(UnitSearch):
             return None
         return map(partial(self._stored, ranges, stop), groups)
 
-    def _stored(self, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop, group: RowGroup) -> Stored:
+    def _stored(self, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop, group: RowGroup) -> RowGroupHashes:
         bucket_bytes = group.bucket_bytes(self._mosaic.bucket)
         empty = Candidates(group.ordinal, group.rows, bucket_bytes, counting(0, 0))
         searched = bool(group.rows) and (self.row_groups is None or group.ordinal in self.row_groups)
         low, high = map(self._turned, statistics.bounds(group, self._mosaic))
         searched = searched and not self.outside(low, high, ranges, lambda: next(self._units(0, (group,))).facts)
-        return Stored(empty, self._stored_hashes(group, stop) if searched else None)
+        return RowGroupHashes(empty, self._stored_hashes(group, stop) if searched else None)
 
     def _stored_hashes(self, group: RowGroup, stop: Stop) -> Iterator[StoredHashes]:
         stop.check()
@@ -107,7 +109,7 @@ class MosaicSearch(UnitSearch):
         forms = finding.comparable(arrow_forms.forms_of(found), self._typed)
         yield StoredHashes(self.hashes_of(forms), len(forms), 0)
 
-    def matches(self, wanted: Wanted, candidates: Candidates) -> Iterator[Matches]:
+    def matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
         """The rows of a row group that have one of the candidates. The column is decoded as a whole."""
         found = self._decoded(candidates.row_group, [self._mosaic]).column(0)
         chosen = wanted.forms.take(candidates.forms)

@@ -14,7 +14,7 @@ from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.formats import answer, finding
 from bloomcli.formats.arrays import int64s
-from bloomcli.formats.finding import Candidates, Matches, Stored, Wanted
+from bloomcli.formats.finding import Candidates, Matches, RowGroupHashes, WantedValues
 from bloomcli.formats.orc import search_forms, statistics, stored_hashes, values
 from bloomcli.formats.orc.column_reader import TIMESTAMPS
 from bloomcli.formats.orc.filter_header import KINDS
@@ -79,19 +79,19 @@ class OrcSearch(UnitSearch):
         """What ORC's filters hash forms to."""
         return search_forms.hashes_of(forms, self._orc, self._typed)
 
-    def wanted(self, texts: pa.LargeBinaryArray) -> Wanted:
+    def wanted(self, texts: pa.LargeBinaryArray) -> WantedValues:
         """The values as the column stores them."""
         if self._orc.kind != "CHAR":
             return super().wanted(texts)
         return super().wanted(finding.without_blanks(texts))._replace(texts=texts)
 
-    def filters_tell(self, literal: Literal) -> bool:
+    def hashed_alike(self, literal: Literal) -> bool:
         """Whether all writers hash a value alike: not timestamps before 1970 with parts of a millisecond."""
         return self._orc.kind not in TIMESTAMPS or not any(
             map(search_forms.is_rounded_otherwise, self.forms_of(literal))
         )
 
-    def candidates(self, wanted: Wanted) -> Iterator[Candidates]:
+    def candidates(self, wanted: WantedValues) -> Iterator[Candidates]:
         """Of each row group the values that it may have."""
         self._blind = self._orc.kind in TIMESTAMPS and any(
             search_forms.is_rounded_otherwise(form.as_py()) for form in wanted.forms
@@ -100,7 +100,9 @@ class OrcSearch(UnitSearch):
             return self._indexed(wanted, wanted.literals, self.row_groups)
         return super().candidates(wanted)
 
-    def _indexed(self, wanted: Wanted, literals: Sequence[Literal], stripes: Container[int]) -> Iterator[Candidates]:
+    def _indexed(
+        self, wanted: WantedValues, literals: Sequence[Literal], stripes: Container[int]
+    ) -> Iterator[Candidates]:
         """Of each row group the values that it may have, where an index has told which stripes may have some: of the
         others neither filters nor row indexes are read."""
         footer = self._filters.footer
@@ -120,7 +122,9 @@ class OrcSearch(UnitSearch):
             rows = footer.rows_in(stripe, group) if footer.stride else stripe.rows
             yield Candidates(group, rows, chunk * rows // stripe.rows, int64s(()), stripe=stripe.ordinal)
 
-    def stored(self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop) -> Iterator[Stored] | None:
+    def row_group_hashes(
+        self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop
+    ) -> Iterator[RowGroupHashes] | None:
         """The column's row groups, where they are small, in files of this machine."""
         footer = self._filters.footer
         groups = sum(map(self._row_groups_in, footer.stripes))
@@ -130,7 +134,7 @@ class OrcSearch(UnitSearch):
             return None
         return self._stored(ranges, stop)
 
-    def _stored(self, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop) -> Iterator[Stored]:
+    def _stored(self, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop) -> Iterator[RowGroupHashes]:
         self._refuse_unreadable()
         footer = self._filters.footer
         for stripe in footer.stripes:
@@ -139,7 +143,7 @@ class OrcSearch(UnitSearch):
             searched = searched and not (ranges and self._all_outside(streams, ranges))
             hashes = stored_hashes.of_row_groups(self._filters, streams, self._orc, self._typed, stop)
             for empty in self._without_values(stripe):
-                yield Stored(empty, next(hashes) if searched else None)
+                yield RowGroupHashes(empty, next(hashes) if searched else None)
 
     def _all_outside(self, streams: StripeFooter, ranges: Sequence[tuple[Any, Any]]) -> bool:
         """Whether the bounds of all row groups of a stripe, which is read as a whole, exclude all values."""
@@ -165,7 +169,7 @@ class OrcSearch(UnitSearch):
         for unit in self._units(None):
             yield unit._replace(facts=unit.facts._replace(bits=None)) if self._blind else unit
 
-    def matches(self, wanted: Wanted, candidates: Candidates) -> Iterator[Matches]:
+    def matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
         """The rows of a row group that have one of the candidates; of the streams the part that its rows are in."""
         chosen = wanted.forms.take(candidates.forms)
         owners = wanted.owners.take(candidates.forms)
@@ -220,7 +224,7 @@ class OrcSearch(UnitSearch):
     def _records(self) -> Records:
         return Records(self._file.source, self._filters.footer)
 
-    def _opened(self, wanted: Wanted, ordinal: int) -> StripeColumn:
+    def _opened(self, wanted: WantedValues, ordinal: int) -> StripeColumn:
         """The column in a stripe; that of the last one is kept."""
         if self._stripe is None or self._stripe.ordinal != ordinal or self._stripe.wanted is not wanted:
             self._stripe = None

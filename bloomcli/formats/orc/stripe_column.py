@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile
-from bloomcli.formats.finding import Wanted
+from bloomcli.formats.finding import WantedValues
 from bloomcli.formats.orc import positions
 from bloomcli.formats.orc.filters import Filters
 from bloomcli.formats.orc.footer import StripeFooter
@@ -28,7 +28,9 @@ class StripeColumn:
     the types above it have usable positions, else all rows before are decoded.
     """
 
-    def __init__(self, filters: Filters, stripe: StripeFooter, orc: OrcType, typed: Column, wanted: Wanted) -> None:
+    def __init__(
+        self, filters: Filters, stripe: StripeFooter, orc: OrcType, typed: Column, wanted: WantedValues
+    ) -> None:
         self.ordinal = stripe.stripe.ordinal
         self.wanted = wanted
         self._filters, self._stripe, self._orc, self._typed = filters, stripe, orc, typed

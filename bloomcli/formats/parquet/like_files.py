@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bloomcli.concurrency.cancellation import Stop
-    from bloomcli.formats.finding import Wanted
+    from bloomcli.formats.finding import WantedValues
     from bloomcli.formats.parquet.footer import Footer
     from bloomcli.formats.parquet.row_scan import RowScan
     from bloomcli.model.file import Column
@@ -127,7 +127,7 @@ class ParquetFilterLookup(FilterLookup):
         return texts.take(pc.array_sort_indices(texts))
 
 
-def _ascending(wanted: Wanted) -> tuple[kernels.Ascending, pa.Int64Array]:
+def _ascending(wanted: WantedValues) -> tuple[kernels.Ascending, pa.Int64Array]:
     """The hashes in ascending order, and their owners."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -144,7 +144,7 @@ def _ascending(wanted: Wanted) -> tuple[kernels.Ascending, pa.Int64Array]:
 def filter_lookup(
     footer: Footer,
     column: Column,
-    wanted: Wanted,
+    wanted: WantedValues,
     summed: set[int] | None,
     scan: Callable[[], RowScan | None] = lambda: None,
 ) -> ParquetFilterLookup | None:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from bloomcli import kernels
 from bloomcli.formats.arrays import int64s, numbers_of, shifted
-from bloomcli.formats.finding import Candidates, Wanted
+from bloomcli.formats.finding import Candidates, WantedValues
 from bloomcli.formats.parquet import page_scan
 from bloomcli.formats.parquet.page_parts import BYTES_MOST, TooManyBytes
 from bloomcli.formats.parquet.page_scan import Unread
@@ -47,7 +47,8 @@ class Known(NamedTuple):
     forms: pa.Array
 
     def stored(self, rows: memoryview) -> pa.Array:
-        """The values in these rows, int64s that are among the known ones, as `Wanted.forms`. Raises TooManyBytes."""
+        """The values in these rows, int64s that are among the known ones, as `WantedValues.forms`. Raises
+        TooManyBytes."""
         known = numbers_of(self.rows)
         at = bisect_left(known, rows[0])
         numbers = self.numbers[at : at + len(rows)]
@@ -77,7 +78,7 @@ def together(parts: Sequence[Known]) -> Known:
     return parts[0]._replace(rows=rows, numbers=every, forms=pa.concat_arrays(forms))
 
 
-def readable(wanted: Wanted, candidates: Candidates, chunk: ColumnChunk) -> bool:
+def readable(wanted: WantedValues, candidates: Candidates, chunk: ColumnChunk) -> bool:
     """Whether the values of a chunk are compared here: by their bytes, in a column that isn't nested."""
     return page_scan.readable(chunk) and bool(wanted.hashes) and not candidates.nan
 
@@ -87,7 +88,7 @@ def matched(
     chunk: ColumnChunk,
     data_end: int,
     places: Sequence[PagePlace] | None,
-    wanted: Wanted,
+    wanted: WantedValues,
     candidates: Candidates,
 ) -> Iterator[Found | Unread]:
     """Yield the rows that have one of the candidates, some pages at a time; at last an `Unread` where Arrow goes on.
@@ -107,7 +108,7 @@ def _int64s(numbers: array[int]) -> pa.Int64Array:
     return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
-def _table(wanted: Wanted, candidates: Candidates) -> kernels.ValueTable:
+def _table(wanted: WantedValues, candidates: Candidates) -> kernels.ValueTable:
     """The candidates' forms."""
     hashes = pa.Array.from_buffers(pa.uint64(), len(wanted.forms), [None, pa.py_buffer(wanted.hashes)])
     forms = wanted.forms.take(candidates.forms)

@@ -79,8 +79,8 @@ def picked(
 
 
 def of_forms(forms: pa.Array, chunk: ColumnChunk, kind: pa.DataType) -> pa.Array:
-    """Stored values, as `finding.Wanted.forms` has them, as an Arrow type of which `alike` is true. They were taken:
-    the array has no offset."""
+    """Stored values, as `finding.WantedValues.forms` has them, as an Arrow type of which `alike` is true. They were
+    taken: the array has no offset."""
     if not pa.types.is_large_binary(forms.type):
         part = Part(_bytes(forms.buffers()[1], len(forms) * forms.type.bit_width // 8), bytearray(), bytearray())
     else:

@@ -22,7 +22,7 @@ from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.looked_up import stored_forms
 from bloomcli.formats.parquet.plain_values import TIMESTAMP, Plain, plain_values
 from bloomcli.formats.parquet.spec import Struct
-from bloomcli.formats.plain_rows import VALUES_MOST, PlainRow, PlainSearch, Possible, Unplain
+from bloomcli.formats.plain_rows import VALUES_MOST, NeedsArrow, PlainRow, PlainSearch, PossibleRowGroup
 from bloomcli.index.ipc import type_codes
 from bloomcli.values import literals
 
@@ -49,7 +49,7 @@ class ParquetPlainSearch(PlainSearch):
         selected: the columns of records; None for all, none where records aren't read.
 
     Raises:
-        Unplain: Arrow has to search it.
+        NeedsArrow: Arrow has to search it.
         LiteralError: a text isn't a value of the column's type.
     """
 
@@ -86,7 +86,7 @@ class ParquetPlainSearch(PlainSearch):
 
         return filter_lookup_of_few(self._footer, self._column, self._literals, tuple(self._forms), self._read)
 
-    def possible(self, units: Container[int]) -> Iterator[Possible]:
+    def possible(self, units: Container[int]) -> Iterator[PossibleRowGroup]:
         """Those of some row groups that may have values, by their filters, statistics and dictionaries."""
         keys = [key for key in self._footer.chunk_keys({self._column.index}) if key.row_group in units]
         _need(all(self._footer.chunk(key).compressed_bytes > 0 for key in keys))
@@ -95,9 +95,9 @@ class ParquetPlainSearch(PlainSearch):
             left = {at for at, found in enumerate(unit.answers) if not found.excludes}
             forms = [form for form, owner in self._forms.items() if owner in left]
             if forms:
-                yield Possible(unit.row_group, forms, all(found.trusted for found in unit.answers))
+                yield PossibleRowGroup(unit.row_group, forms, all(found.trusted for found in unit.answers))
 
-    def rows(self, possible: Possible, most: int | None) -> Iterator[PlainRow]:
+    def rows(self, possible: PossibleRowGroup, most: int | None) -> Iterator[PlainRow]:
         """The rows of a row group that have one of the values: all, or `most` or a few more."""
         footer, (row_group, forms, trusted) = self._footer, possible
         key, chunk = self._chunk(row_group, self._column)
@@ -115,7 +115,7 @@ class ParquetPlainSearch(PlainSearch):
         count = 0
         for found in page_scan.scanned(self._file.source, chunk, footer.start, places, _table(forms, self._column)):
             if isinstance(found, page_scan.Unread):
-                raise Unplain
+                raise NeedsArrow
             self.pages_read += found.pages
             count += len(found.rows)
             _need(count <= VALUES_MOST)
@@ -148,7 +148,7 @@ class ParquetPlainSearch(PlainSearch):
         try:
             parts = page_parts.parts_of(source, chunk, self._footer.start, some, numbers)
         except (page_parts.TooManyBytes, kernels.PageError):
-            raise Unplain from None
+            raise NeedsArrow from None
         values = [value for part in parts or () for value in _made(part, plain, column)]
         _need(len(values) == len(rows))
         return values
@@ -167,11 +167,11 @@ class ParquetPlainSearch(PlainSearch):
 
 def _need(right: bool) -> None:
     if not right:
-        raise Unplain
+        raise NeedsArrow
 
 
 def _selected(footer: Footer, selected: Sequence[str] | None) -> list[Column]:
-    """The columns of records. Raises Unplain unless all columns of the file are at its top level, and Arrow's own
+    """The columns of records. Raises NeedsArrow unless all columns of the file are at its top level, and Arrow's own
     schema, where the file has one, says no more of these columns than Parquet's."""
     if selected is not None and not selected:
         return []
@@ -192,7 +192,7 @@ def _selected(footer: Footer, selected: Sequence[str] | None) -> list[Column]:
 
 
 def _arrow_types(footer: Footer) -> Sequence[tuple[str, int | None]] | None:
-    """The columns' names and types by Arrow's own schema; None where the file has none. Raises Unplain."""
+    """The columns' names and types by Arrow's own schema; None where the file has none. Raises NeedsArrow."""
     if footer.top.span("key_value_metadata") is None:
         return None
     location = footer.location.at("key_value_metadata")
@@ -201,7 +201,7 @@ def _arrow_types(footer: Footer) -> Sequence[tuple[str, int | None]] | None:
         if pair.binary("key") == _ARROW_SCHEMA:
             found = _types_of(pair.binary("value") or b"", len(footer.columns))
             if found is None:
-                raise Unplain
+                raise NeedsArrow
             return found
     return None
 

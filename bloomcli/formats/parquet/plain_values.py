@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from bloomcli.formats.plain_rows import Unplain
+from bloomcli.formats.plain_rows import NeedsArrow
 from bloomcli.model.file import Column
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.values.column_types import kind_of
@@ -34,11 +34,11 @@ class Plain(NamedTuple):
     """The types that Arrow's own schema may give the column, so that it reads the same values."""
 
     def value(self, stored: bytes) -> Any:
-        """A value of a stored one. Raises Unplain."""
+        """A value of a stored one. Raises NeedsArrow."""
         try:
             return self.made(stored)
         except (ValueError, OverflowError):
-            raise Unplain from None
+            raise NeedsArrow from None
 
 
 def _number(form: str) -> Callable[[bytes], Any]:
@@ -123,9 +123,9 @@ _UNCHANGED: Final = {
 
 
 def plain_values(column: Column) -> Plain:
-    """How the values of a column are made. Raises Unplain."""
+    """How the values of a column are made. Raises NeedsArrow."""
     if column.max_repetition_level or column.max_definition_level > 1:
-        raise Unplain
+        raise NeedsArrow
     found = _UNCHANGED.get((column.physical, column.logical))
     if found is not None:
         return found
@@ -138,4 +138,4 @@ def plain_values(column: Column) -> Plain:
         return Plain(_timestamp(column), (TIMESTAMP,))
     if kind == "TIME" and column.unit in _MICROSECONDS:
         return Plain(_time(column), (_TIME,))
-    raise Unplain
+    raise NeedsArrow

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from bloomcli import kernels
 from bloomcli.formats.filter_answer import FileRows, FileScanned
-from bloomcli.formats.finding import Wanted
+from bloomcli.formats.finding import WantedValues
 from bloomcli.formats.parquet import page_rows
 from bloomcli.formats.parquet.compiled_scan import compiled_scan
 from bloomcli.formats.parquet.footer import Footer
@@ -46,7 +46,7 @@ class RowScan:
     """
 
     def __init__(
-        self, footer: Footer, column: Column, wanted: Wanted, columns: Columns, summed: set[int] | None
+        self, footer: Footer, column: Column, wanted: WantedValues, columns: Columns, summed: set[int] | None
     ) -> None:
         self._owners = wanted.owners
         self._columns = [columns[index] for index in sorted(columns)]
@@ -104,7 +104,11 @@ class RowScan:
 
 
 def row_scan(
-    footer: Footer, column: Column, wanted: Wanted, columns: Callable[[], Columns | None], summed: set[int] | None
+    footer: Footer,
+    column: Column,
+    wanted: WantedValues,
+    columns: Callable[[], Columns | None],
+    summed: set[int] | None,
 ) -> RowScan | None:
     """What finds the rows in files like an open one; None where their filters are asked in less time, or columns have
     other types. `columns`: those of the records; they are asked for last."""
@@ -117,7 +121,7 @@ def row_scan(
     return None if chosen is None else RowScan(footer, column, wanted, chosen, summed)
 
 
-def _table(wanted: Wanted) -> kernels.ValueTable:
+def _table(wanted: WantedValues) -> kernels.ValueTable:
     forms = wanted.forms
     if not pa.types.is_large_binary(forms.type):
         width = forms.type.bit_width // 8

@@ -15,7 +15,7 @@ from bloomcli.errors import CorruptFile
 from bloomcli.formats import answer, finding
 from bloomcli.formats.arrays import counting, numbers_of
 from bloomcli.formats.filter_answer import FilterLookup
-from bloomcli.formats.finding import Candidates, Matches, Stored, Wanted
+from bloomcli.formats.finding import Candidates, Matches, RowGroupHashes, WantedValues
 from bloomcli.formats.parquet import excerpt, page_matches, page_values
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
@@ -76,7 +76,7 @@ class ParquetSearch(UnitSearch):
             chunk = footer.chunk(key)
             yield BoundedUnit(self._facts_of(chunk, count), chunk.min_value, chunk.max_value)
 
-    def matches(self, wanted: Wanted, candidates: Candidates) -> Iterator[Matches]:
+    def matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
         """The rows of a row group that have one of the candidates; of the column the pages that can have one."""
         file, column = self._file, self._column
         key = next(k for k in self._filters.footer.chunk_keys({column.index}) if k.row_group == candidates.row_group)
@@ -110,7 +110,7 @@ class ParquetSearch(UnitSearch):
             self.pages_read += 0 if sought is None else sought.left_out
 
     def _by_bytes(
-        self, wanted: Wanted, candidates: Candidates, chunk: ColumnChunk, places: Sequence[PagePlace] | None
+        self, wanted: WantedValues, candidates: Candidates, chunk: ColumnChunk, places: Sequence[PagePlace] | None
     ) -> Generator[Matches, None, Unread | None]:
         """The rows that have one of the candidates, by the values' bytes; returns where Arrow goes on."""
         before, start = self.pages_read, self._filters.footer.start
@@ -127,7 +127,7 @@ class ParquetSearch(UnitSearch):
                 yield Matches(found.rows, texts.take(found.numbers))
         return None
 
-    def _equal(self, wanted: Wanted, candidates: Candidates, part: excerpt.Decoded) -> Iterator[Matches]:
+    def _equal(self, wanted: WantedValues, candidates: Candidates, part: excerpt.Decoded) -> Iterator[Matches]:
         """The rows of some pages that have one of the candidates."""
         chosen = wanted.forms.take(candidates.forms)
         values = finding.comparable(part.values, self._column)
@@ -139,12 +139,12 @@ class ParquetSearch(UnitSearch):
             repeated = self._column.max_repetition_level > 0
             yield each_row(part.rows.take(there), texts.take(there), repeated=repeated)
 
-    def candidates(self, wanted: Wanted) -> Iterator[Candidates]:
+    def candidates(self, wanted: WantedValues) -> Iterator[Candidates]:
         """Of each row group the values that it may have."""
         if self.pages_follow:
             self._located.chunks_read_whole = self._file.source.request_bytes
         units = self.row_groups
-        if self.values_told and isinstance(units, tuple) and len(units) == 1:
+        if self.values_filtered and isinstance(units, tuple) and len(units) == 1:
             return self._told(wanted, *units)
         if self.row_groups is not None and wanted.literals is not None:
             return self._indexed(wanted, wanted.literals, self.row_groups)
@@ -155,7 +155,7 @@ class ParquetSearch(UnitSearch):
             )
         return super().candidates(wanted)
 
-    def _told(self, wanted: Wanted, unit: int) -> Iterator[Candidates]:
+    def _told(self, wanted: WantedValues, unit: int) -> Iterator[Candidates]:
         """All values in one row group: its filter has been asked for them. What is left to know of the filter is
         whether it has the row group's minimum and maximum."""
         for chunk in self._filters.chunks_of(self._column.index):
@@ -165,7 +165,9 @@ class ParquetSearch(UnitSearch):
                 forms, trusted = counting(0, len(wanted.forms)), self._facts_of(chunk, 0).problem != answer.WRONG
             yield Candidates(chunk.row_group, rows, chunk.compressed_bytes, forms, trusted=trusted)
 
-    def _indexed(self, wanted: Wanted, literals: Sequence[Literal], units: Container[int]) -> Iterator[Candidates]:
+    def _indexed(
+        self, wanted: WantedValues, literals: Sequence[Literal], units: Container[int]
+    ) -> Iterator[Candidates]:
         """Of each row group the values that it may have, where an index has told which row groups may have some.
 
         A chunk that a store gives for one request is read whole, without its filter, which is another request. Only
@@ -191,7 +193,9 @@ class ParquetSearch(UnitSearch):
             unread = Candidates(group, rows, chunk.compressed_bytes, forms, nan=nan, trusted=checked)
             yield answered.get(group, unread)
 
-    def stored(self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop) -> Iterator[Stored] | None:
+    def row_group_hashes(
+        self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop
+    ) -> Iterator[RowGroupHashes] | None:
         """The column's chunks, where they take less time than their filters."""
         chunks = list(self._filters.chunks_of(self._column.index))
         units = self.row_groups
@@ -207,7 +211,7 @@ class ParquetSearch(UnitSearch):
         units: Container[int],
         ranges: Sequence[tuple[Any, Any]] | None,
         stop: Stop,
-    ) -> Iterator[Stored]:
+    ) -> Iterator[RowGroupHashes]:
         """The column's chunks; of those of some row groups the values."""
         footer = self._filters.footer
         for chunk in chunks:
@@ -218,11 +222,13 @@ class ParquetSearch(UnitSearch):
             searched = chunk.row_group in units and chunk.num_values > 0
             facts = partial(self._facts_of, chunk, 0)
             if searched and not self.outside(chunk.min_value, chunk.max_value, ranges, facts):
-                yield Stored(empty, stored_hashes(self._file.source, chunk, footer.start, stop))
+                yield RowGroupHashes(empty, stored_hashes(self._file.source, chunk, footer.start, stop))
             else:
-                yield Stored(empty, None)
+                yield RowGroupHashes(empty, None)
 
-    def prepare(self, wanted: Wanted, candidates: Candidates, columns: Sequence[str] | None, *, rows: bool) -> None:
+    def prepare(
+        self, wanted: WantedValues, candidates: Candidates, columns: Sequence[str] | None, *, rows: bool
+    ) -> None:
         """Announce to a store what is read of a row group."""
         if self._file.source.request_bytes:
             keys = _sorted_keys(wanted, candidates)
@@ -249,7 +255,7 @@ class ParquetSearch(UnitSearch):
             ]
         )
 
-    def filter_lookup(self, wanted: Wanted, columns: Sequence[str] | None) -> FilterLookup | None:
+    def filter_lookup(self, wanted: WantedValues, columns: Sequence[str] | None) -> FilterLookup | None:
         """What tells of files like this one, by their filters alone, whether they can't have the values."""
         footer, summed = self._filters.footer, self._scanned(columns)
 
@@ -289,7 +295,7 @@ def _behind(matches: Matches, row: int) -> Iterator[Matches]:
         yield Matches(matches.rows[at:], matches.texts[at:])
 
 
-def _sought(wanted: Wanted, candidates: Candidates) -> Sought | None:
+def _sought(wanted: WantedValues, candidates: Candidates) -> Sought | None:
     """What is looked for in single pages; None where values aren't compared by their hashes, or are too many."""
     if candidates.nan or not wanted.hashes or len(candidates.forms) > page_values.MOST:
         return None
@@ -297,7 +303,7 @@ def _sought(wanted: Wanted, candidates: Candidates) -> Sought | None:
     return Sought(b"".join(wanted.hashes[8 * at : 8 * at + 8] for at in chosen))
 
 
-def _sorted_keys(wanted: Wanted, candidates: Candidates) -> list[Any] | None:
+def _sorted_keys(wanted: WantedValues, candidates: Candidates) -> list[Any] | None:
     """The keys of the candidates in ascending order; None where they are too many or have no order, or for NaN."""
     if candidates.nan or wanted.keys is None or len(candidates.forms) > _KEYS_MOST:
         return None

@@ -17,7 +17,7 @@ BYTES_MOST: Final = 4 << 20
 """Of rows that wait together, at most, but for those of one file or of files that were searched together."""
 
 
-class Found:
+class RowBuffer:
     """Rows as they were found, while they are few.
 
     Attributes:
@@ -30,7 +30,7 @@ class Found:
         self.rows = self.bytes = 0
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch | None) -> Found:
+    def of(cls, batch: pa.RecordBatch | None) -> RowBuffer:
         """These rows, however many they are."""
         found = cls()
         if batch is not None:
@@ -46,13 +46,13 @@ class Found:
         self.rows, self.bytes = self.rows + batch.num_rows, self.bytes + size
         return True
 
-    def takes(self, other: Found) -> bool:
+    def fits(self, other: RowBuffer) -> bool:
         """Whether others are few together with these, and have the same columns."""
         schemas = [batch.schema for batch in (*self.batches[:1], *other.batches)]
         alike = all(schema.equals(schemas[0], check_metadata=True) for schema in schemas[1:])
         return alike and self._has_room(other.rows, other.bytes)
 
-    def take(self, other: Found) -> None:
+    def extend(self, other: RowBuffer) -> None:
         """Add others, which `takes` is true of."""
         self.batches += other.batches
         self.rows, self.bytes = self.rows + other.rows, self.bytes + other.bytes
@@ -60,13 +60,13 @@ class Found:
     def _has_room(self, rows: int, size: int) -> bool:
         return self.rows + rows <= ROWS_MOST and self.bytes + size <= BYTES_MOST
 
-    def taken(self) -> list[pa.RecordBatch]:
+    def take_all(self) -> list[pa.RecordBatch]:
         """All rows. None are left."""
         batches, self.batches, self.rows, self.bytes = self.batches, [], 0, 0
         return batches
 
 
-class Waiting:
+class FileQueue:
     """Rows of several files as they were found, and what was done with the files.
 
     Args:
@@ -81,21 +81,21 @@ class Waiting:
     ) -> None:
         self._kept, self._searched = kept, searched
         self._files: list[tuple[int, FileFound]] = []
-        self._rows = Found()
+        self._rows = RowBuffer()
 
-    def add(self, file: int, rows: Found, *found: FileFound) -> Iterator[pa.RecordBatch | FileFound]:
+    def add(self, file: int, rows: RowBuffer, *found: FileFound) -> Iterator[pa.RecordBatch | FileFound]:
         """Let files wait, with their rows; `file` is the number of the first. Yield what can't wait with them any
         longer."""
-        if not self._rows.takes(rows):
-            yield from self.given()
+        if not self._rows.fits(rows):
+            yield from self.flush()
         self._files += enumerate(found, file)
-        self._rows.take(rows)
+        self._rows.extend(rows)
         if any(one.error is not None for one in found):
-            yield from self.given()
+            yield from self.flush()
 
-    def given(self) -> Iterator[pa.RecordBatch | FileFound]:
+    def flush(self) -> Iterator[pa.RecordBatch | FileFound]:
         """Yield all rows, and behind them what was done with their files. None waits then."""
-        files, batches, self._files = self._files, self._rows.taken(), []
+        files, batches, self._files = self._files, self._rows.take_all(), []
         made: list[pa.RecordBatch] = []
         try:
             if batches:

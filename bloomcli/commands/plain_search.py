@@ -13,17 +13,17 @@ from bloomcli.commands.record_columns import selected
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import BloomError
 from bloomcli.formats.base import FilterFile
-from bloomcli.formats.plain_rows import PlainSearch, Possible, Unplain
+from bloomcli.formats.plain_rows import NeedsArrow, PlainSearch, PossibleRowGroup
 from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.counted import CountedSource
 
 
-class Refused(Enum):
+class Fallback(Enum):
     """Why a file has to be searched with Arrow."""
 
-    UNPLAIN = "its columns, its pages or the values aren't plain, or something is wrong with it"
+    NOT_PLAIN = "its columns, its pages or the values aren't plain, or something is wrong with it"
     HAS_ROWS = "it has rows, and only files without any were to be told"
 
 
@@ -53,7 +53,7 @@ def search_of(file: FilterFile, options: FindOptions, texts: Sequence[str]) -> P
     try:
         column = only_column(file, options.column, purpose="find")
         return file.plain_search(column, texts, selected(file, options) if options.rows else ())
-    except (Unplain, BloomError):
+    except (NeedsArrow, BloomError):
         return None
 
 
@@ -66,7 +66,7 @@ def found(
     row_groups: Container[int] | None,
     emit: Callable[[Any], None] | None,
     stop: Stop | None,
-) -> FileFound | Refused:
+) -> FileFound | Fallback:
     """Find the rows of one file, or why Arrow has to.
 
     Args:
@@ -76,8 +76,8 @@ def found(
         options: checked.
         texts: the values.
         row_groups: those that may have a value; None: all.
-        emit: called with `PlainRows` once, if there are rows. Without it, a file with rows is `Refused.HAS_ROWS`. Not
-            called with `maybe` and `files_only`.
+        emit: called once with `PlainRows`, if rows are found; not called with `maybe` and `files_only`. None: a file
+            with rows returns `Fallback.HAS_ROWS`.
         stop: ends the search early.
     """
     groups = file.row_group_count
@@ -94,15 +94,15 @@ def found(
                 count = sum(1 for _ in search.rows(one, 1))
             elif emit is None:
                 if any(True for _ in search.rows(one, 1)):
-                    return Refused.HAS_ROWS
+                    return Fallback.HAS_ROWS
             else:
                 rows += _rows(file, search, one, texts, None if options.limit is None else options.limit - len(rows))
                 count = len(rows)
             if count >= most:
                 break
         scanned = search.scanned_bytes()
-    except (Unplain, BloomError):
-        return Refused.UNPLAIN
+    except (NeedsArrow, BloomError):
+        return Fallback.NOT_PLAIN
     if emit is not None and rows:
         emit(PlainRows(rows))
     return FileFound(
@@ -120,7 +120,7 @@ def found(
 
 
 def _rows(
-    file: FilterFile, search: PlainSearch, possible: Possible, texts: Sequence[str], most: int | None
+    file: FilterFile, search: PlainSearch, possible: PossibleRowGroup, texts: Sequence[str], most: int | None
 ) -> list[dict[str, Any]]:
     """The rows of a row group, up to `most`."""
     rows = list(search.rows(possible, most))[:most]

@@ -21,7 +21,7 @@ from support import footers
 from support.thrift import Fields
 
 import bloomcli
-from bloomcli.commands import find, find_plain
+from bloomcli.commands import find, plain_search
 from bloomcli.finding.pruning import Pruning
 from bloomcli.model.find import FileFound
 
@@ -145,7 +145,7 @@ class Runs:
 
     def both(self, line: Sequence[str]) -> str:
         """What a command prints without Arrow and with it."""
-        search_of, found = find_plain.search_of, find_plain.found
+        search_of, found = plain_search.search_of, plain_search.found
 
         def searched(*args: Any) -> Any:
             search = search_of(*args)
@@ -158,8 +158,8 @@ class Runs:
             return one
 
         with self._monkeypatch.context() as patch:
-            patch.setattr(find_plain, "search_of", searched)
-            patch.setattr(find_plain, "found", watched)
+            patch.setattr(plain_search, "search_of", searched)
+            patch.setattr(plain_search, "found", watched)
             plain = self._one(line)
         with self._monkeypatch.context() as patch:
             patch.setattr(find, "_plain", lambda *_, **__: None)
@@ -342,7 +342,7 @@ def test_batches_are_those_of_arrow_where_files_without_rows_are_told_without_it
         batches = list(result)
         return batches, replace(result.report, seconds=0, bytes_read=0)
 
-    looked, original = [], find_plain.found
+    looked, original = [], plain_search.found
 
     def watched(*args: Any) -> Any:
         looked.append(original(*args))
@@ -350,7 +350,7 @@ def test_batches_are_those_of_arrow_where_files_without_rows_are_told_without_it
 
     ruled = Pruning.of
     monkeypatch.setattr(Pruning, "of", lambda index, item: ruled(index, item)._replace(possible=frozenset({0, 1})))
-    monkeypatch.setattr(find_plain, "found", watched)
+    monkeypatch.setattr(plain_search, "found", watched)
     plain = found()
     monkeypatch.setattr(find, "_plain", lambda *_, **__: None)
     arrow = found()
