@@ -1,4 +1,4 @@
-# Looks at many Parquet files of this machine, one after the other, with `ruled_out.pxi`: which of their row groups the
+# Looks at many Parquet files of this machine, one after the other, with `pruning.pxi`: which of their row groups the
 # filters don't rule out. Python sees one item for all files of a stretch that are ruled out.
 
 cdef struct Outcome:

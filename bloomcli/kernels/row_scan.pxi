@@ -2,7 +2,7 @@
 # filters being asked: where a row group has no more rows than values are sought, its column is read in less time. Of the
 # row groups that filters left it tells whether they have rows.
 #
-# Files are those like one that was opened, as for `filter_query.pxi`. Footers are walked by `ruled_out.pxi`; pages are
+# Files are those like one that was opened, as for `filter_query.pxi`. Footers are walked by `pruning.pxi`; pages are
 # PLAIN or dictionary-encoded, of columns that aren't nested. Whatever isn't quite usual, or damaged, ends it: then the
 # file is opened, and searched as others are.
 #

@@ -17,7 +17,7 @@ from bloomcli.formats.parquet.filter_header import FilterProblem, ProbedFilter
 from bloomcli.formats.parquet.filterable import unfilterable, unreadable
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
-from bloomcli.formats.parquet.looked_up import lookups_of
+from bloomcli.formats.parquet.lookups import lookups_of
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.formats.spread import Spread
 from bloomcli.model.file import SIGNATURE, Column, ColumnChunk
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bloomcli.formats.finding import ColumnSearch
     from bloomcli.formats.indexed import BitsSource, RowGroupBits
     from bloomcli.formats.plain_rows import PlainSearch
-    from bloomcli.formats.sampled import Extent, UnitValues
+    from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.filter_facts import FilterFacts
     from bloomcli.model.lineage import RowLineage
     from bloomcli.model.names import ColumnNames
@@ -196,17 +196,17 @@ class ParquetFile(LocatedFile):
 
     def extents(self, column: Column) -> Iterator[Extent]:
         """What the footer says of each chunk of a column."""
-        from bloomcli.formats.parquet import sampled
+        from bloomcli.formats.parquet import sampling
 
-        return sampled.extents(self.footer, column)
+        return sampling.extents(self.footer, column)
 
     def unit_values(
         self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
     ) -> Iterator[UnitValues]:
         """The values of columns in a row group."""
-        from bloomcli.formats.parquet import sampled
+        from bloomcli.formats.parquet import sampling
 
-        return sampled.unit_values(self.filters, columns, unit, rates, least, stop)
+        return sampling.unit_values(self.filters, columns, unit, rates, least, stop)
 
     def _usable(self, chunk: ColumnChunk, hashes: int) -> tuple[ProbedFilter | None, str | None]:
         """A chunk's filter for so many hashes, or why it can't be used; neither where it has none."""
@@ -246,9 +246,9 @@ class ParquetFile(LocatedFile):
 
     def end_ranges(self, columns: Sequence[Column]) -> Sequence[tuple[int, int]]:
         """The footer and the page indexes, where row groups are large."""
-        from bloomcli.formats.parquet import kept_end
+        from bloomcli.formats.parquet import file_end
 
-        return kept_end.ranges(self.filters, {column.index for column in columns})
+        return file_end.ranges(self.filters, {column.index for column in columns})
 
     def bits_sources(self, column: Column) -> Iterator[BitsSource]:
         """The column's filters, or its chunks."""

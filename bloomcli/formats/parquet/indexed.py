@@ -9,7 +9,7 @@ from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.indexed import BitsSource, RowGroupBits
-from bloomcli.formats.parquet import bounds, codecs, sampled, values
+from bloomcli.formats.parquet import bounds, codecs, sampling, values
 from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.filters import Filters
@@ -42,7 +42,7 @@ def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iter
 
 def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:
     """What `row_groups` would read, by the footer: whether a filter can be used isn't known yet."""
-    for extent in sampled.extents(filters.footer, column):
+    for extent in sampling.extents(filters.footer, column):
         if extent.filter_bytes is not None:
             yield BitsSource(filter=True)
         elif extent.empty or unfilterable(column) is not None:

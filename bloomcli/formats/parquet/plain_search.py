@@ -19,7 +19,7 @@ from bloomcli.formats import answer
 from bloomcli.formats.parquet import page_parts, page_scan, page_selection
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
-from bloomcli.formats.parquet.looked_up import stored_forms
+from bloomcli.formats.parquet.lookups import stored_forms
 from bloomcli.formats.parquet.plain_values import TIMESTAMP, Plain, plain_values
 from bloomcli.formats.parquet.spec import Struct
 from bloomcli.formats.plain_rows import VALUES_MOST, PlainRow, PlainSearch, Possible, Unplain

@@ -21,7 +21,7 @@ from bloomcli.formats.parquet.filter_header import field_of
 from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
-from bloomcli.formats.parquet.kept_hashes import KeptHashes
+from bloomcli.formats.parquet.hash_buffer import HashBuffer
 from bloomcli.formats.parquet.page_check import dictionary_entries, refuse_damaged
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range
 from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change, refuse_signed
@@ -266,7 +266,7 @@ class AddPlan(Change):
         refuse_damaged(self.filters.source, chunk, self.filters.footer.start)
         count = decoded = 0
         room = self._upper_bound(chunk) + parquet_limits.DECODING_BYTES
-        kept = KeptHashes(self._hashes_to_keep(chunk))
+        kept = HashBuffer(self._hashes_to_keep(chunk))
 
         def build(size: int | None) -> SplitBlockFilter:
             nonlocal count, decoded
@@ -283,7 +283,7 @@ class AddPlan(Change):
         except _Outgrown:
             return _BuiltFilter(None, count, decoded)
 
-    def _filled(self, chunk: ColumnChunk, size: int | None, kept: KeptHashes) -> tuple[SplitBlockFilter, int, int]:
+    def _filled(self, chunk: ColumnChunk, size: int | None, kept: HashBuffer) -> tuple[SplitBlockFilter, int, int]:
         """A filter of `size` bytes (None: of the upper bound) with the chunk's values; how many, and bytes read."""
         bits: SplitBlockFilter | None = None
         count = decoded = 0

@@ -15,7 +15,7 @@ from bloomcli import kernels
 from bloomcli.errors import UnsupportedError, WriteError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import Built, Carried
-from bloomcli.formats.parquet import appended, extension, footer_check, splice
+from bloomcli.formats.parquet import earlier_file, extension, footer_check, splice
 from bloomcli.formats.parquet.filter_header import load
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
@@ -85,7 +85,7 @@ class Change(Carried):
     def give_back(self) -> None:
         """If nothing but removed filters was appended to an earlier file, plan to give that file back."""
         plan = splice.plan(self.filters.footer, {}, self.gone, self.lengths)
-        self._earlier = appended.earlier_file(self.filters.source, self.filters.footer, self.gone, plan.tail)
+        self._earlier = earlier_file.find_size(self.filters.source, self.filters.footer, self.gone, plan.tail)
         if self._earlier is not None:
             self.keep = ((0, self._earlier - len(plan.tail)),)
             self.bytes_to_copy = self._earlier - len(plan.tail)

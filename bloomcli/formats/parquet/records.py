@@ -19,7 +19,7 @@ import pyarrow as pa
 from bloomcli import kernels
 from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.arrays import int64s, numbers_of
-from bloomcli.formats.parquet import excerpt, page_matches, page_parts, page_rows, page_selection, spec
+from bloomcli.formats.parquet import page_decoder, page_matches, page_parts, page_rows, page_selection, spec
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.page_matches import Known
 from bloomcli.formats.parquet.page_selection import PagePlace
@@ -283,7 +283,7 @@ class Records:
             found = page_rows.picked(self._file.source, one.chunk, footer.start, pages, rows, kind)
             if found is not None:
                 return found
-        for part in excerpt.decoded(self._file.source, one.chunk, footer.start, count, pages, typed=footer):
+        for part in page_decoder.decoded(self._file.source, one.chunk, footer.start, count, pages, typed=footer):
             end = bisect_left(rows, part.rows[-1].as_py() + 1, at)
             if end > at:
                 (values,) = plain(pa.record_batch([part.values], ["v"])).columns

@@ -16,15 +16,15 @@ from bloomcli.formats import answer, finding
 from bloomcli.formats.arrays import counting, numbers_of
 from bloomcli.formats.filter_answer import LikeFiles
 from bloomcli.formats.finding import Candidates, Matches, Stored, Wanted
-from bloomcli.formats.parquet import excerpt, page_matches, page_values
+from bloomcli.formats.parquet import page_decoder, page_lookup, page_matches
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.like_files import like_files
-from bloomcli.formats.parquet.looked_up import stored_forms
+from bloomcli.formats.parquet.lookups import stored_forms
+from bloomcli.formats.parquet.page_lookup import Sought
 from bloomcli.formats.parquet.page_matches import Known
 from bloomcli.formats.parquet.page_scan import Unread
 from bloomcli.formats.parquet.page_selection import PagePlace
-from bloomcli.formats.parquet.page_values import Sought
 from bloomcli.formats.parquet.records import Records
 from bloomcli.formats.parquet.request_plan import RequestPlan
 from bloomcli.formats.parquet.row_scan import RowScan, row_scan
@@ -98,11 +98,11 @@ class ParquetSearch(UnitSearch):
                 return
             done = unread.row
         sought = _sought(wanted, candidates)
-        parts = excerpt.decoded(
+        parts = page_decoder.decoded(
             file.source, chunk, self._filters.footer.start, candidates.rows, places, sought=sought
         )
         try:
-            for part in excerpt.joined(parts, len(candidates.forms)):
+            for part in page_decoder.joined(parts, len(candidates.forms)):
                 self.pages_read += part.pages
                 for equal in self._equal(wanted, candidates, part):
                     yield from _behind(equal, done)
@@ -127,7 +127,7 @@ class ParquetSearch(UnitSearch):
                 yield Matches(found.rows, texts.take(found.numbers))
         return None
 
-    def _equal(self, wanted: Wanted, candidates: Candidates, part: excerpt.Decoded) -> Iterator[Matches]:
+    def _equal(self, wanted: Wanted, candidates: Candidates, part: page_decoder.Decoded) -> Iterator[Matches]:
         """The rows of some pages that have one of the candidates."""
         chosen = wanted.forms.take(candidates.forms)
         values = finding.comparable(part.values, self._column)
@@ -291,7 +291,7 @@ def _behind(matches: Matches, row: int) -> Iterator[Matches]:
 
 def _sought(wanted: Wanted, candidates: Candidates) -> Sought | None:
     """What is looked for in single pages; None where values aren't compared by their hashes, or are too many."""
-    if candidates.nan or not wanted.hashes or len(candidates.forms) > page_values.MOST:
+    if candidates.nan or not wanted.hashes or len(candidates.forms) > page_lookup.MOST:
         return None
     chosen = candidates.forms.to_pylist()
     return Sought(b"".join(wanted.hashes[8 * at : 8 * at + 8] for at in chosen))

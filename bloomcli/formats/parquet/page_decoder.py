@@ -18,8 +18,8 @@ from bloomcli.formats.parquet import codecs, page_file, value_sizes
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_file import RawPage
+from bloomcli.formats.parquet.page_lookup import Sought
 from bloomcli.formats.parquet.page_selection import PagePlace
-from bloomcli.formats.parquet.page_values import Sought
 from bloomcli.formats.parquet.pages import MOST_GROWTH, ChunkReader
 from bloomcli.model.file import ColumnChunk
 from bloomcli.named_tuple import NamedTuple

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bloomcli.filters.split_block import SplitBlockFilter
 
 
-class KeptHashes:
+class HashBuffer:
     """Hashes, as pages give them, up to a ceiling.
 
     Args:

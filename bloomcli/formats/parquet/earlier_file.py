@@ -20,7 +20,7 @@ _MOST: Final = 100
 """Footers of earlier files that are looked at."""
 
 
-def earlier_file(source: Source, footer: Footer, gone: set[ChunkKey], tail: bytes) -> int | None:
+def find_size(source: Source, footer: Footer, gone: set[ChunkKey], tail: bytes) -> int | None:
     """The bytes of the earlier file that the file without some filters is again; None if there is none.
 
     Args:
