@@ -57,8 +57,8 @@ def unusable(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) -> It
 
 def page_headers(filters: Filters, chunk: ColumnChunk) -> Finding | None:
     """The finding about a chunk whose first page headers contradict the metadata; None where they fit."""
-    lie = first_headers(filters.source, chunk, filters.footer.start)
-    return None if lie is None else _damaged("page-header", chunk, lie.reason, lie.offset)
+    fault = first_headers(filters.source, chunk, filters.footer.start)
+    return None if fault is None else _damaged("page-header", chunk, fault.reason, fault.offset)
 
 
 def _damaged(id: str, chunk: ColumnChunk, message: str, offset: int) -> Finding:  # noqa: A002  it is the rule's id
@@ -198,7 +198,7 @@ def deep(
     stop = Stop()
     filters.source.will_read(_ranges(filters, columns, units))
     work = (
-        (partial(_deep_one, _Chunk(filters, chunk, loaded, stop)), chunk.compressed_bytes)
+        (partial(_deep_one, _ChunkCheck(filters, chunk, loaded, stop)), chunk.compressed_bytes)
         for chunk, loaded in _readable(filters, columns, units)
     )
     yield from side_by_side(work, threads, tick, stop)
@@ -227,7 +227,7 @@ def _text(page: values.HashedPage, column: Column, index: int) -> str:
     return f"(a value of {page.long} bytes)" if value is None else render(value, column)
 
 
-class _Chunk(NamedTuple):
+class _ChunkCheck(NamedTuple):
     """A column chunk whose filter is looked into."""
 
     filters: Filters
@@ -251,7 +251,7 @@ class _Chunk(NamedTuple):
         return page.draft_hashes() if self.loaded.header.draft else page.hashes
 
 
-def _deep_one(work: _Chunk) -> tuple[DeepCheck]:
+def _deep_one(work: _ChunkCheck) -> tuple[DeepCheck]:
     filters, chunk, loaded, _ = work
     if chunk.column.physical == "BOOLEAN":
         return (_deep_boolean(chunk, loaded),)
@@ -262,33 +262,33 @@ def _deep_one(work: _Chunk) -> tuple[DeepCheck]:
     )
     # where the filter holds every entry of the dictionary, it doesn't matter which of them the pages refer to
     try:
-        again = _rebuilt(work, unreferenced=True, checked=True)
+        rebuilt = _rebuild(work, unreferenced=True, checked=True)
     except BadChecksum as error:
         return (DeepCheck(values=0, finding=_damaged("page-checksum", chunk, error.reason, error.offset or 0)),)
-    doubtful = again.lost() or again.negative_zero
+    doubtful = rebuilt.lost() or rebuilt.negative_zero
     if doubtful:
-        again = _rebuilt(work, unreferenced=False)
-    if again.lost():
+        rebuilt = _rebuild(work, unreferenced=False)
+    if rebuilt.lost():
         absent, missing = _missing(work)
         missed = finding(
             id="value-missing",
             severity=Severity.ERROR,
-            message=lost_values(absent, again.count),
+            message=lost_values(absent, rebuilt.count),
             missing=tuple(missing),
         )
-        return (DeepCheck(values=again.count, finding=missed),)
+        return (DeepCheck(values=rebuilt.count, finding=missed),)
     zero = None
-    if again.negative_zero:
+    if rebuilt.negative_zero:
         zero = finding(id="reader-negative-zero", severity=Severity.ERROR, message=NEGATIVE_ZERO)
-    stray = again.stray()
+    stray = rebuilt.stray()
     if stray and doubtful:
-        stray = again.stray(_entries(work))
+        stray = rebuilt.stray(_entries(work))
     if stray and values.is_interval(chunk.column):
-        stray = again.stray(_normal_forms(work))
+        stray = rebuilt.stray(_normal_forms(work))
     if stray and loaded.bits.nbytes & (loaded.bits.nbytes - 1):
-        stray = _stray_but_folded(work, again)
+        stray = _stray_but_folded(work, rebuilt)
     found = finding(id="filter-stray-bits", severity=Severity.WARNING, message=stray_bits(stray)) if stray else None
-    return (DeepCheck(values=again.count, finding=found, negative_zero=zero),)
+    return (DeepCheck(values=rebuilt.count, finding=found, negative_zero=zero),)
 
 
 def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
@@ -311,29 +311,29 @@ def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
     return DeepCheck(values=0, finding=finding(id="filter-not-checked", severity=Severity.NOTE, message=message))
 
 
-def _rebuilt(work: _Chunk, *, unreferenced: bool, checked: bool = False) -> Rebuilt[SplitBlockFilter]:
+def _rebuild(work: _ChunkCheck, *, unreferenced: bool, checked: bool = False) -> Rebuilt[SplitBlockFilter]:
     zeros = values.zero_hashes(work.chunk.column, draft=work.loaded.header.draft)
-    again = Rebuilt(work.loaded.bits, zeros)
+    rebuilt = Rebuilt(work.loaded.bits, zeros)
     for page in work.pages(unreferenced=unreferenced, checked=checked):
-        again.insert(work.hashes(page), page.count, has_zero=page.has_zero)
-    return again
+        rebuilt.insert(work.hashes(page), page.count, has_zero=page.has_zero)
+    return rebuilt
 
 
-def _stray_but_folded(work: _Chunk, again: Rebuilt[SplitBlockFilter]) -> int:
+def _stray_but_folded(work: _ChunkCheck, rebuilt: Rebuilt[SplitBlockFilter]) -> int:
     """The stray bits but for those of values in a block next to their own, where `fold --size tight` puts some."""
     block = (1 << 32) // work.loaded.bits.blocks << 32
     for page in work.pages(unreferenced=True):
-        again.allow(kernels.shifted_hashes(page.hashes, block))
-        again.allow(kernels.shifted_hashes(page.hashes, (1 << 64) - block))
-    return again.stray()
+        rebuilt.allow(kernels.shifted_hashes(page.hashes, block))
+        rebuilt.allow(kernels.shifted_hashes(page.hashes, (1 << 64) - block))
+    return rebuilt.stray()
 
 
-def _entries(work: _Chunk) -> bytearray:
+def _entries(work: _ChunkCheck) -> bytearray:
     """The hashes of all dictionary entries, those that no index refers to included."""
     return next((work.hashes(page) for page in work.pages(unreferenced=True) if page.dictionary), bytearray())
 
 
-def _normal_forms(work: _Chunk) -> bytes:
+def _normal_forms(work: _ChunkCheck) -> bytes:
     """The hashes of a chunk's intervals in their normal form, which DuckDB inserts too."""
     found: set[int] = set()
     for page in work.pages():
@@ -344,13 +344,13 @@ def _normal_forms(work: _Chunk) -> bytes:
 def without_normal_forms(filters: Filters, column: Column) -> Iterator[int]:
     """Yield the row groups whose filter lacks the normal form of a stored interval."""
     for chunk, loaded in _readable(filters, {column.index}, None):
-        hashes = _normal_forms(_Chunk(filters, chunk, loaded, Stop()))
+        hashes = _normal_forms(_ChunkCheck(filters, chunk, loaded, Stop()))
         count = len(hashes) // 8
         if not loaded.header.draft and loaded.bits.check_hashes(hashes, count, bytearray(count)):
             yield chunk.row_group
 
 
-def _missing(work: _Chunk) -> tuple[int, list[str]]:
+def _missing(work: _ChunkCheck) -> tuple[int, list[str]]:
     """Return the number of values missing from their filter, and the first of them. Reads the chunk again."""
     absent = 0
     missing: list[str] = []

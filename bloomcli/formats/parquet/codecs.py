@@ -81,7 +81,7 @@ def windows(codec: str, raw: Iterator[bytes], packed: int, size: int, window: in
         raise CodecError(str(error) or type(error).__name__) from None
 
 
-class _Raw(io.RawIOBase):
+class _PartsFile(io.RawIOBase):
     """A file object that reads parts of bytes from front to back."""
 
     def __init__(self, parts: Iterator[bytes]) -> None:
@@ -105,7 +105,9 @@ class _Raw(io.RawIOBase):
 def _zstd_windows(raw: Iterator[bytes], window: int) -> Iterator[bytes]:
     import zstandard
 
-    with zstandard.ZstdDecompressor().stream_reader(io.BufferedReader(_Raw(raw)), read_across_frames=True) as reader:
+    with zstandard.ZstdDecompressor().stream_reader(
+        io.BufferedReader(_PartsFile(raw)), read_across_frames=True
+    ) as reader:
         while part := reader.read(window):
             yield part
 
@@ -128,7 +130,7 @@ def _gzip_windows(raw: Iterator[bytes], window: int) -> Iterator[bytes]:
 def _brotli_windows(raw: Iterator[bytes], window: int) -> Iterator[bytes]:
     import pyarrow as pa
 
-    with pa.CompressedInputStream(pa.PythonFile(io.BufferedReader(_Raw(raw)), mode="r"), "brotli") as reader:
+    with pa.CompressedInputStream(pa.PythonFile(io.BufferedReader(_PartsFile(raw)), mode="r"), "brotli") as reader:
         while part := reader.read(window):
             yield part
 

@@ -69,7 +69,7 @@ def compiled_scan(
     )
 
 
-def scan_of_few(
+def few_values_scan(
     footer: Footer, column: Column, forms: Sequence[bytes], hashes: bytes, summed: set[int] | None
 ) -> kernels.RowScan | None:
     """The same for a few values, of which it is only asked whether rows have them; None for columns whose bounds

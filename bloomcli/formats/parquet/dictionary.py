@@ -51,14 +51,14 @@ class ChunkDictionary:
 
     def _read(self) -> Entries | None:
         chunk = self._chunk
-        if chunk.encrypted or not chunk.num_values or not _may_tell(chunk):
+        if chunk.encrypted or not chunk.num_values or not _may_exclude(chunk):
             return None
         found = _entries(self._filters.source, chunk, self._filters.footer.start, self._allowance)
         # one without the bounds of its own chunk is wrong, or they are
         return None if found is None or any(bounds.lost(chunk, found)) else found
 
 
-def _may_tell(chunk: ColumnChunk) -> bool:
+def _may_exclude(chunk: ColumnChunk) -> bool:
     """Whether all pages may be dictionary-encoded, and equal values have equal bytes."""
     if chunk.column.physical == "INT96" or values.is_interval(chunk.column):
         return False

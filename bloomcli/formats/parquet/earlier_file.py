@@ -20,20 +20,20 @@ _MOST: Final = 100
 """Footers of earlier files that are looked at."""
 
 
-def find_size(source: Source, footer: Footer, gone: set[ChunkKey], tail: bytes) -> int | None:
+def find_size(source: Source, footer: Footer, removed: set[ChunkKey], tail: bytes) -> int | None:
     """The bytes of the earlier file that the file without some filters is again; None if there is none.
 
     Args:
         source: the file.
         footer: its footer.
-        gone: the chunks whose filters are taken out.
+        removed: the chunks whose filters are taken out.
         tail: footer, length and magic of the file without them.
 
     It is one that ends with this tail, byte for byte, and has all that the tail speaks of.
     """
     claims = layout.regions(footer, lambda _: None)
-    needed = max((c.end for c in claims if c.kind != layout.FILTER or c.key not in gone), default=len(spec.MAGIC))
-    waiting = [start for start in _starts(claims, gone) if start <= footer.start]
+    needed = max((c.end for c in claims if c.kind != layout.FILTER or c.key not in removed), default=len(spec.MAGIC))
+    waiting = [start for start in _starts(claims, removed) if start <= footer.start]
     seen: set[int] = set()
     while waiting and len(seen) < _MOST:
         end = waiting.pop()

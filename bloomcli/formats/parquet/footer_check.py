@@ -26,10 +26,11 @@ from bloomcli.words import counted
 _HINT: Final = "the file is damaged; get it from its source again"
 
 
-def refuse_damaged(source: Source, footer: Footer, gone: AbstractSet[ChunkKey]) -> None:
-    """Raise CorruptFile if filters can't be added to the file. The filters of the chunks in `gone` will be removed.
+def refuse_damaged(source: Source, footer: Footer, removed: AbstractSet[ChunkKey]) -> None:
+    """Raise CorruptFile if filters can't be added to the file.
 
-    Raises UnsupportedError for a chunk whose data is in another file.
+    Raises UnsupportedError for a chunk whose data is in another file. The change removes the filters of the chunks
+    in `removed`.
     """
     codes = idl.ENUMS["Type"]
     types = array("i", (codes.get(column.physical, -1) for column in footer.columns))
@@ -45,14 +46,14 @@ def refuse_damaged(source: Source, footer: Footer, gone: AbstractSet[ChunkKey]) 
             footer.raw, chunks, types, footer.start, parquet_limits.THRIFT_MAX_DEPTH
         )
         for ordinal in doubtful:
-            _look_at(source, footer, ChunkKey(index, ordinal, chunks[ordinal]), gone)
+            _look_at(source, footer, ChunkKey(index, ordinal, chunks[ordinal]), removed)
         for ordinal, offset in without_length:
             key = ChunkKey(index, ordinal, chunks[ordinal])
-            if key not in gone:
+            if key not in removed:
                 _refuse_filter(source, footer, key, offset, None)
 
 
-def _look_at(source: Source, footer: Footer, key: ChunkKey, gone: AbstractSet[ChunkKey]) -> None:
+def _look_at(source: Source, footer: Footer, key: ChunkKey, removed: AbstractSet[ChunkKey]) -> None:
     outer = footer.chunk_struct(key)
     pages, claim = footer.extents(key, outer)
     footer.index_extents(outer)
@@ -71,7 +72,7 @@ def _look_at(source: Source, footer: Footer, key: ChunkKey, gone: AbstractSet[Ch
         )
     if meta.integer("bloom_filter_offset") is not None or meta.integer("bloom_filter_length") is not None:
         footer.chunk(key, outer)  # raises what `validate` does
-    if claim is not None and key not in gone:
+    if claim is not None and key not in removed:
         _refuse_filter(source, footer, key, *claim)
 
 

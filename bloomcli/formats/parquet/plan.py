@@ -73,8 +73,8 @@ class AddPlan(Change):
         self._stop = Stop()
         self._ahead: Ahead[_BuiltFilter] | None = None
         self.chunks = dict(_chosen(filters, columns, replace=replace, missing=missing))
-        gone = {key for key, chunk in self.chunks.items() if chunk.bloom_filter_offset is not None}
-        super().__init__(filters, gone, puts=True, appends=appends)
+        removed = {key for key, chunk in self.chunks.items() if chunk.bloom_filter_offset is not None}
+        super().__init__(filters, removed, puts=True, appends=appends)
         found = extension.of_footer(filters.footer)
         if found is not None and self.chunks:
             self.remarks = (
@@ -148,7 +148,7 @@ class AddPlan(Change):
         return FilterChange(
             row_group=key.row_group,
             column=chunk.column.path,
-            action="replace" if key in self.gone else "add",
+            action="replace" if key in self.removed else "add",
             bitset_bytes=min(size, cap),
             values=non_null_values(chunk),
             target_fpp=self._rate(chunk),
@@ -168,8 +168,8 @@ class AddPlan(Change):
         """
         changes: list[FilterChange] = []
         decoded = 0
-        source, gone = self.filters.source, self.gone
-        source.will_read(itertools.chain(self.reads(), (self.filters.header(key) for key in gone)))
+        source, removed = self.filters.source, self.removed
+        source.will_read(itertools.chain(self.reads(), (self.filters.header(key) for key in removed)))
         chunks = iter(self.chunks.items())
 
         def following(*, early: bool = False) -> Pieces:
@@ -250,10 +250,10 @@ class AddPlan(Change):
         return FilterChange(
             row_group=key.row_group,
             column=chunk.column.path,
-            action="replace" if key in self.gone else "add",
+            action="replace" if key in self.removed else "add",
             bitset_bytes=bits.nbytes,
             # None: it is replaced because it can't be read
-            old_bitset_bytes=self.filters.bitset_bytes(chunk) if key in self.gone else None,
+            old_bitset_bytes=self.filters.bitset_bytes(chunk) if key in self.removed else None,
             values=count,
             fpp=bits.fpp,
             target_fpp=self._rate(chunk),
