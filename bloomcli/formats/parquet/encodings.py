@@ -295,7 +295,7 @@ def _delta_byte_array(page: Page, body: AnyBody, width: int | None) -> Iterator[
     middle = _Numbers(body, page.start, page.non_null).end()
     feed = body.open(_Numbers(body, middle, page.non_null).end())
     prefixes, suffixes = _Numbers(body, page.start, page.non_null), _Numbers(body, middle, page.non_null)
-    values = kernels.Prefixed(parquet_limits.DELTA_VALUE_MAX_BYTES, -1 if width is None else width)
+    values = kernels.DeltaByteArrayHasher(parquet_limits.DELTA_VALUE_MAX_BYTES, -1 if width is None else width)
     limit = min(page.non_null, limits.ROWS_PER_BATCH)
     status = None
     while status != kernels.ALL_DONE:
