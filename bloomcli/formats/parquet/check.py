@@ -38,7 +38,7 @@ from bloomcli.values.literals import render
 from bloomcli.words import counted
 
 _NO_FILTER: Final = -1
-"""The lowest bloom_filter_offset that writers have written for chunks without a filter."""
+"""The lowest bloom_filter_offset that writers are known to write for chunks without a filter."""
 
 
 def unusable(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) -> Iterator[Finding]:
@@ -56,7 +56,7 @@ def unusable(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) -> It
 
 
 def page_headers(filters: Filters, chunk: ColumnChunk) -> Finding | None:
-    """The finding about a chunk whose first page headers contradict the metadata; None where they fit."""
+    """The finding about first page headers that contradict the chunk's metadata; None if they agree."""
     fault = first_headers(filters.source, chunk, filters.footer.start)
     return None if fault is None else _damaged("page-header", chunk, fault.reason, fault.offset)
 
@@ -74,10 +74,10 @@ def _damaged(id: str, chunk: ColumnChunk, message: str, offset: int) -> Finding:
 
 
 def nowhere(chunk: ColumnChunk, offset: int | None, length: int | None) -> Iterator[Finding]:
-    """The finding about metadata that name a filter but not where it lies.
+    """Yield the finding about metadata that name a filter but not its location.
 
-    Readers take such a chunk for one without a filter, so that no row is lost; but no writer means that. Writers
-    without filters have left 0 and -1 (PARQUET-1979).
+    Readers treat such a chunk as one without a filter, so no row is lost, but no writer does this on purpose. Writers
+    without filters have written 0 and -1 (PARQUET-1979).
     """
     if not length and (offset is None or offset >= _NO_FILTER):
         return
@@ -96,7 +96,7 @@ def nowhere(chunk: ColumnChunk, offset: int | None, length: int | None) -> Itera
 def sound(
     filters: Filters, chunk: ColumnChunk, loaded: LoadedFilter, facts: Sequence[FilterFacts]
 ) -> Iterator[Finding]:
-    """Yield the faults of a readable filter: its bits, its header, its size, its length in the metadata."""
+    """Yield findings about a readable filter: its bits, header and size, and its length in the metadata."""
     del filters
     if loaded.bits.set_bits == 0 and non_null_values(chunk) > 0 and chunk.null_count is not None:
         yield _empty(chunk, loaded)
@@ -135,7 +135,7 @@ def sound(
 
 
 def _empty(chunk: ColumnChunk, loaded: LoadedFilter) -> Finding:
-    """The finding about a filter without a bit, of a chunk with values."""
+    """The finding about a filter without a set bit whose chunk has values."""
     boolean = chunk.column.physical == "BOOLEAN"
     return _finding(
         chunk,
@@ -168,7 +168,7 @@ def _finding(
 
 
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
-    """Filters of these columns (None: of all) that share bytes with pages, page indexes or other filters."""
+    """Yield filters of these columns (None: all) that share bytes with pages, page indexes or other filters."""
     filters.source.will_read(filters.headers(None, unwritten=True))
     claims = layout.regions(filters.footer, filters.length)
     reach: layout.Region | None = None
@@ -194,7 +194,7 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
 def deep(
     filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
-    """Every value of every chunk that has a readable filter, looked up in it; `threads` chunks at a time."""
+    """Look up every value of every chunk with a readable filter, `threads` chunks at the same time."""
     stop = Stop()
     filters.source.will_read(_ranges(filters, columns, units))
     work = (
@@ -205,7 +205,7 @@ def deep(
 
 
 def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
-    """The filters, and the chunks that they are compared with."""
+    """The ranges of the filters and of the chunks that they are checked against."""
     yield from filters.ranges(columns)
     for chunk in filters.locations(columns, units):
         if chunk.column.physical != "BOOLEAN":
@@ -219,7 +219,7 @@ def _readable(
         try:
             yield chunk, filters.load(chunk)
         except FilterProblem:
-            continue  # structure reports it
+            continue  # `unusable` reports it
 
 
 def _text(page: values.HashedPage, column: Column, index: int) -> str:
@@ -228,7 +228,7 @@ def _text(page: values.HashedPage, column: Column, index: int) -> str:
 
 
 class _ChunkCheck(NamedTuple):
-    """A column chunk whose filter is looked into."""
+    """A column chunk and its filter, which are compared."""
 
     filters: Filters
     chunk: ColumnChunk
@@ -236,7 +236,7 @@ class _ChunkCheck(NamedTuple):
     stop: Stop
 
     def pages(self, *, unreferenced: bool = False, checked: bool = False) -> Iterator[values.HashedPage]:
-        """The chunk's values; with `checked` of pages that match their checksums."""
+        """The chunk's hashed values. With `checked`, pages are compared with their checksums."""
         return values.hashed_pages(
             self.filters.source,
             self.chunk,
@@ -247,7 +247,7 @@ class _ChunkCheck(NamedTuple):
         )
 
     def hashes(self, page: values.HashedPage) -> bytearray:
-        """What the filter has to hold of them."""
+        """The hashes of a page's values that the filter must contain."""
         return page.draft_hashes() if self.loaded.header.draft else page.hashes
 
 
@@ -260,7 +260,7 @@ def _deep_one(work: _ChunkCheck) -> tuple[DeepCheck]:
     finding = partial(
         Finding, row_group=chunk.row_group, column=chunk.column.path, offset=loaded.offset, hint=HINT_REPLACE
     )
-    # where the filter holds every entry of the dictionary, it doesn't matter which of them the pages refer to
+    # if the filter contains every dictionary entry, it doesn't matter which of them the pages refer to
     try:
         rebuilt = _rebuild(work, unreferenced=True, checked=True)
     except BadChecksum as error:
@@ -292,7 +292,7 @@ def _deep_one(work: _ChunkCheck) -> tuple[DeepCheck]:
 
 
 def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
-    """Return which of the two values are present, by the statistics; reads no page."""
+    """Check a BOOLEAN column's filter by the minimum and maximum; reads no page."""
     finding = partial(
         Finding,
         row_group=chunk.row_group,
@@ -320,7 +320,8 @@ def _rebuild(work: _ChunkCheck, *, unreferenced: bool, checked: bool = False) ->
 
 
 def _stray_but_folded(work: _ChunkCheck, rebuilt: Rebuilt[SplitBlockFilter]) -> int:
-    """The stray bits but for those of values in a block next to their own, where `fold --size tight` puts some."""
+    """The number of stray bits, without those of values in a neighbouring block, where `fold --size tight` puts
+    some."""
     block = (1 << 32) // work.loaded.bits.blocks << 32
     for page in work.pages(unreferenced=True):
         rebuilt.allow(kernels.shifted_hashes(page.hashes, block))
@@ -329,12 +330,12 @@ def _stray_but_folded(work: _ChunkCheck, rebuilt: Rebuilt[SplitBlockFilter]) -> 
 
 
 def _entries(work: _ChunkCheck) -> bytearray:
-    """The hashes of all dictionary entries, those that no index refers to included."""
+    """The hashes of all dictionary entries, including those that no index refers to."""
     return next((work.hashes(page) for page in work.pages(unreferenced=True) if page.dictionary), bytearray())
 
 
 def _normal_forms(work: _ChunkCheck) -> bytes:
-    """The hashes of a chunk's intervals in their normal form, which DuckDB inserts too."""
+    """The hashes of the normal forms of a chunk's intervals, which DuckDB also inserts."""
     found: set[int] = set()
     for page in work.pages():
         found.update(memoryview(page.interval_hashes()).cast("Q"))
@@ -342,7 +343,7 @@ def _normal_forms(work: _ChunkCheck) -> bytes:
 
 
 def without_normal_forms(filters: Filters, column: Column) -> Iterator[int]:
-    """Yield the row groups whose filter lacks the normal form of a stored interval."""
+    """Yield the row groups whose filter has no hash of some interval's normal form."""
     for chunk, loaded in _readable(filters, {column.index}, None):
         hashes = _normal_forms(_ChunkCheck(filters, chunk, loaded, Stop()))
         count = len(hashes) // 8

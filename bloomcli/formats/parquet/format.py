@@ -1,4 +1,4 @@
-"""The records of Parquet files and of files that hold one Parquet filter and nothing else."""
+"""The format records of Parquet files and of files with a single Parquet filter."""
 
 from __future__ import annotations
 
