@@ -9,7 +9,7 @@ from bloomcli.commands.advise_options import ExtentOptions, UnitOptions
 from bloomcli.commands.columns import type_alone
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
-from bloomcli.formats.sampled import Extent
+from bloomcli.formats.sampling import Extent
 from bloomcli.model.column_sample import ColumnExtents, FileExtents, SampledRow
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Column

@@ -22,7 +22,7 @@ from bloomcli.storage.base import KeptRange, Pieces, Source
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.finding import ColumnSearch
-    from bloomcli.formats.sampled import Extent, UnitValues
+    from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.change import FilterChange
     from bloomcli.model.filter_facts import FilterFacts
     from bloomcli.model.inspect import FilterDump, FilterSummary
@@ -309,7 +309,7 @@ class FilterFile(Indexable, ABC):
 
     def extents(self, column: Column) -> Iterator[Extent]:
         """What the metadata say of a column in each row group, in order; by default without bounds."""
-        from bloomcli.formats.sampled import extents
+        from bloomcli.formats.sampling import extents
 
         return extents(self.unit_facts(column, ()))
 

@@ -94,7 +94,7 @@ class Format(NamedTuple):
     """The part of a limit that `bloom add --fpp` has to name so that measured rates meet the limit."""
     indexed_values: str | None = None
     """For a format whose filters an index takes: the function that hashes values of a column for it, without a file,
-    ``package.module:name``. Its arguments are those of `bloomcli.formats.parquet.looked_up.hashed`."""
+    ``package.module:name``. Its arguments are those of `bloomcli.formats.parquet.lookups.hashed_values`."""
     hashed_by_width: bool = True
     """A number's hash depends on the width at which the column stores it, so that a reader that hashes it at another
     width doesn't find it."""

@@ -7,17 +7,17 @@ cdef enum:
     CHUNK_FIELDS = 16      # ids below this are recorded
 
 
-cdef struct Recorded:
+cdef struct RecordedFields:
     int kind[CHUNK_FIELDS]            # 0: missing
     Py_ssize_t start[CHUNK_FIELDS]    # of the value
     Py_ssize_t end                    # of the struct; set by _in_order
 
 
-cdef bint _recorded(Walk* w, Py_ssize_t pos, int max_depth, Recorded* found) noexcept nogil:
+cdef bint _recorded(Walk* w, Py_ssize_t pos, int max_depth, RecordedFields* found) noexcept nogil:
     """Walk the struct at `pos` and record where its fields are; False with the fault set."""
     cdef int kind, field_id = 0
     cdef Py_ssize_t value
-    memset(found, 0, sizeof(Recorded))
+    memset(found, 0, sizeof(RecordedFields))
     while True:
         pos = _field_head(w, pos, &kind, &field_id)
         if pos < 0:
@@ -33,14 +33,14 @@ cdef bint _recorded(Walk* w, Py_ssize_t pos, int max_depth, Recorded* found) noe
             found.start[field_id] = value
 
 
-cdef object _recorded_int(Walk* w, Recorded* found, int field_id, int kind):
+cdef object _recorded_int(Walk* w, RecordedFields* found, int field_id, int kind):
     cdef uint64_t raw = 0
     if found.kind[field_id] != kind or _varint(w, found.start[field_id], &raw) < 0:
         return None
     return <int64_t>(raw >> 1) ^ -<int64_t>(raw & 1)
 
 
-cdef object _recorded_bytes(Walk* w, Recorded* found, int field_id):
+cdef object _recorded_bytes(Walk* w, RecordedFields* found, int field_id):
     cdef uint64_t size = 0
     cdef Py_ssize_t pos
     if found.kind[field_id] != CT_BINARY:
@@ -49,7 +49,7 @@ cdef object _recorded_bytes(Walk* w, Recorded* found, int field_id):
     return None if pos < 0 else (<const char*>w.data)[pos:pos + <Py_ssize_t>size]
 
 
-cdef uint64_t _recorded_set(Walk* w, Recorded* found, int field_id) noexcept nogil:
+cdef uint64_t _recorded_set(Walk* w, RecordedFields* found, int field_id) noexcept nogil:
     """The integers of a list as bits; bit 63 for those that aren't 0 to 62."""
     cdef int kind = 0
     cdef uint64_t size = 0, raw = 0, i, bits = 0
@@ -79,7 +79,7 @@ def chunk_facts(bytes data not None, Py_ssize_t start, int max_depth, bint order
         CompactError: as in `compact_struct`.
     """
     cdef Walk w
-    cdef Recorded chunk, meta, stats
+    cdef RecordedFields chunk, meta, stats
     cdef object low = None, high = None, exact_low = None, exact_high = None, nulls = None, distinct = None
     w.data = <const unsigned char*>PyBytes_AS_STRING(data)
     w.end = PyBytes_GET_SIZE(data)

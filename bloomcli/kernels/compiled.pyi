@@ -151,7 +151,7 @@ def hash_lengths(
     lengths: Deltas, data: Buffer, pos: int, final: bool, out: Buffer, sizes: Buffer, limit: int
 ) -> tuple[int, int, int]: ...
 
-class Prefixed:
+class DeltaByteArrayHasher:
     before: bytes
     hashed: int
     def __init__(self, longest: int, width: int) -> None: ...
@@ -167,7 +167,7 @@ class Prefixed:
         limit: int,
     ) -> tuple[int, int, int]: ...
 
-def longest_prefixed(prefixes: Deltas, suffixes: Deltas) -> tuple[int, float]: ...
+def longest_delta_byte_array(prefixes: Deltas, suffixes: Deltas) -> tuple[int, float]: ...
 def longest_plain(data: Buffer, pos: int, count: int) -> int: ...
 
 class Hasher:
@@ -327,7 +327,7 @@ class RowScan:
         checksum: Callable[[bytes], int],
     ) -> None: ...
     def file(
-        self, fd: int, file_bytes: int, left: Container[int] | None = None
+        self, fd: int, file_bytes: int, remaining: Container[int] | None = None
     ) -> (
         tuple[int, tuple[int, ...], int, int, int, int, bytes, bytes, bytes, list[tuple[bytes, bytes, bytes]]] | None
     ): ...

@@ -29,11 +29,11 @@ cdef enum:
 cdef const char* HEADER_REST = b"\x1c\x1c\x00\x00" * 3 + b"\x00"
 
 
-cdef bint _in_order(Walk* w, Py_ssize_t pos, int max_depth, Recorded* found) noexcept nogil:
+cdef bint _in_order(Walk* w, Py_ssize_t pos, int max_depth, RecordedFields* found) noexcept nogil:
     """As `_recorded`, but False for fields that aren't in the order of their ids, as writers write them, too."""
     cdef int kind, field_id = 0, before = 0
     cdef Py_ssize_t value
-    memset(found, 0, sizeof(Recorded))
+    memset(found, 0, sizeof(RecordedFields))
     while True:
         pos = _field_head(w, pos, &kind, &field_id)
         if pos < 0:
@@ -53,7 +53,7 @@ cdef bint _in_order(Walk* w, Py_ssize_t pos, int max_depth, Recorded* found) noe
             found.start[field_id] = value
 
 
-cdef bint _number(Walk* w, Recorded* found, int field_id, int kind, int64_t* value) noexcept nogil:
+cdef bint _number(Walk* w, RecordedFields* found, int field_id, int kind, int64_t* value) noexcept nogil:
     """Read an integer field; False if it is missing or of another type."""
     cdef uint64_t raw = 0
     if found.kind[field_id] != kind or _varint(w, found.start[field_id], &raw) < 0:
@@ -62,7 +62,7 @@ cdef bint _number(Walk* w, Recorded* found, int field_id, int kind, int64_t* val
     return True
 
 
-cdef bint _index_inside(Walk* w, Recorded* chunk, int offset_id, int length_id, int64_t data_end) noexcept nogil:
+cdef bint _index_inside(Walk* w, RecordedFields* chunk, int offset_id, int length_id, int64_t data_end) noexcept nogil:
     """Whether a page index lies within the file's data, or there is none."""
     cdef int64_t offset, length
     if not _number(w, chunk, offset_id, CT_I64, &offset) or not _number(w, chunk, length_id, CT_I32, &length):
@@ -72,9 +72,9 @@ cdef bint _index_inside(Walk* w, Recorded* chunk, int offset_id, int length_id, 
     return FIRST_DATA <= offset <= data_end and 0 < length <= data_end - offset
 
 
-cdef bint _encodings(Walk* w, Recorded* meta, int max_depth, bint* only_dictionary) noexcept nogil:
+cdef bint _encodings(Walk* w, RecordedFields* meta, int max_depth, bint* only_dictionary) noexcept nogil:
     """Read the encoding statistics: whether every data page is dictionary-encoded. False if one lacks a field."""
-    cdef Recorded stats
+    cdef RecordedFields stats
     cdef int kind = 0
     cdef uint64_t size = 0, i
     cdef int64_t page, encoding, count
@@ -133,8 +133,8 @@ cdef object _certain(object bound, int exact, int kind, int width):
 
 
 cdef struct UsualChunk:
-    Recorded meta
-    Recorded stats
+    RecordedFields meta
+    RecordedFields stats
     int64_t codec, values, unpacked, packed, page
     bint only_dictionary
     bint indexed           # there is a column index
@@ -144,7 +144,7 @@ cdef struct UsualChunk:
 cdef bint _usual(Walk* w, Py_ssize_t start, int max_depth, const int* column, int64_t data_end,
                  UsualChunk* found) noexcept nogil:
     """Read a ColumnChunk; False if it isn't quite usual, or damaged."""
-    cdef Recorded chunk
+    cdef RecordedFields chunk
     cdef int64_t kind
     if start < 0 or start > w.end or not _in_order(w, start, max_depth, &chunk):
         return False
@@ -166,7 +166,7 @@ cdef bint _usual(Walk* w, Py_ssize_t start, int max_depth, const int* column, in
     ):
         return False
     if found.meta.kind[12] == 0:
-        memset(&found.stats, 0, sizeof(Recorded))
+        memset(&found.stats, 0, sizeof(RecordedFields))
         return True
     return found.meta.kind[12] == CT_STRUCT and _in_order(w, found.meta.start[12], max_depth, &found.stats)
 
@@ -215,7 +215,7 @@ cdef object _claim(Walk* w, Py_ssize_t start, int max_depth, const int* column, 
     )
 
 
-cdef object _or_none(Walk* w, Recorded* found, int field_id, int kind):
+cdef object _or_none(Walk* w, RecordedFields* found, int field_id, int kind):
     cdef int64_t value
     return value if _number(w, found, field_id, kind, &value) else None
 

@@ -1,4 +1,4 @@
-# Looks at many Parquet files of this machine, one after the other, with `ruled_out.pxi`: which of their row groups the
+# Looks at many Parquet files of this machine, one after the other, with `pruning.pxi`: which of their row groups the
 # filters don't rule out. Python sees one item for all files of a stretch that are ruled out.
 
 cdef struct Outcome:
@@ -10,7 +10,7 @@ cdef struct Outcome:
     Py_ssize_t first, end               # of the numbers of its row groups that aren't ruled out
 
 
-cdef void _look_at_one(Ruling* r, int fd, int64_t file_bytes, Outcome* o) noexcept nogil:
+cdef void _query_file(QueryState* r, int fd, int64_t file_bytes, Outcome* o) noexcept nogil:
     """Look at an open file; -1: at none."""
     memset(o, 0, sizeof(Outcome))
     o.files, o.first = 1, r.left.count
@@ -24,7 +24,7 @@ cdef void _look_at_one(Ruling* r, int fd, int64_t file_bytes, Outcome* o) noexce
     o.end = r.left.count
 
 
-cdef Py_ssize_t _look_at(Ruling* r, const char* name, const char* names_end, Outcome* outcomes, double seconds) \
+cdef Py_ssize_t _query_files(QueryState* r, const char* name, const char* names_end, Outcome* outcomes, double seconds) \
         noexcept nogil:
     """Look at files, each name ending with a zero byte, for so many seconds. Returns at how many."""
     cdef double until = bloom_clock() + seconds
@@ -33,7 +33,7 @@ cdef Py_ssize_t _look_at(Ruling* r, const char* name, const char* names_end, Out
     cdef int fd
     while name < names_end and (count == 0 or bloom_clock() < until):
         fd = bloom_open(name, &size, &mtime_ns)
-        _look_at_one(r, fd, size, outcomes + count)
+        _query_file(r, fd, size, outcomes + count)
         outcomes[count].size, outcomes[count].mtime_ns = size, mtime_ns
         if fd >= 0:
             bloom_close(fd)
@@ -46,7 +46,7 @@ cdef bint _is_ruled_out(Outcome* o) noexcept nogil:
     return o.usual and o.first == o.end
 
 
-cdef Py_ssize_t _summed_up(Outcome* outcomes, Py_ssize_t i, Py_ssize_t count) noexcept nogil:
+cdef Py_ssize_t _sum_up(Outcome* outcomes, Py_ssize_t i, Py_ssize_t count) noexcept nogil:
     """Add a file that is ruled out to the next one while that is ruled out too; the position of the last one."""
     cdef Outcome* o
     cdef Outcome* following
@@ -61,7 +61,7 @@ cdef Py_ssize_t _summed_up(Outcome* outcomes, Py_ssize_t i, Py_ssize_t count) no
     return i
 
 
-cdef tuple _told(Outcome* o, Positions* left, bytes hits):
+cdef tuple _outcome_item(Outcome* o, Positions* left, bytes hits):
     """What `FilterQuery` tells of a file, or of several that are ruled out."""
     cdef object possible = tuple([left.items[i] for i in range(o.first, o.end)]) if o.usual else None
     return (o.files, o.row_groups, o.chunk_bytes, o.scan_bytes, o.bytes_read, possible, hits if possible else None,
@@ -99,13 +99,13 @@ cdef class FilterQuery:
             gathered. It is then known of a file where each row group has no values, or a filter that has its bounds.
     """
 
-    cdef Ruling _asked
-    cdef tuple _kept                    # what `_asked` points to
+    cdef QueryState _query
+    cdef tuple _kept                    # what `_query` points to
     cdef bint _many
 
     def __init__(self, int max_depth, dict same not None, columns not None, Py_ssize_t searched, summed,
                  hashes not None):
-        cdef Ruling* r = &self._asked
+        cdef QueryState* r = &self._query
         cdef const int[::1] numbers = columns
         cdef bytes flags = summed
         cdef bytes packed = bytes(numbers)
@@ -114,7 +114,7 @@ cdef class FilterQuery:
         cdef bytes looked_up = (<Ascending>hashes).hashes if isinstance(hashes, Ascending) else hashes
         self._many = isinstance(hashes, Ascending)
         self._kept = (dict(same), packed, flags, looked_up)
-        memset(r, 0, sizeof(Ruling))
+        memset(r, 0, sizeof(QueryState))
         r.max_depth = max_depth
         r.column_count, r.searched = numbers.shape[0] // COLUMN_ITEMS, searched
         r.hash_count = PyBytes_GET_SIZE(looked_up) // 8
@@ -142,7 +142,7 @@ cdef class FilterQuery:
         It is an item as `files` returns them. Of `Ascending` hashes, the item before the last are positions
         of hashes that the file may have, int64s as bytes: those of one row group after the other. The last item is (0, 0).
         """
-        cdef Ruling r = self._asked
+        cdef QueryState r = self._query
         cdef Positions left, hits
         cdef Outcome found
         cdef int64_t none = 0
@@ -159,8 +159,8 @@ cdef class FilterQuery:
                 raise MemoryError
         try:
             with nogil:
-                _look_at_one(&r, fd, file_bytes, &found)
-            return _told(&found, &left, (<const char*>hits.items)[:hits.count * 8] if hits.count else None)
+                _query_file(&r, fd, file_bytes, &found)
+            return _outcome_item(&found, &left, (<const char*>hits.items)[:hits.count * 8] if hits.count else None)
         finally:
             free(r.window)
             free(left.items)
@@ -189,7 +189,7 @@ cdef class FilterQuery:
         cdef const char* name = first + start
         cdef const char* end = first + PyBytes_GET_SIZE(names)
         cdef Py_ssize_t i, count = names.count(b"\0", start)
-        cdef Ruling r = self._asked
+        cdef QueryState r = self._query
         cdef Positions left
         cdef Outcome* outcomes
         cdef list found = []
@@ -204,11 +204,11 @@ cdef class FilterQuery:
             raise MemoryError
         try:
             with nogil:
-                count = _look_at(&r, name, end, outcomes, seconds)
+                count = _query_files(&r, name, end, outcomes, seconds)
             i = 0
             while i < count:
-                i = _summed_up(outcomes, i, count)
-                found.append(_told(outcomes + i, &left, None))
+                i = _sum_up(outcomes, i, count)
+                found.append(_outcome_item(outcomes + i, &left, None))
                 i += 1
             for i in range(count):
                 name += strlen(name) + 1

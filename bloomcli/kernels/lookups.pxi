@@ -180,7 +180,7 @@ def plain_check(const unsigned char[::1] bitset not None, const unsigned char[::
 
 
 cdef enum:
-    LOOKED_UP_TOGETHER = 4096
+    LOOKUP_BATCH = 4096
 
 
 cdef struct Positions:
@@ -235,7 +235,7 @@ cdef bytes _positions_as_bytes(Positions* found, bint enough_memory):
 
 def sbbf_find(const unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None, Py_ssize_t count):
     """Look up `count` hashes. Return the positions of those that may be in the filter: ascending int64s as bytes."""
-    cdef unsigned char[LOOKED_UP_TOGETHER] flags
+    cdef unsigned char[LOOKUP_BATCH] flags
     cdef Py_ssize_t z = _blocks(bitset.shape[0]), at = 0, some
     cdef const unsigned char* bits = &bitset[0]
     cdef const unsigned char* hs
@@ -250,7 +250,7 @@ def sbbf_find(const unsigned char[::1] bitset not None, const unsigned char[::1]
     hs = &hashes[0]
     with nogil:
         while at < count and enough_memory:
-            some = min(count - at, <Py_ssize_t>LOOKED_UP_TOGETHER)
+            some = min(count - at, <Py_ssize_t>LOOKUP_BATCH)
             there = bloom_check(bits, z, hs + at * 8, some, flags)
             enough_memory = _append_ones(&found, flags, some, there, at)
             at += some

@@ -14,19 +14,19 @@ cdef enum:
     DATA_PAGE_V2 = 3
 
 
-cdef struct Known:
+cdef struct KnownFields:
     int kind[KNOWN_FIELDS]            # 0: missing
     Py_ssize_t start[KNOWN_FIELDS]    # of the value
 
 
-cdef Py_ssize_t _known_fields(Walk* w, Py_ssize_t pos, int max_depth, Known* known) except? -2:
+cdef Py_ssize_t _known_fields(Walk* w, Py_ssize_t pos, int max_depth, KnownFields* known) except? -2:
     """Walk the struct at `pos` and record the positions of its known fields. Return its end, or -1 with the fault
     set."""
     cdef int kind, field_id = 0
     cdef Py_ssize_t header, value
     cdef uint64_t low = 0      # ids up to 63 so far
     cdef set others = None     # other ids so far
-    memset(known, 0, sizeof(Known))
+    memset(known, 0, sizeof(KnownFields))
     while True:
         header = pos
         pos = _field_head(w, pos, &kind, &field_id)
@@ -51,7 +51,7 @@ cdef Py_ssize_t _known_fields(Walk* w, Py_ssize_t pos, int max_depth, Known* kno
             others.add(field_id)
 
 
-cdef int64_t _known_int(Walk* w, Known* known, int field_id) noexcept nogil:
+cdef int64_t _known_int(Walk* w, KnownFields* known, int field_id) noexcept nogil:
     """Return an i32 field; -1 if there is none of that type."""
     cdef uint64_t raw = 0
     if known.kind[field_id] != CT_I32 or _varint(w, known.start[field_id], &raw) < 0:
@@ -92,7 +92,7 @@ cdef class PageHeader:
 
     def __init__(self, bytes data not None, Py_ssize_t start, Py_ssize_t end, int max_depth):
         cdef Walk w
-        cdef Known known
+        cdef KnownFields known
         cdef int head
         cdef Py_ssize_t stop
         self.data, self.start = data, start

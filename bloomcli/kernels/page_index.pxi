@@ -7,7 +7,7 @@ def page_locations(bytes data not None, int max_depth):
     """Return (offset, length, first row) of each page in an OffsetIndex at the start of `data`; None if the structure
     isn't quite usual."""
     cdef Walk w
-    cdef Recorded index, page
+    cdef RecordedFields index, page
     cdef int kind = 0
     cdef uint64_t count = 0, i
     cdef int64_t offset = 0, size = 0, row = 0

@@ -2,7 +2,7 @@
 # filters being asked: where a row group has no more rows than values are sought, its column is read in less time. Of the
 # row groups that filters left it tells whether they have rows.
 #
-# Files are those like one that was opened, as for `filter_query.pxi`. Footers are walked by `ruled_out.pxi`; pages are
+# Files are those like one that was opened, as for `filter_query.pxi`. Footers are walked by `pruning.pxi`; pages are
 # PLAIN or dictionary-encoded, of columns that aren't nested. Whatever isn't quite usual, or damaged, ends it: then the
 # file is opened, and searched as others are.
 #
@@ -14,7 +14,7 @@ cdef enum:
     SCAN_VALUES_MOST = 1 << 26           # values of a page
     SCAN_OUT_MOST = 64 << 20             # bytes of a column's values in one file
     SCAN_ALL_MOST = 128 << 20            # and of those of all columns
-    SCAN_LEFT_MOST = 128 << 10           # bytes of a chunk that filters left: of a larger one not all pages may be needed
+    SCAN_REMAINING_MOST = 128 << 10           # bytes of a chunk that filters left: of a larger one not all pages may be needed
     CODEC_NONE = 0
     CODEC_SNAPPY = 1
     ENCODING_PLAIN = 0
@@ -212,23 +212,23 @@ cdef bint _snappy_open(Snappy* s, const unsigned char* packed, int64_t count, un
         noexcept nogil:
     """Begin with a block of Snappy; False if it doesn't say that it has `size` bytes."""
     cdef Walk w
-    cdef uint64_t told = 0
+    cdef uint64_t claimed = 0
     cdef Py_ssize_t pos
     w.data, w.end, w.fault, w.at = packed, count, 0, 0
-    pos = _varint(&w, 0, &told)
-    if pos < 0 or told != <uint64_t>size:
+    pos = _varint(&w, 0, &claimed)
+    if pos < 0 or claimed != <uint64_t>size:
         return False
     s.at, s.end, s.out, s.done, s.size, s.last = packed + pos, packed + count, out, 0, size, 0
     return True
 
 
-cdef struct Grown:
+cdef struct ByteBuffer:
     unsigned char* data                  # of malloc
     int64_t count
     int64_t room
 
 
-cdef bint _has_room(Grown* g, int64_t room) noexcept nogil:
+cdef bint _reserve(ByteBuffer* g, int64_t room) noexcept nogil:
     """Make room for so many bytes in all, and SNAPPY_SLACK; False if there is no memory."""
     cdef unsigned char* data
     if room <= g.room and g.data != NULL:  # of an empty page, too, it is a buffer
@@ -241,8 +241,8 @@ cdef bint _has_room(Grown* g, int64_t room) noexcept nogil:
     return True
 
 
-cdef bint _grow(Grown* g, const void* items, int64_t size) noexcept nogil:
-    if g.count + size > SCAN_OUT_MOST or not _has_room(g, g.count + size):
+cdef bint _append_bytes(ByteBuffer* g, const void* items, int64_t size) noexcept nogil:
+    if g.count + size > SCAN_OUT_MOST or not _reserve(g, g.count + size):
         return False
     if size:
         memcpy(g.data + g.count, items, <size_t>size)
@@ -250,7 +250,7 @@ cdef bint _grow(Grown* g, const void* items, int64_t size) noexcept nogil:
     return True
 
 
-cdef bytes _grown_bytes(Grown* g):
+cdef bytes _buffer_bytes(ByteBuffer* g):
     return (<const char*>g.data)[:g.count] if g.count else b""
 
 
@@ -272,9 +272,9 @@ class _NotScanned(Exception):
 
 
 cdef struct ScanOutput:
-    Grown values
-    Grown sizes
-    Grown positions                      # empty until there are nulls
+    ByteBuffer values
+    ByteBuffer sizes
+    ByteBuffer positions                      # empty until there are nulls
     int64_t rows
 
 
@@ -297,7 +297,7 @@ cdef class RowScan:
         checksum: gives the CRC-32 of bytes.
     """
 
-    cdef Ruling _asked
+    cdef QueryState _query
     cdef tuple _kept
     cdef ValueTable _table
     cdef bytes _ascending
@@ -311,9 +311,9 @@ cdef class RowScan:
         cdef FilterQuery query = FilterQuery(max_depth, same, columns, searched, summed, b"")
         cdef Py_ssize_t i
         cdef bytes read
-        self._asked = query._asked
+        self._query = query._query
         self._widths, self._chosen, self._nullable = widths, chosen, nullable
-        if not len(nullable) == len(chosen) == self._widths.shape[0] == self._asked.column_count:
+        if not len(nullable) == len(chosen) == self._widths.shape[0] == self._query.column_count:
             raise ValueError("one of each for each column")
         if self._widths[searched] < 0:
             raise ValueError("the searched column isn't read")
@@ -329,21 +329,21 @@ cdef class RowScan:
             raise ValueError("values of another width")
         read = bytes(flag or at == searched for at, flag in enumerate(chosen))
         self._kept = (query, read)
-        self._asked.read = <const unsigned char*>PyBytes_AS_STRING(read)
+        self._query.read = <const unsigned char*>PyBytes_AS_STRING(read)
         self._table, self._ascending = table, ascending
-        self._asked.order, self._asked.sought_count, self._asked.sought_width = order, table.count, table.width
-        self._asked.ascending = <const int64_t*>PyBytes_AS_STRING(ascending)
+        self._query.order, self._query.sought_count, self._query.sought_width = order, table.count, table.width
+        self._query.ascending = <const int64_t*>PyBytes_AS_STRING(ascending)
         if table.values.shape[0]:
-            self._asked.sought = &table.values[0]
+            self._query.sought = &table.values[0]
         if table.offsets is not None:
-            self._asked.sought_offsets = &table.offsets[0]
+            self._query.sought_offsets = &table.offsets[0]
         self._unpack, self._checksum = unpack, checksum
 
-    def file(self, int fd, int64_t file_bytes, left=None):
+    def file(self, int fd, int64_t file_bytes, remaining=None):
         """Return the rows of a file of `file_bytes` bytes that is open for reading; None if its filters are to be asked
         first, or it isn't quite usual.
 
-        `left`: the numbers of the row groups that filters left, of which alone the rows are returned then. None is
+        `remaining`: the numbers of the row groups that filters left, of which alone the rows are returned then. None is
         returned if a chunk of them is large or has a column index, because not all of its pages may be needed, or if its
         bounds exclude all values. A row group whose dictionary has all of its values, and none of these, isn't one that was searched.
 
@@ -354,8 +354,8 @@ cdef class RowScan:
         is a null, an int64 for each row that is negative for nulls.
         """
         cdef _FileScan scan = _FileScan(self)
-        told = scan.file(fd, file_bytes, left)
-        return None if told is None else (*told[:6], *scan.rows())
+        result = scan.file(fd, file_bytes, remaining)
+        return None if result is None else (*result[:6], *scan.rows())
 
     def files(self, bytes names not None, int64_t rows, int64_t size):
         """Return the rows of files, which are opened here one after the other.
@@ -387,12 +387,12 @@ cdef class RowScan:
             if fd < 0:
                 break
             try:
-                told = scan.file(fd, file_bytes, None)
+                result = scan.file(fd, file_bytes, None)
             finally:
                 bloom_close(fd)
-            if told is None:
+            if result is None:
                 break
-            files.append(told)
+            files.append(result)
             name += strlen(name) + 1
         return (files, *scan.rows())
 
@@ -401,21 +401,21 @@ cdef class _FileScan:
     # the search of files, whose rows it holds
 
     cdef RowScan _scan
-    cdef Ruling _ruling
+    cdef QueryState _state
     cdef Positions _facts                # of each chunk that is read SCAN_FACTS numbers
     cdef Positions _rows_of_groups
     cdef Positions _groups, _rows, _numbers
-    cdef Grown _packed, _body, _dictionary
+    cdef ByteBuffer _packed, _body, _dictionary
     cdef ScanOutput* _outputs
     cdef ScanOutput* _before             # what there was before a file: its rows are removed if it isn't quite usual
     cdef int64_t _dictionary_values, _pages
-    cdef bint _told_by_dictionary        # that the last row group has none of the values
+    cdef bint _dictionary_excludes        # that the last row group has none of the values
     cdef bytes _entries                  # of the dictionary, for picks of byte arrays
 
     def __cinit__(self, RowScan scan):
-        cdef Py_ssize_t count = scan._asked.column_count
+        cdef Py_ssize_t count = scan._query.column_count
         self._scan = scan
-        self._ruling = scan._asked
+        self._state = scan._query
         self._outputs = <ScanOutput*>malloc(<size_t>count * sizeof(ScanOutput))
         self._before = <ScanOutput*>malloc(<size_t>count * sizeof(ScanOutput))
         if self._outputs == NULL or self._before == NULL:
@@ -435,28 +435,28 @@ cdef class _FileScan:
         free(self._body.data)
         free(self._dictionary.data)
         if self._outputs != NULL:
-            for i in range(self._ruling.column_count):
+            for i in range(self._state.column_count):
                 free(self._outputs[i].values.data)
                 free(self._outputs[i].sizes.data)
                 free(self._outputs[i].positions.data)
         free(self._outputs)
         free(self._before)
 
-    cdef object file(self, int fd, int64_t file_bytes, left_groups):
+    cdef object file(self, int fd, int64_t file_bytes, remaining):
         """Search a file, and add its rows. Return what `RowScan.files` has of a file; None, and nothing is added, where
         `RowScan.file` returns None."""
         cdef Py_ssize_t groups = self._groups.count, rows = self._rows.count, numbers = self._numbers.count, column
-        memcpy(self._before, self._outputs, <size_t>self._ruling.column_count * sizeof(ScanOutput))
-        self._ruling = self._scan._asked
-        self._ruling.facts, self._ruling.group_rows = &self._facts, &self._rows_of_groups
-        self._ruling.fd, self._ruling.file_bytes = fd, file_bytes
+        memcpy(self._before, self._outputs, <size_t>self._state.column_count * sizeof(ScanOutput))
+        self._state = self._scan._query
+        self._state.facts, self._state.group_rows = &self._facts, &self._rows_of_groups
+        self._state.fd, self._state.file_bytes = fd, file_bytes
         self._facts.count = self._rows_of_groups.count = 0
         self._pages = 0
         try:
-            return (*self._searched(left_groups), self._rows.count - rows)
+            return (*self._search_file(remaining), self._rows.count - rows)
         except _NotScanned:
             self._groups.count, self._rows.count, self._numbers.count = groups, rows, numbers
-            for column in range(self._ruling.column_count):
+            for column in range(self._state.column_count):
                 self._outputs[column].values.count = self._before[column].values.count
                 self._outputs[column].sizes.count = self._before[column].sizes.count
                 self._outputs[column].positions.count = self._before[column].positions.count
@@ -467,17 +467,17 @@ cdef class _FileScan:
         """All rows, and their values."""
         cdef Py_ssize_t column
         columns = []
-        for column in range(self._ruling.column_count):
+        for column in range(self._state.column_count):
             if self._scan._chosen[column]:
                 columns.append((
-                    _grown_bytes(&self._outputs[column].values),
-                    _grown_bytes(&self._outputs[column].sizes),
-                    _grown_bytes(&self._outputs[column].positions),
+                    _buffer_bytes(&self._outputs[column].values),
+                    _buffer_bytes(&self._outputs[column].sizes),
+                    _buffer_bytes(&self._outputs[column].positions),
                 ))
         return _int64s_of(&self._groups), _int64s_of(&self._rows), _int64s_of(&self._numbers), columns
 
-    cdef tuple _searched(self, left_groups):
-        cdef Ruling* r = &self._ruling
+    cdef tuple _search_file(self, remaining):
+        cdef QueryState* r = &self._state
         cdef Positions left
         cdef Py_ssize_t group, count
         cdef int64_t first = 0, rows, pages
@@ -491,54 +491,54 @@ cdef class _FileScan:
             raise _NotScanned
         count = self._rows_of_groups.count
         for group in range(count):
-            if left_groups is None or group in left_groups:
-                self._need_worth(group, of_left=left_groups is not None)
+            if remaining is None or group in remaining:
+                self._require_worthwhile(group, are_remaining=remaining is not None)
         searched = []
         for group in range(count):
             rows = self._rows_of_groups.items[group]
-            if rows and (left_groups is None or group in left_groups):
+            if rows and (remaining is None or group in remaining):
                 pages = self._pages
                 self._search(group, rows, first)
-                if left_groups is not None and self._told_by_dictionary:
+                if remaining is not None and self._dictionary_excludes:
                     self._pages = pages
                 else:
                     searched.append(group)
             first += rows
         return count, tuple(searched), r.chunk_bytes, r.scan_bytes, r.bytes_read, self._pages
 
-    cdef int _need_worth(self, Py_ssize_t group, bint of_left) except -1:
+    cdef int _require_worthwhile(self, Py_ssize_t group, bint are_remaining) except -1:
         """Raise _NotScanned unless a row group is worth to be searched here."""
-        cdef int64_t* facts = self._chunk(group, self._ruling.searched)
+        cdef int64_t* facts = self._chunk(group, self._state.searched)
         if facts[3] != self._rows_of_groups.items[group]:  # one of them is wrong, and rows could be lost
             raise _NotScanned
         if facts[5]:  # filters tell whether the bounds can be trusted
             raise _NotScanned
-        if facts[6] and of_left:  # which may leave pages out
+        if facts[6] and are_remaining:  # which may leave pages out
             raise _NotScanned
-        if facts[1] > SCAN_LEFT_MOST if of_left else self._rows_of_groups.items[group] > self._scan._table.count:
+        if facts[1] > SCAN_REMAINING_MOST if are_remaining else self._rows_of_groups.items[group] > self._scan._table.count:
             raise _NotScanned
         return 0
 
     cdef int64_t* _chunk(self, Py_ssize_t group, Py_ssize_t column) except NULL:
         """The facts of a chunk."""
         cdef Py_ssize_t i, at = 0, read = 0
-        for i in range(self._ruling.column_count):
+        for i in range(self._state.column_count):
             if i == column:
                 at = read
-            read += self._ruling.read[i] != 0
+            read += self._state.read[i] != 0
         return self._facts.items + (group * read + at) * SCAN_FACTS
 
     cdef int64_t* _load(self, Py_ssize_t group, Py_ssize_t column, int64_t rows) except NULL:
         """Read a chunk of a row group with so many rows; gives its facts."""
         cdef int64_t* facts = self._chunk(group, column)
-        cdef int64_t start = facts[0], size = facts[1], end = self._ruling.data_end
+        cdef int64_t start = facts[0], size = facts[1], end = self._state.data_end
         cdef bint done
         if facts[3] != rows or not 0 < size <= SCAN_PAGE_MOST or not FIRST_DATA <= start <= end or size > end - start:
             raise _NotScanned
         with nogil:
-            done = _has_room(&self._packed, size)
+            done = _reserve(&self._packed, size)
             if done:
-                done = _read_exactly(&self._ruling, self._packed.data, size, start)
+                done = _read_exactly(&self._state, self._packed.data, size, start)
                 memset(self._packed.data + size, 0, SNAPPY_SLACK)
         if not done:
             raise _NotScanned
@@ -550,13 +550,13 @@ cdef class _FileScan:
     cdef int _head(self, int64_t pos, int64_t* facts, ReadPage* page, bint nullable, bint* checked) except -1:
         """Read the page header at a position of the chunk."""
         cdef Walk w
-        cdef Known known
+        cdef KnownFields known
         cdef int head
         cdef Py_ssize_t stop
         cdef int64_t crc = 0
         cdef bint has_crc
         w.data, w.end, w.fault, w.at = self._packed.data, self._packed.count, 0, 0
-        stop = _known_fields(&w, pos, self._ruling.max_depth, &known)
+        stop = _known_fields(&w, pos, self._state.max_depth, &known)
         if stop < 0:
             raise _NotScanned
         page.kind, page.size = _known_int(&w, &known, 1), _known_int(&w, &known, 2)
@@ -567,7 +567,7 @@ cdef class _FileScan:
         head = 5 if page.kind == DATA_PAGE else 7 if page.kind == DICTIONARY_PAGE else 8
         if page.kind not in (DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2) or known.kind[head] != CT_STRUCT:
             raise _NotScanned
-        if _known_fields(&w, known.start[head], self._ruling.max_depth, &known) < 0:
+        if _known_fields(&w, known.start[head], self._state.max_depth, &known) < 0:
             raise _NotScanned
         page.values = _known_int(&w, &known, 1)
         page.encoding = _known_int(&w, &known, 4 if head == 8 else 2)
@@ -598,7 +598,7 @@ cdef class _FileScan:
                 raise _NotScanned
         return 0
 
-    cdef int _read(self, ReadPage* page, int64_t codec, bint nullable, Grown* to, int64_t last, Py_ssize_t width) \
+    cdef int _read(self, ReadPage* page, int64_t codec, bint nullable, ByteBuffer* to, int64_t last, Py_ssize_t width) \
             except -1:
         """Decompress a page and count its values. Of PLAIN values of `width` bytes, without nulls, those up to the
         `last` one are enough; negative: all."""
@@ -608,7 +608,7 @@ cdef class _FileScan:
         cdef bint done = True, whole = last < 0
         if not page.is_compressed or count == 0:
             codec = CODEC_NONE
-        if not _has_room(to, page.size):
+        if not _reserve(to, page.size):
             raise MemoryError
         page.body, page.start, page.non_null = to.data, 0, page.values
         page.levels_start = page.levels_end = 0
@@ -628,7 +628,7 @@ cdef class _FileScan:
                 unpacked = self._scan._unpack(codec, (<const char*>packed)[:count], size)
             except ValueError:
                 raise _NotScanned from None
-            self._copied(unpacked, to.data + page.levels, size)
+            self._copy(unpacked, to.data + page.levels, size)
         if not done:
             raise _NotScanned
         if page.kind == DICTIONARY_PAGE:
@@ -663,7 +663,7 @@ cdef class _FileScan:
                 raise _NotScanned
         return 0
 
-    cdef int _copied(self, const unsigned char[::1] data, unsigned char* to, int64_t size) except -1:
+    cdef int _copy(self, const unsigned char[::1] data, unsigned char* to, int64_t size) except -1:
         if data.shape[0] != size:
             raise _NotScanned
         if size:
@@ -702,14 +702,14 @@ cdef class _FileScan:
                 raise _NotScanned
             if not 0 <= self._rows.items[at] < rows or not _append(&self._groups, group):
                 raise _NotScanned
-        for column in range(self._ruling.column_count):
+        for column in range(self._state.column_count):
             if not self._scan._chosen[column]:
                 continue
-            if column == self._ruling.searched:
+            if column == self._state.searched:
                 self._pick_searched(before)
             else:
                 self._pick(group, column, rows, before)
-            self._need_bounded()
+            self._require_bounded()
         for at in range(before, self._rows.count):
             self._rows.items[at] += first_row
         return 0
@@ -718,12 +718,12 @@ cdef class _FileScan:
         """The bytes of the values that are held."""
         cdef int64_t whole = 0
         cdef Py_ssize_t column
-        for column in range(self._ruling.column_count):
+        for column in range(self._state.column_count):
             whole += self._outputs[column].values.count + self._outputs[column].sizes.count
             whole += self._outputs[column].positions.count
         return whole
 
-    cdef int _need_bounded(self) except -1:
+    cdef int _require_bounded(self) except -1:
         """Raise _NotScanned where the values that are held have too many bytes: other searches hold some at a time."""
         if self.held() > SCAN_ALL_MOST:
             raise _NotScanned
@@ -731,14 +731,14 @@ cdef class _FileScan:
 
     cdef int _find(self, Py_ssize_t group, int64_t rows) except -1:
         """Find the rows of a row group: their positions in it are added."""
-        cdef Py_ssize_t searched = self._ruling.searched
+        cdef Py_ssize_t searched = self._state.searched
         cdef int64_t* facts = self._load(group, searched, rows)
         cdef int64_t pos = 0, first = 0
         cdef int width = self._scan._widths[searched]
         cdef bint nullable = self._scan._nullable[searched], checked = True, enough
         cdef ReadPage page
         cdef object entries = None
-        self._told_by_dictionary = True
+        self._dictionary_excludes = True
         while first < rows:
             if pos >= self._packed.count:
                 raise _NotScanned
@@ -748,13 +748,13 @@ cdef class _FileScan:
             if page.kind == DICTIONARY_PAGE:
                 if entries is not None:  # a chunk has one at most
                     raise _NotScanned
-                entries = self._sought_entries(&page, width)
+                entries = self._dictionary_numbers(&page, width)
                 continue
             if page.values > rows - first:
                 raise _NotScanned
             self._pages += 1
             if page.encoding != STATS_PLAIN_DICTIONARY and page.encoding != STATS_RLE_DICTIONARY:
-                self._told_by_dictionary = False
+                self._dictionary_excludes = False
             if page.encoding == ENCODING_PLAIN and width and page.non_null == page.values:
                 if page.values * width > page.size - page.start:
                     raise _NotScanned
@@ -769,7 +769,7 @@ cdef class _FileScan:
             first += page.values
         return 0
 
-    cdef object _sought_entries(self, ReadPage* page, int width):
+    cdef object _dictionary_numbers(self, ReadPage* page, int width):
         """Of each entry of a dictionary the number of its value; -1 where it isn't sought."""
         data = (<const char*>page.body)[:page.size]
         try:
@@ -779,7 +779,7 @@ cdef class _FileScan:
                 found = self._scan._table.binary(data, 0, page.values)
         except PageError:
             raise _NotScanned from None
-        self._told_by_dictionary = self._told_by_dictionary and len(found[0]) == 0
+        self._dictionary_excludes = self._dictionary_excludes and len(found[0]) == 0
         entries = bytearray(b"\xff") * (8 * page.values)
         view = memoryview(entries).cast("q")
         for position, number in zip(memoryview(found[0]).cast("q"), memoryview(found[1]).cast("q")):
@@ -818,7 +818,7 @@ cdef class _FileScan:
 
     cdef int _pick_searched(self, Py_ssize_t before) except -1:
         """The values of the searched column in the rows that were found last: the values that they equal."""
-        cdef ScanOutput* output = &self._outputs[self._ruling.searched]
+        cdef ScanOutput* output = &self._outputs[self._state.searched]
         cdef ValueTable table = self._scan._table
         cdef Py_ssize_t at, size = 0
         cdef int64_t length
@@ -826,11 +826,11 @@ cdef class _FileScan:
         for at in range(before, self._rows.count):
             value = table._value(<Py_ssize_t>self._numbers.items[at], &size)
             length = size
-            if not _grow(&output.values, value, size):
+            if not _append_bytes(&output.values, value, size):
                 raise _NotScanned
-            if not self._scan._widths[self._ruling.searched] and not _grow(&output.sizes, &length, 8):
+            if not self._scan._widths[self._state.searched] and not _append_bytes(&output.sizes, &length, 8):
                 raise _NotScanned
-            if output.positions.count and not _grow(&output.positions, &length, 8):
+            if output.positions.count and not _append_bytes(&output.positions, &length, 8):
                 raise _NotScanned
             output.rows += 1
         return 0
@@ -868,9 +868,9 @@ cdef class _FileScan:
                         raise _NotScanned
                     values = page.body + page.start
                     for i in range(at, end):
-                        enough = enough and _grow(&output.values, values + (self._rows.items[i] - first) * width, width)
+                        enough = enough and _append_bytes(&output.values, values + (self._rows.items[i] - first) * width, width)
                         if output.positions.count:
-                            enough = enough and _grow(&output.positions, &i, 8)
+                            enough = enough and _append_bytes(&output.positions, &i, 8)
                     output.rows += end - at
                     if not enough:
                         raise _NotScanned
@@ -942,11 +942,11 @@ cdef class _FileScan:
         cdef bint enough = True
         if has_nulls and output.positions.count == 0 and output.rows:  # none was null so far
             before = bytes(8 * output.rows)
-            enough = _grow(&output.positions, PyBytes_AS_STRING(before), 8 * output.rows)
+            enough = _append_bytes(&output.positions, PyBytes_AS_STRING(before), 8 * output.rows)
         if has_nulls or output.positions.count:
-            enough = enough and _grow(&output.positions, PyByteArray_AS_STRING(positions), 8 * count)
-        enough = enough and _grow(&output.values, PyByteArray_AS_STRING(values), len(values))
-        enough = enough and _grow(&output.sizes, PyByteArray_AS_STRING(sizes), len(sizes))
+            enough = enough and _append_bytes(&output.positions, PyByteArray_AS_STRING(positions), 8 * count)
+        enough = enough and _append_bytes(&output.values, PyByteArray_AS_STRING(values), len(values))
+        enough = enough and _append_bytes(&output.sizes, PyByteArray_AS_STRING(sizes), len(sizes))
         if not enough:
             raise _NotScanned
         output.rows += count

@@ -20,7 +20,7 @@ import bloomcli
 from bloomcli.errors import UsageError
 from bloomcli.finding import spool
 from bloomcli.formats import source_stream
-from bloomcli.formats.parquet import excerpt
+from bloomcli.formats.parquet import page_decoder
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_many_rows_wait_in_a_temporary_file(lake: Path, monkeypatch: pytest.Monk
 
 def test_pages_are_decoded_some_at_a_time(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = rows_of(bloomcli.find(lake, ["name 3", "name 8"], column="name"))
-    monkeypatch.setattr(excerpt, "_TOGETHER_BYTES", 2000)
+    monkeypatch.setattr(page_decoder, "_TOGETHER_BYTES", 2000)
     assert rows_of(bloomcli.find(lake, ["name 3", "name 8"], column="name")) == whole
 
 

@@ -13,7 +13,7 @@ from support.reference import packed
 from bloomcli import limits
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.parquet.kept_hashes import KeptHashes
+from bloomcli.formats.parquet.hash_buffer import HashBuffer
 from bloomcli.formats.size_rule import SizeRule
 
 
@@ -170,7 +170,7 @@ def test_with_a_number_of_values_the_size_is_that_of_the_expected_rate() -> None
 
 @pytest.mark.parametrize(("most", "complete"), [(0, False), (31, False), (32, True), (1000, True)])
 def test_hashes_are_kept_up_to_a_ceiling(most: int, complete: bool) -> None:
-    kept = KeptHashes(most)
+    kept = HashBuffer(most)
     for part in range(4):
         kept.insert_hashes(bytes([part]) * 8, 1)
     assert kept.complete == complete

@@ -17,7 +17,7 @@ from support import thrift
 from support.reference import unpacked
 
 from bloomcli import kernels
-from bloomcli.kernels import Deltas, PageError, Prefixed
+from bloomcli.kernels import DeltaByteArrayHasher, Deltas, PageError
 
 HUGE = (1 << 63) - 1
 INTEGERS = [
@@ -259,7 +259,7 @@ def delta_strings(data: bytes, count: int, longest: int = 1 << 20, width: int = 
     """The hashes of DELTA_BYTE_ARRAY values that are all there, `most` at a time."""
     middle = end_of(data)
     prefixes, suffixes, at = fed(data), fed(data, middle), end_of(data, middle)
-    values, found, status = Prefixed(longest, width), bytearray(), kernels.SLICE_DONE
+    values, found, status = DeltaByteArrayHasher(longest, width), bytearray(), kernels.SLICE_DONE
     while status != kernels.ALL_DONE:
         out, shapes = bytearray(8 * most), bytearray(16 * most)
         n, at, status = values.hash(prefixes, suffixes, data, at, True, out, shapes, most)
@@ -351,8 +351,8 @@ def test_outputs_too_small_for_the_values_are_refused(count: int) -> None:
         lambda: kernels.hash_plain_fixed(data, 8, count, out),
         lambda: kernels.hash_lengths(fed(data), data, 0, True, out, room, count),
         lambda: kernels.hash_lengths(fed(data), data, 0, True, room, out, count),
-        lambda: Prefixed(9, -1).hash(fed(data), fed(data), data, 0, True, out, room, count),
-        lambda: Prefixed(9, -1).hash(fed(data), fed(data), data, 0, True, room, out, count),
+        lambda: DeltaByteArrayHasher(9, -1).hash(fed(data), fed(data), data, 0, True, out, room, count),
+        lambda: DeltaByteArrayHasher(9, -1).hash(fed(data), fed(data), data, 0, True, room, out, count),
         lambda: fed(data).read(out, count),
         lambda: kernels.byte_stream_split(data, 0, count, 8, 0, count, out),
         lambda: kernels.narrow_int32(data, count, bytearray(7)),
@@ -377,7 +377,7 @@ def test_positions_outside_the_page_are_refused(start: int) -> None:
     calls: list[Callable[[], object]] = [
         lambda: kernels.hash_plain_binary(data, start, True, out, 0, 0, False),
         lambda: kernels.hash_lengths(fed(data), data, start, True, out, out, 0),
-        lambda: Prefixed(9, -1).hash(fed(data), fed(data), data, start, True, out, out, 0),
+        lambda: DeltaByteArrayHasher(9, -1).hash(fed(data), fed(data), data, start, True, out, out, 0),
         lambda: kernels.byte_stream_split(data, start, 0, 4, 0, 0, out),
         lambda: fed(data, start),
         lambda: kernels.Levels(1, 1).feed(data, start, 5, True),

@@ -174,7 +174,9 @@ def test_the_walks_over_pages_raise_nothing_but_their_own_errors(
         lambda: deltas().read(out, count),
         lambda: kernels.hash_plain_binary(data, start, final, out, count, count, final),
         lambda: kernels.hash_lengths(deltas(), data, start, final, out, shapes, count),
-        lambda: kernels.Prefixed(40, width).hash(deltas(), deltas(), data, start, final, out, shapes, count),
+        lambda: kernels.DeltaByteArrayHasher(40, width).hash(
+            deltas(), deltas(), data, start, final, out, shapes, count
+        ),
         lambda: kernels.byte_stream_split(data, start, count, width, count // 3, count // 2, out),
     ):
         try:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.finding import ColumnSearch
     from bloomcli.formats.index_input import BitsSource, RowGroupBits
-    from bloomcli.formats.sampled import Extent, UnitValues
+    from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.formats.unit_search import BoundedUnit
     from bloomcli.model.pages import IndexEntry, PageFacts
     from bloomcli.model.schema import SchemaNode
@@ -198,18 +198,18 @@ class MosaicFile(LocatedFile):
 
     def extents(self, column: Column) -> Iterator[Extent]:
         """What the index says of a column in each row group."""
-        from bloomcli.formats.mosaic import sampled
+        from bloomcli.formats.mosaic import sampling
 
-        return sampled.extents(self.filters, column)
+        return sampling.extents(self.filters, column)
 
     def unit_values(
         self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
     ) -> Iterator[UnitValues]:
         """The values of columns in a row group."""
         del stop
-        from bloomcli.formats.mosaic import sampled
+        from bloomcli.formats.mosaic import sampling
 
-        return sampled.unit_values(self.filters, columns, unit, rates, least)
+        return sampling.unit_values(self.filters, columns, unit, rates, least)
 
     def _usable(self, group: RowGroup, column: int, hashes: int) -> tuple[ProbedFilter | None, str | None]:
         """The filter that readers use in a row group, or why it can't be used. Neither: there is no filter."""

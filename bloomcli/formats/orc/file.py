@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bloomcli.formats.finding import ColumnSearch
     from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.orc.columns import Contradictions
-    from bloomcli.formats.sampled import Extent, UnitValues
+    from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.formats.unit_search import BoundedUnit
     from bloomcli.model.inspect import FilterSummary
     from bloomcli.model.names import ColumnNames
@@ -243,18 +243,18 @@ class OrcFile(LocatedFile):
 
     def extents(self, column: Column) -> Iterator[Extent]:
         """What the row indexes say of a column."""
-        from bloomcli.formats.orc import sampled
+        from bloomcli.formats.orc import sampling
 
-        return sampled.extents(self.filters, column)
+        return sampling.extents(self.filters, column)
 
     def unit_values(
         self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
     ) -> Iterator[UnitValues]:
         """The values of columns in a stripe."""
         del least
-        from bloomcli.formats.orc import sampled
+        from bloomcli.formats.orc import sampling
 
-        return sampled.unit_values(self.filters, columns, unit, rates, stop)
+        return sampling.unit_values(self.filters, columns, unit, rates, stop)
 
     def _ranges_to_probe(self, column: int, stripes: Sequence[Stripe]) -> Iterator[tuple[int, int]]:
         """The filters that readers use and the row indexes, in these stripes. A filter's bits lie anywhere in its

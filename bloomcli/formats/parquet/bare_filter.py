@@ -41,7 +41,8 @@ def is_bare(source: Source) -> bool:
 
 
 class BareFilter(FilterFile):
-    """One filter whose column isn't known: values are probed as the bytes of their text, or 0x..."""
+    """A filter whose column isn't known. Values are looked up as the bytes of their text, or as 0x... in
+    hexadecimal."""
 
     format = "parquet-filter"
     rows = 0
@@ -62,11 +63,11 @@ class BareFilter(FilterFile):
 
     @property
     def columns(self) -> Sequence[Column]:
-        """One, of unknown name and type."""
+        """The filter's only column; its name and type aren't known."""
         return [_COLUMN]
 
     def filtered_columns(self) -> set[int]:
-        """The one."""
+        """The ordinal of the only column, which has the filter."""
         return {0}
 
     def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
@@ -114,7 +115,7 @@ class BareFilter(FilterFile):
     def unit_facts(
         self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
     ) -> Iterator[UnitFacts]:
-        """The filter, or why it can't be used: nothing else is known."""
+        """Yield the filter, or the reason why it can't be used. Rows, statistics and bytes aren't known."""
         del column, units
         function = hashes.parquet_draft if self.header.draft else hashes.parquet
         yield UnitFacts(
@@ -131,7 +132,7 @@ class BareFilter(FilterFile):
         )
 
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
-        """Yield the filter, and the faults that its header shows."""
+        """Yield the filter's facts, and a finding for each fault in its header."""
         yield from self.facts(columns)
         wrong = [] if self._unknown is None else [self._unknown]
         if self.header.draft:
@@ -140,28 +141,28 @@ class BareFilter(FilterFile):
             yield Finding(id=name, severity=Severity.ERROR, message=reason, column=_COLUMN.path, offset=0)
 
     def units(self) -> Sequence[int]:
-        """None: there are no values."""
+        """No units: the file has no values."""
         return []
 
     def deep(
         self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
     ) -> Iterator[DeepCheck]:
-        """Raises UnsupportedError: the values are elsewhere."""
+        """Raise UnsupportedError: the file has no values to check the filter against."""
         del columns, tick, units, threads
         raise self._alone("no values to check it against")
 
     def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
-        """Raises UnsupportedError."""
+        """Raise UnsupportedError: the file has no columns."""
         del columns, rule, replace, missing
         raise self._alone("no columns to add filters for")
 
     def plan_remove(self, columns: set[int] | None) -> Plan:
-        """Raises UnsupportedError."""
+        """Raise UnsupportedError: without its filter, the file would be empty."""
         del columns
         raise self._alone("no data to leave")
 
     def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
-        """Raises UnsupportedError."""
+        """Raise UnsupportedError: the file has no data."""
         del columns, rule
         raise self._alone("no data")
 

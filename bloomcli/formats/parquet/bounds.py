@@ -1,4 +1,4 @@
-"""Looks a chunk's minimum and maximum up in its filter: a missing one proves the filter wrong at no cost."""
+"""Looks up a chunk's minimum and maximum in its filter. If one is missing, the filter is wrong: the check is free."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from bloomcli.formats.dictionary import Hashes
 from bloomcli.model.file import Column, ColumnChunk
 
 MOST: Final = 2
-"""Hashes that `lost` looks up, at most."""
+"""The maximum number of hashes that `lost` looks up."""
 _IF_EXACT: Final = 1
 _OF_WIDTH: Final = 2
 _FLOATS: Final = {"FLOAT": 3, "DOUBLE": 4}
 _MANY_FORMS: Final = ("FLOAT16", "INTERVAL")
-"""FLOAT16 has zeros and NaNs, DuckDB inserts intervals normalised."""
+"""A FLOAT16 can be a zero of either sign or NaN; DuckDB inserts the normal form of an interval."""
 _WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 
 
 def lost(chunk: ColumnChunk, bits: Hashes) -> Iterator[tuple[str, bytes]]:
-    """("minimum" or "maximum", its PLAIN bytes) for each bound that is a value of the chunk and not in its filter."""
+    """Yield ("minimum" or "maximum", PLAIN bytes) for each bound that is a value of the chunk but not in its
+    filter."""
     return ((which, bound) for which, bound in certain(chunk) if not bits.check(kernels.xxh64(bound)))
 
 
@@ -31,10 +32,10 @@ def hashes(chunk: ColumnChunk) -> list[int]:
 
 
 def certain(chunk: ColumnChunk) -> Iterator[tuple[str, bytes]]:
-    """("minimum" or "maximum", its PLAIN bytes) for each bound that is a value of the chunk.
+    """Yield ("minimum" or "maximum", PLAIN bytes) for each bound that is a value of the chunk.
 
-    Source: the Apache Parquet format, parquet.thrift, Statistics: writers may shorten bounds of byte arrays, and
-    say so in is_max_value_exact and is_min_value_exact.
+    Source: the Apache Parquet format, parquet.thrift, Statistics. Writers may shorten the bounds of byte arrays;
+    is_max_value_exact and is_min_value_exact report it.
     """
     for which, bound, exact in (
         ("minimum", chunk.min_value, chunk.min_exact),
@@ -45,7 +46,8 @@ def certain(chunk: ColumnChunk) -> Iterator[tuple[str, bytes]]:
 
 
 def kind_of_bounds(column: Column) -> tuple[int, int]:
-    """The kind of a column's bounds and their bytes, as `kernels.filter_claims` takes them: what `_is_value` says."""
+    """The kind of a column's bounds and their size in bytes, as `kernels.filter_claims` takes them; see
+    `_is_value`."""
     physical, logical = column.physical, column.logical
     if physical == "BYTE_ARRAY":
         return (0 if (logical or "").startswith("DECIMAL") else _IF_EXACT), 0
@@ -66,4 +68,4 @@ def _is_value(chunk: ColumnChunk, bound: bytes, exact: bool | None) -> bool:
         return len(bound) == chunk.column.type_length and logical not in _MANY_FORMS
     if len(bound) != _WIDTHS.get(physical):
         return False
-    return not has_two_forms(bound, physical)  # statistics widen zeros, and must not have NaN
+    return not has_two_forms(bound, physical)  # a zero bound may have the other sign, and NaN isn't allowed

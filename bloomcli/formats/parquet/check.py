@@ -38,7 +38,7 @@ from bloomcli.values.literals import render
 from bloomcli.words import counted
 
 _NO_FILTER: Final = -1
-"""The lowest bloom_filter_offset that writers have written for chunks without a filter."""
+"""The lowest bloom_filter_offset that writers are known to write for chunks without a filter."""
 
 
 def unusable(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) -> Iterator[Finding]:
@@ -56,9 +56,9 @@ def unusable(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) -> It
 
 
 def page_headers(filters: Filters, chunk: ColumnChunk) -> Finding | None:
-    """The finding about a chunk whose first page headers contradict the metadata; None where they fit."""
-    lie = first_headers(filters.source, chunk, filters.footer.start)
-    return None if lie is None else _damaged("page-header", chunk, lie.reason, lie.offset)
+    """The finding about first page headers that contradict the chunk's metadata; None if they agree."""
+    fault = first_headers(filters.source, chunk, filters.footer.start)
+    return None if fault is None else _damaged("page-header", chunk, fault.reason, fault.offset)
 
 
 def _damaged(id: str, chunk: ColumnChunk, message: str, offset: int) -> Finding:  # noqa: A002  it is the rule's id
@@ -74,10 +74,10 @@ def _damaged(id: str, chunk: ColumnChunk, message: str, offset: int) -> Finding:
 
 
 def nowhere(chunk: ColumnChunk, offset: int | None, length: int | None) -> Iterator[Finding]:
-    """The finding about metadata that name a filter but not where it lies.
+    """Yield the finding about metadata that name a filter but not its location.
 
-    Readers take such a chunk for one without a filter, so that no row is lost; but no writer means that. Writers
-    without filters have left 0 and -1 (PARQUET-1979).
+    Readers treat such a chunk as one without a filter, so no row is lost, but no writer does this on purpose. Writers
+    without filters have written 0 and -1 (PARQUET-1979).
     """
     if not length and (offset is None or offset >= _NO_FILTER):
         return
@@ -96,7 +96,7 @@ def nowhere(chunk: ColumnChunk, offset: int | None, length: int | None) -> Itera
 def sound(
     filters: Filters, chunk: ColumnChunk, loaded: LoadedFilter, facts: Sequence[FilterFacts]
 ) -> Iterator[Finding]:
-    """Yield the faults of a readable filter: its bits, its header, its size, its length in the metadata."""
+    """Yield findings about a readable filter: its bits, header and size, and its length in the metadata."""
     del filters
     if loaded.bits.set_bits == 0 and non_null_values(chunk) > 0 and chunk.null_count is not None:
         yield _empty(chunk, loaded)
@@ -135,7 +135,7 @@ def sound(
 
 
 def _empty(chunk: ColumnChunk, loaded: LoadedFilter) -> Finding:
-    """The finding about a filter without a bit, of a chunk with values."""
+    """The finding about a filter without a set bit whose chunk has values."""
     boolean = chunk.column.physical == "BOOLEAN"
     return _finding(
         chunk,
@@ -168,7 +168,7 @@ def _finding(
 
 
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
-    """Filters of these columns (None: of all) that share bytes with pages, page indexes or other filters."""
+    """Yield filters of these columns (None: all) that share bytes with pages, page indexes or other filters."""
     filters.source.will_read(filters.headers(None, unwritten=True))
     claims = layout.regions(filters.footer, filters.length)
     reach: layout.Region | None = None
@@ -194,18 +194,18 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
 def deep(
     filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
-    """Every value of every chunk that has a readable filter, looked up in it; `threads` chunks at a time."""
+    """Look up every value of every chunk with a readable filter, `threads` chunks at the same time."""
     stop = Stop()
     filters.source.will_read(_ranges(filters, columns, units))
     work = (
-        (partial(_deep_one, _Chunk(filters, chunk, loaded, stop)), chunk.compressed_bytes)
+        (partial(_deep_one, _ChunkCheck(filters, chunk, loaded, stop)), chunk.compressed_bytes)
         for chunk, loaded in _readable(filters, columns, units)
     )
     yield from side_by_side(work, threads, tick, stop)
 
 
 def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
-    """The filters, and the chunks that they are compared with."""
+    """The ranges of the filters and of the chunks that they are checked against."""
     yield from filters.ranges(columns)
     for chunk in filters.locations(columns, units):
         if chunk.column.physical != "BOOLEAN":
@@ -219,7 +219,7 @@ def _readable(
         try:
             yield chunk, filters.load(chunk)
         except FilterProblem:
-            continue  # structure reports it
+            continue  # `unusable` reports it
 
 
 def _text(page: values.HashedPage, column: Column, index: int) -> str:
@@ -227,8 +227,8 @@ def _text(page: values.HashedPage, column: Column, index: int) -> str:
     return f"(a value of {page.long} bytes)" if value is None else render(value, column)
 
 
-class _Chunk(NamedTuple):
-    """A column chunk whose filter is looked into."""
+class _ChunkCheck(NamedTuple):
+    """A column chunk and its filter, which are compared."""
 
     filters: Filters
     chunk: ColumnChunk
@@ -236,7 +236,7 @@ class _Chunk(NamedTuple):
     stop: Stop
 
     def pages(self, *, unreferenced: bool = False, checked: bool = False) -> Iterator[values.HashedPage]:
-        """The chunk's values; with `checked` of pages that match their checksums."""
+        """The chunk's hashed values. With `checked`, pages are compared with their checksums."""
         return values.hashed_pages(
             self.filters.source,
             self.chunk,
@@ -247,11 +247,11 @@ class _Chunk(NamedTuple):
         )
 
     def hashes(self, page: values.HashedPage) -> bytearray:
-        """What the filter has to hold of them."""
+        """The hashes of a page's values that the filter must contain."""
         return page.draft_hashes() if self.loaded.header.draft else page.hashes
 
 
-def _deep_one(work: _Chunk) -> tuple[DeepCheck]:
+def _deep_one(work: _ChunkCheck) -> tuple[DeepCheck]:
     filters, chunk, loaded, _ = work
     if chunk.column.physical == "BOOLEAN":
         return (_deep_boolean(chunk, loaded),)
@@ -260,39 +260,39 @@ def _deep_one(work: _Chunk) -> tuple[DeepCheck]:
     finding = partial(
         Finding, row_group=chunk.row_group, column=chunk.column.path, offset=loaded.offset, hint=HINT_REPLACE
     )
-    # where the filter holds every entry of the dictionary, it doesn't matter which of them the pages refer to
+    # if the filter contains every dictionary entry, it doesn't matter which of them the pages refer to
     try:
-        again = _rebuilt(work, unreferenced=True, checked=True)
+        rebuilt = _rebuild(work, unreferenced=True, checked=True)
     except BadChecksum as error:
         return (DeepCheck(values=0, finding=_damaged("page-checksum", chunk, error.reason, error.offset or 0)),)
-    doubtful = again.lost() or again.negative_zero
+    doubtful = rebuilt.lost() or rebuilt.negative_zero
     if doubtful:
-        again = _rebuilt(work, unreferenced=False)
-    if again.lost():
+        rebuilt = _rebuild(work, unreferenced=False)
+    if rebuilt.lost():
         absent, missing = _missing(work)
         missed = finding(
             id="value-missing",
             severity=Severity.ERROR,
-            message=lost_values(absent, again.count),
+            message=lost_values(absent, rebuilt.count),
             missing=tuple(missing),
         )
-        return (DeepCheck(values=again.count, finding=missed),)
+        return (DeepCheck(values=rebuilt.count, finding=missed),)
     zero = None
-    if again.negative_zero:
+    if rebuilt.negative_zero:
         zero = finding(id="reader-negative-zero", severity=Severity.ERROR, message=NEGATIVE_ZERO)
-    stray = again.stray()
+    stray = rebuilt.stray()
     if stray and doubtful:
-        stray = again.stray(_entries(work))
+        stray = rebuilt.stray(_entries(work))
     if stray and values.is_interval(chunk.column):
-        stray = again.stray(_normal_forms(work))
+        stray = rebuilt.stray(_normal_forms(work))
     if stray and loaded.bits.nbytes & (loaded.bits.nbytes - 1):
-        stray = _stray_but_folded(work, again)
+        stray = _stray_but_folded(work, rebuilt)
     found = finding(id="filter-stray-bits", severity=Severity.WARNING, message=stray_bits(stray)) if stray else None
-    return (DeepCheck(values=again.count, finding=found, negative_zero=zero),)
+    return (DeepCheck(values=rebuilt.count, finding=found, negative_zero=zero),)
 
 
 def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
-    """Return which of the two values are present, by the statistics; reads no page."""
+    """Check a BOOLEAN column's filter by the minimum and maximum; reads no page."""
     finding = partial(
         Finding,
         row_group=chunk.row_group,
@@ -311,30 +311,31 @@ def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
     return DeepCheck(values=0, finding=finding(id="filter-not-checked", severity=Severity.NOTE, message=message))
 
 
-def _rebuilt(work: _Chunk, *, unreferenced: bool, checked: bool = False) -> Rebuilt[SplitBlockFilter]:
+def _rebuild(work: _ChunkCheck, *, unreferenced: bool, checked: bool = False) -> Rebuilt[SplitBlockFilter]:
     zeros = values.zero_hashes(work.chunk.column, draft=work.loaded.header.draft)
-    again = Rebuilt(work.loaded.bits, zeros)
+    rebuilt = Rebuilt(work.loaded.bits, zeros)
     for page in work.pages(unreferenced=unreferenced, checked=checked):
-        again.insert(work.hashes(page), page.count, has_zero=page.has_zero)
-    return again
+        rebuilt.insert(work.hashes(page), page.count, has_zero=page.has_zero)
+    return rebuilt
 
 
-def _stray_but_folded(work: _Chunk, again: Rebuilt[SplitBlockFilter]) -> int:
-    """The stray bits but for those of values in a block next to their own, where `fold --size tight` puts some."""
+def _stray_but_folded(work: _ChunkCheck, rebuilt: Rebuilt[SplitBlockFilter]) -> int:
+    """The number of stray bits, without those of values in a neighbouring block, where `fold --size tight` puts
+    some."""
     block = (1 << 32) // work.loaded.bits.blocks << 32
     for page in work.pages(unreferenced=True):
-        again.allow(kernels.shifted_hashes(page.hashes, block))
-        again.allow(kernels.shifted_hashes(page.hashes, (1 << 64) - block))
-    return again.stray()
+        rebuilt.allow(kernels.shifted_hashes(page.hashes, block))
+        rebuilt.allow(kernels.shifted_hashes(page.hashes, (1 << 64) - block))
+    return rebuilt.stray()
 
 
-def _entries(work: _Chunk) -> bytearray:
-    """The hashes of all dictionary entries, those that no index refers to included."""
+def _entries(work: _ChunkCheck) -> bytearray:
+    """The hashes of all dictionary entries, including those that no index refers to."""
     return next((work.hashes(page) for page in work.pages(unreferenced=True) if page.dictionary), bytearray())
 
 
-def _normal_forms(work: _Chunk) -> bytes:
-    """The hashes of a chunk's intervals in their normal form, which DuckDB inserts too."""
+def _normal_forms(work: _ChunkCheck) -> bytes:
+    """The hashes of the normal forms of a chunk's intervals, which DuckDB also inserts."""
     found: set[int] = set()
     for page in work.pages():
         found.update(memoryview(page.interval_hashes()).cast("Q"))
@@ -342,15 +343,15 @@ def _normal_forms(work: _Chunk) -> bytes:
 
 
 def without_normal_forms(filters: Filters, column: Column) -> Iterator[int]:
-    """Yield the row groups whose filter lacks the normal form of a stored interval."""
+    """Yield the row groups whose filter has no hash of some interval's normal form."""
     for chunk, loaded in _readable(filters, {column.index}, None):
-        hashes = _normal_forms(_Chunk(filters, chunk, loaded, Stop()))
+        hashes = _normal_forms(_ChunkCheck(filters, chunk, loaded, Stop()))
         count = len(hashes) // 8
         if not loaded.header.draft and loaded.bits.check_hashes(hashes, count, bytearray(count)):
             yield chunk.row_group
 
 
-def _missing(work: _Chunk) -> tuple[int, list[str]]:
+def _missing(work: _ChunkCheck) -> tuple[int, list[str]]:
     """Return the number of values missing from their filter, and the first of them. Reads the chunk again."""
     absent = 0
     missing: list[str] = []

@@ -1,8 +1,8 @@
-"""Decompresses pages, into no more memory than the page's header may claim.
+"""Decompresses pages into at most as many bytes as the page's header gives.
 
-Each codec by the library that does it without much to load (importing pyarrow takes longer than filtering a
-column of a small file): GZIP by zlib, SNAPPY and LZ4 by cramjam, ZSTD by zstandard, and BROTLI by pyarrow. All
-let other threads run meanwhile. pyarrow does what they can't do exactly, such as several ZSTD frames.
+Each codec uses the library that loads fastest, because importing pyarrow takes longer than building a filter for a
+small file: zlib for GZIP, cramjam for SNAPPY and LZ4, zstandard for ZSTD, and pyarrow for BROTLI. All of them release
+the GIL. pyarrow also decompresses what the others can't do exactly, such as several ZSTD frames.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Buffer = bytes | bytearray | memoryview
 
 
 class CodecError(ValueError):
-    """The bytes aren't valid for the codec, or don't decompress to the size that the header gives."""
+    """The bytes aren't valid for the codec, or decompress to another size than the header gives."""
 
 
 def supported(codec: str) -> bool:
-    """Whether `decompress` knows a codec by this name."""
+    """Whether `decompress` supports the codec of this name."""
     return codec in _CODECS
 
 
@@ -40,14 +40,14 @@ def streams(codec: str) -> bool:
 
 
 def decompress(codec: str, packed: memoryview, size: int) -> Buffer:
-    """Exactly `size` bytes. Raises CodecError."""
+    """Decompress to exactly `size` bytes. Raises CodecError."""
     if size == 0:
         return b""
     try:
         found = _CODECS[codec](packed, size)
     except CodecError:
         raise
-    except Exception as error:  # noqa: BLE001  each library has its own errors, and some say nothing of them
+    except Exception as error:  # noqa: BLE001  each library has its own errors, and some aren't documented
         raise CodecError(str(error) or type(error).__name__) from None
     if len(found) != size:
         raise CodecError(f"{counted(len(found), 'byte')} came out, {size} were announced")
@@ -55,9 +55,9 @@ def decompress(codec: str, packed: memoryview, size: int) -> Buffer:
 
 
 def windows(codec: str, raw: Iterator[bytes], packed: int, size: int, window: int) -> Iterator[Buffer]:
-    """Decompress in parts of `window` bytes, from parts of the compressed bytes; each part may be the last.
+    """Decompress in parts of `window` bytes, from parts of the compressed bytes. Stops where the input ends.
 
-    The caller counts them. Raises CodecError, and UnsupportedError if a codec needs more bytes at once than
+    The caller counts the bytes. Raises CodecError, and UnsupportedError if a codec needs more bytes at once than
     `parquet_limits.PAGE_WHOLE_MAX_BYTES`.
     """
     if codec == "UNCOMPRESSED":
@@ -81,15 +81,15 @@ def windows(codec: str, raw: Iterator[bytes], packed: int, size: int, window: in
         raise CodecError(str(error) or type(error).__name__) from None
 
 
-class _Raw(io.RawIOBase):
-    """A file object that reads parts of bytes from front to back."""
+class _PartsFile(io.RawIOBase):
+    """A file object that reads from an iterator of byte strings."""
 
     def __init__(self, parts: Iterator[bytes]) -> None:
         self._parts = parts
         self._rest = b""
 
     def readable(self) -> bool:
-        """Yes."""
+        """Always true."""
         return True
 
     def readinto(self, into: Any) -> int:
@@ -105,7 +105,9 @@ class _Raw(io.RawIOBase):
 def _zstd_windows(raw: Iterator[bytes], window: int) -> Iterator[bytes]:
     import zstandard
 
-    with zstandard.ZstdDecompressor().stream_reader(io.BufferedReader(_Raw(raw)), read_across_frames=True) as reader:
+    with zstandard.ZstdDecompressor().stream_reader(
+        io.BufferedReader(_PartsFile(raw)), read_across_frames=True
+    ) as reader:
         while part := reader.read(window):
             yield part
 
@@ -128,7 +130,7 @@ def _gzip_windows(raw: Iterator[bytes], window: int) -> Iterator[bytes]:
 def _brotli_windows(raw: Iterator[bytes], window: int) -> Iterator[bytes]:
     import pyarrow as pa
 
-    with pa.CompressedInputStream(pa.PythonFile(io.BufferedReader(_Raw(raw)), mode="r"), "brotli") as reader:
+    with pa.CompressedInputStream(pa.PythonFile(io.BufferedReader(_PartsFile(raw)), mode="r"), "brotli") as reader:
         while part := reader.read(window):
             yield part
 
@@ -152,7 +154,7 @@ def _lz4_block(packed: memoryview, size: int) -> Buffer:
 
 
 def _hadoop_lz4(packed: memoryview, size: int) -> Buffer:
-    """The codec named LZ4: Hadoop's frames (u32 BE sizes before each raw block), else one raw block."""
+    """Decompress the codec named LZ4: Hadoop's frames (two u32 BE sizes before each raw block), or one raw block."""
     out, position = bytearray(), 0
     while len(packed) - position >= 8:
         want = int.from_bytes(packed[position : position + 4], "big")
@@ -173,10 +175,10 @@ def _zstd(packed: memoryview, size: int) -> Buffer:
     import zstandard
 
     content = zstandard.frame_content_size(packed)
-    if content > size:  # -1 where the frame doesn't say
+    if content > size:  # -1 if the frame doesn't give its size
         raise CodecError(f"{counted(content, 'byte')} are in the frame, {size} were announced")
     decompressor = getattr(_OF_THREAD, "zstd", None)
-    if decompressor is None:  # its memory is taken once
+    if decompressor is None:  # one for each thread: creating it allocates memory
         decompressor = _OF_THREAD.zstd = zstandard.ZstdDecompressor()
     found: bytes = decompressor.decompress(packed, max_output_size=size)
     return found if len(found) == size else _arrow("zstd", packed, size)
@@ -196,7 +198,7 @@ def _arrow(name: str, packed: memoryview, size: int) -> Buffer:
     import pyarrow as pa
 
     found: Any = pa.Codec(name).decompress(pa.py_buffer(packed), decompressed_size=size)
-    return memoryview(found).cast("B")  # Arrow's buffers call themselves signed
+    return memoryview(found).cast("B")  # the bytes of Arrow's buffers are signed
 
 
 _CODECS: Final[dict[str, Callable[[memoryview, int], Buffer]]] = {

@@ -1,4 +1,4 @@
-"""Sums up the metadata of a column over all row groups. Compiled code reads them: a file may have 20,000 chunks."""
+"""Sums up a column's metadata over all row groups, in compiled code: a file may have 20,000 chunks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bloomcli.model.file import Column
 from bloomcli.words import counted
 
 _OTHER: Final = 63
-"""The bit of encodings whose number is 63 or more, or negative."""
+"""The bit for encodings whose number is negative, 63 or more."""
 
 
 def column_facts(footer: Footer, columns: set[int] | None) -> Iterator[ColumnFacts]:
@@ -107,7 +107,7 @@ def _dictionary_bytes(pages: Sequence[int | None], dictionaries: Sequence[int | 
 def _distinct(
     values: Sequence[int | None], nulls: Sequence[int | None], distinct: Sequence[int | None]
 ) -> int | None:
-    """The most distinct values of a row group; None if one doesn't have a number that can be."""
+    """The largest number of distinct values in a row group; None if a row group has no valid number."""
     for all_values, null, found in zip(values, nulls, distinct, strict=True):
         if all_values is None or found is None or not 0 <= found <= all_values - (null or 0):
             return None

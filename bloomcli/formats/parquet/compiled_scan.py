@@ -1,4 +1,4 @@
-"""Makes what finds rows in Parquet files in compiled code, one call a file. Without Arrow: few values need none."""
+"""Creates compiled scans, which find rows in Parquet files with one call for each file. Doesn't import Arrow."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from bloomcli.model.file import Column
 from bloomcli.values.column_types import kind_of
 
 _SAME: Final = ("schema", "created_by", "column_orders", "key_value_metadata")
-"""Fields of the footer that say which columns there are, of which types in Arrow, and whose bounds can be trusted."""
+"""Footer fields that determine the columns, their types in Arrow, and whose bounds can be trusted."""
 _INTEGERS: Final = {"INT32": (0, 4), "INT64": (1, 8)}
-"""How integers compare, as compiled code takes it, and their bytes."""
+"""The order of integers, as `kernels.RowScan` takes it, and their size in bytes."""
 _BY_BYTES: Final = 2
 _BYTES_TYPES: Final = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 _OTHER_ORDERS: Final = ("DECIMAL", "FLOAT16", "INTERVAL")
-"""Types of bytes whose values don't compare as bytes do."""
+"""Types of bytes whose values aren't ordered bytewise."""
 _UNREAD: Final = -1
 _BOOLEANS: Final = -2
 _BYTES: Final = 0
@@ -39,13 +39,13 @@ def compiled_scan(
     chosen: Container[int],
     summed: set[int] | None,
 ) -> kernels.RowScan:
-    """What finds the rows of files like an open one.
+    """Create a scan that finds the rows of files that are like an open file.
 
     Args:
-        footer: of the open file.
-        column: is searched; it isn't nested, and has no booleans.
-        table: the values, as the column stores them: of INT32 and INT64 with their width, of others with offsets.
-        ascending: their numbers in the order of values, int64s.
+        footer: the footer of the open file.
+        column: the searched column, which isn't nested and isn't BOOLEAN.
+        table: the values as the column stores them, with a width for INT32 and INT64, with offsets for other types.
+        ascending: the numbers of the values in ascending order of the values, as int64s.
         chosen: the ordinals of the columns whose values are picked.
         summed: the ordinals of the columns whose bytes a scan reads; None: all.
     """
@@ -69,16 +69,16 @@ def compiled_scan(
     )
 
 
-def scan_of_few(
+def few_values_scan(
     footer: Footer, column: Column, forms: Sequence[bytes], hashes: bytes, summed: set[int] | None
 ) -> kernels.RowScan | None:
-    """The same for a few values, of which it is only asked whether rows have them; None for columns whose bounds
-    compare in another way.
+    """Create a scan that reports whether rows have one of a few values; None if the column's bounds have another
+    order.
 
     Args:
         footer, column, summed: as for `compiled_scan`.
-        forms: what chunks may have stored for the values.
-        hashes: their XXH64, uint64s in native order.
+        forms: the bytes that chunks may store for the values.
+        hashes: the XXH64 of each form, uint64s in native order.
     """
     as_bytes = column.physical in _BYTES_TYPES and kind_of(column) not in _OTHER_ORDERS
     if not as_bytes and not (column.physical in _INTEGERS and column.signed):
@@ -92,14 +92,14 @@ def scan_of_few(
 
 
 def _width(column: Column) -> int:
-    """The bytes of a value, as compiled code takes them."""
+    """The size of a value in bytes, as `kernels.RowScan` takes it."""
     if column.physical == "BOOLEAN":
         return _BOOLEANS
     return width_of(column) or _BYTES
 
 
 def _unpacked(codec: int, packed: bytes, size: int) -> codecs.Buffer:
-    """The bytes of a page. Raises ValueError."""
+    """Decompress a page. Raises ValueError."""
     try:
         return codecs.decompress(spec.enum_name("CompressionCodec", codec), memoryview(packed), size)
     except BloomError as error:

@@ -1,4 +1,4 @@
-"""The facts of a filter, as reports show them."""
+"""The facts of a filter that reports show."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def non_null_values(chunk: ColumnChunk) -> int:
-    """Leaf values that are not null; all of them where the statistics don't count nulls."""
+    """The number of non-null leaf values; all values if the statistics have no null count."""
     return max(chunk.num_values - (chunk.null_count or 0), 0)
 
 
@@ -27,7 +27,7 @@ def ordinal(chunk: ColumnChunk) -> int:
 
 
 def facts(filters: Filters, chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[FilterFacts]:
-    """A filter's facts, measured on its bits."""
+    """Yield a filter's facts, measured on its bits."""
     from bloomcli.model.filter_facts import FilterFacts
 
     del filters
@@ -69,11 +69,11 @@ def raw(loaded: LoadedFilter, row_group: int) -> tuple[bytes, bytes]:
 
 
 def problem_facts(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) -> FilterFacts:
-    """A filter that can't be used, as a row that says why."""
+    """The facts of a filter that can't be used, with the reason."""
     from bloomcli.model.filter_facts import FilterFacts
 
     del filters
-    assert chunk.bloom_filter_offset is not None  # noqa: S101  a problem is about a filter that is named
+    assert chunk.bloom_filter_offset is not None  # noqa: S101  problems are about filters that the metadata name
     return FilterFacts(
         row_group=chunk.row_group,
         column=chunk.column.path,

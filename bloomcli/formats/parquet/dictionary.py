@@ -1,7 +1,7 @@
-"""The dictionary of a column chunk, as `probe` looks values up in it.
+"""Looks up values in the dictionary of a column chunk, for `probe`.
 
 Every value of a chunk is an entry of its dictionary if all of its data pages are dictionary-encoded. The footer's
-encoding statistics say so or, in files without them, the headers of the pages.
+encoding statistics report this or, in files without them, the page headers.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from bloomcli.storage.base import Source
 
 _DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 _HEADERS_READ: Final = 64
-"""The most page headers that are read of a chunk without encoding statistics: each can be a read of its own."""
+"""The maximum number of page headers that are read for a chunk without encoding statistics: each may take a read."""
 
 
 class ChunkDictionary:
-    """Looks values up in a chunk's dictionary, which is read when it is first needed."""
+    """Looks up values in a chunk's dictionary, which is read for the first lookup."""
 
     __slots__ = ("_allowance", "_chunk", "_entries", "_error", "_filters", "_known")
 
@@ -37,28 +37,28 @@ class ChunkDictionary:
         self._error: CorruptFile | UnsupportedError | None = None
 
     def __call__(self, lookup: Lookup) -> bool | None:
-        """Whether none of the entries is the value: a `Lacks`."""
+        """Whether no entry is the value; None if the dictionary can't answer. A `Lacks`."""
         if not self._known:
             self._known = True
             try:
                 self._entries = self._read()
             except (CorruptFile, UnsupportedError) as error:
                 self._error = error
-        if self._error is not None:  # for each value
+        if self._error is not None:  # raised for each value
             raise self._error
         found = self._entries
         return None if found is None else not any(found.check(kernels.xxh64(form)) for form in lookup.encodings)
 
     def _read(self) -> Entries | None:
         chunk = self._chunk
-        if chunk.encrypted or not chunk.num_values or not _may_tell(chunk):
+        if chunk.encrypted or not chunk.num_values or not _may_exclude(chunk):
             return None
         found = _entries(self._filters.source, chunk, self._filters.footer.start, self._allowance)
-        # one without the bounds of its own chunk is wrong, or they are
+        # a dictionary without its chunk's bounds is wrong, or the bounds are
         return None if found is None or any(bounds.lost(chunk, found)) else found
 
 
-def _may_tell(chunk: ColumnChunk) -> bool:
+def _may_exclude(chunk: ColumnChunk) -> bool:
     """Whether all pages may be dictionary-encoded, and equal values have equal bytes."""
     if chunk.column.physical == "INT96" or values.is_interval(chunk.column):
         return False
@@ -66,7 +66,7 @@ def _may_tell(chunk: ColumnChunk) -> bool:
 
 
 def _entries(source: Source, chunk: ColumnChunk, data_end: int, allowance: Allowance) -> Entries | None:
-    """The entries, if they are all that the chunk has. Raises CorruptFile, UnsupportedError."""
+    """The entries; None if the chunk may have other values. Raises CorruptFile, UnsupportedError."""
     most = limits.PROBED_DICTIONARY_MAX_BYTES
     if (chunk.dictionary_bytes or 0) > most:
         return None
@@ -87,7 +87,7 @@ def _entries(source: Source, chunk: ColumnChunk, data_end: int, allowance: Allow
 
 
 def _all_encoded(source: Source, chunk: ColumnChunk, data_end: int) -> bool:
-    """Whether the headers of all data pages say that they are dictionary-encoded, by one dictionary."""
+    """Whether all data pages are dictionary-encoded with one dictionary, according to their headers."""
     pages = read_pages(source, chunk, data_end, lambda _: True, window=HEADER_WINDOW)
     for number, page in enumerate(pages):
         if number > _HEADERS_READ or (number > 0 if page.dictionary else page.encoding not in _DICTIONARY):

@@ -1,8 +1,8 @@
-"""Hashes a page's values, a slice at a time, in every encoding that a column with a filter may have.
+"""Hashes a page's values in slices, in every encoding that a column with a filter can have.
 
-Which encoding may hold which type: the Parquet format's Encodings.md. A slice has 65,536 values at most, however many
-the page says that it has; equal neighbours that the encoding tells without looking at them (a run of deltas that are
-0, a value that is nothing but the one before) are one of them.
+The Parquet format's Encodings.md defines which types each encoding can store. A slice has at most 65,536 values,
+regardless of the number in the page header. Equal neighbours that the encoding marks as equal (a run of zero deltas,
+a value that only repeats the previous one) count as one value.
 """
 
 from __future__ import annotations
@@ -39,27 +39,27 @@ def width_of(column: Column) -> int | None:
 
 
 class Slice(NamedTuple):
-    """Some of a page's values, hashed: uint64s in native order."""
+    """Some of a page's values, with their hashes: uint64s in native order."""
 
     hashes: bytearray
     hashed: int
-    """How many."""
+    """The number of hashes."""
     fixed: Buffer | None = None
-    """The values of a fixed-width column without gaps, including equal neighbours, if they are loaded."""
+    """The values of a fixed-width column, contiguous and with equal neighbours; None if they aren't in memory."""
     data: Buffer = b""
-    """What the values of other columns are made of, from `start` on."""
+    """The bytes of the values of other columns, from `start` on."""
     start: int = 0
     sizes: bytearray = bytearray()
-    """Their lengths, int64s; empty if each length precedes its value. With `before`, pairs of prefix and suffix."""
+    """The lengths, int64s; empty if each value has its length in front. With `before`, (prefix, suffix) pairs."""
     before: bytes | None = None
-    """DELTA_BYTE_ARRAY: the value before the first one."""
+    """DELTA_BYTE_ARRAY: the value before the first one of the slice."""
     every: bool = False
-    """Of a dictionary: its indices count equal neighbours, too."""
+    """The slice is a dictionary: equal neighbours have a hash each, because they have an index each."""
     long: int | None = None
-    """The length of the one value, which was too long to be kept."""
+    """The length of the only value, if it is too long to be kept."""
 
     def values(self, width: int | None) -> Iterator[bytes]:
-        """The values in order, as their bytes. Slow: for the few that are reported."""
+        """The bytes of the values, in order. Slow: only for the few values that are reported."""
         if self.long is not None:
             raise ValueError("the value wasn't kept")
         if self.fixed is not None and width is not None:
@@ -85,7 +85,7 @@ class Slice(NamedTuple):
             at += size
 
     def value(self, index: int, width: int | None) -> bytes | None:
-        """The bytes of the value with the hash at `index`; None if it was too long to be kept."""
+        """The bytes of the value with the hash at `index`; None if it is too long to be kept."""
         if self.long is not None:
             return None
         fixed = self.fixed is not None and width is not None
@@ -100,7 +100,7 @@ class Slice(NamedTuple):
         return islice(values if self.every else (value for value, _ in groupby(values)), self.hashed)
 
     def _prefixed(self) -> Iterator[bytes]:
-        """Values that each have their length in front, up to the data's end and maybe beyond the slice's."""
+        """Yield values that each follow their length, up to the end of the data, which may be after the slice's."""
         data, at = memoryview(self.data), self.start
         while at < len(data):
             end = at + _PREFIX + int.from_bytes(data[at : at + _PREFIX], "little")
@@ -109,7 +109,7 @@ class Slice(NamedTuple):
 
 
 def slices(page: Page, column: Column) -> Iterator[Slice]:
-    """The page's values; a dictionary's, too. Raises CorruptFile, UnsupportedError."""
+    """Hash the values of a data page or a dictionary. Raises CorruptFile, UnsupportedError."""
     encoding = page.encoding
     holders = _HOLDS.get("PLAIN" if page.dictionary else encoding)
     if holders is None:
@@ -126,7 +126,7 @@ def slices(page: Page, column: Column) -> Iterator[Slice]:
         )
     if page.non_null == 0:
         return
-    assert page.body is not None  # noqa: S101  pages that are passed over have no values
+    assert page.body is not None  # noqa: S101  skipped pages have no values
     try:
         yield from _READERS["PLAIN" if page.dictionary else encoding](page, page.body, width_of(column))
     except kernels.PageError as error:
@@ -158,7 +158,7 @@ def _plain(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
 
 
 def _batch(page: Page) -> int:
-    """Values at a time; a dictionary's are held together anyway."""
+    """The maximum number of values of a slice. A dictionary is one slice: it is kept in memory anyway."""
     return parquet_limits.DICTIONARY_MAX_VALUES if page.dictionary else limits.ROWS_PER_BATCH
 
 
@@ -219,7 +219,7 @@ def _long(feed: Feed, size: int) -> Slice:
 
 
 class _Numbers:
-    """DELTA_BINARY_PACKED numbers of a page, `count` of them, from a position on."""
+    """The `count` DELTA_BINARY_PACKED numbers of a page from a position on."""
 
     def __init__(self, body: AnyBody, at: int, count: int) -> None:
         self._feed = body.open(at)
@@ -231,19 +231,19 @@ class _Numbers:
         self.deltas.feed(self._feed.data, self._feed.position, self._feed.final)
 
     def more(self) -> None:
-        """Append bytes after those that turned out too few."""
+        """Load more bytes after those that were too few."""
         self.checked()
         self._feed.position = self.deltas.position
         self._feed.more()
         self._give()
 
     def checked(self) -> None:
-        """Refuse another number of values than the page has."""
+        """Raise PageError if the number of deltas differs from the page's number of values."""
         if self.deltas.count not in (-1, self._count):
             raise kernels.PageError(f"{counted(self.deltas.count, 'delta')} for {counted(self._count, 'value')}")
 
     def end(self) -> int:
-        """Skip all of them; returns where the bytes behind them start, counted from the body's start."""
+        """Skip all numbers. Returns the position after them, counted from the start of the body."""
         while self.deltas.skip() == kernels.MORE_BYTES:
             self.more()
         self.checked()
@@ -295,7 +295,7 @@ def _delta_byte_array(page: Page, body: AnyBody, width: int | None) -> Iterator[
     middle = _Numbers(body, page.start, page.non_null).end()
     feed = body.open(_Numbers(body, middle, page.non_null).end())
     prefixes, suffixes = _Numbers(body, page.start, page.non_null), _Numbers(body, middle, page.non_null)
-    values = kernels.Prefixed(parquet_limits.DELTA_VALUE_MAX_BYTES, -1 if width is None else width)
+    values = kernels.DeltaByteArrayHasher(parquet_limits.DELTA_VALUE_MAX_BYTES, -1 if width is None else width)
     limit = min(page.non_null, limits.ROWS_PER_BATCH)
     status = None
     while status != kernels.ALL_DONE:
@@ -333,7 +333,7 @@ def _beyond(page: Page, what: str) -> UnsupportedError:
 
 
 def _split(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
-    assert width is not None  # noqa: S101  the types that the encoding holds have one
+    assert width is not None  # noqa: S101  all types of this encoding have a fixed width
     room = (body.size - page.start) // width
     if page.non_null > room:
         raise kernels.PageError(f"its header says {page.non_null}, its bytes can hold {room}")

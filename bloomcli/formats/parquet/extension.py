@@ -1,13 +1,13 @@
-"""Finds binary extensions of the footer's structures, whose content bloom doesn't know.
+"""Finds binary extensions in the footer's structures, whose content bloom doesn't know.
 
-Field 32767 of any structure may hold bytes in a form of its writer's own. The FlatBuffers metadata that are being
-tried out (parquet-format issue 530, its schema in pull request 544, Arrow C++ pull request 48431) are such an
-extension of FileMetaData, with the offsets of filters and page indexes in them once more. Source: the Parquet
-format's BinaryProtocolExtensions.md. Its example writes the field's number as a plain varint, 08 FF FF 01, which the
-compact protocol reads as -16384 (zigzag): both are taken for it.
+Field 32767 of any structure may hold bytes in a format of the writer's choice. The experimental FlatBuffers metadata
+(parquet-format issue 530, its schema in pull request 544, Arrow C++ pull request 48431) are such an extension of
+FileMetaData, with a second copy of the offsets of filters and page indexes. Source: the Parquet format's
+BinaryProtocolExtensions.md. Its example writes the field's number as a plain varint, 08 FF FF 01, which the compact
+protocol reads as -16384 (zigzag): both ids are treated as the extension.
 
-New filters lie behind all existing bytes, so that nothing moves that an extension may refer to. Where filters are
-cut out, the bytes behind them move.
+New filters are written after all existing bytes, so nothing moves that an extension may refer to. If filters are cut
+out, the bytes after them move.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Extension(NamedTuple):
     struct: str
     """`FileMetaData`, `ColumnMetaData`, ..."""
     path: str
-    """Of the structure, as errors name fields; empty for FileMetaData."""
+    """The field path of the structure in errors; empty for FileMetaData."""
     offset: int
-    """Of the field in the file."""
+    """The file offset of the field."""
     bytes: int
 
     @property
@@ -49,7 +49,7 @@ def of_footer(footer: Footer) -> Extension | None:
 
 
 def refuse(footer: Footer) -> None:
-    """Raise UnsupportedError where the structures that lead to filters have an extension: these can't be cut out."""
+    """Raise UnsupportedError if a structure on the path to the filters has an extension: then none can be cut out."""
     found = next(_all(footer), None)
     if found is not None:
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""A Parquet file as the commands see it: every question about its filters, and every change to them."""
+"""A Parquet file with the operations of the commands: reading, checking and changing its filters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bloomcli.formats.parquet.filter_header import FilterProblem, ProbedFilter
 from bloomcli.formats.parquet.filterable import unfilterable, unreadable
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
-from bloomcli.formats.parquet.looked_up import lookups_of
+from bloomcli.formats.parquet.lookups import lookups_of
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.formats.spread import Spread
 from bloomcli.model.file import SIGNATURE, Column, ColumnChunk
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bloomcli.formats.finding import ColumnSearch
     from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.plain_rows import PlainSearch
-    from bloomcli.formats.sampled import Extent, UnitValues
+    from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.filter_facts import FilterFacts
     from bloomcli.model.lineage import RowLineage
     from bloomcli.model.names import ColumnNames
@@ -62,13 +62,13 @@ class ParquetFile(LocatedFile):
         self.created_by = self.footer.created_by
 
     def use_names(self, names: ColumnNames) -> None:
-        """Give the leaf columns the table's paths."""
+        """Replace the paths of the leaf columns by the table's."""
         from bloomcli.formats.parquet.table_columns import columns_of_table
 
         self.footer.columns, self.lacking = columns_of_table(self.footer, names)
 
     def with_lineage(self, lineage: RowLineage) -> ExtendedSource | None:
-        """The file with Iceberg's row lineage columns; None if it has them."""
+        """The file with Iceberg's row lineage columns; None if it has them already."""
         from bloomcli.formats.parquet import row_lineage
 
         return row_lineage.with_lineage(self.source, self.footer, lineage, appends=self.appends_only)
@@ -103,7 +103,7 @@ class ParquetFile(LocatedFile):
 
     @cached_property
     def leaves(self) -> Sequence[Column]:
-        """The same: Parquet has filters for leaves only."""
+        """The columns that can have a filter: in Parquet, all leaf columns."""
         return [replace(c, unfilterable=why) if (why := unfilterable(c)) else c for c in self.footer.columns]
 
     def pages(self, column: Column) -> Iterator[PageFacts]:
@@ -144,17 +144,17 @@ class ParquetFile(LocatedFile):
         return filter_facts.indexed_facts(self.filters, columns, self._facts_in)
 
     def _facts_in(self, key: ChunkKey) -> Iterator[tuple[int, FilterFacts]]:
-        """The facts of a chunk's filter, which is read and described on its own."""
+        """Read and describe the filter of one chunk."""
         claim = self.footer.filter_claim(key)
         if claim is not None and claim.is_filter:
             yield from self.facts_of(self.footer.chunk(key, claim.walked))
 
     def why_not(self, column: Column) -> str | None:
-        """Its chunks are encrypted, or in a codec that isn't known here."""
-        return None if self.footer.signed else self.unreadable(column)  # nothing can be changed there
+        """Why filters can't be added to a column: it is encrypted, or compressed with an unsupported codec."""
+        return None if self.footer.signed else self.unreadable(column)  # a signed file can't be changed at all
 
     def unreadable(self, column: Column) -> str | None:
-        """Its chunks are encrypted, or in a codec that isn't known here."""
+        """Why a column's values can't be read: it is encrypted, or compressed with an unsupported codec."""
         return unreadable(self.footer, column)
 
     def unit_facts(
@@ -195,21 +195,22 @@ class ParquetFile(LocatedFile):
             )
 
     def extents(self, column: Column) -> Iterator[Extent]:
-        """What the footer says of each chunk of a column."""
-        from bloomcli.formats.parquet import sampled
+        """Yield the extent of each chunk of a column, from the footer."""
+        from bloomcli.formats.parquet import sampling
 
-        return sampled.extents(self.footer, column)
+        return sampling.extents(self.footer, column)
 
     def unit_values(
         self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
     ) -> Iterator[UnitValues]:
-        """The values of columns in a row group."""
-        from bloomcli.formats.parquet import sampled
+        """Yield the values of columns in a row group."""
+        from bloomcli.formats.parquet import sampling
 
-        return sampled.unit_values(self.filters, columns, unit, rates, least, stop)
+        return sampling.unit_values(self.filters, columns, unit, rates, least, stop)
 
     def _usable(self, chunk: ColumnChunk, hashes: int) -> tuple[ProbedFilter | None, str | None]:
-        """A chunk's filter for so many hashes, or why it can't be used; neither where it has none."""
+        """A chunk's filter, or why it can't be used; (None, None) without a filter. `hashes`: how many are looked
+        up."""
         if chunk.bloom_filter_offset is None:
             return None, None
         try:
@@ -221,13 +222,13 @@ class ParquetFile(LocatedFile):
         return found, None
 
     def search(self, column: Column) -> ColumnSearch:
-        """What finds the rows with values of a column, by its filters, statistics, dictionaries and page index."""
+        """The search for rows with values of a column, by filters, statistics, dictionaries and the page index."""
         from bloomcli.formats.parquet.search import ParquetSearch
 
         return ParquetSearch(self, self.filters, column, self.unit_of)
 
     def plain_search(self, column: Column, texts: Sequence[str], selected: Sequence[str] | None) -> PlainSearch:
-        """What finds few rows without Arrow, in files of this machine with plain columns."""
+        """The search for a few rows without Arrow, in local files with flat columns."""
         from bloomcli.formats.parquet.plain_search import ParquetPlainSearch
 
         return ParquetPlainSearch(self, self.filters, column, texts, selected)
@@ -239,16 +240,16 @@ class ParquetFile(LocatedFile):
         return [self.footer.row_group(i).rows for i in range(self.row_group_count)]
 
     def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-        """The bits of the column's filters, or of filters made from its values."""
+        """Yield the bits of the column's filters, or of filters built from its values."""
         from bloomcli.formats.parquet import index_input
 
         return index_input.row_groups(self.filters, column, fpp, stop)
 
     def end_ranges(self, columns: Sequence[Column]) -> Sequence[tuple[int, int]]:
         """The footer and the page indexes, where row groups are large."""
-        from bloomcli.formats.parquet import kept_end
+        from bloomcli.formats.parquet import file_end
 
-        return kept_end.ranges(self.filters, {column.index for column in columns})
+        return file_end.ranges(self.filters, {column.index for column in columns})
 
     def bits_sources(self, column: Column) -> Iterator[BitsSource]:
         """The column's filters, or its chunks."""
@@ -257,9 +258,9 @@ class ParquetFile(LocatedFile):
         return index_input.sources(self.filters, column)
 
     def unit_of(self, chunk: ColumnChunk, hashes: int) -> UnitFacts:
-        """The facts of a chunk for so many hashes that are looked up in batches, without lookups."""
+        """The facts of a chunk, without lookups: `hashes` hashes are looked up in batches later."""
         found, problem = self._usable(chunk, hashes)
-        if found is not None and found.header.draft:  # of another hash function
+        if found is not None and found.header.draft:  # it has another hash function
             found = None
         return UnitFacts(
             row_group=chunk.row_group,
@@ -274,7 +275,7 @@ class ParquetFile(LocatedFile):
 
     def _contents(self, chunk: ColumnChunk) -> Contents:
         if not chunk.num_values:
-            # a row has a value or a null in each column: where there are rows, the number of values is wrong
+            # a row has a value or a null in each column: with rows, the number of values is wrong
             return Contents.VALUES if self.footer.row_group(chunk.row_group).rows else Contents.NOTHING
         only_nulls = chunk.null_count is not None and chunk.null_count >= chunk.num_values
         return Contents.ONLY_NULLS if only_nulls else Contents.VALUES
@@ -284,7 +285,8 @@ class ParquetFile(LocatedFile):
         return sum(self.footer.row_group_bytes(i) for i in range(self.row_group_count))
 
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
-        """The filters, findings about them, and about metadata and pages of chunks that have or had one."""
+        """Yield the filters, and findings about them and about the metadata and pages of chunks that have or had
+        one."""
         from bloomcli.formats.parquet import check
 
         self.source.will_read(self.ranges_to_examine(columns))
@@ -308,7 +310,7 @@ class ParquetFile(LocatedFile):
             yield from header_ranges(chunk)
 
     def without_filter(self, column: Column) -> list[int]:
-        """Row groups with values in which a column has no filter."""
+        """The row groups with values in which the column has no filter."""
         chunks = self.filters.chunks_of(column.index)
         return [c.row_group for c in chunks if c.bloom_filter_offset is None and describe.non_null_values(c)]
 
@@ -320,7 +322,7 @@ class ParquetFile(LocatedFile):
             )
 
     def without_normal_forms(self, column: Column) -> Sequence[int]:
-        """Row groups whose filter lacks the normal form of an interval, where the footer says that they have it."""
+        """Row groups whose filter has no normal form of an interval, although the footer promises it."""
         if not values.is_interval(column) or not self.footer.normalises_intervals:
             return ()
         from bloomcli.formats.parquet import check

@@ -1,7 +1,7 @@
-"""The facts of every filter of a file. Compiled code examines them, because a file may have a million filters.
+"""The facts of every filter of a file, in compiled code: a file may have a million filters.
 
-It does so for filters in which all is as writers write it. Each other one is read and described on its own, by
-`filter_header.py` and `describe.py`, which name its faults. Both give the same facts.
+Compiled code handles the filters that are encoded as writers usually do. `filter_header.py` and `describe.py` read
+each other filter and report its faults. Both produce the same facts.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from bloomcli.model.file import Column
 from bloomcli.model.filter_facts import FilterFacts
 
 _MOST_BYTES: Final = 1 << 20
-"""Of a filter that is examined so. A larger one takes so long to read that the rest makes no difference."""
+"""The largest filter that compiled code examines. Reading a larger one takes most of the time anyway."""
 _NAMES: Final = tuple(field.name for field in fields(FilterFacts))
 _CURRENT: Final = ("BLOCK", "XXHASH", "UNCOMPRESSED")
 
 One = Callable[[ChunkKey], Iterator[tuple[int, FilterFacts]]]
-"""The facts of one chunk's filter; nothing if it has none."""
+"""Yields the facts of one chunk's filter, if it has one."""
 
 
 def indexed_facts(filters: Filters, columns: set[int] | None, one: One) -> Iterator[tuple[int, FilterFacts]]:
@@ -36,7 +36,7 @@ def indexed_facts(filters: Filters, columns: set[int] | None, one: One) -> Itera
     Args:
         filters: of an open file.
         columns: leaf ordinals.
-        one: describes a filter that isn't quite usual. Raises what is wrong with its chunk.
+        one: describes a filter that compiled code doesn't handle. Raises the error of a damaged chunk.
     """
     footer = filters.footer
     if len(footer.columns) != footer.column_count:

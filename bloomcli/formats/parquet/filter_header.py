@@ -1,9 +1,9 @@
-"""Reads a filter: the header and the bitset behind it.
+"""Reads a filter: the header, and the bitset that follows it.
 
     BloomFilterHeader (Thrift compact, 12 to 20 bytes) | bitset (numBytes, a multiple of 32)
 
-Whether a filter can be used is decided here and nowhere else: `load` gives a filter, or raises a
-`FilterProblem` with the fault and its stable id.
+Only this module decides whether a filter can be used: `load` returns a filter, or raises a `FilterProblem` with the
+fault and its stable id.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ HINT_REPLACE: Final = replacing()
 
 
 class FilterProblem(base.FilterProblem):
-    """A filter that the metadata names but that can't be used. `id` is the finding's stable id."""
+    """A filter that can't be used, although the metadata name it. `id` is the finding's stable id."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class FilterProblem(base.FilterProblem):
 
 
 class LoadedFilter(NamedTuple):
-    """A filter that was read: its location, its header's bytes, its bits."""
+    """A filter in memory: its offset, its header, the header's bytes and its bits."""
 
     offset: int
     header: FilterHeader
@@ -73,13 +73,13 @@ def field_of(chunk: ColumnChunk) -> str:
 
 
 def load(source: Source, chunk: ColumnChunk, data_end: int) -> LoadedFilter:
-    """Read a chunk's filter, in one read where the length is known and no more than 8 MiB, else in two.
+    """Read a chunk's filter: in one read if its length is known and at most 8 MiB, else in two.
 
     `data_end` is where data must end: the footer's first byte. Raises FilterProblem.
     """
     header, data = _start(source, chunk, data_end, _ONE_READ_BYTES)
     offset = chunk.bloom_filter_offset
-    assert offset is not None  # noqa: S101  _start has looked
+    assert offset is not None  # noqa: S101  _start raises
     start, size = header.header_bytes, header.num_bytes
     whole = len(data) >= start + size
     return LoadedFilter(
@@ -98,7 +98,7 @@ def load_header(source: Source, chunk: ColumnChunk, data_end: int) -> FilterHead
 
 
 def _start(source: Source, chunk: ColumnChunk, data_end: int, most: int) -> tuple[FilterHeader, bytes]:
-    """A filter's header, and the bytes from there on, all of them where they are at most `most`."""
+    """A filter's header, and the bytes from its start on: all bytes of the filter if they are at most `most`."""
     offset = chunk.bloom_filter_offset
     if offset is None:
         raise ValueError("the chunk has no filter")
@@ -147,16 +147,16 @@ def _start(source: Source, chunk: ColumnChunk, data_end: int, most: int) -> tupl
 
 
 class ProbedFilter(NamedTuple):
-    """A filter in which a few hashes are looked up: its header, and its bits, read or yet to be read."""
+    """A filter for the lookup of a few hashes: its header, and its bits, which may be read later."""
 
     header: FilterHeader
     bits: Bits
 
 
 def load_for(source: Source, chunk: ColumnChunk, data_end: int, hashes: int) -> ProbedFilter:
-    """A chunk's filter, to look so many hashes up: its blocks are read one by one where that is less.
+    """Read as much of a chunk's filter as a lookup of `hashes` hashes needs: single blocks, if that is less.
 
-    Everything that `load` checks is checked here too: it is all in the header. Raises FilterProblem.
+    Checks everything that `load` checks, because all of it is in the header. Raises FilterProblem.
     """
     claimed = chunk.bloom_filter_length
     if claimed is not None and not is_sparse(hashes, claimed):
@@ -173,18 +173,18 @@ def load_for(source: Source, chunk: ColumnChunk, data_end: int, hashes: int) -> 
 
 
 def bitset_bytes_in(length: int) -> int:
-    """The bytes of a bitset that takes `length` bytes with its header: a header has 12 to 43, and a bitset a multiple
-    of 32."""
+    """The size of the bitset of a filter with `length` bytes: a header has 12 to 43 bytes, a bitset a multiple of
+    32."""
     return max(length - _HEADER_MIN, 0) // limits.FILTER_MIN_BYTES * limits.FILTER_MIN_BYTES
 
 
 def ranges_for(chunk: ColumnChunk, hashes: Sequence[int], assumed: int | None = None) -> Iterator[tuple[int, int]]:
-    """Yield the offset and length of what `load_for` reads; of a filter of unknown length its header.
+    """Yield the offset and length of each range that `load_for` reads; only the header if the length isn't known.
 
     Args:
-        chunk: has the filter.
-        hashes: are looked up.
-        assumed: the filter's length with its header, where the metadata have none.
+        chunk: a chunk with a filter.
+        hashes: the hashes that are looked up.
+        assumed: the length of the filter with its header, if the metadata have none.
     """
     offset, claimed = chunk.bloom_filter_offset, chunk.bloom_filter_length
     if offset is None:
@@ -201,7 +201,7 @@ def ranges_for(chunk: ColumnChunk, hashes: Sequence[int], assumed: int | None = 
 
 
 def blocks_for(header: FilterHeader, offset: int, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the offset and length of the blocks that `load_for` has read later; none where it reads the filter."""
+    """Yield the offset and length of each block that `load_for` reads after the header, or of the whole bitset."""
     start = offset + header.header_bytes
     if is_sparse(len(hashes), header.num_bytes):
         yield from block_ranges(filter_class(header.variant), header.num_bytes, hashes, start)
@@ -255,6 +255,6 @@ def _check_header(header: FilterHeader, chunk: ColumnChunk, room: int, problem: 
 
 
 class _Problem(Protocol):
-    """The type of `problem` in `load`, for the checker."""
+    """The type of the function `problem` in `_start`, for mypy."""
 
     def __call__(self, reason: str, id: str, at: int = ...) -> FilterProblem: ...  # noqa: A002

@@ -15,7 +15,7 @@ def unfilterable(column: Column) -> str | None:
 
 
 def unreadable(footer: Footer, column: Column) -> str | None:
-    """Why a column's values can't be read in some row group; None if metadata shows no reason."""
+    """Why a column's values can't be read in a row group; None if the metadata show no reason."""
     for key in footer.chunk_keys({column.index}):
         chunk = footer.chunk(key)
         if chunk.encrypted:

@@ -1,4 +1,4 @@
-"""The filters of an open Parquet file: which chunks have one, how large each is, and reading one."""
+"""The filters of an open Parquet file: which chunks have one, their sizes, and how to read one."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
 
 _ASSUMED_BYTES: Final = 1 << 20
-"""Bytes that are read ahead for a filter of unknown length, at most. A filter of a million values has as many."""
+"""The maximum number of bytes that are read ahead for a filter of unknown length: a filter of a million values."""
 
 
 class Filters:
-    """The filters that a footer names. Each is read when it is needed.
+    """The filters that a footer names. Each is read on demand.
 
     Attributes:
         source: the file's bytes.
@@ -43,19 +43,20 @@ class Filters:
         self.footer = footer
 
     def filter_keys(self, columns: set[int] | None) -> Iterator[ChunkKey]:
-        """Yield the keys of the chunks with a filter. None: of all columns."""
+        """Yield the keys of the chunks with a filter in these columns (None: all)."""
         return (claim.key for claim in self.footer.filter_claims(columns) if claim.is_filter)
 
     def locations(self, columns: set[int] | None, units: Container[int] | None = None) -> Iterator[ColumnChunk]:
-        """Each chunk with a filter, in row-group then schema order; of all row groups, or of those in `units`."""
+        """Yield the chunks with a filter, in row-group then schema order; of all row groups or of `units`."""
         for claim in self.footer.filter_claims(columns):
             if claim.is_filter and (units is None or claim.key.row_group in units):
                 yield self.footer.chunk(claim.key, claim.walked)
 
     def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
-        """Yield the offset and length of the filters of these columns (None: of all), to be read ahead.
+        """Yield the offset and length of the filters of these columns (None: all), to read them ahead.
 
-        A length that isn't written reaches to the next filter, at most; an impossible one to the header's end.
+        If the length isn't written, the range ends at the next filter at the latest; if it is impossible, after the
+        header.
         """
         claims = [c for c in self.footer.filter_claims(columns) if c.is_filter]
         starts = sorted(c.offset for c in claims if c.offset is not None)
@@ -71,21 +72,21 @@ class Filters:
                 yield offset, parquet_limits.FILTER_HEADER_MAX_BYTES
 
     def headers(self, columns: set[int] | None, *, unwritten: bool = False) -> Iterator[tuple[int, int]]:
-        """Yield the offset and length of these filters' headers; `unwritten`: where the metadata have no length."""
+        """Yield the ranges of these filters' headers; with `unwritten`, only if the metadata have no length."""
         for claim in self.footer.filter_claims(columns):
             if claim.is_filter and not (unwritten and claim.length is not None):
                 yield claim.offset or 0, parquet_limits.FILTER_HEADER_MAX_BYTES
 
     def header(self, key: ChunkKey) -> tuple[int, int]:
-        """The offset and length of what is read of a filter's header."""
+        """The range that is read for a filter's header."""
         return self.footer.chunk(key).bloom_filter_offset or 0, parquet_limits.FILTER_HEADER_MAX_BYTES
 
     def chunks_of(self, column: int) -> Iterator[ColumnChunk]:
-        """Every chunk of a column, with a filter or without."""
+        """Yield every chunk of a column, with or without a filter."""
         return (self.footer.chunk(key) for key in self.footer.chunk_keys({column}))
 
     def location(self, column: int, row_group: int, stripe: int) -> ColumnChunk | None:
-        """A column's chunk in a row group; None where it has no filter."""
+        """A column's chunk in a row group; None if it has no filter."""
         del stripe
         chunk = next(c for c in self.chunks_of(column) if c.row_group == row_group)
         return None if chunk.bloom_filter_offset is None else chunk
@@ -95,11 +96,11 @@ class Filters:
         return load(self.source, chunk, self.footer.start)
 
     def load_for(self, chunk: ColumnChunk, hashes: int) -> ProbedFilter:
-        """Read as much of a chunk's filter as looking so many hashes up takes. Raises FilterProblem."""
+        """Read as much of a chunk's filter as a lookup of `hashes` hashes needs. Raises FilterProblem."""
         return load_for(self.source, chunk, self.footer.start, hashes)
 
     def will_look_up(self, lookups: Callable[[], Iterable[tuple[ColumnChunk, Sequence[int]]]]) -> None:
-        """Announce hashes that are about to be looked up, each chunk's with it; with `load_for`."""
+        """Announce the lookups that follow, with `load_for`: each chunk with its hashes."""
         self.source.will_read(
             found
             for chunk, hashes in lookups()
@@ -109,9 +110,9 @@ class Filters:
 
     @cached_property
     def _assumed_lengths(self) -> dict[int, int]:
-        """The lengths of filters that the metadata leave out, by the filters' offsets, as far as the filters' places
-        tell: a bitset of a power of two, as writers of such files make them, and its header end where the next filter
-        or the footer begins. What is wrong here is only read in vain."""
+        """The lengths of filters for which the metadata have none, by the filters' offsets, as far as they can be
+        inferred: writers of such files store bitsets whose size is a power of two, so that filter and header end
+        where the next filter or the footer begins. A wrong length only causes a needless read."""
         claims = list(self.footer.filter_claims(None))
         starts = sorted({claim.offset for claim in claims if claim.offset is not None})
         lengths = {start: end - start for start, end in pairwise((*starts, self.footer.start))}
@@ -120,10 +121,10 @@ class Filters:
         return {offset: length for offset, length, size in found if size and not size & (size - 1)}
 
     def _blocks(self, chunk: ColumnChunk, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """The blocks of a filter whose length only its header tells."""
+        """Yield the blocks of a filter whose length is only in its header."""
         if chunk.bloom_filter_offset is None or chunk.bloom_filter_length is not None:
             return
-        with suppress(FilterProblem):  # the look-up raises it
+        with suppress(FilterProblem):  # the lookup raises it
             header = load_header(self.source, chunk, self.footer.start)
             yield from blocks_for(header, chunk.bloom_filter_offset, hashes)
 
@@ -132,19 +133,19 @@ class Filters:
         return {key.column for key in self.filter_keys(None)}
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
-        """Compressed bytes of the chunks of these columns (None: of all) with filters, in the row groups `units`."""
+        """Compressed bytes of the chunks with filters of these columns (None: all), in the row groups `units`."""
         return sum(chunk.compressed_bytes for chunk in self.locations(columns, units))
 
     @cached_property
     def unwritten_lengths(self) -> dict[ChunkKey, int]:
-        """Bytes of the filters whose length the metadata leaves out, from their headers."""
+        """The lengths of the filters for which the metadata have none, from their headers."""
         self.source.will_read(self.headers(None, unwritten=True))
         unwritten = (c.key for c in self.footer.filter_claims(None) if c.is_filter and c.length is None)
         lengths = ((key, self.length(key)) for key in unwritten)
         return {key: length for key, length in lengths if length is not None}
 
     def length(self, key: ChunkKey) -> int | None:
-        """Bytes of a chunk's filter by its header, header included; None where the header can't be read."""
+        """The length of a chunk's filter including its header, from the header; None if it can't be read."""
         try:
             header = load_header(self.source, self.footer.chunk(key), self.footer.start)
         except FilterProblem:
@@ -152,7 +153,7 @@ class Filters:
         return header.header_bytes + header.num_bytes
 
     def bitset_bytes(self, chunk: ColumnChunk) -> int | None:
-        """Bytes of a filter's bitset by its header; None where the header can't be read."""
+        """The size of a filter's bitset, from the header; None if it can't be read."""
         try:
             return load_header(self.source, chunk, self.footer.start).num_bytes
         except FilterProblem:

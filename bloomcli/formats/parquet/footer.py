@@ -1,4 +1,4 @@
-"""Reads a Parquet file's footer: found from the file's end, walked once, decoded only where it is needed.
+"""Reads a Parquet file's footer from the end of the file: walked once, and decoded only as far as needed.
 
 ... | FileMetaData (Thrift compact) | u32 LE footer length | "PAR1" |
 """
@@ -22,7 +22,7 @@ from bloomcli.storage.base import Source
 _INDEXES: Final = ("column_index", "offset_index")
 _INTEGER_BOUNDS: Final = ("INT32", "INT64")
 _INTERVALS: Final = (b"duckdb.interval_bloom_filter", b"normalized-v1")
-"""Key and value in the file's metadata by which DuckDB says that its filters have both hashes of each interval."""
+"""Key and value in the metadata with which DuckDB declares that its filters have both hashes of each interval."""
 
 
 class Tail(NamedTuple):
@@ -49,7 +49,7 @@ class RowGroup(NamedTuple):
     rows: int
     chunks: tuple[int, ...]
     compressed_bytes: int | None
-    """As the row group says."""
+    """The row group's own total_compressed_size."""
 
 
 class Claim(NamedTuple):
@@ -63,12 +63,13 @@ class Claim(NamedTuple):
 
     @property
     def is_filter(self) -> bool:
-        """Whether there is a filter. PARQUET-1979: writers without filters have written 0 and negative offsets."""
+        """Whether the chunk has a filter. PARQUET-1979: writers without filters have written 0 and negative
+        offsets."""
         return self.offset is not None and self.offset > 0
 
 
 class Footer:
-    """The parsed footer of one file. Everything is read lazily from `raw`.
+    """The parsed footer of one file. All fields are decoded lazily from `raw`.
 
     Attributes:
         path: the file, as the user named it.
@@ -98,12 +99,12 @@ class Footer:
 
     @property
     def created_by(self) -> str | None:
-        """The writer's name and version, as the file has them."""
+        """The writer's name and version."""
         return self.top.text("created_by")
 
     @cached_property
     def normalises_intervals(self) -> bool:
-        """Whether DuckDB 2.0 looks intervals of this file up in their normal form, as the footer promises it.
+        """Whether DuckDB 2.0 looks up the normal form of intervals in this file, because the footer promises it.
 
         Source: DuckDB, parquet_statistics.cpp, GetIntervalBloomFilterVersion.
         """
@@ -123,7 +124,7 @@ class Footer:
 
     @cached_property
     def column_count(self) -> int:
-        """The number of leaf columns; from a row group if there is one, without decoding the schema."""
+        """The number of leaf columns; taken from a row group, if the file has one, without decoding the schema."""
         return len(self.row_group(0).chunks) if self.row_group_count else len(self.columns)
 
     def group_struct(self, index: int) -> Struct:
@@ -131,7 +132,7 @@ class Footer:
         return Struct("RowGroup", self.raw, self._groups[index], self.location.at(f"row_groups[{index}]"))
 
     def row_group(self, index: int) -> RowGroup:
-        """One row group's sizes and where its chunks' metadata start; walked once for all columns."""
+        """One row group's sizes, and the positions of its chunks' metadata; walked once for all columns."""
         found = self._row_groups.get(index)
         if found is None:
             group = self.group_struct(index)
@@ -142,7 +143,7 @@ class Footer:
         return found
 
     def chunk_keys(self, columns: set[int] | None = None) -> Iterator[ChunkKey]:
-        """Every chunk's metadata in file order, of all columns or of those named by leaf ordinal."""
+        """Yield the keys of all chunks in file order, of all columns or of these leaf ordinals."""
         everything = range(self.column_count)
         chosen = everything if columns is None else sorted(c for c in columns if c in everything)
         for index in range(self.row_group_count):
@@ -157,11 +158,11 @@ class Footer:
                 yield ChunkKey(index, ordinal, group.chunks[ordinal])
 
     def filter_claims(self, columns: set[int] | None) -> Iterator[Claim]:
-        """Chunks whose metadata has a filter's offset or length."""
+        """Yield the chunks whose metadata have a filter's offset or length."""
         return filter(None, map(self.filter_claim, self.chunk_keys(columns)))
 
     def filter_claim(self, key: ChunkKey) -> Claim | None:
-        """What a chunk's metadata has of a filter's offset and length; None if it has neither."""
+        """The filter's offset and length in a chunk's metadata; None if it has neither."""
         outer = self.chunk_struct(key)
         meta = outer.struct("meta_data", "ColumnMetaData")
         if meta is None:
@@ -175,12 +176,12 @@ class Footer:
         return Struct("ColumnChunk", self.raw, key.start, self.location.at(field))
 
     def dictionary_and_filter(self, key: ChunkKey) -> tuple[bool, int | None]:
-        """(every data page is dictionary-encoded, the filter's length by the metadata), decoding nothing else."""
+        """(all data pages are dictionary-encoded, the filter's length in the metadata). Decodes nothing else."""
         meta = self.chunk_struct(key).struct("meta_data", "ColumnMetaData")
         return (False, None) if meta is None else (_only_dictionary(meta), meta.integer("bloom_filter_length"))
 
     def extents(self, key: ChunkKey, outer: Struct) -> tuple[range | None, tuple[int, int | None] | None]:
-        """(bytes of the pages, (offset, length) of the filter) of a walked chunk, decoding nothing else."""
+        """(bytes of the pages, (offset, length) of the filter) of a walked chunk. Decodes nothing else."""
         meta = outer.struct("meta_data", "ColumnMetaData")
         if meta is None or outer.span("file_path") is not None:
             self.chunk(key)  # raises, unless the chunk is encrypted
@@ -210,17 +211,17 @@ class Footer:
         return found
 
     def chunk(self, key: ChunkKey, walked: Struct | None = None) -> ColumnChunk:
-        """One column chunk's metadata, as far as filters need it; `walked` is its ColumnChunk, if already walked."""
+        """The metadata of a column chunk that filters need. `walked` is its ColumnChunk, if already walked."""
         usual = self.usual_chunks if len(self.columns) == self.column_count else None
         return (usual and usual.read(*key, self.columns[key.column])) or self.walked_chunk(key, walked)
 
     @cached_property
     def usual_chunks(self) -> UsualChunks:
-        """Reads the metadata of chunks in which all is as writers write it."""
+        """The reader of chunks whose metadata are encoded as writers usually do."""
         return UsualChunks(self.raw, self.start, [(c, self.trusted_bounds(c)) for c in self.columns])
 
     def walked_chunk(self, key: ChunkKey, walked: Struct | None = None) -> ColumnChunk:
-        """What `chunk` gives, from the walked structure. Raises CorruptFile, UnsupportedError."""
+        """The result of `chunk`, from the walked structure. Raises CorruptFile, UnsupportedError."""
         outer = self.chunk_struct(key) if walked is None else walked
         if len(self.columns) != self.column_count:
             raise outer.location.fault(
@@ -264,7 +265,7 @@ class Footer:
                 f"the chunk is {physical}, the schema says {column.physical}", meta.start, "type"
             )
         pages = meta.required_int("data_page_offset", minimum=-(1 << 63))
-        dictionary = meta.integer("dictionary_page_offset") or pages  # 0 is written by some for "none"
+        dictionary = meta.integer("dictionary_page_offset") or pages  # some writers write 0 for "none"
         offset = meta.integer("bloom_filter_offset")
         statistics = meta.struct("statistics", "Statistics")
         low, high = self._bounds(statistics, column)
@@ -278,7 +279,7 @@ class Footer:
             codec=spec.enum_name("CompressionCodec", meta.required_int("codec")),
             data_offset=min(pages, dictionary),
             dictionary_bytes=pages - dictionary if dictionary < pages else None,
-            # PARQUET-1979: writers that know no filter have written 0 and negative offsets
+            # PARQUET-1979: writers without filters have written 0 and negative offsets
             bloom_filter_offset=offset if offset is not None and offset > 0 else None,
             bloom_filter_length=meta.integer("bloom_filter_length"),
             min_value=low,
@@ -299,8 +300,9 @@ class Footer:
         return (self.created_by or "").startswith("Polars ")
 
     def trusted_bounds(self, column: Column) -> tuple[bool, bool]:
-        """Whether min_value and max_value can be trusted, if their order is defined; and the deprecated min and max,
-        which can be for signed integers only."""
+        """(min_value and max_value can be trusted, the deprecated min and max can be trusted).
+
+        The former need a defined order, the latter a column of signed integers."""
         if self._by_polars and _is_wide_integer(column):
             return False, False
         return self._ordered, column.physical in _INTEGER_BOUNDS and column.signed
@@ -316,7 +318,7 @@ class Footer:
         return (statistics.binary("min"), statistics.binary("max")) if deprecated else (None, None)
 
     def row_group_bytes(self, index: int) -> int:
-        """Compressed bytes of a row group: the sum over its chunks, which is what a reader skips."""
+        """Compressed bytes of a row group: the sum over its chunks, which a reader can skip."""
         group = self.row_group(index)
         return group.compressed_bytes or sum(
             self.chunk(ChunkKey(index, ordinal, start)).compressed_bytes for ordinal, start in enumerate(group.chunks)
@@ -324,7 +326,8 @@ class Footer:
 
 
 def _is_wide_integer(column: Column) -> bool:
-    """Int128 or UInt128 of Polars 2.1, which stores values least significant byte first and bounds the other way."""
+    """Whether a column is an Int128 or UInt128 of Polars 2.1, whose values are little-endian and whose bounds
+    aren't."""
     return column.physical == "FIXED_LEN_BYTE_ARRAY" and column.type_length == 16 and column.logical is None
 
 

@@ -26,10 +26,11 @@ from bloomcli.words import counted
 _HINT: Final = "the file is damaged; get it from its source again"
 
 
-def refuse_damaged(source: Source, footer: Footer, gone: AbstractSet[ChunkKey]) -> None:
-    """Raise CorruptFile if filters can't be added to the file. The filters of the chunks in `gone` will be removed.
+def refuse_damaged(source: Source, footer: Footer, removed: AbstractSet[ChunkKey]) -> None:
+    """Raise CorruptFile if filters can't be added to the file.
 
-    Raises UnsupportedError for a chunk whose data is in another file.
+    Raises UnsupportedError for a chunk whose data is in another file. The change removes the filters of the chunks
+    in `removed`.
     """
     codes = idl.ENUMS["Type"]
     types = array("i", (codes.get(column.physical, -1) for column in footer.columns))
@@ -45,20 +46,20 @@ def refuse_damaged(source: Source, footer: Footer, gone: AbstractSet[ChunkKey]) 
             footer.raw, chunks, types, footer.start, parquet_limits.THRIFT_MAX_DEPTH
         )
         for ordinal in doubtful:
-            _look_at(source, footer, ChunkKey(index, ordinal, chunks[ordinal]), gone)
+            _look_at(source, footer, ChunkKey(index, ordinal, chunks[ordinal]), removed)
         for ordinal, offset in without_length:
             key = ChunkKey(index, ordinal, chunks[ordinal])
-            if key not in gone:
+            if key not in removed:
                 _refuse_filter(source, footer, key, offset, None)
 
 
-def _look_at(source: Source, footer: Footer, key: ChunkKey, gone: AbstractSet[ChunkKey]) -> None:
+def _look_at(source: Source, footer: Footer, key: ChunkKey, removed: AbstractSet[ChunkKey]) -> None:
     outer = footer.chunk_struct(key)
     pages, claim = footer.extents(key, outer)
     footer.index_extents(outer)
     meta = outer.struct("meta_data", "ColumnMetaData")
     if meta is None:
-        return  # encrypted: else `extents` raises
+        return  # an encrypted chunk: for others `extents` raises
     if pages is not None and pages.stop > footer.start:
         raise CorruptFile(
             f"the metadata locate the pages of column {footer.columns[key.column].path} in row group {key.row_group} "
@@ -70,13 +71,13 @@ def _look_at(source: Source, footer: Footer, key: ChunkKey, gone: AbstractSet[Ch
             hint=_HINT,
         )
     if meta.integer("bloom_filter_offset") is not None or meta.integer("bloom_filter_length") is not None:
-        footer.chunk(key, outer)  # raises what `validate` does
-    if claim is not None and key not in gone:
+        footer.chunk(key, outer)  # raises the errors that `validate` reports
+    if claim is not None and key not in removed:
         _refuse_filter(source, footer, key, *claim)
 
 
 def _refuse_filter(source: Source, footer: Footer, key: ChunkKey, offset: int, length: int | None) -> None:
-    """Raise CorruptFile if a filter that remains claims bytes after the data."""
+    """Raise CorruptFile if a filter that stays in the file claims bytes after the data."""
     size = _size(source, footer, offset) if length is None else length
     if offset < footer.start and size <= footer.start - offset:
         return
@@ -93,10 +94,10 @@ def _refuse_filter(source: Source, footer: Footer, key: ChunkKey, offset: int, l
 
 
 def _size(source: Source, footer: Footer, offset: int) -> int:
-    """Return the length of a filter by its header; 0 if it can't extend beyond the data."""
+    """The length of a filter, from its header; 0 if it can't extend beyond the data."""
     room = footer.start - offset
     if room <= 0 or room >= limits.FILTER_MAX_BYTES + parquet_limits.FILTER_HEADER_MAX_BYTES:
-        return 0  # no filter is so large: a larger one isn't read
+        return 0  # no filter is so large
     data = source.read_at(offset, min(parquet_limits.FILTER_HEADER_MAX_BYTES, room))
     try:
         header = parse_header(data, Location(footer.path, offset, ""))

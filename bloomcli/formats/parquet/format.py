@@ -1,4 +1,4 @@
-"""The records of Parquet files and of files that hold one Parquet filter and nothing else."""
+"""The format records of Parquet files and of files with a single Parquet filter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PARQUET: Final = Format(
     name="parquet",
     title="Parquet",
     opener="bloomcli.formats.parquet.file:ParquetFile",
-    indexed_values="bloomcli.formats.parquet.looked_up:hashed",
+    indexed_values="bloomcli.formats.parquet.lookups:hashed_values",
     writers=("bloomcli.formats.parquet.plan", "bloomcli.formats.parquet.plan_reduce"),
     magics=(
         Magic(b"PAR1", -4),

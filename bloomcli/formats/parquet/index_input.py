@@ -1,4 +1,4 @@
-"""The bits of a column's row groups for an index: those of the file's filters, or made from the values."""
+"""The bits of a column's row groups for an index: of the file's filters, or of filters built from the values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
-from bloomcli.formats.parquet import bounds, codecs, sampled, values
+from bloomcli.formats.parquet import bounds, codecs, sampling, values
 from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.filters import Filters
@@ -17,18 +17,19 @@ from bloomcli.model.file import Column, ColumnChunk
 
 
 def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-    """Each row group of a file, in order.
+    """Yield the bits of each row group of a file, in order.
 
-    A filter that can't be used (it is damaged, of a draft, or lacks the row group's own minimum or maximum) is left
-    alone: the values are read. What can be read neither way may have any value.
+    If a filter can't be used (it is damaged, a draft, or doesn't contain the row group's own minimum or maximum), the
+    values are read. If they can't be read either, the row group may have any value.
 
     Args:
-        filters: those of the file.
+        filters: the filters of the file.
         column: one of its leaf columns.
-        fpp: filters are folded to the smallest size that has this rate, and made for it.
+        fpp: the false-positive rate; filters are folded to the smallest size that has this rate, or built for it.
         stop: ends the reading.
 
     Raises:
+        CorruptFile, UnsupportedError: the column's pages can't be read.
         CorruptFile, UnsupportedError: the column's pages can't be read.
         Stopped: soon after `stop` is set.
     """
@@ -41,8 +42,8 @@ def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iter
 
 
 def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:
-    """What `row_groups` would read, by the footer: whether a filter can be used isn't known yet."""
-    for extent in sampled.extents(filters.footer, column):
+    """Yield what `row_groups` would read, from the footer. Whether a filter can be used isn't known yet."""
+    for extent in sampling.extents(filters.footer, column):
         if extent.filter_bytes is not None:
             yield BitsSource(filter=True)
         elif extent.empty or unfilterable(column) is not None:
@@ -72,8 +73,8 @@ def _row_group(filters: Filters, chunk: ColumnChunk, rows: int, fpp: float, stop
 
 
 def _usable(filters: Filters, chunk: ColumnChunk) -> tuple[SplitBlockFilter | None, bool]:
-    """The chunk's filter, where it has one that answers for it (see `bloomcli.formats.answer`); and whether there is
-    one that the chunk's statistics contradict."""
+    """The chunk's filter, if it can be used (see `bloomcli.formats.answer`), and whether the statistics contradict a
+    filter."""
     if chunk.bloom_filter_offset is None:
         return None, False
     try:
@@ -87,7 +88,7 @@ def _usable(filters: Filters, chunk: ColumnChunk) -> tuple[SplitBlockFilter | No
 
 
 def _made(filters: Filters, chunk: ColumnChunk, fpp: float, stop: Stop) -> tuple[SplitBlockFilter, int]:
-    """A filter of the values, and the compressed bytes that were decoded."""
+    """A filter built from the values, and the number of compressed bytes that were decoded."""
     bits = SplitBlockFilter.empty(sizing.upper_bound_bytes(non_null_values(chunk), fpp))
     zero, end = False, chunk.data_offset
     filters.source.will_read([(chunk.data_offset, chunk.compressed_bytes)])

@@ -44,7 +44,7 @@ class ParquetFilterLookup(FilterLookup):
         owners: of each hash the position of its text, if they are many: then it is told which a file may have.
         summed: the ordinals of the columns whose bytes a scan reads; None: all.
         scan: finds the rows in files with small row groups, without their filters; None: nothing does.
-        scan_of_left: makes what searches the row groups that filters left, where few values are looked for.
+        remaining_scan: makes what searches the row groups that filters left, where few values are looked for.
     """
 
     format = "parquet"
@@ -57,13 +57,13 @@ class ParquetFilterLookup(FilterLookup):
         owners: pa.Int64Array | None,
         summed: set[int] | None,
         scan: RowScan | None = None,
-        scan_of_left: Callable[[], kernels.RowScan | None] = lambda: None,
+        remaining_scan: Callable[[], kernels.RowScan | None] = lambda: None,
     ) -> None:
         ids = field_ids("FileMetaData")
         self.can_batch = owners is None
         self._owners = owners
         self._scan = scan
-        self._scan_of_left = cache(scan_of_left)
+        self._remaining_scan = cache(remaining_scan)
         self._query = kernels.FilterQuery(
             parquet_limits.THRIFT_MAX_DEPTH,
             {ids[field]: footer.top.raw(field) for field in _SAME},
@@ -76,7 +76,7 @@ class ParquetFilterLookup(FilterLookup):
     @property
     def scans(self) -> bool:
         """Whether a scan of small row groups may find rows."""
-        return self._scan is not None and not self._scan.in_vain
+        return self._scan is not None and not self._scan.gave_up
 
     def rows(self, source: Source) -> FileRows | None:
         """The rows of an open file, where a scan of small row groups finds them."""
@@ -88,7 +88,7 @@ class ParquetFilterLookup(FilterLookup):
 
     def false_positives(self, source: Source, row_groups: Container[int]) -> FalsePositives | None:
         """What was read of some row groups of an open file; None where one has the values, or it isn't known."""
-        descriptor, scan = source.fileno(), self._scan_of_left()
+        descriptor, scan = source.fileno(), self._remaining_scan()
         if descriptor is None or scan is None:
             return None
         found = scan.file(descriptor, source.size, row_groups)
@@ -149,7 +149,7 @@ def filter_lookup(
     scan: Callable[[], RowScan | None] = lambda: None,
 ) -> ParquetFilterLookup | None:
     """What tells of files like an open one whether they can't have the values; None where filters can't tell."""
-    if wanted.nan is not None or not _told_by_filters(footer, column, wanted.literals or ()):
+    if wanted.nan is not None or not _filters_can_answer(footer, column, wanted.literals or ()):
         return None
     if wanted.literals is not None:
         return ParquetFilterLookup(footer, column, wanted.hashes, None, summed)
@@ -160,19 +160,19 @@ def filter_lookup_of_few(
     footer: Footer, column: Column, literals: Sequence[Literal], forms: Sequence[bytes], summed: set[int] | None
 ) -> ParquetFilterLookup | None:
     """The same for a few values, without Arrow: `forms` are what chunks may have stored for them."""
-    if not _told_by_filters(footer, column, literals):
+    if not _filters_can_answer(footer, column, literals):
         return None
     hashes = array("Q", map(kernels.xxh64, forms)).tobytes()
 
-    def scan_of_left() -> kernels.RowScan | None:
-        from bloomcli.formats.parquet.compiled_scan import scan_of_few
+    def remaining_scan() -> kernels.RowScan | None:
+        from bloomcli.formats.parquet.compiled_scan import few_values_scan
 
-        return scan_of_few(footer, column, forms, hashes, summed)
+        return few_values_scan(footer, column, forms, hashes, summed)
 
-    return ParquetFilterLookup(footer, column, hashes, None, summed, scan_of_left=scan_of_left)
+    return ParquetFilterLookup(footer, column, hashes, None, summed, remaining_scan=remaining_scan)
 
 
-def _told_by_filters(footer: Footer, column: Column, literals: Iterable[Literal]) -> bool:
+def _filters_can_answer(footer: Footer, column: Column, literals: Iterable[Literal]) -> bool:
     return not (
         footer.signed
         or column.physical == "BOOLEAN"

@@ -24,27 +24,27 @@ _SNAPPY_LENGTH: Final = 5
 """Maximum length of a 32-bit varint."""
 
 
-class Lie(NamedTuple):
+class HeaderFault(NamedTuple):
     """A statement in a page's header that contradicts the page or the metadata."""
 
     reason: str
     offset: int
 
 
-def first_headers(source: Source, chunk: ColumnChunk, data_end: int) -> Lie | None:
+def first_headers(source: Source, chunk: ColumnChunk, data_end: int) -> HeaderFault | None:
     """Check the header of the chunk's first page and, after a dictionary, of the second; None if both are right."""
     if not chunk.num_values or chunk.encrypted:
         return None
     try:
         reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW)
-        lie, kind = _header(reader, chunk)
-        if lie is None and kind == "DICTIONARY_PAGE":
-            lie, kind = _header(reader, chunk)
-            if lie is None and kind == "DICTIONARY_PAGE":
-                return Lie("a second dictionary page", reader.position)
+        fault, kind = _header(reader, chunk)
+        if fault is None and kind == "DICTIONARY_PAGE":
+            fault, kind = _header(reader, chunk)
+            if fault is None and kind == "DICTIONARY_PAGE":
+                return HeaderFault("a second dictionary page", reader.position)
     except CorruptFile as error:
-        return Lie(error.reason, chunk.data_offset if error.offset is None else error.offset)
-    return lie
+        return HeaderFault(error.reason, chunk.data_offset if error.offset is None else error.offset)
+    return fault
 
 
 def header_ranges(chunk: ColumnChunk) -> Iterator[tuple[int, int]]:
@@ -67,7 +67,7 @@ def dictionary_entries(source: Source, chunk: ColumnChunk, data_end: int) -> int
         return None
 
 
-def _header(reader: ChunkReader, chunk: ColumnChunk) -> tuple[Lie | None, str]:
+def _header(reader: ChunkReader, chunk: ColumnChunk) -> tuple[HeaderFault | None, str]:
     """Check a page's header, and advance past the page. Return the fault, if any, and the page's type."""
     at = reader.position
     header = reader.header()
@@ -77,7 +77,7 @@ def _header(reader: ChunkReader, chunk: ColumnChunk) -> tuple[Lie | None, str]:
     reader.room(packed)
     reason = _page(reader, header, kind, packed, size, chunk)
     reader.position += packed
-    return None if reason is None else Lie(reason, at), kind
+    return None if reason is None else HeaderFault(reason, at), kind
 
 
 def _page(
@@ -125,6 +125,6 @@ def _compressed(start: bytes, size: int, codec: str) -> str | None:
 
 def refuse_damaged(source: Source, chunk: ColumnChunk, data_end: int) -> None:
     """Raise CorruptFile if `validate` would report the chunk's first headers; such a chunk gets no filter."""
-    lie = first_headers(source, chunk, data_end)
-    if lie is not None:
-        raise ChunkReader(source, chunk, data_end).fault(lie.reason, lie.offset)
+    fault = first_headers(source, chunk, data_end)
+    if fault is not None:
+        raise ChunkReader(source, chunk, data_end).fault(fault.reason, fault.offset)

@@ -17,14 +17,14 @@ from bloomcli.formats.arrays import int64s, numbers_of, shifted
 from bloomcli.formats.finding import Candidates, WantedValues
 from bloomcli.formats.parquet import page_scan
 from bloomcli.formats.parquet.page_parts import BYTES_MOST, TooManyBytes
-from bloomcli.formats.parquet.page_scan import Unread
+from bloomcli.formats.parquet.page_scan import UnreadablePage
 from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.model.file import ColumnChunk
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 
 
-class Found(NamedTuple):
+class MatchedRows(NamedTuple):
     """Rows of some pages."""
 
     rows: pa.Int64Array
@@ -35,7 +35,7 @@ class Found(NamedTuple):
     """Data pages that were read for them."""
 
 
-class Known(NamedTuple):
+class KnownValues(NamedTuple):
     """Values of a column in rows that were found: they are the forms that they equal, byte by byte."""
 
     row_group: int
@@ -61,7 +61,7 @@ class Known(NamedTuple):
         return self.forms.take(numbers)
 
 
-def together(parts: Sequence[Known]) -> Known:
+def combined(parts: Sequence[KnownValues]) -> KnownValues:
     """Values of the same column in other rows, as one."""
     forms: list[pa.Array] = []
     numbers: list[pa.Int64Array] = []
@@ -90,8 +90,10 @@ def matched(
     places: Sequence[PagePlace] | None,
     wanted: WantedValues,
     candidates: Candidates,
-) -> Iterator[Found | Unread]:
-    """Yield the rows that have one of the candidates, some pages at a time; at last an `Unread` where Arrow goes on.
+) -> Iterator[MatchedRows | UnreadablePage]:
+    """Yield the rows that have one of the candidates, some pages at a time.
+
+    If a page can't be read, the last item is an `UnreadablePage`, from which Arrow continues.
 
     Args:
         source: the file.
@@ -101,7 +103,11 @@ def matched(
         wanted, candidates: the values.
     """
     for found in page_scan.scanned(source, chunk, data_end, places, _table(wanted, candidates)):
-        yield found if isinstance(found, Unread) else Found(_int64s(found.rows), _int64s(found.numbers), found.pages)
+        yield (
+            found
+            if isinstance(found, UnreadablePage)
+            else MatchedRows(_int64s(found.rows), _int64s(found.numbers), found.pages)
+        )
 
 
 def _int64s(numbers: array[int]) -> pa.Int64Array:

@@ -26,7 +26,7 @@ _MORE: Final = 4
 """Each time so many times as many rows are gathered: who wants one row gets it from the first page that has one."""
 
 
-class Scanned(NamedTuple):
+class ScanResult(NamedTuple):
     """Rows of some pages."""
 
     rows: array[int]
@@ -37,7 +37,7 @@ class Scanned(NamedTuple):
     """Data pages that were read for them."""
 
 
-class Unread(NamedTuple):
+class UnreadablePage(NamedTuple):
     """Where Arrow goes on."""
 
     row: int
@@ -56,8 +56,10 @@ def scanned(
     data_end: int,
     places: Sequence[PagePlace] | None,
     table: kernels.ValueTable,
-) -> Iterator[Scanned | Unread]:
-    """Yield the rows that have one of some values, some pages at a time; at last an `Unread` where Arrow goes on.
+) -> Iterator[ScanResult | UnreadablePage]:
+    """Yield the rows that have one of the values, some pages at a time.
+
+    If a page can't be read, the last item is an `UnreadablePage`, from which Arrow continues.
 
     Args:
         source: the file.
@@ -82,13 +84,13 @@ def scanned(
             rows.frombytes(kernels.shifted_hashes(here.cast("B"), first))
             numbers.frombytes(found.cast("B"))
             if len(rows) >= due:
-                yield Scanned(rows, numbers, pages)
+                yield ScanResult(rows, numbers, pages)
                 rows, numbers, pages, due = array("q"), array("q"), 0, due * _MORE
     except (CorruptFile, UnsupportedError, kernels.PageError):
-        yield Scanned(rows, numbers, pages)
-        yield Unread(first)
+        yield ScanResult(rows, numbers, pages)
+        yield UnreadablePage(first)
         return
-    yield Scanned(rows, numbers, pages)
+    yield ScanResult(rows, numbers, pages)
 
 
 def _all(reader: ChunkReader) -> Iterator[tuple[Page, int]]:

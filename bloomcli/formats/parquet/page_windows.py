@@ -88,7 +88,7 @@ class Body:
         return self._data
 
 
-class Packed(NamedTuple):
+class CompressedPage(NamedTuple):
     """The location of a page's compressed bytes, their codec and their decompressed size."""
 
     source: Source
@@ -101,7 +101,7 @@ class Packed(NamedTuple):
 class LargeBody:
     """Bytes that are decompressed when they are needed."""
 
-    def __init__(self, packed: Packed, location: Location, stop: Stop) -> None:
+    def __init__(self, packed: CompressedPage, location: Location, stop: Stop) -> None:
         """`location` names the page in errors."""
         self._packed = packed
         self._location = location
@@ -154,7 +154,7 @@ class LargeBody:
             )
 
 
-def raw_windows(page: Packed) -> Iterator[bytes]:
+def raw_windows(page: CompressedPage) -> Iterator[bytes]:
     """Yield the compressed bytes as stored in the file."""
     for at in range(page.offset, page.offset + page.packed, _WINDOW):
         yield page.source.read_at(at, min(_WINDOW, page.offset + page.packed - at))

@@ -18,7 +18,15 @@ from bloomcli.formats.parquet import codecs, page_header, spec
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.codecs import Buffer
 from bloomcli.formats.parquet.page_header import PageHeader
-from bloomcli.formats.parquet.page_windows import AnyBody, Body, Feed, LargeBody, Packed, is_large, raw_windows
+from bloomcli.formats.parquet.page_windows import (
+    AnyBody,
+    Body,
+    CompressedPage,
+    Feed,
+    LargeBody,
+    is_large,
+    raw_windows,
+)
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.model.file import ColumnChunk
 from bloomcli.named_tuple import NamedTuple
@@ -164,7 +172,9 @@ class ChunkReader:
         if header.crc is None or not self.checked:
             return
         crc = 0 if data is None else zlib.crc32(data)
-        for part in () if data is not None else raw_windows(Packed(self.source, at + header.size, packed, "", 0)):
+        for part in (
+            () if data is not None else raw_windows(CompressedPage(self.source, at + header.size, packed, "", 0))
+        ):
             self.stop.check()
             crc = zlib.crc32(part, crc)
         if crc != header.crc & 0xFFFFFFFF:
@@ -187,7 +197,7 @@ def read_pages(
     source: Source,
     chunk: ColumnChunk,
     data_end: int,
-    passed: Callable[[str], bool] = lambda _: False,
+    skip: Callable[[str], bool] = lambda _: False,
     *,
     stop: Stop | None = None,
     window: int = WINDOW,
@@ -209,7 +219,7 @@ def read_pages(
     seen = 0
     while seen < chunk.num_values:
         reader.stop.check()
-        page = read_page(reader, passed)
+        page = read_page(reader, skip)
         if page is None:
             continue
         reader.window = HEADER_WINDOW if page.body is None else WINDOW
@@ -226,7 +236,7 @@ def read_pages(
         yield page
 
 
-class _Raw(NamedTuple):
+class _StoredPage(NamedTuple):
     """A page as stored in the file."""
 
     reader: ChunkReader
@@ -250,7 +260,7 @@ class _Raw(NamedTuple):
                 f"{counted(self.packed, 'byte')} that aren't compressed can't become {self.size}", 0
             )
         if self.data is None:
-            packed = Packed(self.reader.source, self.offset + skip, self.packed - skip, codec, size)
+            packed = CompressedPage(self.reader.source, self.offset + skip, self.packed - skip, codec, size)
             large = LargeBody(packed, self.location, self.reader.stop)
             return large if codecs.streams(codec) else Body(large.whole(), self.reader.stop)
         data: Buffer = self.data[skip:]
@@ -276,12 +286,12 @@ class _Raw(NamedTuple):
     def head(self, size: int) -> AnyBody:
         """Return the first bytes, which aren't compressed."""
         if self.data is None:
-            packed = Packed(self.reader.source, self.offset, size, "UNCOMPRESSED", size)
+            packed = CompressedPage(self.reader.source, self.offset, size, "UNCOMPRESSED", size)
             return LargeBody(packed, self.location, self.reader.stop)
         return Body(self.data[:size], self.reader.stop)
 
 
-def read_page(reader: ChunkReader, passed: Callable[[str], bool]) -> Page | None:
+def read_page(reader: ChunkReader, skip: Callable[[str], bool]) -> Page | None:
     """Read the next page, and advance past it; None for one that isn't of data or a dictionary."""
     at = reader.position
     header = reader.header()
@@ -302,14 +312,14 @@ def read_page(reader: ChunkReader, passed: Callable[[str], bool]) -> Page | None
     offset = reader.position
     reader.room(packed)
     dictionary = kind == "DICTIONARY_PAGE"
-    skipped = not dictionary and passed(encoding)
+    skipped = not dictionary and skip(encoding)
     large = skipped or is_large(packed, size)
     data = None if large else reader.take(packed)
     reader.position = offset + packed
     reader.check(header, at, data, packed)
     body, start, non_null, levels = None, 0, 0, None
     if not skipped:
-        raw = _Raw(reader, header.location, offset, packed, size, data)
+        raw = _StoredPage(reader, header.location, offset, packed, size, data)
         if dictionary:
             body, non_null = raw.body(), count
         elif kind == "DATA_PAGE":
@@ -319,7 +329,7 @@ def read_page(reader: ChunkReader, passed: Callable[[str], bool]) -> Page | None
     return Page(dictionary, encoding, count, non_null, body, start, header.location, reader.position, levels)
 
 
-def _data_page_v1(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, int, int, Levels | None]:
+def _data_page_v1(count: int, header: PageHeader, raw: _StoredPage) -> tuple[AnyBody, int, int, Levels | None]:
     """Repetition levels, definition levels (each with its length in front), values: (body, their start, how many, the
     definition levels)."""
     column, location = raw.reader.chunk.column, raw.location
@@ -363,7 +373,7 @@ def _data_page_v1(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, i
     return body, position, non_null, levels
 
 
-def _data_page_v2(count: int, header: PageHeader, raw: _Raw) -> tuple[AnyBody, int, Levels | None]:
+def _data_page_v2(count: int, header: PageHeader, raw: _StoredPage) -> tuple[AnyBody, int, Levels | None]:
     """Return (body, number of values, definition levels). Uncompressed levels precede the values; the header has
     their lengths."""
     repetition = header.required_of_head("repetition_levels_byte_length")

@@ -19,8 +19,8 @@ from bloomcli.formats import answer
 from bloomcli.formats.parquet import page_parts, page_scan, page_selection
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
-from bloomcli.formats.parquet.looked_up import stored_forms
-from bloomcli.formats.parquet.plain_values import TIMESTAMP, Plain, plain_values
+from bloomcli.formats.parquet.lookups import stored_forms
+from bloomcli.formats.parquet.plain_values import TIMESTAMP, ValueConverter, value_converter
 from bloomcli.formats.parquet.spec import Struct
 from bloomcli.formats.plain_rows import VALUES_MOST, NeedsArrow, PlainRow, PlainSearch, PossibleRowGroup
 from bloomcli.index.ipc import type_codes
@@ -61,11 +61,11 @@ class ParquetPlainSearch(PlainSearch):
         texts: Sequence[str],
         selected: Sequence[str] | None,
     ) -> None:
-        _need(len(texts) <= VALUES_MOST and not file.source.request_bytes and column.physical != "BOOLEAN")
+        _require(len(texts) <= VALUES_MOST and not file.source.request_bytes and column.physical != "BOOLEAN")
         self._file, self._filters, self._footer, self._column = file, filters, filters.footer, column
-        _need(not column.max_repetition_level and column.max_definition_level < 2)
+        _require(not column.max_repetition_level and column.max_definition_level < 2)
         self._literals = tuple(literals.parse(text, column, path=file.source.path) for text in texts)
-        _need(all(one.unknowable is None or one.impossible is not None for one in self._literals))
+        _require(all(one.unknowable is None or one.impossible is not None for one in self._literals))
         self._columns = _selected(self._footer, selected)
         self._read = None if selected is None else {c.index for c in self._columns} | {column.index}
         self._forms: dict[bytes, int] = {}
@@ -89,7 +89,7 @@ class ParquetPlainSearch(PlainSearch):
     def possible(self, units: Container[int]) -> Iterator[PossibleRowGroup]:
         """Those of some row groups that may have values, by their filters, statistics and dictionaries."""
         keys = [key for key in self._footer.chunk_keys({self._column.index}) if key.row_group in units]
-        _need(all(self._footer.chunk(key).compressed_bytes > 0 for key in keys))
+        _require(all(self._footer.chunk(key).compressed_bytes > 0 for key in keys))
         facts = self._file.unit_facts(self._column, self._literals, units)
         for unit in answer.answers(facts, explain=False):
             left = {at for at, found in enumerate(unit.answers) if not found.excludes}
@@ -101,8 +101,8 @@ class ParquetPlainSearch(PlainSearch):
         """The rows of a row group that have one of the values: all, or `most` or a few more."""
         footer, (row_group, forms, trusted) = self._footer, possible
         key, chunk = self._chunk(row_group, self._column)
-        _need(page_scan.readable(chunk))
-        _need(chunk.num_values > 0 or not footer.row_group(row_group).rows)
+        _require(page_scan.readable(chunk))
+        _require(chunk.num_values > 0 or not footer.row_group(row_group).rows)
         if not chunk.num_values:
             return
         places: Sequence[PagePlace] | None = None
@@ -114,11 +114,11 @@ class ParquetPlainSearch(PlainSearch):
                 self.pages_left_out += selected.left_out
         count = 0
         for found in page_scan.scanned(self._file.source, chunk, footer.start, places, _table(forms, self._column)):
-            if isinstance(found, page_scan.Unread):
+            if isinstance(found, page_scan.UnreadablePage):
                 raise NeedsArrow
             self.pages_read += found.pages
             count += len(found.rows)
-            _need(count <= VALUES_MOST)
+            _require(count <= VALUES_MOST)
             for row, number in zip(found.rows, found.numbers, strict=True):
                 yield PlainRow(row, self._forms[forms[number]], forms[number])
             if most is not None and count >= most:
@@ -127,30 +127,30 @@ class ParquetPlainSearch(PlainSearch):
     def records(self, row_group: int, rows: Sequence[PlainRow]) -> Sequence[dict[str, Any]]:
         """The records of some rows of a row group, in order."""
         count = self._footer.row_group(row_group).rows
-        _need(all(0 <= row.row < count for row in rows))
+        _require(all(0 <= row.row < count for row in rows))
         numbers = memoryview(array("q", [row.row for row in rows]))
         columns = {column.path: self._values(row_group, column, numbers, rows) for column in self._columns}
         return [dict(zip(columns, record, strict=True)) for record in zip(*columns.values(), strict=True)]
 
     def _values(self, row_group: int, column: Column, numbers: memoryview, rows: Sequence[PlainRow]) -> list[Any]:
         """A column's values in some rows."""
-        plain = plain_values(column)
+        converter = value_converter(column)
         if column.index == self._column.index:
-            return [plain.value(row.form) for row in rows]
+            return [converter.value(row.form) for row in rows]
         key, chunk = self._chunk(row_group, column)
         source, count = self._file.source, self._footer.row_group(row_group).rows
-        _need(page_scan.readable(chunk))
+        _require(page_scan.readable(chunk))
         pages = page_selection.pages_of(self._filters, key, chunk, count)
         if pages is None:
             pages = page_selection.walked(source, chunk, self._footer.start, count)
-        _need(pages is not None)
+        _require(pages is not None)
         some = page_selection.with_rows(pages or (), numbers)
         try:
             parts = page_parts.parts_of(source, chunk, self._footer.start, some, numbers)
         except (page_parts.TooManyBytes, kernels.PageError):
             raise NeedsArrow from None
-        values = [value for part in parts or () for value in _made(part, plain, column)]
-        _need(len(values) == len(rows))
+        values = [value for part in parts or () for value in _made(part, converter, column)]
+        _require(len(values) == len(rows))
         return values
 
     def _chunk(self, row_group: int, column: Column) -> tuple[ChunkKey, ColumnChunk]:
@@ -165,7 +165,7 @@ class ParquetPlainSearch(PlainSearch):
         return None if None in keys else sorted(keys)
 
 
-def _need(right: bool) -> None:
+def _require(right: bool) -> None:
     if not right:
         raise NeedsArrow
 
@@ -178,16 +178,16 @@ def _selected(footer: Footer, selected: Sequence[str] | None) -> list[Column]:
     columns = footer.columns
     names = [column.path for column in columns]
     elements = footer.top.list_starts("schema")
-    _need(len(elements) - 1 == len(columns) + 1 and len(set(names)) == len(names))
+    _require(len(elements) - 1 == len(columns) + 1 and len(set(names)) == len(names))
     codes = _arrow_types(footer)
-    _need(codes is None or [name for name, _ in codes] == names)
+    _require(codes is None or [name for name, _ in codes] == names)
     found = [column for column in columns if selected is None or column.path in selected]
     for column in found:
-        plain = plain_values(column)
-        _need(codes is None or codes[column.index][1] in plain.arrow)
-        if plain.arrow == (TIMESTAMP,):  # Arrow takes those of a converted type alone for local ones
+        converter = value_converter(column)
+        _require(codes is None or codes[column.index][1] in converter.arrow_types)
+        if converter.arrow_types == (TIMESTAMP,):  # Arrow takes those of a converted type alone for local ones
             element = Struct("SchemaElement", footer.raw, elements[column.index + 1], footer.location.at("schema"))
-            _need(element.span("logicalType") is not None)
+            _require(element.span("logicalType") is not None)
     return found
 
 
@@ -223,15 +223,15 @@ def _table(forms: Sequence[bytes], column: Column) -> kernels.ValueTable:
     return kernels.ValueTable(hashes, b"".join(forms), ends, 0)
 
 
-def _made(part: page_parts.Part, plain: Plain, column: Column) -> Iterator[Any]:
+def _made(part: page_parts.Part, converter: ValueConverter, column: Column) -> Iterator[Any]:
     """The values of a part, nulls as None."""
     data, there = bytes(part.values), memoryview(part.positions).cast("q")
     if column.physical == "BYTE_ARRAY":
-        _need(len(data) <= _BYTES_MOST)
+        _require(len(data) <= _BYTES_MOST)
         ends = list(accumulate(memoryview(part.sizes).cast("q"), initial=0))
     else:
         width = width_of(column) or 1
         ends = list(range(0, len(data) + 1, width))
     for at in range(len(ends) - 1):
         null = len(there) > 0 and there[at] < 0
-        yield None if null else plain.value(data[ends[at] : ends[at + 1]])
+        yield None if null else converter.value(data[ends[at] : ends[at + 1]])

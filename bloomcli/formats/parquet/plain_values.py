@@ -25,18 +25,18 @@ _DIGITS: Final = 38
 """Of Arrow's decimals of 128 bits."""
 
 
-class Plain(NamedTuple):
+class ValueConverter(NamedTuple):
     """How the stored values of a column become Python's, as Arrow's do."""
 
-    made: Callable[[bytes], Any]
+    convert: Callable[[bytes], Any]
     """Makes one; raises ValueError, OverflowError where Arrow has to."""
-    arrow: tuple[int, ...]
+    arrow_types: tuple[int, ...]
     """The types that Arrow's own schema may give the column, so that it reads the same values."""
 
     def value(self, stored: bytes) -> Any:
         """A value of a stored one. Raises NeedsArrow."""
         try:
-            return self.made(stored)
+            return self.convert(stored)
         except (ValueError, OverflowError):
             raise NeedsArrow from None
 
@@ -108,21 +108,21 @@ def _time(column: Column) -> Callable[[bytes], time]:
 _EPOCH: Final = datetime(1970, 1, 1)
 _MICROSECONDS: Final = {"MILLIS": 1000, "MICROS": 1}
 """Units of times that Python's times have."""
-_BYTES: Final = Plain(bytes, (_BINARY, _LARGE_BINARY))
+_BYTES: Final = ValueConverter(bytes, (_BINARY, _LARGE_BINARY))
 _UNCHANGED: Final = {
-    ("INT32", None): Plain(_number("i"), (_INT,)),
-    ("INT64", None): Plain(_number("q"), (_INT,)),
-    ("FLOAT", None): Plain(_number("f"), (_FLOAT,)),
-    ("DOUBLE", None): Plain(_number("d"), (_FLOAT,)),
-    ("BOOLEAN", None): Plain(_number("?"), (_BOOL,)),
+    ("INT32", None): ValueConverter(_number("i"), (_INT,)),
+    ("INT64", None): ValueConverter(_number("q"), (_INT,)),
+    ("FLOAT", None): ValueConverter(_number("f"), (_FLOAT,)),
+    ("DOUBLE", None): ValueConverter(_number("d"), (_FLOAT,)),
+    ("BOOLEAN", None): ValueConverter(_number("?"), (_BOOL,)),
     ("BYTE_ARRAY", None): _BYTES,
-    ("BYTE_ARRAY", "STRING"): Plain(_text, (_UTF8, _LARGE_UTF8)),
-    ("FIXED_LEN_BYTE_ARRAY", None): Plain(bytes, (_FIXED,)),
-    ("INT32", "DATE"): Plain(_date, (_DATE,)),
+    ("BYTE_ARRAY", "STRING"): ValueConverter(_text, (_UTF8, _LARGE_UTF8)),
+    ("FIXED_LEN_BYTE_ARRAY", None): ValueConverter(bytes, (_FIXED,)),
+    ("INT32", "DATE"): ValueConverter(_date, (_DATE,)),
 }
 
 
-def plain_values(column: Column) -> Plain:
+def value_converter(column: Column) -> ValueConverter:
     """How the values of a column are made. Raises NeedsArrow."""
     if column.max_repetition_level or column.max_definition_level > 1:
         raise NeedsArrow
@@ -131,11 +131,11 @@ def plain_values(column: Column) -> Plain:
         return found
     kind = kind_of(column)
     if kind == "INTEGER" and column.bit_width:
-        return Plain(_integer(column.bit_width, signed=column.signed), (_INT,))
+        return ValueConverter(_integer(column.bit_width, signed=column.signed), (_INT,))
     if kind == "DECIMAL" and column.precision <= _DIGITS:
-        return Plain(_decimal(column), (_DECIMAL,))
+        return ValueConverter(_decimal(column), (_DECIMAL,))
     if kind == "TIMESTAMP" and column.unit in _MICROSECONDS:
-        return Plain(_timestamp(column), (TIMESTAMP,))
+        return ValueConverter(_timestamp(column), (TIMESTAMP,))
     if kind == "TIME" and column.unit in _MICROSECONDS:
-        return Plain(_time(column), (_TIME,))
+        return ValueConverter(_time(column), (_TIME,))
     raise NeedsArrow

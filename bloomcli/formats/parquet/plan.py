@@ -21,7 +21,7 @@ from bloomcli.formats.parquet.filter_header import field_of
 from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
-from bloomcli.formats.parquet.kept_hashes import KeptHashes
+from bloomcli.formats.parquet.hash_buffer import HashBuffer
 from bloomcli.formats.parquet.page_check import dictionary_entries, refuse_damaged
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range
 from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change, refuse_signed
@@ -73,8 +73,8 @@ class AddPlan(Change):
         self._stop = Stop()
         self._ahead: Ahead[_BuiltFilter] | None = None
         self.chunks = dict(_chosen(filters, columns, replace=replace, missing=missing))
-        gone = {key for key, chunk in self.chunks.items() if chunk.bloom_filter_offset is not None}
-        super().__init__(filters, gone, puts=True, appends=appends)
+        removed = {key for key, chunk in self.chunks.items() if chunk.bloom_filter_offset is not None}
+        super().__init__(filters, removed, puts=True, appends=appends)
         found = extension.of_footer(filters.footer)
         if found is not None and self.chunks:
             self.remarks = (
@@ -148,7 +148,7 @@ class AddPlan(Change):
         return FilterChange(
             row_group=key.row_group,
             column=chunk.column.path,
-            action="replace" if key in self.gone else "add",
+            action="replace" if key in self.removed else "add",
             bitset_bytes=min(size, cap),
             values=non_null_values(chunk),
             target_fpp=self._rate(chunk),
@@ -168,8 +168,8 @@ class AddPlan(Change):
         """
         changes: list[FilterChange] = []
         decoded = 0
-        source, gone = self.filters.source, self.gone
-        source.will_read(itertools.chain(self.reads(), (self.filters.header(key) for key in gone)))
+        source, removed = self.filters.source, self.removed
+        source.will_read(itertools.chain(self.reads(), (self.filters.header(key) for key in removed)))
         chunks = iter(self.chunks.items())
 
         def following(*, early: bool = False) -> Pieces:
@@ -250,10 +250,10 @@ class AddPlan(Change):
         return FilterChange(
             row_group=key.row_group,
             column=chunk.column.path,
-            action="replace" if key in self.gone else "add",
+            action="replace" if key in self.removed else "add",
             bitset_bytes=bits.nbytes,
             # None: it is replaced because it can't be read
-            old_bitset_bytes=self.filters.bitset_bytes(chunk) if key in self.gone else None,
+            old_bitset_bytes=self.filters.bitset_bytes(chunk) if key in self.removed else None,
             values=count,
             fpp=bits.fpp,
             target_fpp=self._rate(chunk),
@@ -266,7 +266,7 @@ class AddPlan(Change):
         refuse_damaged(self.filters.source, chunk, self.filters.footer.start)
         count = decoded = 0
         room = self._upper_bound(chunk) + parquet_limits.DECODING_BYTES
-        kept = KeptHashes(self._hashes_to_keep(chunk))
+        kept = HashBuffer(self._hashes_to_keep(chunk))
 
         def build(size: int | None) -> SplitBlockFilter:
             nonlocal count, decoded
@@ -283,7 +283,7 @@ class AddPlan(Change):
         except _Outgrown:
             return _BuiltFilter(None, count, decoded)
 
-    def _filled(self, chunk: ColumnChunk, size: int | None, kept: KeptHashes) -> tuple[SplitBlockFilter, int, int]:
+    def _filled(self, chunk: ColumnChunk, size: int | None, kept: HashBuffer) -> tuple[SplitBlockFilter, int, int]:
         """A filter of `size` bytes (None: of the upper bound) with the chunk's values; how many, and bytes read."""
         bits: SplitBlockFilter | None = None
         count = decoded = 0

@@ -15,7 +15,7 @@ from bloomcli import kernels
 from bloomcli.errors import UnsupportedError, WriteError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import Built, Carried
-from bloomcli.formats.parquet import appended, extension, footer_check, splice
+from bloomcli.formats.parquet import earlier_file, extension, footer_check, splice
 from bloomcli.formats.parquet.filter_header import load
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
@@ -31,7 +31,7 @@ HEADER_BOUND: Final = 32
 """Bytes of a filter's header, at most."""
 
 
-class _Written(NamedTuple):
+class _FilterDigest(NamedTuple):
     """Size and digest of a filter that was written, by which `verify` recognises it."""
 
     bytes: int
@@ -52,29 +52,29 @@ def refuse_signed(footer: Footer) -> None:
 
 
 class Change(Carried):
-    """A change to a file: removes the filters of the chunks `gone`, and verifies the finished file."""
+    """A change to a file: removes the filters of the chunks `removed`, and verifies the finished file."""
 
-    def __init__(self, filters: Filters, gone: set[ChunkKey], *, puts: bool, appends: bool = False) -> None:
-        """`gone` are the chunks whose filters go; the change `puts` filters into the file, new or folded ones.
+    def __init__(self, filters: Filters, removed: set[ChunkKey], *, puts: bool, appends: bool = False) -> None:
+        """`removed` are the chunks whose filters go; the change `puts` filters into the file, new or folded ones.
 
         A change that `appends` keeps the whole file, with its footer, and lays filters and footer behind it.
         """
         refuse_signed(filters.footer)
-        if gone:
+        if removed:
             extension.refuse(filters.footer)
         if puts:
-            footer_check.refuse_damaged(filters.source, filters.footer, gone)
+            footer_check.refuse_damaged(filters.source, filters.footer, removed)
         self.filters = filters
-        self.gone = gone
-        self.lengths = filters.unwritten_lengths if gone else {}
+        self.removed = removed
+        self.lengths = filters.unwritten_lengths if removed else {}
         filters.source.will_read(filters.headers(None, unwritten=True))
         self.appends = appends
         self._earlier: int | None = None
         """The bytes of an earlier file that this one was made of, if the change gives it back."""
-        self.keep = splice.plan(filters.footer, {}, gone, self.lengths, appends=appends).keep
+        self.keep = splice.plan(filters.footer, {}, removed, self.lengths, appends=appends).keep
         self.bytes_to_copy = sum(length for _, length in self.keep)
         self.variant = CURRENT
-        self._new: dict[ChunkKey, _Written] = {}
+        self._new: dict[ChunkKey, _FilterDigest] = {}
         self._filter_bytes = 0
 
     def outline(self) -> Iterator[KeptRange | int]:
@@ -84,8 +84,8 @@ class Change(Carried):
 
     def give_back(self) -> None:
         """If nothing but removed filters was appended to an earlier file, plan to give that file back."""
-        plan = splice.plan(self.filters.footer, {}, self.gone, self.lengths)
-        self._earlier = appended.earlier_file(self.filters.source, self.filters.footer, self.gone, plan.tail)
+        plan = splice.plan(self.filters.footer, {}, self.removed, self.lengths)
+        self._earlier = earlier_file.find_size(self.filters.source, self.filters.footer, self.removed, plan.tail)
         if self._earlier is not None:
             self.keep = ((0, self._earlier - len(plan.tail)),)
             self.bytes_to_copy = self._earlier - len(plan.tail)
@@ -94,7 +94,7 @@ class Change(Carried):
         """The next filter. With `early`, the body isn't complete yet, and the filter is placed behind it."""
         header = write_header(bits.nbytes, self.variant)
         at = self.bytes_to_copy + self._filter_bytes
-        self._new[key] = _Written(len(header) + bits.nbytes, kernels.xxh64(bits.bitset))
+        self._new[key] = _FilterDigest(len(header) + bits.nbytes, kernels.xxh64(bits.bitset))
         self._filter_bytes += len(header) + bits.nbytes
         if early:
             yield PlacedBytes(at, header)
@@ -108,11 +108,13 @@ class Change(Carried):
         footer, new = self.filters.footer, self._new
         sizes = {key: written.bytes for key, written in new.items()}
         write_lengths = self.variant == CURRENT
-        plan = splice.plan(footer, sizes, self.gone, self.lengths, write_lengths=write_lengths, appends=self.appends)
+        plan = splice.plan(
+            footer, sizes, self.removed, self.lengths, write_lengths=write_lengths, appends=self.appends
+        )
         if self._earlier is not None:
             plan = plan._replace(keep=tuple(self.keep), unreclaimed=0)
         moved = not self.appends and (len(plan.keep) > 1 or plan.copied_bytes != footer.start)
-        splice.check(footer, plan.footer, self.gone | new.keys(), moved)
+        splice.check(footer, plan.footer, self.removed | new.keys(), moved)
 
         def verify(written: Source) -> None:
             if written.size != plan.total_bytes:

@@ -21,7 +21,7 @@ class RemovePlan(Change):
         super().__init__(filters, set(filters.filter_keys(columns)), puts=False)
         filters.source.will_read(filters.headers(columns))
         self.give_back()
-        chunks = (filters.footer.chunk(key) for key in sorted(self.gone))
+        chunks = (filters.footer.chunk(key) for key in sorted(self.removed))
         self._estimated = tuple(
             FilterChange(
                 row_group=chunk.row_group,

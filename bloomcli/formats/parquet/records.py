@@ -19,9 +19,9 @@ import pyarrow as pa
 from bloomcli import kernels
 from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.arrays import int64s, numbers_of
-from bloomcli.formats.parquet import excerpt, page_matches, page_parts, page_rows, page_selection, spec
+from bloomcli.formats.parquet import page_decoder, page_matches, page_parts, page_rows, page_selection, spec
 from bloomcli.formats.parquet.filters import Filters
-from bloomcli.formats.parquet.page_matches import Known
+from bloomcli.formats.parquet.page_matches import KnownValues
 from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.plain_types import plain, plain_schema
 from bloomcli.formats.parquet.request_plan import RequestPlan
@@ -64,7 +64,7 @@ def _positions(rows: Iterable[int], places: pa.Int64Array) -> Iterator[int]:
         yield at
 
 
-class Paged(NamedTuple):
+class PagedChunk(NamedTuple):
     """A column chunk of which single pages are read."""
 
     chunk: ColumnChunk
@@ -87,7 +87,7 @@ class Records:
         self._file = file
         self._filters = filters
         self._plan = plan
-        self.known: list[Known] = []
+        self.known: list[KnownValues] = []
 
     def chosen(self, columns: Sequence[str] | None) -> set[int]:
         """The ordinals of leaf columns; of all for None."""
@@ -164,7 +164,7 @@ class Records:
         footer = self._filters.footer
         return [footer.chunk(key) for key in footer.chunk_keys(columns) if key.row_group == row_group]
 
-    def _known(self, row_group: int, chosen: set[int]) -> Mapping[int, Known]:
+    def _known(self, row_group: int, chosen: set[int]) -> Mapping[int, KnownValues]:
         """What is known of the searched column, by its ordinal, since it was searched."""
         found = [known for known in self.known if known.row_group == row_group]
         self.known = []
@@ -172,7 +172,7 @@ class Records:
             return {}
         (chunk,) = self._chunks(row_group, {found[0].column})
         kind = self.schema.field(self._paths[found[0].column]).type
-        return {found[0].column: page_matches.together(found)} if page_rows.alike(chunk, kind) else {}
+        return {found[0].column: page_matches.combined(found)} if page_rows.alike(chunk, kind) else {}
 
     def _others(
         self, row_group: int, rows: memoryview, whole: Sequence[ColumnChunk], *, needed: bool
@@ -185,10 +185,10 @@ class Records:
         for at in range(0, len(rows), _AT_ONCE):
             yield min(_AT_ONCE, len(rows) - at), None
 
-    def _paged(self, row_group: int, chosen: set[int], rows: memoryview) -> Mapping[int, Paged]:
+    def _paged(self, row_group: int, chosen: set[int], rows: memoryview) -> Mapping[int, PagedChunk]:
         """The chunks of which single pages are read, by their columns' ordinals."""
         footer = self._filters.footer
-        found: dict[int, Paged] = {}
+        found: dict[int, PagedChunk] = {}
         count, local = footer.row_group(row_group).rows, not self._file.source.request_bytes
         some_rows = local and len(rows) * _OF_ROWS <= count
         if self._plan.whole(row_group):
@@ -202,7 +202,7 @@ class Records:
                 pages = page_selection.walked(self._file.source, chunk, footer.start, count)
             some = page_selection.with_rows(pages or (), rows)
             if pages is not None and (some_rows or page_selection.worth(some, chunk)):
-                found[key.column] = Paged(chunk, some)
+                found[key.column] = PagedChunk(chunk, some)
         return found
 
     def checked_schema(self) -> pa.Schema:
@@ -236,8 +236,8 @@ class Records:
         self,
         row_group: int,
         rows: memoryview,
-        known: Mapping[int, Known],
-        paged: Mapping[int, Paged],
+        known: Mapping[int, KnownValues],
+        paged: Mapping[int, PagedChunk],
         others: pa.RecordBatch | None,
     ) -> Iterator[pa.RecordBatch]:
         """Rows of columns whose values are known, of those that are read by pages, and of others."""
@@ -248,7 +248,7 @@ class Records:
         while at < len(rows):
             some = rows[at : at + step]
             try:
-                found = {index: self._told(row_group, one, some) for index, one in known.items()}
+                found = {index: self._known_array(row_group, one, some) for index, one in known.items()}
                 found |= {index: self._values(row_group, one, some) for index, one in paged.items()}
             except page_parts.TooManyBytes:
                 step = max(step // 8, 1)
@@ -256,7 +256,7 @@ class Records:
             yield self._batch(found, None if others is None else others.slice(at, len(some)))
             at += len(some)
 
-    def _told(self, row_group: int, known: Known, rows: memoryview) -> pa.Array:
+    def _known_array(self, row_group: int, known: KnownValues, rows: memoryview) -> pa.Array:
         """The values of the searched column in some rows. Raises TooManyBytes of several rows."""
         (chunk,) = self._chunks(row_group, {known.column})
         kind = self.schema.field(self._paths[known.column]).type
@@ -273,7 +273,7 @@ class Records:
         kinds = [field.with_type(array.type) for field, array in zip(fields, found, strict=True)]
         return pa.RecordBatch.from_arrays(found, schema=pa.schema(kinds))
 
-    def _values(self, row_group: int, one: Paged, rows: memoryview) -> pa.Array:
+    def _values(self, row_group: int, one: PagedChunk, rows: memoryview) -> pa.Array:
         """The values of a column in some rows, some pages at a time. Raises TooManyBytes of several rows."""
         footer = self._filters.footer
         count, parts, at, size = footer.row_group(row_group).rows, [], 0, 0
@@ -283,7 +283,7 @@ class Records:
             found = page_rows.picked(self._file.source, one.chunk, footer.start, pages, rows, kind)
             if found is not None:
                 return found
-        for part in excerpt.decoded(self._file.source, one.chunk, footer.start, count, pages, typed=footer):
+        for part in page_decoder.decoded(self._file.source, one.chunk, footer.start, count, pages, typed=footer):
             end = bisect_left(rows, part.rows[-1].as_py() + 1, at)
             if end > at:
                 (values,) = plain(pa.record_batch([part.values], ["v"])).columns

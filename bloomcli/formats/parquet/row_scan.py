@@ -30,7 +30,7 @@ Columns = Mapping[int, tuple[ColumnChunk, pa.Field]]
 """Columns by their ordinals: a chunk of each, and the field of its values."""
 
 _VALUES_MOST: Final = 1 << 22
-_IN_VAIN: Final = 4
+_MAX_MISSES: Final = 4
 """Files that are looked at in vain, more than with success, before no further one is."""
 
 
@@ -50,23 +50,23 @@ class RowScan:
     ) -> None:
         self._owners = wanted.owners
         self._columns = [columns[index] for index in sorted(columns)]
-        self._in_vain = 0
+        self._misses = 0
         order = pc.array_sort_indices(wanted.forms).cast(pa.int64())
         ascending = order.buffers()[1].to_pybytes()[: 8 * len(order)]
         self._scan = compiled_scan(footer, column, _table(wanted), ascending, columns, summed)
 
     @property
-    def in_vain(self) -> bool:
+    def gave_up(self) -> bool:
         """Whether no further file is looked at."""
-        return self._in_vain >= _IN_VAIN
+        return self._misses >= _MAX_MISSES
 
     def rows(self, source: Source) -> FileRows | None:
         """The rows of an open file; None where it is to be searched by its filters."""
         descriptor = source.fileno()
-        if descriptor is None or self.in_vain:
+        if descriptor is None or self.gave_up:
             return None
         found = self._scan.file(descriptor, source.size)
-        self._in_vain += 1 if found is None else -1
+        self._misses += 1 if found is None else -1
         if found is None:
             return None
         groups, rows, numbers, parts = found[6:]
@@ -74,13 +74,13 @@ class RowScan:
 
     def rows_of(self, names: Sequence[bytes], rows: int, size: int) -> FileRows | None:
         """The rows of files, as `FilterLookup.rows_of`."""
-        if self.in_vain:
+        if self.gave_up:
             return None
-        told, groups, of_rows, numbers, parts = self._scan.files(b"".join(n + b"\0" for n in names), rows, size)
-        self._in_vain -= len(told)  # the file in front of which it ended is looked at by `rows`, too
-        if not told:
+        files, groups, of_rows, numbers, parts = self._scan.files(b"".join(n + b"\0" for n in names), rows, size)
+        self._misses -= len(files)  # the file in front of which it ended is looked at by `rows`, too
+        if not files:
             return None
-        return self._made(list(map(FileScanned._make, told)), groups, of_rows, numbers, parts)
+        return self._made(list(map(FileScanned._make, files)), groups, of_rows, numbers, parts)
 
     def _made(
         self,

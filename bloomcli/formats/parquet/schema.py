@@ -53,7 +53,7 @@ class _Group(NamedTuple):
     repetition: int
 
 
-class _Known:
+class _SchemaCache:
     """The schema that was read last, and its columns. The files of a dataset mostly have one schema.
 
     A schema's columns depend on its bytes alone. One that can't be read is read again, for its error.
@@ -66,10 +66,10 @@ def leaf_columns(top: Struct) -> tuple[Column, ...]:
     """Leaf columns of FileMetaData's schema, in schema order. The root's name is no part of a path."""
     starts = top.list_starts("schema")[:-1]
     raw = top.raw("schema") or b""
-    known, columns = _Known.last  # threads may put another one there
+    known, columns = _SchemaCache.last  # threads may put another one there
     if not starts or raw != known:
         columns = _read(top, starts)
-        _Known.last = (raw, columns) if starts else (b"", ())
+        _SchemaCache.last = (raw, columns) if starts else (b"", ())
     return columns
 
 

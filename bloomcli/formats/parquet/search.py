@@ -16,15 +16,15 @@ from bloomcli.formats import answer, finding
 from bloomcli.formats.arrays import counting, numbers_of
 from bloomcli.formats.filter_answer import FilterLookup
 from bloomcli.formats.finding import Candidates, Matches, RowGroupHashes, WantedValues
-from bloomcli.formats.parquet import excerpt, page_matches, page_values
+from bloomcli.formats.parquet import page_decoder, page_lookup, page_matches
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.like_files import filter_lookup
-from bloomcli.formats.parquet.looked_up import stored_forms
-from bloomcli.formats.parquet.page_matches import Known
-from bloomcli.formats.parquet.page_scan import Unread
+from bloomcli.formats.parquet.lookups import stored_forms
+from bloomcli.formats.parquet.page_lookup import PageLookup
+from bloomcli.formats.parquet.page_matches import KnownValues
+from bloomcli.formats.parquet.page_scan import UnreadablePage
 from bloomcli.formats.parquet.page_selection import PagePlace
-from bloomcli.formats.parquet.page_values import Sought
 from bloomcli.formats.parquet.records import Records
 from bloomcli.formats.parquet.request_plan import RequestPlan
 from bloomcli.formats.parquet.row_scan import RowScan, row_scan
@@ -97,37 +97,37 @@ class ParquetSearch(UnitSearch):
             if unread is None:
                 return
             done = unread.row
-        sought = _sought(wanted, candidates)
-        parts = excerpt.decoded(
-            file.source, chunk, self._filters.footer.start, candidates.rows, places, sought=sought
+        lookup = _page_lookup(wanted, candidates)
+        parts = page_decoder.decoded(
+            file.source, chunk, self._filters.footer.start, candidates.rows, places, lookup=lookup
         )
         try:
-            for part in excerpt.joined(parts, len(candidates.forms)):
+            for part in page_decoder.joined(parts, len(candidates.forms)):
                 self.pages_read += part.pages
                 for equal in self._equal(wanted, candidates, part):
                     yield from _behind(equal, done)
         finally:
-            self.pages_read += 0 if sought is None else sought.left_out
+            self.pages_read += 0 if lookup is None else lookup.left_out
 
     def _by_bytes(
         self, wanted: WantedValues, candidates: Candidates, chunk: ColumnChunk, places: Sequence[PagePlace] | None
-    ) -> Generator[Matches, None, Unread | None]:
+    ) -> Generator[Matches, None, UnreadablePage | None]:
         """The rows that have one of the candidates, by the values' bytes; returns where Arrow goes on."""
         before, start = self.pages_read, self._filters.footer.start
         texts, forms = (array.take(candidates.forms) for array in (wanted.owners, wanted.forms))
         for found in page_matches.matched(self._file.source, chunk, start, places, wanted, candidates):
-            if isinstance(found, Unread):
+            if isinstance(found, UnreadablePage):
                 self.pages_read = before  # all pages are read again
                 self._records.known.clear()
                 return found
             self.pages_read += found.pages
             if len(found.rows):
-                known = Known(candidates.row_group, self._column.index, found.rows, found.numbers, forms)
+                known = KnownValues(candidates.row_group, self._column.index, found.rows, found.numbers, forms)
                 self._records.known.append(known)
                 yield Matches(found.rows, texts.take(found.numbers))
         return None
 
-    def _equal(self, wanted: WantedValues, candidates: Candidates, part: excerpt.Decoded) -> Iterator[Matches]:
+    def _equal(self, wanted: WantedValues, candidates: Candidates, part: page_decoder.DecodedValues) -> Iterator[Matches]:
         """The rows of some pages that have one of the candidates."""
         chosen = wanted.forms.take(candidates.forms)
         values = finding.comparable(part.values, self._column)
@@ -145,7 +145,7 @@ class ParquetSearch(UnitSearch):
             self._located.chunks_read_whole = self._file.source.request_bytes
         units = self.row_groups
         if self.values_filtered and isinstance(units, tuple) and len(units) == 1:
-            return self._told(wanted, *units)
+            return self._whole_row_group(wanted, *units)
         if self.row_groups is not None and wanted.literals is not None:
             return self._indexed(wanted, wanted.literals, self.row_groups)
         if wanted.literals is None and self._file.source.request_bytes:
@@ -155,8 +155,8 @@ class ParquetSearch(UnitSearch):
             )
         return super().candidates(wanted)
 
-    def _told(self, wanted: WantedValues, unit: int) -> Iterator[Candidates]:
-        """All values in one row group: its filter has been asked for them. What is left to know of the filter is
+    def _whole_row_group(self, wanted: WantedValues, unit: int) -> Iterator[Candidates]:
+        """All values in one row group: they were looked up in its filter. What is left to know of the filter is
         whether it has the row group's minimum and maximum."""
         for chunk in self._filters.chunks_of(self._column.index):
             rows = self._filters.footer.row_group(chunk.row_group).rows
@@ -179,8 +179,8 @@ class ParquetSearch(UnitSearch):
         if checked:
             whole = max(whole, self._file.source.part_bytes)
         chunks = list(self._filters.chunks_of(self._column.index))
-        asked = {c.row_group for c in chunks if c.row_group in units and c.compressed_bytes > whole}
-        found = answer.answers(self._located.unit_facts(self._column, literals, asked), explain=False)
+        looked_up = {c.row_group for c in chunks if c.row_group in units and c.compressed_bytes > whole}
+        found = answer.answers(self._located.unit_facts(self._column, literals, looked_up), explain=False)
         answered = {candidates.row_group: candidates for candidates in self.of_units(wanted, literals, found)}
         every, none = counting(0, len(wanted.forms)), counting(0, 0)
         for chunk in chunks:
@@ -295,12 +295,12 @@ def _behind(matches: Matches, row: int) -> Iterator[Matches]:
         yield Matches(matches.rows[at:], matches.texts[at:])
 
 
-def _sought(wanted: WantedValues, candidates: Candidates) -> Sought | None:
+def _page_lookup(wanted: WantedValues, candidates: Candidates) -> PageLookup | None:
     """What is looked for in single pages; None where values aren't compared by their hashes, or are too many."""
-    if candidates.nan or not wanted.hashes or len(candidates.forms) > page_values.MOST:
+    if candidates.nan or not wanted.hashes or len(candidates.forms) > page_lookup.MOST:
         return None
     chosen = candidates.forms.to_pylist()
-    return Sought(b"".join(wanted.hashes[8 * at : 8 * at + 8] for at in chosen))
+    return PageLookup(b"".join(wanted.hashes[8 * at : 8 * at + 8] for at in chosen))
 
 
 def _sorted_keys(wanted: WantedValues, candidates: Candidates) -> list[Any] | None:

@@ -163,7 +163,7 @@ def strip(footer: Footer, keys: set[ChunkKey]) -> bytes:
 def plan(
     footer: Footer,
     new: dict[ChunkKey, int],
-    gone: set[ChunkKey],
+    removed: set[ChunkKey],
     filter_lengths: dict[ChunkKey, int],
     *,
     write_lengths: bool = True,
@@ -174,21 +174,21 @@ def plan(
     Args:
         footer: of the original.
         new: bytes of each new filter, header included, in the order in which they are written.
-        gone: chunks whose present filter is removed or replaced.
+        removed: chunks whose present filter is removed or replaced.
         filter_lengths: sizes (header included) of all present filters whose length the metadata doesn't
-            give; a filter in `gone` without a known length stays behind unused.
+            give; a filter in `removed` without a known length stays behind unused.
         write_lengths: write bloom_filter_length; False for the drafts of 2018, which had no such field.
         appends: keep the whole file, with its footer and the filters that go.
 
     Returns the plan; nothing is written.
     """
     claims: list[layout.Region] = []
-    if gone:  # only then something may be cut, and only then all chunks have to be looked at
+    if removed:  # only then something may be cut, and only then all chunks have to be looked at
         # claims behind the data are wrong: there is nothing there to cut or to move
         claims = layout.regions(footer, filter_lengths.get)
         claims = [r for r in claims if r.kind == layout.PAGES or r.start < footer.start]
-    movable = layout.movable_start(claims, footer.start) if gone else footer.start
-    cuts, unreclaimed = _cuts(claims, gone, movable)
+    movable = layout.movable_start(claims, footer.start) if removed else footer.start
+    cuts, unreclaimed = _cuts(claims, removed, movable)
     body = footer.file_bytes if appends else footer.start
     if appends:
         unreclaimed += body - footer.start + sum(end - start for start, end in cuts)
@@ -206,9 +206,9 @@ def plan(
         edits += set_fields(meta_struct(footer, key), {OFFSET: end, LENGTH: length if write_lengths else None})
         offsets[key] = end
         end += length
-    for key in gone - new.keys():
+    for key in removed - new.keys():
         edits += set_fields(meta_struct(footer, key), {OFFSET: None, LENGTH: None})
-    edits += _moves(footer, claims, cuts, gone | new.keys())
+    edits += _moves(footer, claims, cuts, removed | new.keys())
     return Splice(
         keep=tuple(keep),
         filter_bytes=sum(new.values()),
@@ -218,15 +218,15 @@ def plan(
     )
 
 
-def _cuts(claims: list[layout.Region], gone: set[ChunkKey], movable: int) -> tuple[list[tuple[int, int]], int]:
+def _cuts(claims: list[layout.Region], removed: set[ChunkKey], movable: int) -> tuple[list[tuple[int, int]], int]:
     """Ranges to leave out, merged, and the bytes of removed filters that stay. `claims` are sorted by start."""
-    kept = [r for r in claims if not (r.kind == layout.FILTER and r.key in gone)]
+    kept = [r for r in claims if not (r.kind == layout.FILTER and r.key in removed)]
     starts = [r.start for r in kept]
     reach = [0, *accumulate((r.end for r in kept), max)]  # reach[n]: where the first n that stay end
     cuts: list[tuple[int, int]] = []
     unreclaimed = 0
     for region in claims:
-        if region.kind != layout.FILTER or region.key not in gone:
+        if region.kind != layout.FILTER or region.key not in removed:
             continue
         shared = reach[bisect_left(starts, region.end)] > region.start
         if region.start < movable or shared:

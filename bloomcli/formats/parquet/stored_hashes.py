@@ -13,19 +13,20 @@ from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
 
 
-def read_first(chunks: Sequence[ColumnChunk], sought: int, request_bytes: int) -> bool:
-    """Whether chunks are read in less time than their filters are asked for so many values. Of millions, a usual
-    filter lets some through that aren't there, so that the chunk is read in any case.
+def read_first(chunks: Sequence[ColumnChunk], count: int, request_bytes: int) -> bool:
+    """Whether reading the chunks takes less time than looking up so many values in their filters.
+
+    Of millions of absent values, a filter of the usual size lets some through, so that the chunk is read anyway.
 
     Args:
         chunks: of a column.
-        sought: how many values are looked for.
+        count: how many values are looked for.
         request_bytes: as `Source.request_bytes`; larger chunks of a store are left to their filters and page indexes.
     """
     if request_bytes and any(chunk.compressed_bytes > request_bytes for chunk in chunks):
         return False
-    asked = [chunk for chunk in chunks if chunk.bloom_filter_offset is not None]
-    return sum(chunk.num_values for chunk in asked) * SOUGHT_FOR_EACH <= sought * len(asked)
+    with_filter = [chunk for chunk in chunks if chunk.bloom_filter_offset is not None]
+    return sum(chunk.num_values for chunk in with_filter) * SOUGHT_FOR_EACH <= count * len(with_filter)
 
 
 def stored_hashes(source: Source, chunk: ColumnChunk, data_end: int, stop: Stop) -> Iterator[StoredHashes]:

@@ -67,4 +67,4 @@ def _longest(page: Page) -> tuple[int, float]:
         raise kernels.PageError("a delta block runs past the page's end")
     prefixes.feed(data, page.start, True)
     suffixes.feed(data, skipped.position, True)
-    return kernels.longest_prefixed(prefixes, suffixes)
+    return kernels.longest_delta_byte_array(prefixes, suffixes)

@@ -153,7 +153,7 @@ def _among(found: bytearray, column: Column) -> bool:
     return not set(zero_hashes(column)).isdisjoint(memoryview(found).cast("Q"))
 
 
-class _Chunk:
+class _ChunkHasher:
     """Counts a chunk's hashed values, and refuses more than its bytes in the file can hold."""
 
     def __init__(self, chunk: ColumnChunk, stop: Stop) -> None:
@@ -203,7 +203,7 @@ class _Chunk:
 
 def hashed_dictionary(page: Page, chunk: ColumnChunk) -> HashedPage:
     """All entries of a chunk's dictionary. Raises CorruptFile, UnsupportedError."""
-    return _Chunk(chunk, Stop()).dictionary(page)
+    return _ChunkHasher(chunk, Stop()).dictionary(page)
 
 
 def hashed_pages(
@@ -226,27 +226,27 @@ def hashed_pages(
     if chunk.num_values == 0:
         return
     stop = stop or Stop()
-    within = _Chunk(chunk, stop)
+    hasher = _ChunkHasher(chunk, stop)
     alone = chunk.dictionary_bytes if chunk.only_dictionary_encoded and unreferenced else None
     dictionary: HashedPage | None = None
     seen = bytearray()
     unseen = 0
     waits = False  # for indices that refer to the rest of the dictionary
 
-    def passed(encoding: str) -> bool:
+    def skip(encoding: str) -> bool:
         return encoding in _DICTIONARY and dictionary is not None and not waits
 
-    for page in read_pages(source, chunk, data_end, passed, stop=stop, window=alone or WINDOW, checked=checked):
+    for page in read_pages(source, chunk, data_end, skip, stop=stop, window=alone or WINDOW, checked=checked):
         if page.dictionary:
             if dictionary is not None:
                 raise page.location.fault("a second dictionary page", 0)
-            dictionary = within.dictionary(page)
+            dictionary = hasher.dictionary(page)
             seen, unseen = bytearray(dictionary.count), dictionary.count
             waits = not unreferenced or not dictionary.count  # an empty one must not be referred to
             if unreferenced:
                 yield dictionary
         elif page.encoding not in _DICTIONARY:
-            yield from within.pages(page)
+            yield from hasher.pages(page)
         elif dictionary is None:
             raise page.location.fault("a dictionary-encoded page without a dictionary", 0)
         elif waits:

@@ -20,7 +20,7 @@ from support.pagefiles import one_page
 
 import bloomcli
 from bloomcli.formats.parquet import page_file, page_matches, page_parts, page_scan, records
-from bloomcli.formats.parquet.page_scan import Unread
+from bloomcli.formats.parquet.page_scan import UnreadablePage
 
 ROWS = 4000
 KINDS = 500
@@ -189,7 +189,7 @@ def test_arrow_goes_on_where_a_page_is_not_read_here(
 
     def watched(*args: Any) -> Any:
         for found in matched(*args):
-            unread.extend([found] if isinstance(found, Unread) else [])
+            unread.extend([found] if isinstance(found, UnreadablePage) else [])
             yield found
 
     monkeypatch.setattr(page_scan, "_of_page", fails)

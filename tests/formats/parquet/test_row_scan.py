@@ -236,7 +236,7 @@ def test_a_damaged_file_gives_no_other_rows_than_those_that_are_there(tmp_path: 
         path = tmp_path / "b.parquet"
         path.write_bytes(damaged)
         assert values.filter_lookup is not None
-        values.filter_lookup._scan._in_vain = 0  # type: ignore[attr-defined]  of files, many are damaged
+        values.filter_lookup._scan._misses = 0  # type: ignore[attr-defined]  of files, many are damaged
         with open_source(str(path)) as source:
             found = values.filter_lookup.rows(source)
         others = values.filter_lookup.rows_of(

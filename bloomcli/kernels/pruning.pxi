@@ -71,7 +71,7 @@ cdef enum:
     ORDER_BYTES = 2
 
 
-cdef struct Ruling:
+cdef struct QueryState:
     # what is asked
     int fd
     int64_t file_bytes
@@ -88,7 +88,7 @@ cdef struct Ruling:
     unsigned char* window               # of malloc, for many hashes; else NULL
     const int64_t* groups               # the ascending numbers of the row groups that are asked; NULL: all
     Py_ssize_t group_count
-    bint group_asked                    # the row group that is walked is one of them
+    bint group_selected                    # the row group that is walked is one of them
     const unsigned char* read           # of each leaf column whether it is read, without filters; NULL: filters are asked
     const unsigned char* sought         # if columns are read, the sought values, one after the other
     const int64_t* sought_offsets       # where each begins, and the last one ends; NULL if they have `sought_width` bytes
@@ -109,14 +109,14 @@ cdef struct Ruling:
     Positions* group_rows               # and of each row group its rows
 
 
-cdef bint _read_exactly(Ruling* r, void* to, int64_t size, int64_t at) noexcept nogil:
+cdef bint _read_exactly(QueryState* r, void* to, int64_t size, int64_t at) noexcept nogil:
     if bloom_pread(r.fd, to, size, at) != size:
         return False
     r.bytes_read += size
     return True
 
 
-cdef bint _recorded_span(Walk* w, Recorded* found, int field_id, const unsigned char** start,
+cdef bint _recorded_span(Walk* w, RecordedFields* found, int field_id, const unsigned char** start,
                          Py_ssize_t* size) noexcept nogil:
     """Locate a binary field; False if it is missing."""
     cdef uint64_t length = 0
@@ -163,7 +163,7 @@ cdef Py_ssize_t _add_bounds(Walk* w, UsualChunk* found, const int* column, uint6
     return count
 
 
-cdef int _compared(const unsigned char* a, Py_ssize_t a_bytes, const unsigned char* b, Py_ssize_t b_bytes,
+cdef int _compare(const unsigned char* a, Py_ssize_t a_bytes, const unsigned char* b, Py_ssize_t b_bytes,
                    int order) noexcept nogil:
     """How two values compare: less than 0, 0, or more."""
     cdef int64_t x, y
@@ -176,18 +176,18 @@ cdef int _compared(const unsigned char* a, Py_ssize_t a_bytes, const unsigned ch
     return (x > y) - (x < y)
 
 
-cdef int _against(Ruling* r, Py_ssize_t at, const unsigned char* bound, Py_ssize_t size) noexcept nogil:
+cdef int _compare_sought(QueryState* r, Py_ssize_t at, const unsigned char* bound, Py_ssize_t size) noexcept nogil:
     """How the sought value at a place in the order compares with a bound."""
     cdef int64_t number = r.ascending[at]
     if r.sought_offsets == NULL:
-        return _compared(r.sought + number * r.sought_width, r.sought_width, bound, size, r.order)
-    return _compared(
+        return _compare(r.sought + number * r.sought_width, r.sought_width, bound, size, r.order)
+    return _compare(
         r.sought + r.sought_offsets[number], <Py_ssize_t>(r.sought_offsets[number + 1] - r.sought_offsets[number]),
         bound, size, r.order,
     )
 
 
-cdef bint _bounds_exclude(Ruling* r, Walk* w, UsualChunk* chunk, const int* column) noexcept nogil:
+cdef bint _bounds_exclude(QueryState* r, Walk* w, UsualChunk* chunk, const int* column) noexcept nogil:
     """Whether the bounds of a chunk exclude all sought values."""
     cdef Bounds b
     cdef Py_ssize_t first = 0, end = r.sought_count, middle
@@ -197,18 +197,18 @@ cdef bint _bounds_exclude(Ruling* r, Walk* w, UsualChunk* chunk, const int* colu
         b.has_high = b.has_high and b.high_bytes == r.sought_width
     if not b.has_low and not b.has_high:
         return False
-    if b.has_low and b.has_high and _compared(b.low, b.low_bytes, b.high, b.high_bytes, r.order) > 0:
+    if b.has_low and b.has_high and _compare(b.low, b.low_bytes, b.high, b.high_bytes, r.order) > 0:
         return False
     while b.has_low and first < end:
         middle = first + (end - first) // 2
-        if _against(r, middle, b.low, b.low_bytes) < 0:
+        if _compare_sought(r, middle, b.low, b.low_bytes) < 0:
             first = middle + 1
         else:
             end = middle
-    return first == r.sought_count or (b.has_high and _against(r, first, b.high, b.high_bytes) > 0)
+    return first == r.sought_count or (b.has_high and _compare_sought(r, first, b.high, b.high_bytes) > 0)
 
 
-cdef bint _add_facts(Ruling* r, Walk* w, UsualChunk* chunk, bint excluded) noexcept nogil:
+cdef bint _add_facts(QueryState* r, Walk* w, UsualChunk* chunk, bint excluded) noexcept nogil:
     """Add the facts of a chunk that is read."""
     cdef int64_t dictionary = 0
     if not _number(w, &chunk.meta, 11, CT_I64, &dictionary) or dictionary == 0:  # 0 is written by some for "none"
@@ -220,7 +220,7 @@ cdef bint _add_facts(Ruling* r, Walk* w, UsualChunk* chunk, bint excluded) noexc
     )
 
 
-cdef bint _filter_rules_out(Ruling* r, int64_t offset, int64_t claimed, const uint64_t* bounds,
+cdef bint _filter_rules_out(QueryState* r, int64_t offset, int64_t claimed, const uint64_t* bounds,
                             Py_ssize_t bound_count) noexcept nogil:
     """Whether the filter at `offset` is usable, has all bounds, and has none of the hashes. `claimed`: its bytes by the
     metadata, or -1."""
@@ -234,7 +234,7 @@ cdef bint _filter_rules_out(Ruling* r, int64_t offset, int64_t claimed, const ui
     if claimed > room:
         return False
     if r.hits != NULL:
-        return _gathered_of_filter(r, offset, claimed, room, bounds, bound_count)
+        return _gather_from_filter(r, offset, claimed, room, bounds, bound_count)
     first = min(<int64_t>HEADER_READ_BYTES, room if claimed < 0 else claimed)
     if claimed > 0 and claimed <= WHOLE_MOST_BYTES and (r.hash_count + bound_count) * BLOCK_READ_BYTES >= claimed:
         first = claimed
@@ -252,7 +252,7 @@ cdef bint _filter_rules_out(Ruling* r, int64_t offset, int64_t claimed, const ui
     return out
 
 
-cdef bint _blocks_rule_out(Ruling* r, const unsigned char* bits, int64_t at, uint64_t z, const uint64_t* bounds,
+cdef bint _blocks_rule_out(QueryState* r, const unsigned char* bits, int64_t at, uint64_t z, const uint64_t* bounds,
                            Py_ssize_t bound_count) noexcept nogil:
     """Whether a filter has all bounds and none of the hashes. `bits`: NULL if its blocks are read one by one."""
     cdef unsigned char[32] read
@@ -271,7 +271,7 @@ cdef bint _blocks_rule_out(Ruling* r, const unsigned char* bits, int64_t at, uin
     return True
 
 
-cdef bint _gathered_of_filter(Ruling* r, int64_t offset, int64_t claimed, int64_t room, const uint64_t* bounds,
+cdef bint _gather_from_filter(QueryState* r, int64_t offset, int64_t claimed, int64_t room, const uint64_t* bounds,
                               Py_ssize_t bound_count) noexcept nogil:
     """Whether the filter at `offset` is usable and has all bounds; the hashes that it has are gathered."""
     cdef unsigned char[HEADER_READ_BYTES] head
@@ -290,10 +290,10 @@ cdef bint _gathered_of_filter(Ruling* r, int64_t offset, int64_t claimed, int64_
             return False
         if not bloom_has(block, bounds[i]):
             return False
-    return _gathered(r, offset + header, z)
+    return _gather_hits(r, offset + header, z)
 
 
-cdef Py_ssize_t _hashes_before(Ruling* r, Py_ssize_t at, int64_t block, uint64_t z) noexcept nogil:
+cdef Py_ssize_t _hashes_before(QueryState* r, Py_ssize_t at, int64_t block, uint64_t z) noexcept nogil:
     """The position of the first hash, from `at` on, whose block is not before `block`. Hashes ascend, and so do their
     blocks."""
     cdef Py_ssize_t end = r.hash_count, middle
@@ -306,9 +306,9 @@ cdef Py_ssize_t _hashes_before(Ruling* r, Py_ssize_t at, int64_t block, uint64_t
     return at
 
 
-cdef bint _gathered(Ruling* r, int64_t start, uint64_t z) noexcept nogil:
+cdef bint _gather_hits(QueryState* r, int64_t start, uint64_t z) noexcept nogil:
     """Gather the positions of the hashes that a filter has; False if it can't be read."""
-    cdef unsigned char[LOOKED_UP_TOGETHER] flags
+    cdef unsigned char[LOOKUP_BATCH] flags
     cdef const unsigned char* bits
     cdef int64_t first, after
     cdef int64_t most = WINDOW_BLOCKS if r.hash_count * BLOCK_READ_BYTES >= <int64_t>z * 32 else 1
@@ -323,7 +323,7 @@ cdef bint _gathered(Ruling* r, int64_t start, uint64_t z) noexcept nogil:
             return False
         bits = <const unsigned char*>(<uintptr_t>r.window - first * 32)  # where block 0 would be
         while at < end:
-            some = min(end - at, <Py_ssize_t>LOOKED_UP_TOGETHER)
+            some = min(end - at, <Py_ssize_t>LOOKUP_BATCH)
             if dense:
                 there = bloom_check_ascending(bits, z, r.hashes + at * 8, some, flags)
             else:
@@ -334,7 +334,7 @@ cdef bint _gathered(Ruling* r, int64_t start, uint64_t z) noexcept nogil:
     return True
 
 
-cdef bint _chunk_ruled_out(Ruling* r, Walk* w, UsualChunk* chunk, const int* column) noexcept nogil:
+cdef bint _chunk_ruled_out(QueryState* r, Walk* w, UsualChunk* chunk, const int* column) noexcept nogil:
     """Whether a chunk has a filter that tells that none of the hashes is there; of many, which may be."""
     cdef uint64_t[2] bounds
     cdef Py_ssize_t bound_count = _add_bounds(w, chunk, column, bounds)
@@ -354,7 +354,7 @@ cdef bint _add(int64_t* total, int64_t number, int64_t most) noexcept nogil:
     return True
 
 
-cdef Py_ssize_t _chunks_of_group(Ruling* r, Walk* w, Py_ssize_t pos, bint* out) noexcept nogil:
+cdef Py_ssize_t _chunks_of_group(QueryState* r, Walk* w, Py_ssize_t pos, bint* out) noexcept nogil:
     """Walk the column chunks of a row group: the end of the list at `pos`, or -1 if a chunk isn't usual. `out`: whether
     the row group can't have one of the hashes."""
     cdef UsualChunk chunk
@@ -383,7 +383,7 @@ cdef Py_ssize_t _chunks_of_group(Ruling* r, Walk* w, Py_ssize_t pos, bint* out) 
             r.values = chunk.values
             if r.read == NULL:
                 out[0] = (
-                    not r.group_asked or not chunk.values
+                    not r.group_selected or not chunk.values
                     or _chunk_ruled_out(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
                 )
             else:
@@ -393,7 +393,7 @@ cdef Py_ssize_t _chunks_of_group(Ruling* r, Walk* w, Py_ssize_t pos, bint* out) 
     return pos
 
 
-cdef Py_ssize_t _group(Ruling* r, Walk* w, Py_ssize_t pos, bint* out) noexcept nogil:
+cdef Py_ssize_t _group(QueryState* r, Walk* w, Py_ssize_t pos, bint* out) noexcept nogil:
     """Walk the row group at `pos` of the footer: its end, or -1 if it isn't usual. `out`: whether it can't have one of
     the hashes. Its fields are in the order of their ids, as writers write them."""
     cdef int kind, field_id = 0, before = 0
@@ -429,7 +429,7 @@ cdef Py_ssize_t _group(Ruling* r, Walk* w, Py_ssize_t pos, bint* out) noexcept n
     return pos
 
 
-cdef Py_ssize_t _groups(Ruling* r, Walk* w, Py_ssize_t pos) noexcept nogil:
+cdef Py_ssize_t _groups(QueryState* r, Walk* w, Py_ssize_t pos) noexcept nogil:
     """Walk all row groups: the end of the list at `pos` of the footer, or -1 if one isn't usual."""
     cdef int kind = 0
     cdef uint64_t count = 0, i
@@ -442,7 +442,7 @@ cdef Py_ssize_t _groups(Ruling* r, Walk* w, Py_ssize_t pos) noexcept nogil:
         out = False
         while r.groups != NULL and at < r.group_count and r.groups[at] < <int64_t>i:
             at += 1
-        r.group_asked = r.groups == NULL or (at < r.group_count and r.groups[at] == <int64_t>i)
+        r.group_selected = r.groups == NULL or (at < r.group_count and r.groups[at] == <int64_t>i)
         if r.hits != NULL:
             hits = r.hits.count
         pos = _group(r, w, pos, &out)
@@ -456,7 +456,7 @@ cdef Py_ssize_t _groups(Ruling* r, Walk* w, Py_ssize_t pos) noexcept nogil:
     return pos
 
 
-cdef bint _usual_footer(Ruling* r, const unsigned char* footer, Py_ssize_t size) noexcept nogil:
+cdef bint _usual_footer(QueryState* r, const unsigned char* footer, Py_ssize_t size) noexcept nogil:
     """Walk a footer: whether it is usual, and like the other file's."""
     cdef Walk w
     cdef int kind, field_id = 0, before = 0
@@ -495,7 +495,7 @@ cdef bint _usual_footer(Ruling* r, const unsigned char* footer, Py_ssize_t size)
     return (found >> 3 & 1) and (found >> 4 & 1) and not raw & 1  # the number of rows isn't negative
 
 
-cdef bint _usual_file(Ruling* r, int fd, int64_t file_bytes) noexcept nogil:
+cdef bint _usual_file(QueryState* r, int fd, int64_t file_bytes) noexcept nogil:
     """Read a file's footer and filters: whether it is usual, and like the other file. What is found is in `r`."""
     cdef unsigned char[TAIL_BYTES] tail
     cdef unsigned char* footer

@@ -15,7 +15,7 @@ from bloomcli.formats.parquet.filter_header import bitset_bytes_in
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.values import HashedPage
-from bloomcli.formats.sampled import Batch, Extent, RowGroupValues, SplitBlocks, UnitValues
+from bloomcli.formats.sampling import Batch, Extent, RowGroupValues, SplitBlocks, UnitValues
 from bloomcli.model.file import Column, ColumnChunk
 
 _CODECS: Final = frozenset({0, 1, 2, 4, 5, 6, 7})

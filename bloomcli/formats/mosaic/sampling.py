@@ -9,7 +9,7 @@ from bloomcli.errors import LiteralError
 from bloomcli.formats.mosaic import decoder, schema, statistics, values
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.values import Hashed
-from bloomcli.formats.sampled import Batch, Extent, RowGroupValues, SplitBlocks, UnitValues
+from bloomcli.formats.sampling import Batch, Extent, RowGroupValues, SplitBlocks, UnitValues
 from bloomcli.model.file import Column
 from bloomcli.values.literals import parse
 

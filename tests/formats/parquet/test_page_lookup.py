@@ -14,7 +14,7 @@ import pytest
 
 import bloomcli
 from bloomcli import kernels
-from bloomcli.formats.parquet import limits, page_file, page_values
+from bloomcli.formats.parquet import limits, page_file, page_lookup
 from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.registry import open_file
@@ -113,7 +113,7 @@ def test_many_values_are_compared_as_before(tmp_path: Path) -> None:
     path = tmp_path / "many.parquet"
     pq.write_table(pa.table({"v": range(ROWS)}), path)
     wanted = list(range(0, ROWS, 3))
-    assert len(wanted) > page_values.MOST
+    assert len(wanted) > page_lookup.MOST
     assert [row for row, _ in rows_of(bloomcli.find(path, wanted, column="v"))] == wanted
 
 

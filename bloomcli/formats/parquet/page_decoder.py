@@ -18,8 +18,8 @@ from bloomcli.formats.parquet import codecs, page_file, value_sizes
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_file import RawPage
+from bloomcli.formats.parquet.page_lookup import PageLookup
 from bloomcli.formats.parquet.page_selection import PagePlace
-from bloomcli.formats.parquet.page_values import Sought
 from bloomcli.formats.parquet.pages import MOST_GROWTH, ChunkReader
 from bloomcli.model.file import ColumnChunk
 from bloomcli.named_tuple import NamedTuple
@@ -33,7 +33,7 @@ _VALUES_TOGETHER: Final = 1 << 22
 _ROWS_AT_ONCE: Final = 1 << 15
 
 
-class Decoded(NamedTuple):
+class DecodedValues(NamedTuple):
     """Values of a column, in order."""
 
     values: pa.Array
@@ -45,11 +45,11 @@ class Decoded(NamedTuple):
 
 
 class _Reader(ChunkReader):
-    """Reads a chunk's pages. `typed` is the footer for values of logical types; `sought` are the only values that
+    """Reads a chunk's pages. `typed` is the footer for values of logical types; `lookup` are the only values that
     pages are decoded for."""
 
     typed: Footer | None = None
-    sought: Sought | None = None
+    lookup: PageLookup | None = None
 
 
 def decoded(
@@ -59,8 +59,8 @@ def decoded(
     rows: int,
     places: Sequence[PagePlace] | None,
     typed: Footer | None = None,
-    sought: Sought | None = None,
-) -> Iterator[Decoded]:
+    lookup: PageLookup | None = None,
+) -> Iterator[DecodedValues]:
     """A chunk's values, some pages at a time.
 
     Args:
@@ -71,7 +71,7 @@ def decoded(
         places: the pages to read; None for all.
         typed: the file's footer, for values of their logical types as PyArrow reads them; of a column at the top
             level that isn't repeated. By default they are of the physical type.
-        sought: pages that have none of these values are left out.
+        lookup: pages that have none of these values are left out.
 
     Raises:
         CorruptFile: the pages contradict their headers, or the metadata.
@@ -84,7 +84,7 @@ def decoded(
             hint="bloom has no keys; decrypt the file with the engine that wrote it",
         )
     reader = _Reader(source, chunk, data_end, checked=True)
-    reader.typed, reader.sought = typed, sought
+    reader.typed, reader.lookup = typed, lookup
     if not codecs.supported(chunk.codec) and chunk.codec != "UNCOMPRESSED":
         raise UnsupportedError(f"the codec {chunk.codec}", path=source.path, field=reader.field)
     if places is not None:
@@ -97,7 +97,7 @@ def decoded(
     yield from _some_at_a_time(reader, pages)
 
 
-def _some_at_a_time(reader: _Reader, pages: Iterable[RawPage]) -> Iterator[Decoded]:
+def _some_at_a_time(reader: _Reader, pages: Iterable[RawPage]) -> Iterator[DecodedValues]:
     """The values of a column that isn't repeated: each value is a row."""
     first = 0
     dictionary: RawPage | None = None
@@ -118,10 +118,10 @@ def _some_at_a_time(reader: _Reader, pages: Iterable[RawPage]) -> Iterator[Decod
         yield from _decode(reader, dictionary, waiting, rows)
 
 
-def joined(parts: Iterable[Decoded], values: int) -> Iterator[Decoded]:
+def joined(parts: Iterable[DecodedValues], values: int) -> Iterator[DecodedValues]:
     """Neighbouring parts together, so that each but the last has so many values or `_TOGETHER_BYTES`: a lookup of
     many values takes a hash table of them for each part."""
-    waiting: list[Decoded] = []
+    waiting: list[DecodedValues] = []
     count = size = 0
     for part in parts:
         if waiting and (count >= values or size >= _TOGETHER_BYTES):
@@ -134,11 +134,11 @@ def joined(parts: Iterable[Decoded], values: int) -> Iterator[Decoded]:
         yield _joined(waiting)
 
 
-def _joined(parts: Sequence[Decoded]) -> Decoded:
+def _joined(parts: Sequence[DecodedValues]) -> DecodedValues:
     if len(parts) == 1:
         return parts[0]
     values, rows = (pa.concat_arrays([part[at] for part in parts]) for at in (0, 1))
-    return Decoded(values, rows, sum(part.pages for part in parts))
+    return DecodedValues(values, rows, sum(part.pages for part in parts))
 
 
 def _is_enough(waiting: Sequence[RawPage], page: RawPage) -> bool:
@@ -149,7 +149,7 @@ def _is_enough(waiting: Sequence[RawPage], page: RawPage) -> bool:
     )
 
 
-def _whole(reader: _Reader, pages: Iterable[RawPage], rows: int) -> Iterator[Decoded]:
+def _whole(reader: _Reader, pages: Iterable[RawPage], rows: int) -> Iterator[DecodedValues]:
     """The values of a repeated column without an index: rows may go on from one page to the next."""
     dictionary: RawPage | None = None
     data: list[RawPage] = []
@@ -168,12 +168,12 @@ def _whole(reader: _Reader, pages: Iterable[RawPage], rows: int) -> Iterator[Dec
         else:
             data.append(page)
     if any(page.wanted for page in data):
-        if reader.sought is not None:
-            reader.sought.left_out -= sum(not page.wanted for page in data)
+        if reader.lookup is not None:
+            reader.lookup.left_out -= sum(not page.wanted for page in data)
         yield from _decode(reader, dictionary, data, [(0, rows)])
 
 
-def _from_places(reader: _Reader, places: Sequence[PagePlace]) -> Iterator[Decoded]:
+def _from_places(reader: _Reader, places: Sequence[PagePlace]) -> Iterator[DecodedValues]:
     """The values of some pages."""
     chunk = reader.chunk
     dictionary: RawPage | None = None
@@ -258,8 +258,8 @@ def _next(reader: _Reader) -> RawPage | None:
             hint="rewrite the file with smaller pages",
         )
     data = bytes(reader.take(header.size + packed))
-    wanted = reader.sought is None or (
-        reader.sought.in_dictionary(reader, at) if is_dictionary else reader.sought.in_page(reader, at)
+    wanted = reader.lookup is None or (
+        reader.lookup.in_dictionary(reader, at) if is_dictionary else reader.lookup.in_page(reader, at)
     )
     longest = value_sizes.longest(reader, header, at) if wanted else None
     return RawPage(data, 0 if is_dictionary else count, size, is_dictionary, at, longest, wanted)
@@ -278,7 +278,7 @@ def _measured(reader: _Reader, page: RawPage) -> RawPage:
 
 def _decode(
     reader: _Reader, dictionary: RawPage | None, pages: Sequence[RawPage], rows: Sequence[tuple[int, int]]
-) -> Iterator[Decoded]:
+) -> Iterator[DecodedValues]:
     """Decode data pages, which begin and end with rows, some rows at a time.
 
     Args:
@@ -305,7 +305,7 @@ def _decode(
             values, found = batch.column(0), places.slice(first, batch.num_rows)
             if reader.typed is None:
                 values, found = _leaves(values, found)
-            yield Decoded(values, found, len(pages) if not first else 0)
+            yield DecodedValues(values, found, len(pages) if not first else 0)
             first += batch.num_rows
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         if isinstance(error, BloomError):

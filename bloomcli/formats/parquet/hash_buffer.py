@@ -1,18 +1,18 @@
-"""The hashes of a column chunk, kept so that its filter can be built at several sizes."""
+"""Keeps the hashes of a column chunk, to build its filter at several sizes."""
 
 from __future__ import annotations
 
 from bloomcli.filters.split_block import SplitBlockFilter
 
 
-class KeptHashes:
-    """Hashes, as pages give them, up to a ceiling.
+class HashBuffer:
+    """The hashes of a column chunk, up to a maximum size.
 
     Args:
-        most: bytes of the hashes that are kept at most. If there are more, all are let go of.
+        most: the maximum number of bytes. If there are more hashes, all are dropped.
 
     Attributes:
-        complete: every hash that was inserted is kept.
+        complete: all inserted hashes are in the buffer.
     """
 
     def __init__(self, most: int) -> None:
@@ -22,7 +22,7 @@ class KeptHashes:
         self._bytes = 0
 
     def insert_hashes(self, hashes: bytes | bytearray, count: int) -> None:
-        """Keep `count` hashes, little-endian uint64s. The buffer isn't copied: it must not change any more."""
+        """Keep `count` hashes, little-endian uint64s. The buffer isn't copied, so it must not change afterwards."""
         self._bytes += len(hashes)
         if self._bytes > self._most:
             self.complete = False

@@ -18,7 +18,7 @@ from bloomcli.formats.orc.filters import Filters
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.streams import ByteStream, Runs, byte_runs, integers
-from bloomcli.formats.sampled import Batch, Extent, KirschMitzenmachers, RowGroupValues, UnitValues
+from bloomcli.formats.sampling import Batch, Extent, KirschMitzenmachers, RowGroupValues, UnitValues
 from bloomcli.model.file import Column
 
 _LONGEST: Final = 1 << 16

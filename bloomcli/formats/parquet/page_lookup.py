@@ -19,7 +19,7 @@ MOST: Final = 256
 _DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 
 
-class Sought:
+class PageLookup:
     """A few values that are looked for in a chunk.
 
     Args:
@@ -48,14 +48,14 @@ class Sought:
     def _may_have(self, reader: ChunkReader, at: int) -> bool:
         back, reader.position = reader.position, at
         try:
-            page = read_page(reader, self._passed)
+            page = read_page(reader, self._skip)
             return page is None or self._has(page, reader)
         except (CorruptFile, UnsupportedError):
             return True
         finally:
             reader.position = back
 
-    def _passed(self, encoding: str) -> bool:
+    def _skip(self, encoding: str) -> bool:
         """Whether a data page's encoding tells without its values."""
         return encoding in _DICTIONARY
 

@@ -2,7 +2,7 @@
 #
 # Source: the Apache Parquet format's Encodings.md.
 
-cdef class Prefixed:
+cdef class DeltaByteArrayHasher:
     """Hashes DELTA_BYTE_ARRAY values. A value shares a prefix with the previous one, which is therefore kept.
 
     `longest`: the maximum size of a value in bytes. `width`: the size of every value of a fixed-length column; -1 for
@@ -159,7 +159,7 @@ cdef class Hasher:
         return _finish(h, p, end)
 
 
-def longest_prefixed(Deltas prefixes not None, Deltas suffixes not None):
+def longest_delta_byte_array(Deltas prefixes not None, Deltas suffixes not None):
     """Return the size of the longest DELTA_BYTE_ARRAY value of a page, whose bytes are all there, and about the size
     of all of them (in floating point, as it may be very large). No value is made."""
     cdef int64_t prefix = 0, suffix = 0, last = 0, longest = 0

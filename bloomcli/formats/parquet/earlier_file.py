@@ -1,9 +1,8 @@
-"""Finds the file that filters were appended to, in a store that appends to whole objects only (see `splice`).
+"""Finds the earlier version of a file in an object store that can only append to whole objects (see `splice`).
 
     body | footer | length | PAR1 | filters | footer'| length | PAR1
 
-Everything up to the first PAR1 behind the body is the earlier file, which may have been made of one before in the
-same way.
+The earlier file ends with the first PAR1 after the body. It may itself have been made from an earlier one.
 """
 
 from __future__ import annotations
@@ -17,23 +16,23 @@ from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
 from bloomcli.storage.base import Fingerprint, Source
 
 _MOST: Final = 100
-"""Footers of earlier files that are looked at."""
+"""The maximum number of earlier footers that are read."""
 
 
-def earlier_file(source: Source, footer: Footer, gone: set[ChunkKey], tail: bytes) -> int | None:
-    """The bytes of the earlier file that the file without some filters is again; None if there is none.
+def find_size(source: Source, footer: Footer, removed: set[ChunkKey], tail: bytes) -> int | None:
+    """The size in bytes of the earlier file that the file becomes without some filters; None if there is none.
+
+    That is a file that ends with `tail`, byte for byte, and contains everything that the tail refers to.
 
     Args:
         source: the file.
         footer: its footer.
-        gone: the chunks whose filters are taken out.
-        tail: footer, length and magic of the file without them.
-
-    It is one that ends with this tail, byte for byte, and has all that the tail speaks of.
+        removed: the chunks whose filters are removed.
+        tail: footer, length and magic of the file without these filters.
     """
     claims = layout.regions(footer, lambda _: None)
-    needed = max((c.end for c in claims if c.kind != layout.FILTER or c.key not in gone), default=len(spec.MAGIC))
-    waiting = [start for start in _starts(claims, gone) if start <= footer.start]
+    needed = max((c.end for c in claims if c.kind != layout.FILTER or c.key not in removed), default=len(spec.MAGIC))
+    waiting = [start for start in _starts(claims, removed) if start <= footer.start]
     seen: set[int] = set()
     while waiting and len(seen) < _MOST:
         end = waiting.pop()
@@ -46,12 +45,12 @@ def earlier_file(source: Source, footer: Footer, gone: set[ChunkKey], tail: byte
             earlier = read_footer(_Beginning(source, end))
             waiting += [start for start in _starts(layout.regions(earlier, lambda _: None), None) if start < end]
         except CorruptFile:
-            continue  # other bytes than those of a footer lie there
+            continue  # no footer ends here
     return None
 
 
 def _starts(claims: list[layout.Region], keys: set[ChunkKey] | None) -> Iterator[int]:
-    """Where filters begin that don't follow anything that the footer speaks of (None: filters of any chunk)."""
+    """Yield the starts of filters (None: of any chunk) that follow no other range that the footer locates."""
     ends = {claim.end for claim in claims}
     for claim in claims:
         if claim.kind == layout.FILTER and (keys is None or claim.key in keys) and claim.start not in ends:
@@ -66,7 +65,7 @@ class _Beginning(Source):
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """That of the file."""
+        """The fingerprint of the whole file."""
         return self._source.fingerprint
 
     def _current(self) -> Fingerprint:
@@ -76,4 +75,4 @@ class _Beginning(Source):
         return self._source.read_at(offset, length)
 
     def close(self) -> None:
-        """The file is closed by who opened it."""
+        """Do nothing: the caller closes the file."""

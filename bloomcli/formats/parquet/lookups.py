@@ -110,7 +110,7 @@ def _hashes(forms: Sequence[bytes]) -> Sequence[int]:
 _MANY: Final = 16
 
 
-def hashed(texts: tuple[str, ...] | pa.LargeBinaryArray, column: Column) -> HashedValues:
+def hashed_values(texts: tuple[str, ...] | pa.LargeBinaryArray, column: Column) -> HashedValues:
     """Values of a column as an index looks them up: few as text, without Arrow, millions as an array.
 
     Besides Parquet's types there are INT128, for nanoseconds beyond 64 bits, and CHAR, texts whose blanks at the end

@@ -1,7 +1,7 @@
-"""What an index keeps of the end of a Parquet file in a store: with it the first request is that for the column.
+"""Selects the end of a Parquet file in a store that an index keeps, to save the request for it.
 
-A hit in small row groups takes two requests without it: the file's tail, and the row group. The ends of such files
-have a larger part of the index's bytes, too.
+Without it, a hit in a file with small row groups takes two requests: the file's tail, and the row group. With it, the
+first request is that for the column. The ends of such files also take a larger part of the index.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from bloomcli.limits import INDEX_END_MAX_BYTES
 from bloomcli.storage.ranges import Range, united
 
 _RANGES_MOST: Final = 256
-"""Writers put all offset indexes together, and all column indexes of a row group or of the file."""
+"""The maximum number of ranges. Writers store all offset indexes together, and the column indexes of a row group
+too."""
 
 
 def ranges(filters: Filters, columns: Collection[int]) -> Sequence[Range]:
-    """The ranges of an open file that an index of some columns, by their ordinals, keeps: the footer, the offset
-    indexes of all columns, and the column indexes of these; in order, the last up to the file's end.
+    """The ranges of an open file that an index of these columns (ordinals) keeps, in order, up to the file's end.
 
-    None of files that aren't read by requests, of those with small row groups whose footers fit into the tail that
-    opening a file reads, and where the footer has more than `INDEX_END_MAX_BYTES`.
+    They are the footer, the offset indexes of all columns, and the column indexes of these columns. There are none if
+    the file isn't read by requests, if its row groups are small and its footer fits into the tail that opening it
+    reads, or if the footer has more than `INDEX_END_MAX_BYTES`.
     """
     footer, source = filters.footer, filters.source
     end = footer.start, source.size - footer.start
@@ -37,7 +38,7 @@ def ranges(filters: Filters, columns: Collection[int]) -> Sequence[Range]:
 
 
 def _large(filters: Filters) -> bool:
-    """Whether a row group has more bytes than a request costs; no where the metadata are damaged."""
+    """Whether a row group has more bytes than a request costs; False if the metadata are damaged."""
     footer, most = filters.footer, filters.source.request_bytes
     try:
         return any(footer.row_group_bytes(at) > most for at in range(footer.row_group_count))
@@ -46,7 +47,7 @@ def _large(filters: Filters) -> bool:
 
 
 def _indexes(filters: Filters, columns: Collection[int]) -> Iterable[Range]:
-    """Where the page indexes lie; none where the metadata are damaged."""
+    """The ranges of the page indexes; none if the metadata are damaged."""
     footer, found = filters.footer, []
     try:
         for key in footer.chunk_keys():
