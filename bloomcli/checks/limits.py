@@ -33,7 +33,7 @@ def required(file: FilterFile, names: Sequence[str], rules: FilePolicy | None = 
     has no values there. `rules` have the rates that hints name.
     """
     columns = [column for column in file.columns if not column.not_in_table]
-    paths = {column.path for column in columns}.union(file.lacking)
+    paths = {column.path for column in columns}.union(file.missing_columns)
     filtered: set[int] | None = None
     for column in columns:
         if matches(names, column.path):
@@ -79,7 +79,7 @@ def _without(
 
 def _adding_where_missing(file: FilterFile, column: Column, options: Sequence[str], limit: float | None) -> str:
     """The command that adds filters to a column, or why it can't have any."""
-    reason = column.unfilterable or file.why_not(column)
+    reason = column.unfilterable or file.why_unfilterable(column)
     if reason is not None:
         return f"the column can't have a filter ({reason}): don't require it, or switch the rule off for it"
     lower = None if limit is None or limit >= _USUAL_FPP / format_named(file.format).rate_margin else limit

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from bloomcli.checks import group_ranges
 from bloomcli.formats.base import FilterFile
-from bloomcli.formats.spread import Spread
+from bloomcli.formats.filter_bounds import FilterBounds
 from bloomcli.hints import removing
 from bloomcli.model.file import Column, Severity
 from bloomcli.model.validate import Finding
@@ -32,12 +32,14 @@ def profit(file: FilterFile, columns: set[int] | None, readers: Sequence[str]) -
     dictionary = bool(readers) and all(reader(name).dictionary for name in readers)
     for column in file.columns:
         if column.index in filtered and (columns is None or column.index in columns):
-            spreads = list(file.spread(column))
+            spreads = list(file.filter_bounds(column))
             if spreads:
                 yield from _of_column(file, column, spreads, dictionary=dictionary)
 
 
-def _of_column(file: FilterFile, column: Column, spreads: list[Spread], *, dictionary: bool) -> Iterator[Finding]:
+def _of_column(
+    file: FilterFile, column: Column, spreads: list[FilterBounds], *, dictionary: bool
+) -> Iterator[Finding]:
     ranges = _ranges(spreads, file.literal_column(column))
     if ranges and all(low == high for low, high in ranges):
         yield _finding(
@@ -69,7 +71,7 @@ def _each(number: int, singular: str) -> str:
     return f"the {singular}" if number == 1 else f"each of the {counted(number, singular)}"
 
 
-def _ranges(spreads: Sequence[Spread], typed: Column) -> list[tuple[Any, Any]]:
+def _ranges(spreads: Sequence[FilterBounds], typed: Column) -> list[tuple[Any, Any]]:
     """Comparable bounds of every row group; empty if any of them is unknown."""
     found = []
     for spread in spreads:
@@ -87,7 +89,7 @@ def _disjoint(ranges: Sequence[tuple[Any, Any]]) -> bool:
 
 
 def _finding(
-    spreads: Sequence[Spread],
+    spreads: Sequence[FilterBounds],
     column: Column,
     id: str,  # noqa: A002  it is the finding's id
     message: str,

@@ -199,7 +199,7 @@ def _zeros(
     rates = {Unit(fact.row_group, fact.stripe): fact.fpp for fact in facts}
     lone = [
         unit
-        for found in file.ask(column, literals, explain=False)
+        for found in file.look_up(column, literals, explain=False)
         if (unit := Unit(found.row_group, found.stripe)) in rates and _is_lone(*found.answers)
     ]
     answers = {unit: None if confirm is None else confirm(column, unit) for unit in lone}

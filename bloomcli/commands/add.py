@@ -17,9 +17,9 @@ from bloomcli.commands.required_columns import required_columns
 from bloomcli.commands.targets import target_of
 from bloomcli.errors import NothingToFilter, UsageError
 from bloomcli.formats.add_options import for_old_readers, refuse_foreign
-from bloomcli.formats.base import Chosen, FilterFile, Plan
+from bloomcli.formats.base import ColumnSelection, FilterFile, Plan
 from bloomcli.formats.size_rule import SizeRule, no_limit
-from bloomcli.formats.table_names import why_lacking
+from bloomcli.formats.table_names import why_missing
 from bloomcli.model.change import ChangeReport
 from bloomcli.model.file import Column, Severity
 from bloomcli.model.filter_facts import FilterFacts
@@ -78,8 +78,8 @@ class _Adding:
         try:
             options, chosen = self.options, self._chosen(file)
         except NothingToFilter:
-            return file.alike(output, set())
-        if not file.alike(output, {c.index for c in chosen}):
+            return file.differs_only_in_filters(output, set())
+        if not file.differs_only_in_filters(output, {c.index for c in chosen}):
             return False
         existing = existing_filters(output, chosen)
         if incomplete(output, chosen, existing):
@@ -96,7 +96,7 @@ class _Adding:
     def remarks(self, file: FilterFile) -> tuple[str, ...]:
         """Remarks for the user about the readers, and about columns that the file doesn't have."""
         chosen = self._chosen(file)
-        lacking = (why_lacking(chosen.lacking),) if chosen.lacking else ()
+        lacking = (why_missing(chosen.missing_columns),) if chosen.missing_columns else ()
         return (*lacking, *self._readers(file).remarks(chosen, self.rule.largest_split_block))
 
     def _readers(self, file: FilterFile) -> Readers:
@@ -104,28 +104,28 @@ class _Adding:
             return Readers(file.format, FilePolicy(readers_given=True))
         return Readers(file.format, self.policy.for_file(file.source.path))
 
-    def _chosen(self, file: FilterFile) -> Chosen:
+    def _chosen(self, file: FilterFile) -> ColumnSelection:
         readers = self._readers(file)
 
         def why_not(column: Column) -> str | None:
             refusal = readers.refusal(column)
-            return file.why_not(column) if refusal is None else refusal.reason
+            return file.why_unfilterable(column) if refusal is None else refusal.reason
 
         options = self.options
         if not options.columns:
             return required_columns(file, self.policy, exclude=options.exclude, why_not=why_not)
-        path, lacking = file.source.path, file.lacking
+        path, lacking = file.source.path, file.missing_columns
         chosen = select(
             file.leaves, options.columns, path=path, exclude=options.exclude, why_not=why_not, lacking=lacking
         )
-        if chosen.lacking and not chosen:
-            raise NothingToFilter(why_lacking(chosen.lacking), path=path)
+        if chosen.missing_columns and not chosen:
+            raise NothingToFilter(why_missing(chosen.missing_columns), path=path)
         return chosen
 
     def _size_rule(self, file: FilterFile) -> SizeRule:
         path = file.source.path
         return self.rule._replace(
-            least=self._readers(file).smallest(),
+            min_bytes=self._readers(file).smallest(),
             limit=self._limits(file),
             tight=tight(self.policy.for_file(path), file.format, path, self.rule.options),
         )

@@ -69,7 +69,7 @@ def _column(file: FilterFile, column: Column, readers: Readers) -> tuple[ColumnE
     refusal = readers.refusal(column) if column.unfilterable is None else None
     why = column.unfilterable or (None if refusal is None else refusal.reason)
     if why is None and any(extent.doubtful for extent in found):
-        why = file.why_not(column) or file.unreadable(column)
+        why = file.why_unfilterable(column) or file.why_unreadable(column)
     bytes_like = typed.physical in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"} and not (typed.logical or "").startswith(
         "DECIMAL"
     )

@@ -326,9 +326,9 @@ class Lookups:
 
     def _today(self, facts: UnitFacts, passed: Flags, *, dictionary: bool) -> Flags:
         """Which values are read after the filter that is there, and the dictionary."""
-        lacks = facts.lacks if dictionary else None
+        excludes = facts.dictionary_excludes if dictionary else None
         today = passed.copy()
-        if not facts.has_filter and lacks is None:
+        if not facts.has_filter and excludes is None:
             return today
         places = self._np.flatnonzero(passed).tolist()
         if not places:
@@ -336,7 +336,7 @@ class Lookups:
         asked = facts._replace(
             lookups=[facts.lookups[at] for at in places],
             stats_skip=[facts.stats_skip[at] for at in places],
-            lacks=lacks,
+            dictionary_excludes=excludes,
             bits=self._asked(facts.bits),
         )
         (found,) = answers([asked], explain=False)

@@ -11,7 +11,7 @@ from typing import Final
 
 from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.errors import BloomError, UsageError
-from bloomcli.formats.base import Built, FilterFile, Plan
+from bloomcli.formats.base import ChangeResult, FilterFile, Plan
 from bloomcli.formats.registry import open_file
 from bloomcli.model.change import ChangeReport
 from bloomcli.model.lineage import RowLineage
@@ -345,7 +345,7 @@ def _carry_out(
     plan: Plan,
     threads: int,
     progress: Progress | None,
-) -> tuple[Built, int]:
+) -> tuple[ChangeResult, int]:
     """Write the plan's pieces while its columns are read in other threads; gives the new file's size too."""
     copied = Meter(progress, "copy", plan.bytes_to_copy)
     decoded = Meter(progress, "decode", plan.bytes_to_decode)

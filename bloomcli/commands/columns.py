@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from bloomcli.errors import NothingToFilter, UnknownColumn, UsageError, near_names
-from bloomcli.formats.base import Chosen, FilterFile
-from bloomcli.formats.table_names import why_lacking
+from bloomcli.formats.base import ColumnSelection, FilterFile
+from bloomcli.formats.table_names import why_missing
 from bloomcli.hints import listed
 from bloomcli.model.file import Column
 from bloomcli.policy.column_globs import matches
@@ -26,7 +26,7 @@ def select(
     exclude: Sequence[str] = (),
     why_not: Callable[[Column], str | None] = lambda _: None,
     lacking: Sequence[str] = (),
-) -> Chosen:
+) -> ColumnSelection:
     """The leaf columns that names and globs match, in schema order, each once.
 
     A name that is a leaf's whole path matches that leaf, even with glob characters. Several leaves may have one path
@@ -72,9 +72,9 @@ def select(
     missing = {p for p in missing if not matches(exclude, p)}
     if names and not missing and not (chosen | refused.keys()) - out:
         raise UsageError("all columns that are meant are excluded", path=path, hint="--exclude leaves fewer out")
-    found = Chosen(column for column in columns if column.index in chosen - out)
+    found = ColumnSelection(column for column in columns if column.index in chosen - out)
     named = missing & set(names)
-    found.lacking = tuple(p for p in lacking if p in (named if found else missing))
+    found.missing_columns = tuple(p for p in lacking if p in (named if found else missing))
     found.left_out = tuple(refused[index] for index in sorted(refused.keys() - chosen - out))
     if found.left_out and not found and not named:
         first = found.left_out[0]
@@ -121,10 +121,10 @@ def excluded(columns: Sequence[Column], names: Sequence[str], *, path: str, lack
 
 def why_none(file: FilterFile, names: Sequence[str], *, exclude: Sequence[str] = ()) -> str | None:
     """Why names select no column of a file, where its table has the columns; None where they select one."""
-    if not names or not file.lacking:
+    if not names or not file.missing_columns:
         return None
-    found = select(file.columns, names, path=file.source.path, exclude=exclude, lacking=file.lacking)
-    return None if found or not found.lacking else why_lacking(found.lacking)
+    found = select(file.columns, names, path=file.source.path, exclude=exclude, lacking=file.missing_columns)
+    return None if found or not found.missing_columns else why_missing(found.missing_columns)
 
 
 def _hint(name: str, paths: list[str]) -> str:
@@ -151,7 +151,7 @@ def indexes(file: FilterFile, names: Sequence[str], *, exclude: Sequence[str] = 
 
     Columns that the file's table doesn't have are chosen only where no names are given.
     """
-    columns, lacking, path = file.columns, file.lacking, file.source.path
+    columns, lacking, path = file.columns, file.missing_columns, file.source.path
     if names:
         return {c.index for c in select(columns, names, path=path, exclude=exclude, lacking=lacking)}
     if not exclude:

@@ -28,12 +28,12 @@ def request(options: FoldOptions) -> ChangeRequest:
     def plan(file: FilterFile) -> Plan:
         least = Readers(file.format, rules).smallest()
         any_size = tight(rules, file.format, file.source.path)
-        return file.plan_fold(chosen(file), rule._replace(least=least, tight=any_size))
+        return file.plan_fold(chosen(file), rule._replace(min_bytes=least, tight=any_size))
 
     def made(file: FilterFile, output: FilterFile) -> bool:
         if file.unfoldable is not None:
-            return file.alike(output, set())
-        if not file.alike(output, chosen(file)):
+            return file.differs_only_in_filters(output, set())
+        if not file.differs_only_in_filters(output, chosen(file)):
             return False
         planned = [(c.row_group, c.column, c.bitset_bytes, c.fpp) for c in plan(file).estimate]
         return planned == [(f.row_group, f.column, f.bitset_bytes, f.fpp) for f in output.facts(chosen(file))]

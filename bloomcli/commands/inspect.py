@@ -59,7 +59,7 @@ def _lacking(file: FilterFile, options: InspectOptions) -> tuple[tuple[str, str]
     """The chosen columns of the table that the file doesn't have, as a detail of the file."""
     found = [
         path
-        for path in file.lacking
+        for path in file.missing_columns
         if (not options.columns or matches(options.columns, path)) and not matches(options.exclude, path)
     ]
     return (("not in the file", ", ".join(map(listed, found))),) if found else ()

@@ -30,7 +30,7 @@ def only_column(file: FilterFile, name: str | None, *, purpose: str, exclude: Se
                 hint="one of " + _names(found),
             )
         return found[0]
-    found_in = file.filtered_columns() - excluded(file.columns, exclude, path=path, lacking=file.lacking)
+    found_in = file.filtered_columns() - excluded(file.columns, exclude, path=path, lacking=file.missing_columns)
     filtered = [c for c in file.columns if c.index in found_in and not c.not_in_table]
     if len(filtered) == 1:
         return filtered[0]

@@ -43,7 +43,7 @@ def run(path: str | os.PathLike[str], options: ProbeOptions) -> ProbeReport:
             raise _with_column(error, options, file) from None
         if not literals:
             raise UsageError("no values to probe, but for blank ones", path=source.path)
-        return _report(file, chosen, literals, list(file.ask(chosen, literals, explain=options.explain)))
+        return _report(file, chosen, literals, list(file.look_up(chosen, literals, explain=options.explain)))
 
 
 def _report(file: FilterFile, column: Column, literals: Sequence[Literal], units: list[UnitAnswers]) -> ProbeReport:
@@ -67,7 +67,7 @@ def _not_in_file(file: FilterFile, options: ProbeOptions, reason: str) -> ProbeR
     filtered = file.filtered_columns()
     # the row groups and their bytes are those of any other column, of one without filters where there is one
     other = min(file.columns, key=lambda column: column.index in filtered, default=None)
-    units = [] if other is None else list(file.ask(other, [], explain=False))
+    units = [] if other is None else list(file.look_up(other, [], explain=False))
     if not units and file.rows:
         units = [UnitAnswers(row_group=0, rows=file.rows, chunk_bytes=0, row_group_bytes=0, answers=())]
     unknown, nothing = Answer(Presence.UNKNOWN, None, reason), Answer(Presence.ABSENT, True, NO_VALUES)

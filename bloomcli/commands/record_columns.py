@@ -19,7 +19,7 @@ def selected(file: FilterFile, options: FindOptions) -> list[str] | None:
         return None
     leaves = file.columns
     tops = {name for name in options.select if any(c.path.startswith(f"{name}.") for c in leaves)}
-    named = [name for name in options.select if name not in tops and name not in file.lacking]
+    named = [name for name in options.select if name not in tops and name not in file.missing_columns]
     found = {c.index for c in select(leaves, named, path=file.source.path)} if named else set()
     found |= {c.index for c in leaves if any(c.path.startswith(f"{top}.") for top in tops)}
     return [c.path for c in leaves if c.index in found]

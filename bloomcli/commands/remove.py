@@ -26,7 +26,7 @@ def request(options: RemoveOptions) -> ChangeRequest:
         return why_none(file, options.columns, exclude=options.exclude) or NO_FILTERS
 
     def made(file: FilterFile, output: FilterFile) -> bool:
-        return file.alike(output, chosen(file)) and done(output) is not None
+        return file.differs_only_in_filters(output, chosen(file)) and done(output) is not None
 
     return ChangeRequest(
         command="remove",

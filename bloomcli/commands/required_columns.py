@@ -8,8 +8,8 @@ from typing import Final
 
 from bloomcli.commands.columns import excluded
 from bloomcli.errors import NothingToFilter, UnknownColumn, near_names
-from bloomcli.formats.base import Chosen, FilterFile
-from bloomcli.formats.table_names import why_lacking
+from bloomcli.formats.base import ColumnSelection, FilterFile
+from bloomcli.formats.table_names import why_missing
 from bloomcli.model.file import Column, Severity
 from bloomcli.policy.column_globs import matches
 from bloomcli.policy.policy import FilePolicy, Policy
@@ -19,7 +19,7 @@ _GLOB: Final = frozenset("*?[")
 
 def required_columns(
     file: FilterFile, policy: Policy, *, exclude: Sequence[str] = (), why_not: Callable[[Column], str | None]
-) -> Chosen:
+) -> ColumnSelection:
     """The leaf columns of a file on which the policy requires filters, in schema order.
 
     A column for which the rule filter-required is switched off isn't one of them. Globs leave out columns that can't
@@ -41,8 +41,8 @@ def required_columns(
     rules = policy.for_file(path)
     names = [name for name in rules.required() if _counts(rules, name)]
     _check_names(file, names, policy)
-    out = excluded(file.columns, exclude, path=path, lacking=file.lacking)
-    found, left_out = Chosen(), []
+    out = excluded(file.columns, exclude, path=path, lacking=file.missing_columns)
+    found, left_out = ColumnSelection(), []
     for column in file.leaves:
         if (
             column.not_in_table
@@ -57,10 +57,10 @@ def required_columns(
         else:
             left_out.append(replace(column, unfilterable=reason))
     found.left_out = tuple(left_out)
-    lacking = [p for p in file.lacking if matches(names, p) and _counts(rules, p) and not matches(exclude, p)]
-    found.lacking = tuple(p for p in lacking if p in names or not found)
-    if not found and not left_out and found.lacking:
-        raise NothingToFilter(why_lacking(found.lacking), path=path)
+    lacking = [p for p in file.missing_columns if matches(names, p) and _counts(rules, p) and not matches(exclude, p)]
+    found.missing_columns = tuple(p for p in lacking if p in names or not found)
+    if not found and not left_out and found.missing_columns:
+        raise NothingToFilter(why_missing(found.missing_columns), path=path)
     if not found:
         first = f"{left_out[0].path}: {left_out[0].unfilterable}" if left_out else None
         raise NothingToFilter(f"{_title(policy)} requires no filter of this file", path=path, hint=first)
@@ -77,7 +77,7 @@ def _counts(rules: FilePolicy, column: str) -> bool:
 
 def _check_names(file: FilterFile, names: Sequence[str], policy: Policy) -> None:
     """Raise UnknownColumn for a name that isn't a glob and that the file doesn't have."""
-    paths = {column.path for column in file.columns if not column.not_in_table}.union(file.lacking)
+    paths = {column.path for column in file.columns if not column.not_in_table}.union(file.missing_columns)
     for name in names:
         if name not in paths and not _GLOB & set(name):
             near = near_names(name, paths)

@@ -41,7 +41,7 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
     rules = FilePolicy() if options.policy is None else options.policy.for_file(os.fspath(path))
     with open_source(path) as source:
         file = open_file(source, options.names)
-        select(file.columns, options.columns, path=source.path, lacking=file.lacking)
+        select(file.columns, options.columns, path=source.path, lacking=file.missing_columns)
         tallies: dict[str, _Tally] = {}
         findings: list[Finding] = []
         for_readers: list[FilterFacts] = []
@@ -69,7 +69,7 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
             tallies.setdefault(name, _Tally()).everywhere = not any(map(file.without_filter, named[name]))
         if not any(tally.filters for tally in tallies.values()):  # what a policy could require
             for column in file.leaves:
-                if not column.not_in_table and column.unfilterable is None and file.why_not(column) is None:
+                if not column.not_in_table and column.unfilterable is None and file.why_unfilterable(column) is None:
                     tallies.setdefault(column.path, _Tally())
         return SurveyReport(
             path=source.path,

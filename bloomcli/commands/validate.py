@@ -106,7 +106,7 @@ def run(
 def _by_metadata(check: _Check) -> tuple[list[FilterFacts], list[Finding]]:
     """The filters, and the findings that need no values."""
     file, options, rules = check.file, check.options, check.rules
-    left_out = excluded(file.columns, options.exclude, path=file.source.path, lacking=file.lacking)
+    left_out = excluded(file.columns, options.exclude, path=file.source.path, lacking=file.missing_columns)
     unchecked = {c.path for c in file.columns if c.index in left_out}
     facts: list[FilterFacts] = []
     findings: list[Finding] = []
@@ -192,7 +192,7 @@ def _columns(file: FilterFile, names: Sequence[str]) -> Iterable[str]:
     finding."""
     if not names:
         return ()
-    return [escape(c.path) for c in select(file.columns, names, path=file.source.path, lacking=file.lacking)]
+    return [escape(c.path) for c in select(file.columns, names, path=file.source.path, lacking=file.missing_columns)]
 
 
 def _sample(file: FilterFile, text: str | None, seed: int) -> frozenset[int]:

@@ -87,7 +87,7 @@ class Lookup(NamedTuple):
     """The reason if there is no filter: Parquet reports why no filter could tell, the other formats give none."""
 
 
-Lacks = Callable[[Lookup], bool | None]
+DictionaryLookup = Callable[[Lookup], bool | None]
 """Whether none of a dictionary's entries is the value; None where the dictionary isn't read, or is known to be wrong.
 Raises CorruptFile, UnsupportedError."""
 
@@ -112,7 +112,7 @@ class UnitFacts(NamedTuple):
     lookups: Sequence[Lookup] = ()
     stats_skip: Sequence[bool | None] = ()
     """For each lookup: whether the statistics exclude the value; None where they can't tell."""
-    lacks: Lacks | None = None
+    dictionary_excludes: DictionaryLookup | None = None
     """Reads the dictionary and looks a value up in it, where every value of the unit is one of its entries."""
 
     @property
@@ -177,7 +177,7 @@ def answers(units: Iterable[UnitFacts], *, explain: bool) -> Iterator[UnitAnswer
         )
 
 
-class Left(NamedTuple):
+class RemainingValues(NamedTuple):
     """The values that a unit may have, of many."""
 
     positions: bytes | None
@@ -186,7 +186,7 @@ class Left(NamedTuple):
     """Of these, the statistics still exclude some."""
 
 
-def may_have(facts: UnitFacts, hashes: bytes, count: int) -> Left:
+def may_have(facts: UnitFacts, hashes: bytes, count: int) -> RemainingValues:
     """Which of many values a unit may have, by the table above, without its statistics and its dictionary.
 
     Args:
@@ -195,16 +195,16 @@ def may_have(facts: UnitFacts, hashes: bytes, count: int) -> Left:
         count: how many values.
     """
     if facts.type_fault is not None or facts.encrypted:
-        return Left(None, bounded=False)
+        return RemainingValues(None, bounded=False)
     if facts.contents is Contents.NOTHING:
-        return Left(b"", bounded=False)
+        return RemainingValues(b"", bounded=False)
     only_nulls = facts.contents is Contents.ONLY_NULLS
     if facts.bits is None:
-        return Left(b"" if only_nulls else None, bounded=facts.problem != WRONG)
-    return Left(_found(facts.bits, hashes, count), bounded=not only_nulls)
+        return RemainingValues(b"" if only_nulls else None, bounded=facts.problem != WRONG)
+    return RemainingValues(_positions_in_filter(facts.bits, hashes, count), bounded=not only_nulls)
 
 
-def _found(bits: Bits, hashes: bytes, count: int) -> bytes:
+def _positions_in_filter(bits: Bits, hashes: bytes, count: int) -> bytes:
     """The positions of the hashes that a filter has."""
     find_all, check_all = getattr(bits, "find_hashes", None), getattr(bits, "check_hashes", None)
     if find_all is not None:
@@ -222,10 +222,10 @@ def _found(bits: Bits, hashes: bytes, count: int) -> bytes:
 def _with_dictionary(facts: UnitFacts, lookup: Lookup, found: Answer) -> Answer:
     """The answer with what the dictionary says, if it is needed."""
     settled = found.together is Presence.ABSENT or facts.type_fault is not None or facts.encrypted
-    if settled or facts.lacks is None or lookup.unknowable is not None or not lookup.hashes:
+    if settled or facts.dictionary_excludes is None or lookup.unknowable is not None or not lookup.hashes:
         return found
     try:
-        return found._replace(dictionary_skip=facts.lacks(lookup))
+        return found._replace(dictionary_skip=facts.dictionary_excludes(lookup))
     except (CorruptFile, UnsupportedError) as error:
         return found._replace(reason=found.reason or f"the dictionary can't be read: {error.reason}")
 

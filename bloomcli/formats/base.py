@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
+from bloomcli.formats.filter_bounds import FilterBounds
 from bloomcli.formats.index_input import Indexable
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.formats.spread import Spread
 from bloomcli.model.file import Column
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import KeptRange, Pieces, Source
@@ -45,7 +45,7 @@ class DeepCheck(NamedTuple):
     """A value is -0.0 and the filter doesn't hold +0.0: where it is. Readers that look for +0.0 only lose it."""
 
 
-class Built(NamedTuple):
+class ChangeResult(NamedTuple):
     """The result of an executed change."""
 
     changes: tuple[FilterChange, ...]
@@ -91,14 +91,14 @@ class Plan(Protocol):
     def failed(self) -> bool:
         """Reading a column has failed; the next piece will raise why, so copying may stop."""
 
-    def result(self) -> Built:
+    def result(self) -> ChangeResult:
         """Return the result. Raises ValueError before all pieces are consumed."""
 
 
-class Chosen(list[Column]):
+class ColumnSelection(list[Column]):
     """The columns that names and globs select."""
 
-    lacking: tuple[str, ...] = ()
+    missing_columns: tuple[str, ...] = ()
     """Columns of the table that names select too, but that the file doesn't have; those that only globs select are
     among them where nothing else is selected."""
 
@@ -106,7 +106,7 @@ class Chosen(list[Column]):
     """Columns that a glob selects too, but that can't have a filter, or whose filter makes a reader lose rows."""
 
 
-class Carried:
+class PlanBase:
     """The base of the formats' plans: the columns that globs skip, and the result after all pieces are consumed."""
 
     bytes_to_copy: int
@@ -115,14 +115,14 @@ class Carried:
     _estimated: tuple[FilterChange, ...]
     """The planned changes, without the columns that globs left out. A format sets `estimate`, or overrides this with
     a cached property where the sizes are costly to know."""
-    _built: Built | None = None
+    _result: ChangeResult | None = None
     _left_out: tuple[FilterChange, ...] = ()
 
-    def leaving_out(self, columns: Sequence[Column]) -> Self:
+    def with_left_out(self, columns: Sequence[Column]) -> Self:
         """Also report the columns that globs left out."""
         from bloomcli.model.change import FilterChange
 
-        if isinstance(columns, Chosen):
+        if isinstance(columns, ColumnSelection):
             self._left_out = tuple(
                 FilterChange(
                     row_group=None,
@@ -159,11 +159,11 @@ class Carried:
         """No: no column is read while the body is copied."""
         return False
 
-    def result(self) -> Built:
+    def result(self) -> ChangeResult:
         """Return the result."""
-        if self._built is None:
+        if self._result is None:
             raise ValueError("the plan's pieces were not all taken")
-        return self._built._replace(changes=self._built.changes + self._left_out)
+        return self._result._replace(changes=self._result.changes + self._left_out)
 
 
 class FilterProblem(CorruptFile):
@@ -190,7 +190,7 @@ class FilterFile(Indexable, ABC):
     """`search` finds rows."""
     unfoldable: str | None = None
     """Why the format's filters can't be folded; None where they can."""
-    lacking: Sequence[str] = ()
+    missing_columns: Sequence[str] = ()
     """Paths of the table's leaf columns that the file doesn't have; empty without a table's names."""
 
     def use_names(self, names: ColumnNames) -> None:
@@ -241,12 +241,12 @@ class FilterFile(Indexable, ABC):
         """The columns with values. Filters can be added to these, except `unfilterable` ones."""
         return self.columns
 
-    def why_not(self, column: Column) -> str | None:
+    def why_unfilterable(self, column: Column) -> str | None:
         """Return why a leaf can't have a filter, if only its chunks show it; None otherwise. Slow."""
         del column
         return None
 
-    def unreadable(self, column: Column) -> str | None:
+    def why_unreadable(self, column: Column) -> str | None:
         """Return why a leaf's values can't be read, if metadata show it; None otherwise. Slow."""
         del column
         return None
@@ -328,7 +328,7 @@ class FilterFile(Indexable, ABC):
     ) -> Iterator[UnitFacts]:
         """Yield the facts of a column in each row group (or in `units`), and how each literal is looked up."""
 
-    def ask(self, column: Column, literals: Sequence[Literal], *, explain: bool) -> Iterator[UnitAnswers]:
+    def look_up(self, column: Column, literals: Sequence[Literal], *, explain: bool) -> Iterator[UnitAnswers]:
         """Each unit's answers about each literal; with `explain`, the bits that were looked at too."""
         return answers(self.unit_facts(column, literals), explain=explain)
 
@@ -350,7 +350,7 @@ class FilterFile(Indexable, ABC):
         del column
         return []
 
-    def spread(self, column: Column) -> Iterator[Spread]:
+    def filter_bounds(self, column: Column) -> Iterator[FilterBounds]:
         """The bounds of the column's values behind each of its filters, in order."""
         del column
         return iter(())
@@ -376,7 +376,7 @@ class FilterFile(Indexable, ABC):
         del columns, units
         return 0
 
-    def alike(self, other: FilterFile, columns: set[int] | None) -> bool:
+    def differs_only_in_filters(self, other: FilterFile, columns: set[int] | None) -> bool:
         """Whether another file is this one but for filters of these columns (None: all), as far as metadata tell."""
         del other, columns
         return False

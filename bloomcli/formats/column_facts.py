@@ -51,7 +51,7 @@ class ColumnFacts(NamedTuple):
     bucket: int | None = None
 
 
-def joined(
+def merged_bounds(
     lows: Sequence[bytes | None],
     highs: Sequence[bytes | None],
     typed: Column,

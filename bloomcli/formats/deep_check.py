@@ -51,7 +51,7 @@ class Bits(Protocol):
 B = TypeVar("B", bound=Bits)
 
 
-class Rebuilt(Generic[B]):
+class FilterComparison(Generic[B]):
     """A stored filter, and the one that its column's values give."""
 
     def __init__(self, stored: B, zeros: Sequence[int] = ()) -> None:
@@ -74,7 +74,7 @@ class Rebuilt(Generic[B]):
         if has_zero and self._lone and not self.negative_zero:
             self.negative_zero = self._zeros[1] in set(memoryview(hashes)[: count * 8].cast("Q"))
 
-    def lost(self) -> bool:
+    def has_missing_bits(self) -> bool:
         """A bit that the values set isn't in the stored filter: values are missing."""
         if self._again.bitset == self._stored.bitset:
             return False
@@ -89,7 +89,7 @@ class Rebuilt(Generic[B]):
             held = array("Q", compress(memoryview(hashes).cast("Q"), flags))
             self._allowed.insert_hashes(memoryview(held).cast("B"), len(held))
 
-    def stray(self, allowed: bytes | bytearray = b"") -> int:
+    def stray_bits(self, allowed: bytes | bytearray = b"") -> int:
         """Bits of the stored filter that no value sets, nor any of the allowed hashes that it holds."""
         if self._again.bitset == self._stored.bitset:
             return 0
@@ -107,7 +107,7 @@ def _windows(*filters: Bits) -> Iterator[list[int]]:
         yield [int.from_bytes(view[at : at + _WINDOW], "little") for view in views]
 
 
-def side_by_side(
+def run_in_order(
     work: Iterable[tuple[Callable[[], Sequence[DeepCheck]], int]], threads: int, tick: Tick, stop: Stop | None = None
 ) -> Iterator[DeepCheck]:
     """Run pieces of work in `threads` threads, and yield their findings in order. Each piece comes with its bytes.
@@ -146,18 +146,18 @@ def add_missing(missing: list[str], flags: bytearray, text_of: Callable[[int], s
             missing.append(text)
 
 
-def lost_values(lost: int, checked: int) -> str:
+def missing_values_message(lost: int, checked: int) -> str:
     """The finding's message."""
     its = "its" if lost == 1 else "their"
     return f"{lost} of {counted(checked, 'value')} {are(lost)} not in {its} filter: readers lose {its} rows"
 
 
-def lost_bound(which: str) -> str:
+def missing_bound_message(which: str) -> str:
     """The finding's message: the minimum or the maximum, by the statistics, is among the missing."""
     return f"the {which} of the row group's own statistics is not in its filter: readers lose its rows"
 
 
-def stray_bits(stray: int) -> str:
+def stray_bits_message(stray: int) -> str:
     """The finding's message."""
     bits = f"{counted(stray, 'bit')} {are(stray)}"
     return f"{bits} set that no value of the column sets: flipped, or of other data"

@@ -1,7 +1,8 @@
-"""The entries of a column's dictionary, for `probe`: where every value is an entry, they rule other values out.
+"""The entries of a column's dictionary: where every value is an entry, `probe` excludes all other values.
 
-A format proves that every value of a unit is one of its dictionary's entries, and reads them. What reads them is a
-`Lacks` of `formats/answer.py`, which calls it only where neither the filter nor the statistics rule the value out.
+A format proves that every value of a unit is one of its dictionary's entries, and reads them. It gives a
+`DictionaryLookup` (`formats/answer.py`), which is called only where neither the filter nor the statistics exclude the
+value.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from typing import Final, Protocol
 _HASH_BYTES: Final = 8
 
 
-class Hashes(Protocol):
+class HashLookup(Protocol):
     """The bits of a filter, or the entries of a dictionary."""
 
     def check(self, value: int) -> bool:
         """Whether a hash may be there."""
 
 
-class Entries:
+class DictionaryEntries:
     """The hashes of a dictionary's entries. Two values with one hash are taken for one: the answer is then maybe."""
 
     def __init__(self, hashes: bytes | bytearray, others: Iterable[int] = ()) -> None:
@@ -38,7 +39,7 @@ class Entries:
         return value in self._others
 
 
-class Allowance:
+class ReadBudget:
     """The bytes that dictionaries of one file may still take. One that would take more isn't read."""
 
     def __init__(self, size: int) -> None:

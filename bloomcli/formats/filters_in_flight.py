@@ -22,7 +22,7 @@ from bloomcli.named_tuple import NamedTuple
 
 T = TypeVar("T")
 
-_JOBS_MOST: Final = 1024
+_MAX_JOBS: Final = 1024
 
 
 class Job(NamedTuple, Generic[T]):
@@ -33,30 +33,30 @@ class Job(NamedTuple, Generic[T]):
     build: Callable[[], T]
 
 
-class Ahead(Generic[T]):
+class BuildQueue(Generic[T]):
     """Runs jobs in threads, and returns their results in the order of the jobs. The caller releases each result.
 
     Args:
         jobs: what to build.
         threads: how many at once, at most.
-        held: bytes that a result takes until it is written.
-        most: maximum number of started and waiting jobs, regardless of their memory.
-        ceiling: bytes in all; a job that needs more than that is built alone.
+        result_bytes: bytes that a result takes until it is written.
+        max_jobs: maximum number of started and waiting jobs, regardless of their memory.
+        ceiling: bytes in total; a job that needs more than that is built alone.
     """
 
     def __init__(
         self,
         jobs: Iterable[Job[T]],
         threads: int,
-        held: Callable[[T], int],
+        result_bytes: Callable[[T], int],
         *,
-        most: int = _JOBS_MOST,
+        max_jobs: int = _MAX_JOBS,
         ceiling: int | None = None,
     ) -> None:
-        self._most = most
+        self._max_jobs = max_jobs
         self._jobs: Iterator[Job[T]] = iter(jobs)
         self._next = next(self._jobs, None)
-        self._held = held
+        self._result_bytes = result_bytes
         self._ceiling = limits.FILTERS_IN_FLIGHT_MAX_BYTES if ceiling is None else ceiling
         self._running: deque[Future[T]] = deque()
         self._lock = threading.Lock()
@@ -74,7 +74,7 @@ class Ahead(Generic[T]):
         self._threads.close()
         self._running.clear()
 
-    def begin(self) -> None:
+    def start_jobs(self) -> None:
         """Begin what there is room for. What was taken before has been written, and is gone."""
         with self._lock:
             self._used -= self._taken
@@ -92,7 +92,7 @@ class Ahead(Generic[T]):
         """Whether the next job has to wait until finished filters are written."""
         if self._next is None or not self._running:
             return False
-        return self._used + self._next.bytes > self._ceiling or len(self._running) >= self._most
+        return self._used + self._next.bytes > self._ceiling or len(self._running) >= self._max_jobs
 
     @property
     def ready(self) -> bool:
@@ -106,10 +106,10 @@ class Ahead(Generic[T]):
     def take(self) -> T:
         """The next result; waits for it, and raises what building it raised."""
         if not self._running:
-            self.begin()
+            self.start_jobs()
         future = self._running.popleft()
         result = self._threads.result(future)
-        self._taken += self._held(result)
+        self._taken += self._result_bytes(result)
         return result
 
     @property
@@ -128,5 +128,5 @@ class Ahead(Generic[T]):
             self._failed = True
             raise
         with self._lock:
-            self._used += self._held(result) - job.bytes
+            self._used += self._result_bytes(result) - job.bytes
         return result

@@ -47,7 +47,7 @@ class Filters(Protocol):
         """Compressed bytes of the values that are compared with the filters of these columns in these units."""
 
 
-class Describe(Protocol):
+class DescribeModule(Protocol):
     """A format's `describe` module."""
 
     def ordinal(self, location: Any, /) -> int:
@@ -63,7 +63,7 @@ class Describe(Protocol):
         """A filter's header and bitset."""
 
 
-class Check(Protocol):
+class CheckModule(Protocol):
     """A format's `check` module."""
 
     def unusable(self, filters: Any, location: Any, problem: FilterProblem, /) -> Iterator[Finding]:
@@ -81,10 +81,10 @@ class Check(Protocol):
         """Every value of every column with a filter that can be used, looked up in it."""
 
 
-class Splice(Protocol):
+class SpliceModule(Protocol):
     """A format's `splice` module."""
 
-    def alike(self, before: Any, after: Any, columns: set[int] | None, /) -> bool:
+    def differs_only_in_filters(self, before: Any, after: Any, columns: set[int] | None, /) -> bool:
         """Whether two footers are the same but for the filters of these columns (None: of all)."""
 
 
@@ -99,7 +99,7 @@ class LocatedFile(FilterFile):
     """
 
     title: ClassVar[str]
-    describe: ClassVar[Describe]
+    describe: ClassVar[DescribeModule]
     footer: Any
     filters: Filters
     chunks_read_whole: int = 0
@@ -107,11 +107,11 @@ class LocatedFile(FilterFile):
     as that is another request to a store."""
 
     @abstractmethod
-    def check(self) -> Check:
+    def check(self) -> CheckModule:
         """The format's `check` module."""
 
     @abstractmethod
-    def splice(self) -> Splice:
+    def splice(self) -> SpliceModule:
         """The format's `splice` module."""
 
     def filtered_columns(self) -> set[int]:
@@ -194,7 +194,7 @@ class LocatedFile(FilterFile):
         """Yield the offset and length of what `examine` reads."""
         return self.filters.ranges(columns)
 
-    def examine_one(self, check: Check, location: Any) -> Iterator[FilterFacts | Finding]:
+    def examine_one(self, check: CheckModule, location: Any) -> Iterator[FilterFacts | Finding]:
         """Yield the filters of one location, and their faults."""
         filters = self.filters
         try:
@@ -217,9 +217,11 @@ class LocatedFile(FilterFile):
         """Compressed bytes that `deep` reads, at most."""
         return self.filters.deep_bytes(columns, units)
 
-    def alike(self, other: FilterFile, columns: set[int] | None) -> bool:
+    def differs_only_in_filters(self, other: FilterFile, columns: set[int] | None) -> bool:
         """Whether another file is this one but for filters of these columns (None: all), as far as metadata tell."""
-        return isinstance(other, type(self)) and self.splice().alike(self.footer, other.footer, columns)
+        return isinstance(other, type(self)) and self.splice().differs_only_in_filters(
+            self.footer, other.footer, columns
+        )
 
     def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
         """Raises UnsupportedError: the format's filters can't be folded."""

@@ -32,7 +32,7 @@ class Extent(NamedTuple):
     only_dictionary: bool = False
     """Every data page is dictionary-encoded, and readers can tell."""
     doubtful: bool = False
-    """The values can't be read, or may not be: `FilterFile.why_not` finds out."""
+    """The values can't be read, or may not be: `FilterFile.why_unreadable` finds out."""
     filter_bytes: int | None = None
     """Bytes of the filter that readers use, as far as the metadata tell; None where there is none."""
 
@@ -54,7 +54,7 @@ class BuiltFilter(NamedTuple):
     """Its measured false-positive rate; the expected one of a filter that isn't built."""
 
 
-class FiltersAtRates(Protocol):
+class FilterBuilder(Protocol):
     """Filters of the same values for several rates."""
 
     fixed: bool
@@ -67,7 +67,7 @@ class FiltersAtRates(Protocol):
         """A filter for each rate, as `bloom add` makes it."""
 
 
-class Batch(NamedTuple):
+class SampleBatch(NamedTuple):
     """Some values of a row group that aren't null. Equal values may be one."""
 
     hashes: bytes | bytearray | memoryview
@@ -82,8 +82,8 @@ class Batch(NamedTuple):
 class RowGroupValues(NamedTuple):
     """The values of one row group, to be taken before the next row group's."""
 
-    filters: FiltersAtRates
-    batches: Iterator[Batch]
+    filters: FilterBuilder
+    batches: Iterator[SampleBatch]
 
 
 class UnitValues(NamedTuple):
@@ -95,7 +95,7 @@ class UnitValues(NamedTuple):
     """The PLAIN bytes, of `literal_column`, of values by their keys; None for one that was too long to keep."""
 
 
-class SplitBlocks:
+class SplitBlockBuilder:
     """Split-block filters for several rates: built once, and folded.
 
     Args:
@@ -120,7 +120,7 @@ class SplitBlocks:
         return [BuiltFilter(bits, bits.nbytes, bits.fpp) for bits in found]
 
 
-class KirschMitzenmachers:
+class KirschMitzenmacherBuilder:
     """ORC's filters for several rates, each of the size that the row index stride and the rate result in."""
 
     fixed = True

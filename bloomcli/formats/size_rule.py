@@ -33,7 +33,7 @@ class SizeRule(NamedTuple):
     max_bytes: int | None = None
     options: OptionValues = NO_OPTIONS
     """Options that belong to single formats, checked against the formats' records."""
-    least: int = limits.FILTER_MIN_BYTES
+    min_bytes: int = limits.FILTER_MIN_BYTES
     """Bytes of the smallest split-block filter to write, a power of two; `max_bytes` wins over it."""
     tight: bool = False
     """Split-block filters may have any number of blocks, not only a power of two."""
@@ -64,7 +64,7 @@ class SizeRule(NamedTuple):
     @property
     def smallest_split_block(self) -> int:
         """Bytes of the smallest split-block filter."""
-        return min(self.least, self.largest_split_block)
+        return min(self.min_bytes, self.largest_split_block)
 
     def size_of(self, ndv: int, fpp: float) -> int:
         """Bytes of a split-block filter for `ndv` distinct values, by formula."""
@@ -72,7 +72,7 @@ class SizeRule(NamedTuple):
             return min(sizing.tight_bytes(ndv, fpp), self.largest_split_block)
         return sizing.bytes_for_ndv(ndv, fpp)
 
-    def fitted(
+    def build_filter(
         self, build: Callable[[int | None], SplitBlockFilter], again: Callable[[], bool] = lambda: True
     ) -> SplitBlockFilter:
         """A filter that holds all values, brought to the size that the rule wants.

@@ -33,18 +33,18 @@ class FileColumn(NamedTuple):
     field_id: int | None
 
 
-class Found(NamedTuple):
+class TableColumns(NamedTuple):
     """A table's columns in a file."""
 
     paths: Mapping[int, str]
     """The table's path of each leaf column that the table has, by `Column.index`."""
-    lacking: tuple[str, ...]
+    missing_columns: tuple[str, ...]
     """The table's paths of its other columns, in the table's order."""
 
 
 def find_columns(
     leaves: Iterable[FileColumn], names: ColumnNames, *, group_ids: Iterable[int], path: str, offset: int
-) -> Found:
+) -> TableColumns:
     """Find the columns of a table in a file.
 
     Args:
@@ -81,8 +81,8 @@ def find_columns(
         other = found.setdefault(name.path, leaf)
         if other is not leaf:
             raise _ambiguous(name, other, leaf, path, offset)
-    lacking = [n for n in names.columns if n.path not in found and not (with_ids and n.field_id in groups)]
-    return Found({leaf.ordinal: name for name, leaf in found.items()}, tuple(n.path for n in lacking))
+    missing = [n for n in names.columns if n.path not in found and not (with_ids and n.field_id in groups)]
+    return TableColumns({leaf.ordinal: name for name, leaf in found.items()}, tuple(n.path for n in missing))
 
 
 def other_path(path: str, names: ColumnNames) -> str:
@@ -94,7 +94,7 @@ def other_path(path: str, names: ColumnNames) -> str:
     return shown
 
 
-def why_lacking(columns: Sequence[str]) -> str:
+def why_missing(columns: Sequence[str]) -> str:
     """Why nothing is done about columns that the file doesn't have."""
     one = len(columns) == 1
     return (

@@ -72,7 +72,7 @@ class UnitSearch(ColumnSearch):
         return finding.wanted(texts, self._typed, self.forms_of, path, self.hashes_of, self.stop)
 
     def candidates(self, wanted: WantedValues) -> Iterator[Candidates]:
-        """Of each row group the values that it may have: few by `FilterFile.ask`, many in batches."""
+        """Of each row group the values that it may have: few by `FilterFile.look_up`, many in batches."""
         if wanted.literals is not None:
             yield from self._by_literals(wanted, wanted.literals)
             return
@@ -113,7 +113,7 @@ class UnitSearch(ColumnSearch):
         return answer.may_have(facts(), b"", 0).bounded
 
     def _by_literals(self, wanted: WantedValues, literals: Sequence[Any]) -> Iterator[Candidates]:
-        units = self._file.ask(self._column, literals, explain=False)
+        units = self._file.look_up(self._column, literals, explain=False)
         yield from self.of_units(wanted, literals, units)
 
     def of_units(

@@ -125,7 +125,7 @@ class PreparedFile:
         self, file: FilterFile, arrow: ColumnFile, column: Column, options: TrialOptions, log: QueryLog | None
     ) -> TrialColumn:
         """A column and its values. Raises UsageError or UnsupportedError: it can't be tried."""
-        unreadable = file.unreadable(column)
+        unreadable = file.why_unreadable(column)
         if unreadable is not None:
             raise UnsupportedError(f"column {column.path} can't be tried: {unreadable}", path=self.path)
         leaf = arrow.leaf(column)
@@ -179,7 +179,7 @@ def _chosen(file: FilterFile, filtered: set[int], options: TrialOptions, log: Qu
                 "no column has a filter", path=path, hint="--columns names those to try with filters in a copy"
             )
         return found
-    return list(select(file.leaves, names, path=path, exclude=options.exclude, why_not=file.why_not))
+    return list(select(file.leaves, names, path=path, exclude=options.exclude, why_not=file.why_unfilterable))
 
 
 def _look_at(logs: Sequence[str], path: str) -> str:

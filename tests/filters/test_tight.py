@@ -107,8 +107,8 @@ def test_a_thousand_tight_filters_meet_their_rates_with_a_quarter_to_a_third_les
         count, fpp = int(10 ** source.uniform(0.5, 4.7)), source.choice([0.1, 0.05, 0.01, 0.001, 0.0001])
         hashes = hashes_of(count, seed)
         build = Built(hashes, fpp)
-        tight = SizeRule(fpp=fpp, tight=True).fitted(build)
-        powers = SizeRule(fpp=fpp).fitted(Built(hashes, fpp))
+        tight = SizeRule(fpp=fpp, tight=True).build_filter(build)
+        powers = SizeRule(fpp=fpp).build_filter(Built(hashes, fpp))
         assert tight.fpp <= fpp, (count, fpp, seed)
         assert tight.nbytes <= powers.nbytes
         assert len(build.sizes) <= 8
@@ -123,7 +123,7 @@ def test_a_thousand_tight_filters_meet_their_rates_with_a_quarter_to_a_third_les
 def test_a_tight_filter_is_close_to_the_smallest_of_all_sizes(seed: int) -> None:
     count, fpp = random.Random(seed).randrange(200, 3000), 0.01
     hashes = hashes_of(count, seed)
-    tight = SizeRule(fpp=fpp, tight=True).fitted(Built(hashes, fpp))
+    tight = SizeRule(fpp=fpp, tight=True).build_filter(Built(hashes, fpp))
     smallest = next(blocks for blocks in range(1, tight.blocks + 1) if filled(blocks, hashes).fpp <= fpp)
     assert smallest <= tight.blocks <= smallest * 1.06 + 1
 
@@ -132,7 +132,7 @@ def test_a_tight_filter_is_close_to_the_smallest_of_all_sizes(seed: int) -> None
 def test_a_tight_cap_is_any_multiple_of_32(cap: int, meets: bool) -> None:
     hashes = hashes_of(10_000)
     rule = SizeRule(fpp=0.01, tight=True, max_bytes=cap)
-    tight = rule.fitted(Built(hashes, 0.01))
+    tight = rule.build_filter(Built(hashes, 0.01))
     assert rule.largest_split_block == cap // 32 * 32
     assert tight.nbytes <= cap
     assert (tight.fpp <= 0.01) == meets
@@ -142,12 +142,12 @@ def test_a_tight_cap_is_any_multiple_of_32(cap: int, meets: bool) -> None:
 
 
 def test_a_tight_filter_keeps_to_the_smallest_size() -> None:
-    assert SizeRule(fpp=0.5, tight=True, least=64).fitted(Built(hashes_of(1), 0.5)).nbytes == 64
+    assert SizeRule(fpp=0.5, tight=True, min_bytes=64).build_filter(Built(hashes_of(1), 0.5)).nbytes == 64
 
 
 def test_more_values_than_were_expected_make_a_larger_tight_filter() -> None:
     hashes = hashes_of(20_000)
-    tight = SizeRule(fpp=0.01, tight=True).fitted(Built(hashes, 0.01, bound=64))
+    tight = SizeRule(fpp=0.01, tight=True).build_filter(Built(hashes, 0.01, bound=64))
     assert tight.fpp <= 0.01
     assert tight.nbytes < 1.02 * sizing.tight_bytes(20_000, 0.01)
 
@@ -156,7 +156,7 @@ def test_more_values_than_were_expected_make_a_larger_tight_filter() -> None:
 def test_where_values_have_to_be_read_again_one_more_build_is_enough(seed: int) -> None:
     hashes = hashes_of(60_000, seed)
     build = Built(hashes, 0.01)
-    tight = SizeRule(fpp=0.01, tight=True).fitted(build, lambda: False)
+    tight = SizeRule(fpp=0.01, tight=True).build_filter(build, lambda: False)
     assert tight.fpp <= 0.01
     assert tight.nbytes < 1.02 * sizing.tight_bytes(60_000, 0.01)
     assert len(build.sizes) <= 3

@@ -228,7 +228,9 @@ def test_encrypted_columns_and_values_that_no_filter_can_tell_are_never_looked_u
     def never(lookup: Lookup) -> bool | None:
         raise AssertionError(lookup)
 
-    facts = UnitFacts(row_group=0, rows=1, chunk_bytes=1, row_group_bytes=1, lacks=never, stats_skip=[None])
+    facts = UnitFacts(
+        row_group=0, rows=1, chunk_bytes=1, row_group_bytes=1, dictionary_excludes=never, stats_skip=[None]
+    )
     unknowable = Lookup(None, "NaN", (), ())
     known = Lookup(None, None, (b"x",), (1,))
     impossible = Lookup("out of range", None, (b"x",), (1,))

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from support.processes import wait_until
 
-from bloomcli.formats.filters_in_flight import Ahead, Job
+from bloomcli.formats.filters_in_flight import BuildQueue, Job
 
 MIB = 1 << 20
 
@@ -42,13 +42,13 @@ def run(sizes: list[int], threads: int, ceiling: int, *, shrink: Callable[[int],
 
     jobs = [Job(size, partial(build, number)) for number, size in enumerate(sizes)]
     order = []
-    with Ahead(jobs, threads, lambda built: built[1], ceiling=ceiling) as ahead:
-        ahead.begin()
+    with BuildQueue(jobs, threads, lambda built: built[1], ceiling=ceiling) as ahead:
+        ahead.start_jobs()
         while ahead:
             number, left = ahead.take()
             order.append(number)
             memory.take(-left)
-            ahead.begin()
+            ahead.start_jobs()
     assert order == list(range(len(sizes)))
     assert memory.now == 0
     return memory.peak
@@ -69,21 +69,21 @@ def test_one_that_needs_more_than_the_ceiling_is_built_alone() -> None:
 def test_all_threads_work_as_long_as_there_is_room() -> None:
     together = threading.Barrier(8)
     jobs = [Job(10, partial(together.wait, 20)) for _ in range(8)]
-    with Ahead(jobs, 8, lambda _: 0, ceiling=80) as ahead:
-        ahead.begin()
+    with BuildQueue(jobs, 8, lambda _: 0, ceiling=80) as ahead:
+        ahead.start_jobs()
         assert sorted(ahead.take() for _ in range(8)) == list(range(8))
 
 
 def test_what_waits_to_be_written_counts_and_the_next_one_waits_for_it() -> None:
     begun: list[int] = []
     jobs = [Job(40, partial(begun.append, number)) for number in range(5)]
-    with Ahead(jobs, 2, lambda _: 40, ceiling=100) as ahead:
-        ahead.begin()
+    with BuildQueue(jobs, 2, lambda _: 40, ceiling=100) as ahead:
+        ahead.start_jobs()
         ahead.take()
         assert wait_until(lambda: ahead.ready)
         assert ahead.full
         assert begun == [0, 1]
-        ahead.begin()  # the first has been written
+        ahead.start_jobs()  # the first has been written
         ahead.take()
         ahead.take()
         assert begun == [0, 1, 2]
@@ -93,8 +93,8 @@ def test_an_error_is_reported_at_once_and_raised_in_its_turn() -> None:
     def broken() -> int:
         raise ValueError("this one")
 
-    with Ahead([Job(1, lambda: 7), Job(1, broken), Job(1, lambda: 9)], 2, lambda _: 1) as ahead:
-        ahead.begin()
+    with BuildQueue([Job(1, lambda: 7), Job(1, broken), Job(1, lambda: 9)], 2, lambda _: 1) as ahead:
+        ahead.start_jobs()
         assert ahead.take() == 7
         with pytest.raises(ValueError, match="this one"):
             ahead.take()

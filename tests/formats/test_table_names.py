@@ -81,7 +81,7 @@ def columns(path: Path, names: ColumnNames | None) -> list[str]:
 
 def lacking(path: Path, names: ColumnNames) -> list[str]:
     with open_source(path) as source:
-        return list(open_file(source, names).lacking)
+        return list(open_file(source, names).missing_columns)
 
 
 def refused(path: Path, names: ColumnNames) -> BloomError:
@@ -374,6 +374,6 @@ def test_every_column_of_every_fixture_has_the_name_that_pyarrow_gives_it() -> N
         with open_source(path) as source:
             file = open_file(source, names)
             assert [column.path for column in file.leaves] == [name.path for name in names.columns], path
-            assert not file.lacking
+            assert not file.missing_columns
         seen += 1
     assert seen > 100

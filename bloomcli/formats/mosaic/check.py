@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Sequence
 from typing import Final
 
 from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
-from bloomcli.formats.deep_check import Rebuilt, add_missing, lost_values, stray_bits
+from bloomcli.formats.deep_check import FilterComparison, add_missing, missing_values_message, stray_bits_message
 from bloomcli.formats.mosaic import splice, values
 from bloomcli.formats.mosaic.describe import column_name
 from bloomcli.formats.mosaic.filter_header import HINT_REPLACE, LoadedFilter
@@ -159,13 +159,15 @@ def _readable(filters: Filters, group: RowGroup, columns: set[int] | None) -> li
 def _deep_group(filters: Filters, hashes: dict[int, values.Hashed], found: list[LoadedFilter]) -> Iterator[DeepCheck]:
     for loaded in found:
         hashed = hashes[loaded.location.column]
-        again = Rebuilt(loaded.bits, values.zero_hashes(filters.footer.columns[loaded.location.column]))
+        again = FilterComparison(loaded.bits, values.zero_hashes(filters.footer.columns[loaded.location.column]))
         again.insert(hashed.hashes, hashed.count, has_zero=hashed.has_zero)
-        if not again.lost():
-            stray = again.stray()
+        if not again.has_missing_bits():
+            stray = again.stray_bits()
             yield DeepCheck(
                 values=hashed.count,
-                finding=_finding(filters, loaded.location, "filter-stray-bits", Severity.WARNING, stray_bits(stray))
+                finding=_finding(
+                    filters, loaded.location, "filter-stray-bits", Severity.WARNING, stray_bits_message(stray)
+                )
                 if stray
                 else None,
             )
@@ -181,7 +183,7 @@ def _deep_group(filters: Filters, hashes: dict[int, values.Hashed], found: list[
                 loaded.location,
                 "value-missing",
                 Severity.ERROR,
-                lost_values(lost, hashed.count),
+                missing_values_message(lost, hashed.count),
                 missing=tuple(missing),
             ),
         )

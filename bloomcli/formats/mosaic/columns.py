@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bloomcli.formats.column_facts import NO_BOUNDS, Bounds, ColumnFacts, joined
+from bloomcli.formats.column_facts import NO_BOUNDS, Bounds, ColumnFacts, merged_bounds
 from bloomcli.formats.mosaic import statistics
 from bloomcli.formats.mosaic.footer import Footer
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn, column_of, literal_column
@@ -47,4 +47,4 @@ def _bounds(footer: Footer, column: MosaicColumn, typed: Column) -> Bounds:
         highs.append(None if found is None else statistics.plain(found.maximum, column))
     if not any(bound is not None for bound in (*lows, *highs)):
         return NO_BOUNDS
-    return joined(lows, highs, typed)
+    return merged_bounds(lows, highs, typed)

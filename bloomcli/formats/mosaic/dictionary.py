@@ -19,8 +19,8 @@ from typing import Final
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile
-from bloomcli.formats.answer import Lacks, Lookup
-from bloomcli.formats.dictionary import Allowance, Entries
+from bloomcli.formats.answer import DictionaryLookup, Lookup
+from bloomcli.formats.dictionary import DictionaryEntries, ReadBudget
 from bloomcli.formats.mosaic import values
 from bloomcli.formats.mosaic.footer import Bucket, Footer, RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn
@@ -62,23 +62,23 @@ def entries(footer: Footer, group: RowGroup, column: MosaicColumn) -> list[bytes
         return None
 
 
-def lookup_of(footer: Footer, group: RowGroup, column: MosaicColumn, allowance: Allowance) -> Lacks | None:
+def lookup_of(footer: Footer, group: RowGroup, column: MosaicColumn, budget: ReadBudget) -> DictionaryLookup | None:
     """What looks values up in a column's dictionary in a row group; None for types whose values aren't compared."""
     if column.family not in {*values.WIDTHS, "STRING", "BYTES"} or not group.rows:
         return None
 
     @cache
-    def found() -> Entries | None:
-        if not allowance.take(group.bucket_bytes(column.bucket)):
+    def found() -> DictionaryEntries | None:
+        if not budget.take(group.bucket_bytes(column.bucket)):
             return None
         stored = entries(footer, group, column)
         return None if stored is None or _contradicted(stored, group, column) else _hashed(stored, column)
 
-    def lacks(lookup: Lookup) -> bool | None:
+    def excludes(lookup: Lookup) -> bool | None:
         hashes = found()
         return None if hashes is None else not any(map(hashes.check, lookup.hashes))
 
-    return lacks
+    return excludes
 
 
 def _contradicted(stored: Sequence[bytes], group: RowGroup, column: MosaicColumn) -> bool:
@@ -89,13 +89,13 @@ def _contradicted(stored: Sequence[bytes], group: RowGroup, column: MosaicColumn
     return not {bound for bound in (known.minimum, known.maximum) if bound is not None} <= set(stored)
 
 
-def _hashed(stored: Sequence[bytes], column: MosaicColumn) -> Entries:
+def _hashed(stored: Sequence[bytes], column: MosaicColumn) -> DictionaryEntries:
     """The hashes of the bytes that a filter would have: little-endian, and both zeros where there is one."""
     if column.family not in values.WIDTHS:
-        return Entries(b"", map(kernels.xxh64, stored))
+        return DictionaryEntries(b"", map(kernels.xxh64, stored))
     hashes = {kernels.xxh64(entry[::-1]) for entry in stored}
     zeros = set(values.zero_hashes(column))
-    return Entries(b"", hashes | zeros if hashes & zeros else hashes)
+    return DictionaryEntries(b"", hashes | zeros if hashes & zeros else hashes)
 
 
 def _of_bucket(

@@ -11,8 +11,9 @@ from bloomcli import kernels, limits
 from bloomcli.errors import LiteralError
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
 from bloomcli.formats.base import FilterProblem, Plan
-from bloomcli.formats.dictionary import Allowance
-from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
+from bloomcli.formats.dictionary import ReadBudget
+from bloomcli.formats.filter_bounds import FilterBounds
+from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
 from bloomcli.formats.mosaic import describe, schema, statistics, values
 from bloomcli.formats.mosaic.filter_header import ProbedFilter
 from bloomcli.formats.mosaic.filterable import unfilterable
@@ -20,7 +21,6 @@ from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.formats.spread import Spread
 from bloomcli.model.file import Column
 from bloomcli.storage.base import Source
 
@@ -43,7 +43,7 @@ class MosaicFile(LocatedFile):
     format = "mosaic"
     title = "Mosaic"
     searched = True
-    describe: ClassVar[Describe] = describe
+    describe: ClassVar[DescribeModule] = describe
     footer: Footer
     filters: Filters
 
@@ -55,13 +55,13 @@ class MosaicFile(LocatedFile):
         self.row_group_count = len(self.footer.row_groups)
         self.column_count = len(self.footer.columns)
 
-    def check(self) -> Check:
+    def check(self) -> CheckModule:
         """The module that checks filters."""
         from bloomcli.formats.mosaic import check
 
         return check
 
-    def splice(self) -> Splice:
+    def splice(self) -> SpliceModule:
         """The module that compares and changes footers."""
         from bloomcli.formats.mosaic import splice
 
@@ -126,7 +126,7 @@ class MosaicFile(LocatedFile):
         """Yield the facts of each row group. A column's bytes are those of its bucket, which is read as a whole."""
         from bloomcli.formats.mosaic import dictionary
 
-        allowance = Allowance(limits.PROBED_DICTIONARIES_MAX_BYTES)
+        budget = ReadBudget(limits.PROBED_DICTIONARIES_MAX_BYTES)
         mosaic = self.footer.columns[column.index]
         typed = schema.literal_column(mosaic)
         lookups = [self._lookup(literal, mosaic) for literal in literals]
@@ -145,7 +145,7 @@ class MosaicFile(LocatedFile):
                 problem=problem,
                 lookups=lookups,
                 stats_skip=[statistics.skips(group, literal, mosaic, typed) for literal in literals],
-                lacks=dictionary.lookup_of(self.footer, group, mosaic, allowance),
+                dictionary_excludes=dictionary.lookup_of(self.footer, group, mosaic, budget),
             )
 
     def search(self, column: Column) -> ColumnSearch:
@@ -244,20 +244,20 @@ class MosaicFile(LocatedFile):
         """Row groups with rows in which a column has no filter."""
         return [g.ordinal for g in self.footer.row_groups if g.rows and self.filters.used(g, column.index) is None]
 
-    def spread(self, column: Column) -> Iterator[Spread]:
+    def filter_bounds(self, column: Column) -> Iterator[FilterBounds]:
         """The statistics' bounds in each row group with a filter."""
         mosaic = self.footer.columns[column.index]
         for group in self.footer.row_groups:
             found = group.statistics.get(column.index)
             if self.filters.used(group, column.index) is not None:
                 low, high = (None, None) if found is None else (found.minimum, found.maximum)
-                yield Spread(group.ordinal, None, statistics.plain(low, mosaic), statistics.plain(high, mosaic))
+                yield FilterBounds(group.ordinal, None, statistics.plain(low, mosaic), statistics.plain(high, mosaic))
 
     def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
         from bloomcli.formats.mosaic.plan import AddPlan
 
-        return AddPlan(self.filters, columns, rule, replace=replace, missing=missing).leaving_out(columns)
+        return AddPlan(self.filters, columns, rule, replace=replace, missing=missing).with_left_out(columns)
 
     def plan_remove(self, columns: set[int] | None) -> Plan:
         """Plan to remove filters."""

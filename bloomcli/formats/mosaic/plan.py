@@ -15,7 +15,7 @@ from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageEr
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import Tick
-from bloomcli.formats.filters_in_flight import Ahead, Job
+from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.mosaic import decoder, dictionary, values
 from bloomcli.formats.mosaic.describe import column_name
 from bloomcli.formats.mosaic.filterable import unfilterable
@@ -33,7 +33,7 @@ from bloomcli.storage.base import Pieces
 _Filters = list[tuple[NewFilter, FilterChange]]
 
 
-def _held(filters: _Filters) -> int:
+def _result_bytes(filters: _Filters) -> int:
     return sum(new.bits.nbytes for new, _ in filters)
 
 
@@ -63,7 +63,7 @@ class AddPlan(Change):
         self._stopped = False
         self._local = threading.local()
         self._readers: list[values.ColumnReader] = []
-        self._ahead: Ahead[_Filters] | None = None
+        self._queue: BuildQueue[_Filters] | None = None
         self._replaced = {(p.row_group, p.column): p for p in sorted(gone, key=lambda p: -p.position)}
         there = {(p.row_group, p.column) for p in existing - gone}
         self._todo = {
@@ -130,13 +130,13 @@ class AddPlan(Change):
         changes: dict[int, list[FilterChange]] = {}
         jobs = (Job(self._memory(group), partial(self._build, group, tick)) for _, group in layout.steps)
         try:
-            with Ahead(jobs, threads, _held, most=threads) as ahead:
-                self._ahead = ahead
+            with BuildQueue(jobs, threads, _result_bytes, max_jobs=threads) as queue:
+                self._queue = queue
                 try:
                     for point, group in layout.steps:
-                        ahead.begin()
+                        queue.start_jobs()
                         yield from layout.before(point)
-                        built = ahead.take()
+                        built = queue.take()
                         changes[group.ordinal] = [change for _, change in built]
                         yield from layout.add(point, group, [new for new, _ in built])
                         del built
@@ -148,11 +148,11 @@ class AddPlan(Change):
             for reader in self._readers:
                 reader.close()
         ordered = [change for ordinal in sorted(changes) for change in changes[ordinal]]
-        yield from self.finish(layout, ordered, self.bytes_to_decode, ahead.remarks)
+        yield from self.finish(layout, ordered, self.bytes_to_decode, queue.remarks)
 
     def failed(self) -> bool:
         """Some row group could not be decoded."""
-        return self._ahead is not None and self._ahead.failed()
+        return self._queue is not None and self._queue.failed()
 
     def _memory(self, group: RowGroup) -> int:
         """The most bytes of memory that a row group's hashes and filters take, with the first fold of the largest."""
@@ -184,7 +184,7 @@ class AddPlan(Change):
         size, rule = self._upper_bound(group, column), self.rule.of(column.name)
         if rule.ndv is None:  # statistics may be wrong about nulls; what was decoded isn't
             size = sizing.upper_bound_bytes(values.distinct_bound(column, hashed.count), rule.fpp)
-        bits = rule.fitted(lambda larger: _filled(larger or size, column, hashed))
+        bits = rule.build_filter(lambda larger: _filled(larger or size, column, hashed))
         replaced = self._replaced.get((group.ordinal, column.index))
         change = FilterChange(
             row_group=group.ordinal,

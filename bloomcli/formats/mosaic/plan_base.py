@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.formats.base import Built, Carried
+from bloomcli.formats.base import ChangeResult, PlanBase
 from bloomcli.formats.mosaic.filter_header import HEADER_BOUND
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import FilterLocation
@@ -20,7 +20,7 @@ _ENTRY_BOUND: Final = 18
 """Bytes of a filter's entry in the index: two varints of at most 5, an offset of 8."""
 
 
-class Change(Carried):
+class Change(PlanBase):
     """A change to a file: removes the filters `gone`, and bounds the size of what isn't copied."""
 
     def __init__(self, filters: Filters, gone: set[FilterLocation]) -> None:
@@ -49,4 +49,6 @@ class Change(Carried):
         self, layout: Layout, changes: Sequence[FilterChange], decoded: int, remarks: tuple[str, ...] = ()
     ) -> Pieces:
         yield from layout.tail()
-        self._built = Built(changes=tuple(changes), bytes_decoded=decoded, verify=layout.verify, remarks=remarks)
+        self._result = ChangeResult(
+            changes=tuple(changes), bytes_decoded=decoded, verify=layout.verify, remarks=remarks
+        )

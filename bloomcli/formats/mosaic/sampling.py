@@ -9,7 +9,7 @@ from bloomcli.errors import LiteralError
 from bloomcli.formats.mosaic import decoder, schema, statistics, values
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.values import Hashed
-from bloomcli.formats.sampling import Batch, Extent, RowGroupValues, SplitBlocks, UnitValues
+from bloomcli.formats.sampling import Extent, RowGroupValues, SampleBatch, SplitBlockBuilder, UnitValues
 from bloomcli.model.file import Column
 from bloomcli.values.literals import parse
 
@@ -51,12 +51,12 @@ def unit_values(
         hashed = decoded[mosaic.index]
         most = values.distinct_bound(mosaic, group.non_null(mosaic.index))
         zeros = array("Q", values.zero_hashes(mosaic)).tobytes() if hashed.has_zero else b""
-        batch = Batch(hashed.hashes, hashed.count, int, zeros)
-        row_group = RowGroupValues(SplitBlocks(most, rates, least), iter([batch]))
-        yield UnitValues(column, iter([row_group]), _Plain(hashed, schema.literal_column(mosaic)))
+        batch = SampleBatch(hashed.hashes, hashed.count, int, zeros)
+        row_group = RowGroupValues(SplitBlockBuilder(most, rates, least), iter([batch]))
+        yield UnitValues(column, iter([row_group]), _PlainValues(hashed, schema.literal_column(mosaic)))
 
 
-class _Plain:
+class _PlainValues:
     """The PLAIN bytes of values by their numbers."""
 
     def __init__(self, hashed: Hashed, typed: Column) -> None:

@@ -213,7 +213,7 @@ class Layout:
                 raise WriteError(f"the filter at {location.offset} isn't the one that was built")
 
 
-def alike(one: Footer, other: Footer, columns: set[int] | None) -> bool:
+def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None) -> bool:
     """Whether the metadata of two files is the same except for filters of these columns (None: all)."""
 
     def index(footer: Footer) -> list[object]:

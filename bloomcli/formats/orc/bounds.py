@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from bloomcli.formats.deep_check import has_two_forms
-from bloomcli.formats.dictionary import Hashes
+from bloomcli.formats.dictionary import HashLookup
 from bloomcli.formats.orc import statistics, values
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.model.file import Column
@@ -16,7 +16,7 @@ _NOT_VALUES: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT", "LIST", "MAP", "UNION")
 """Timestamps' bounds are in milliseconds, rounded one way or another; of compound columns lengths are hashed."""
 
 
-def lost(stats: Any, orc: OrcType, typed: Column, bits: Hashes) -> Iterator[tuple[str, bytes]]:
+def lost(stats: Any, orc: OrcType, typed: Column, bits: HashLookup) -> Iterator[tuple[str, bytes]]:
     """("minimum" or "maximum", its PLAIN bytes in `typed`) where that is a value and not in the row group's filter.
 
     Source: the Apache ORC specification, StringStatistics: long bounds stand in lower_bound and upper_bound,

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
-from bloomcli.formats.deep_check import NEGATIVE_ZERO, Rebuilt, lost_bound, lost_values, stray_bits
+from bloomcli.formats.deep_check import (
+    NEGATIVE_ZERO,
+    FilterComparison,
+    missing_bound_message,
+    missing_values_message,
+    stray_bits_message,
+)
 from bloomcli.formats.orc import bounds, spec, values
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.column_reader import zone_unknown
@@ -152,7 +158,7 @@ def _lacking(filters: Filters, location: Location, loaded: LoadedStream) -> Iter
                 location,
                 "value-missing",
                 Severity.ERROR,
-                lost_bound(which),
+                missing_bound_message(which),
                 row_group=group,
                 missing=(render(bound, typed),),
             )
@@ -168,18 +174,18 @@ def deep(
     filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
     """Every value of each column that has filters which readers use, looked up in them; by `threads` threads."""
-    from bloomcli.formats.filters_in_flight import Ahead
+    from bloomcli.formats.filters_in_flight import BuildQueue
 
     stop = Stop()
     filters.footer.will_read_stripes()
     filters.source.will_read(_ranges(filters, columns, units))
     stripes = (s for s in filters.footer.stripes if units is None or s.ordinal in units)
     jobs = (job for s in stripes for job in _jobs(filters, filters.footer.stripe_footer(s), columns, stop))
-    with Ahead(jobs, threads, lambda _: 0, most=threads + 1) as ahead:
+    with BuildQueue(jobs, threads, lambda _: 0, max_jobs=threads + 1) as queue:
         try:
-            while ahead:
-                ahead.begin()
-                checks, read = ahead.take()
+            while queue:
+                queue.start_jobs()
+                checks, read = queue.take()
                 yield from checks
                 tick(read)
         except BaseException:
@@ -263,7 +269,7 @@ def _stray(filters: Filters, location: Location) -> Iterator[DeepCheck]:
         return  # structure reports it
     for group, bits in enumerate(loaded.filters):
         if bits.set_bits:
-            message = stray_bits(bits.set_bits)
+            message = stray_bits_message(bits.set_bits)
             finding = _finding(filters, location, "filter-stray-bits", Severity.WARNING, message, row_group=group)
             yield DeepCheck(values=0, finding=finding)
 
@@ -288,24 +294,24 @@ def _row_groups(
     again = Again(filters.source, filters.footer, streams, orc, stop)
     groups = values.row_groups(filters.source, filters.footer, streams, orc, stop)
     for group, batches in enumerate(groups):
-        rebuilt = [Rebuilt(loaded.filters[group], zeros) for loaded in found]
+        rebuilt = [FilterComparison(loaded.filters[group], zeros) for loaded in found]
         for taken in batches:
             for one in rebuilt:
                 one.insert(taken.hashes, taken.count, has_zero=taken.has_zero)
                 one.allow(taken.other_hashes)
-        short = [loaded.filters[group] for loaded, one in zip(found, rebuilt, strict=True) if one.lost()]
+        short = [loaded.filters[group] for loaded, one in zip(found, rebuilt, strict=True) if one.has_missing_bits()]
         looks = iter(again.lost(group, short) if short else ())
         for loaded, one in zip(found, rebuilt, strict=True):
             finding = partial(_finding, filters, Location(streams, loaded.stream), row_group=group)
-            lost = next(looks) if one.lost() else None
+            lost = next(looks) if one.has_missing_bits() else None
             if lost is not None and lost.count:
                 yield DeepCheck(values=one.count, finding=_lost(filters, orc, lost, one.count, finding))
                 continue
-            stray = one.stray() if lost is None else lost.stray
+            stray = one.stray_bits() if lost is None else lost.stray
             negative = lost is None and one.negative_zero
             yield DeepCheck(
                 values=one.count,
-                finding=finding("filter-stray-bits", Severity.WARNING, stray_bits(stray)) if stray else None,
+                finding=finding("filter-stray-bits", Severity.WARNING, stray_bits_message(stray)) if stray else None,
                 negative_zero=finding("reader-negative-zero", Severity.ERROR, NEGATIVE_ZERO) if negative else None,
             )
 
@@ -317,7 +323,7 @@ def _lost(filters: Filters, orc: OrcType, lost: Lost, count: int, finding: Calla
         Severity.NOTE if unasked else Severity.ERROR,
         f"{lost.count} of {counted(count, 'length')} {are(lost.count)} not in their filter: {_UNASKED}"
         if unasked
-        else lost_values(lost.count, count),
+        else missing_values_message(lost.count, count),
         missing=lost.missing,
         hint=_hint(filters, orc.id),
     )

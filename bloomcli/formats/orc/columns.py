@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from bloomcli.formats.column_facts import NO_BOUNDS, Bounds, ColumnFacts, joined
+from bloomcli.formats.column_facts import NO_BOUNDS, Bounds, ColumnFacts, merged_bounds
 from bloomcli.formats.orc import spec, statistics
 from bloomcli.formats.orc.bounds import lost
 from bloomcli.formats.orc.filter_header import UTF8, LoadedStream
@@ -147,4 +147,4 @@ def _bounds(footer: Footer, orc: OrcType) -> Bounds:
         high_exact = found.string_statistics.HasField("maximum")
     if orc.kind == "CHAR":  # stored padded, looked up without
         low, high = (None if b is None else b.rstrip(b" ") for b in (low, high))
-    return joined((low,), (high,), literal_column(orc), ((low_exact,), (high_exact,)))
+    return merged_bounds((low,), (high,), literal_column(orc), ((low_exact,), (high_exact,)))

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from bloomcli import kernels, limits
 from bloomcli.concurrency.cancellation import Stop
-from bloomcli.formats.answer import Lacks, Lookup
-from bloomcli.formats.dictionary import Allowance, Entries
+from bloomcli.formats.answer import DictionaryLookup, Lookup
+from bloomcli.formats.dictionary import DictionaryEntries, ReadBudget
 from bloomcli.formats.orc import bounds
 from bloomcli.formats.orc.column_reader import DIRECT, Streams, hashed_entries
 from bloomcli.formats.orc.filters import Filters
@@ -26,14 +26,14 @@ _KINDS: Final = ("STRING", "VARCHAR")
 class StripeDictionary:
     """The dictionary of one column in one stripe. It is read when it is first needed."""
 
-    def __init__(self, filters: Filters, streams: StripeFooter, orc: OrcType, allowance: Allowance) -> None:
+    def __init__(self, filters: Filters, streams: StripeFooter, orc: OrcType, budget: ReadBudget) -> None:
         self._filters = filters
         self._streams = streams
         self._orc = orc
-        self._allowance = allowance
+        self._budget = budget
         self._entries = cache(self._read)
 
-    def lookup_of(self, statistics: Any, typed: Column) -> Lacks | None:
+    def lookup_of(self, statistics: Any, typed: Column) -> DictionaryLookup | None:
         """What looks values up for one row group; None where the metadata show that the dictionary can't tell.
 
         Args:
@@ -44,15 +44,15 @@ class StripeDictionary:
         if orc.kind not in _KINDS or orc.id in self._filters.footer.encrypted_columns or orc.fault is not None:
             return None
 
-        def lacks(lookup: Lookup) -> bool | None:
+        def excludes(lookup: Lookup) -> bool | None:
             found = self._entries()
             if found is None or any(bounds.lost(statistics, orc, typed, found)):
                 return None
             return not any(map(found.check, lookup.hashes))
 
-        return lacks
+        return excludes
 
-    def _read(self) -> Entries | None:
+    def _read(self) -> DictionaryEntries | None:
         """The entries; None where there is no dictionary. Raises CorruptFile, UnsupportedError."""
         footer, orc = self._filters.footer, self._orc
         streams = Streams(self._filters.source, footer, self._streams, orc, Stop())
@@ -69,7 +69,9 @@ class StripeDictionary:
             return None
         size += _unpacked(streams, count)
         return (
-            Entries(hashed_entries(streams, count, Stop())) if size <= most and self._allowance.take(size) else None
+            DictionaryEntries(hashed_entries(streams, count, Stop()))
+            if size <= most and self._budget.take(size)
+            else None
         )
 
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from bloomcli import limits
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
 from bloomcli.formats.base import FilterProblem, Plan
-from bloomcli.formats.dictionary import Allowance
-from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
+from bloomcli.formats.dictionary import ReadBudget
+from bloomcli.formats.filter_bounds import FilterBounds
+from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
 from bloomcli.formats.orc import bounds, describe, statistics, values
 from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, LoadedStream, sound_for_old_readers
 from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.formats.spread import Spread
 from bloomcli.model.file import Column
 from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.storage.base import Source
@@ -48,7 +48,7 @@ class OrcFile(LocatedFile):
     format = "orc"
     title = "ORC"
     searched = True
-    describe: ClassVar[Describe] = describe
+    describe: ClassVar[DescribeModule] = describe
     footer: Footer
     filters: Filters
     unfoldable = "ORC's filters are sized by the row index stride and can't be folded"
@@ -67,15 +67,15 @@ class OrcFile(LocatedFile):
         """Give the columns the table's paths."""
         from bloomcli.formats.orc.table_columns import types_of_table
 
-        self.footer.types, self.lacking = types_of_table(self.footer, names)
+        self.footer.types, self.missing_columns = types_of_table(self.footer, names)
 
-    def check(self) -> Check:
+    def check(self) -> CheckModule:
         """The module that checks filters."""
         from bloomcli.formats.orc import check
 
         return check
 
-    def splice(self) -> Splice:
+    def splice(self) -> SpliceModule:
         """The module that compares and changes footers."""
         from bloomcli.formats.orc import splice
 
@@ -183,7 +183,7 @@ class OrcFile(LocatedFile):
         typed = literal_column(orc)
         encrypted = orc.id in self.footer.encrypted_columns
         blind = encrypted or orc.fault is not None
-        allowance = Allowance(limits.PROBED_DICTIONARIES_MAX_BYTES)
+        budget = ReadBudget(limits.PROBED_DICTIONARIES_MAX_BYTES)
         lookups = _lookups(literals, orc, typed, hashed=orc.kind in _PROBED and not blind)
         self.footer.will_read_stripes()
         stripes = [s for s in self.footer.stripes if units is None or s.ordinal in units]
@@ -193,7 +193,7 @@ class OrcFile(LocatedFile):
             streams = self.footer.stripe_footer(stripe)
             loaded, problem = self._usable(stripe, orc)
             index = self.filters.row_index(streams, orc.id)
-            dictionary = StripeDictionary(self.filters, streams, orc, allowance)
+            dictionary = StripeDictionary(self.filters, streams, orc, budget)
             chunk = sum(s.length for s in streams.of_column(orc.id) if s.kind not in KINDS)
             for group in range(self.footer.row_groups(stripe) if indexed else min(stripe.rows, 1)):
                 rows = self.footer.rows_in(stripe, group) if indexed else stripe.rows
@@ -213,7 +213,7 @@ class OrcFile(LocatedFile):
                     problem=WRONG if wrong else problem,
                     lookups=lookups,
                     stats_skip=[None] * len(literals) if blind else statistics.skips(stats, literals, orc, typed),
-                    lacks=dictionary.lookup_of(stats, typed),
+                    dictionary_excludes=dictionary.lookup_of(stats, typed),
                 )
                 yield facts, stats
 
@@ -299,14 +299,14 @@ class OrcFile(LocatedFile):
             if s.rows and self.filters.location(column.index, 0, s.ordinal) is None
         ]
 
-    def spread(self, column: Column) -> Iterator[Spread]:
+    def filter_bounds(self, column: Column) -> Iterator[FilterBounds]:
         """The row index's bounds in each row group with a filter."""
         orc = self.footer.types[column.index]
         for streams, stream in self.filters.locations({column.index}):
             if stream is self.filters.preferred(streams, orc.id):
                 for group, found in enumerate(self.filters.row_index(streams, orc.id)):
                     low, high = statistics.bounds(found, orc)
-                    yield Spread(group, streams.stripe.ordinal, low, high)
+                    yield FilterBounds(group, streams.stripe.ordinal, low, high)
 
     def units(self) -> Sequence[int]:
         """Stripes."""
@@ -321,7 +321,7 @@ class OrcFile(LocatedFile):
         """Plan to add filters. Raises UnsupportedError, FilterExists, UsageError."""
         from bloomcli.formats.orc.plan import AddPlan
 
-        return AddPlan(self.filters, columns, rule, replace=replace, missing=missing).leaving_out(columns)
+        return AddPlan(self.filters, columns, rule, replace=replace, missing=missing).with_left_out(columns)
 
     def plan_remove(self, columns: set[int] | None) -> Plan:
         """Plan to remove filters."""

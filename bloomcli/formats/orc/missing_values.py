@@ -9,7 +9,7 @@ from itertools import compress
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
-from bloomcli.formats.deep_check import Rebuilt, add_missing
+from bloomcli.formats.deep_check import FilterComparison, add_missing
 from bloomcli.formats.orc import values
 from bloomcli.formats.orc.column_reader import Taken
 from bloomcli.formats.orc.footer import Footer, StripeFooter
@@ -58,7 +58,7 @@ class _Look:
 
     def __init__(self, bits: KirschMitzenmacherFilter) -> None:
         self._bits = bits
-        self._held = Rebuilt(bits)
+        self._held = FilterComparison(bits)
         self._lost = 0
         self._missing: list[str] = []
 
@@ -75,7 +75,7 @@ class _Look:
 
     def result(self) -> Lost:
         """The result."""
-        return Lost(self._lost, tuple(self._missing), 0 if self._lost else self._held.stray())
+        return Lost(self._lost, tuple(self._missing), 0 if self._lost else self._held.stray_bits())
 
 
 def _find_other_hashes(taken: Taken, flags: bytearray, bits: KirschMitzenmacherFilter) -> None:

@@ -13,8 +13,8 @@ from typing import Final
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import BloomError, CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, functions_for, size_for
-from bloomcli.formats.base import Built, Tick
-from bloomcli.formats.filters_in_flight import Ahead, Job
+from bloomcli.formats.base import ChangeResult, Tick
+from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec, values
 from bloomcli.formats.orc.column_reader import REPEATED, TIMESTAMPS
@@ -75,7 +75,7 @@ class AddPlan(Change):
             )
         self.sizes = {c.index: self._size(rule, c) for c in columns}
         self.replace = replace
-        self._ahead: Ahead[_Built] | None = None
+        self._queue: BuildQueue[_Built] | None = None
         self.mended: str | None = None
         bad = bad_writer(self.footer)
         self._todo = {
@@ -229,13 +229,13 @@ class AddPlan(Change):
         self.filters.source.will_read(self.reads())
         todo = ((s, c) for s in self.footer.stripes for c in self._todo.get(s.ordinal, ()))
         jobs = (Job(self._memory(s, c), partial(self._build, s, c, stop)) for s, c in todo)
-        with Ahead(jobs, threads, _held, most=threads + 1) as ahead:
-            self._ahead = ahead
+        with BuildQueue(jobs, threads, _result_bytes, max_jobs=threads + 1) as queue:
+            self._queue = queue
 
             def built(column: int) -> Sequence[NewStream]:
                 """A column's filters in the stripe that is written: they come in this order."""
-                ahead.begin()
-                found = ahead.take()
+                queue.start_jobs()
+                found = queue.take()
                 changes.append(found.change)
                 filters.update({(stripe.ordinal, s.kind, column): s.print for s in found.streams})
                 tick(_data_bytes(self.footer.stripe_footer(stripe), self.footer.types[column]))
@@ -243,7 +243,7 @@ class AddPlan(Change):
 
             try:
                 for stripe in self.footer.stripes:
-                    ahead.begin()
+                    queue.start_jobs()
                     yield from layout.before(stripe)
                     columns = [c.id for c in self._todo.get(stripe.ordinal, ())]
                     gone = self.gone.get(stripe.ordinal, set())
@@ -254,16 +254,16 @@ class AddPlan(Change):
                 stop.requested = True
                 raise
         yield from layout.tail()
-        self._built = Built(
+        self._result = ChangeResult(
             changes=tuple(changes),
             bytes_decoded=self.bytes_to_decode,
-            remarks=ahead.remarks,
+            remarks=queue.remarks,
             verify=lambda written: self.verify(written, layout, filters),
         )
 
     def failed(self) -> bool:
         """Some column could not be decoded."""
-        return self._ahead is not None and self._ahead.failed()
+        return self._queue is not None and self._queue.failed()
 
     def _memory(self, stripe: Stripe, orc: OrcType) -> int:
         """Bytes that building a column's filters in a stripe takes."""
@@ -329,7 +329,7 @@ def _missing(path: str, stripe: Stripe, orc: OrcType, group: int, count: int) ->
     )
 
 
-def _held(built: _Built) -> int:
+def _result_bytes(built: _Built) -> int:
     return sum(stream.length for stream in built.streams)
 
 

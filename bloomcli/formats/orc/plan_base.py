@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from bloomcli.errors import CorruptFile, UnsupportedError, WriteError
-from bloomcli.formats.base import Carried
+from bloomcli.formats.base import PlanBase
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Footer
@@ -19,7 +19,7 @@ FOOTER_GROWTH: Final = 64
 """Bytes by which a footer may grow for each entry that changes, at most."""
 
 
-class Change(Carried):
+class Change(PlanBase):
     """A change to a file: removes the streams `gone`, and verifies the finished file."""
 
     def __init__(self, filters: Filters) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bloomcli.formats.base import Built, Tick
+from bloomcli.formats.base import ChangeResult, Tick
 from bloomcli.formats.orc.filter_header import KINDS
 from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.plan_base import FOOTER_GROWTH, Change, removal
@@ -40,7 +40,7 @@ class RemovePlan(Change):
             streams = self.footer.stripe_footer(stripe)
             yield from layout.add(rebuild(self.footer, streams, self.gone[stripe.ordinal], (), lambda _: ()))
         yield from layout.tail()
-        self._built = Built(
+        self._result = ChangeResult(
             changes=self.estimate,
             bytes_decoded=0,
             verify=lambda written: self.verify(written, layout, {}),

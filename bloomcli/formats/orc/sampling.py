@@ -18,7 +18,7 @@ from bloomcli.formats.orc.filters import Filters
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.streams import ByteStream, Runs, byte_runs, integers
-from bloomcli.formats.sampling import Batch, Extent, KirschMitzenmachers, RowGroupValues, UnitValues
+from bloomcli.formats.sampling import Extent, KirschMitzenmacherBuilder, RowGroupValues, SampleBatch, UnitValues
 from bloomcli.model.file import Column
 
 _LONGEST: Final = 1 << 16
@@ -80,7 +80,9 @@ def unit_values(
         orc = footer.types[column.index]
         if orc.id in footer.encrypted_columns or orc.fault is not None or not footer.stride:
             continue
-        yield UnitValues(column, _row_groups(filters, streams, orc, rates, stop), _Plain(filters, streams, orc, stop))
+        yield UnitValues(
+            column, _row_groups(filters, streams, orc, rates, stop), _PlainValues(filters, streams, orc, stop)
+        )
 
 
 def _row_groups(
@@ -91,18 +93,18 @@ def _row_groups(
         stride = max((min(s.rows, stride) for s in filters.footer.stripes), default=0)
     before = 0
 
-    def batches(taken: Iterator[Taken]) -> Iterator[Batch]:
+    def batches(taken: Iterator[Taken]) -> Iterator[SampleBatch]:
         nonlocal before
         for one in taken:
             zeros = values.zero_hashes() if one.has_zero else b""
-            yield Batch(one.hashes, one.count, before.__add__, bytes(zeros) + bytes(one.other_hashes))
+            yield SampleBatch(one.hashes, one.count, before.__add__, bytes(zeros) + bytes(one.other_hashes))
             before += one.count
 
     for taken in values.row_groups(filters.source, filters.footer, streams, orc, stop):
-        yield RowGroupValues(KirschMitzenmachers(stride, rates), batches(taken))
+        yield RowGroupValues(KirschMitzenmacherBuilder(stride, rates), batches(taken))
 
 
-class _Plain:
+class _PlainValues:
     """Reads values of a stripe by their numbers among those that aren't null: the column is passed once more."""
 
     def __init__(self, filters: Filters, stripe: StripeFooter, orc: OrcType, stop: Stop) -> None:

@@ -210,7 +210,7 @@ def kept_bytes(footer: Footer, gone: Iterable[tuple[int, int]]) -> int:
     return int(footer.footer_at - footers - sum(length for _, length in gone))
 
 
-def alike(before: Footer, after: Footer, columns: set[int] | None) -> bool:
+def differs_only_in_filters(before: Footer, after: Footer, columns: set[int] | None) -> bool:
     """Whether two files' footers, of file and stripes, are the same but for the filters of these columns (None: all).
 
     Adding filters to a bad writer's file removes its other filters, and changes the version that says who wrote them.

@@ -48,7 +48,7 @@ def types_of_table(footer: Footer, names: ColumnNames) -> tuple[tuple[OrcType, .
         )
         for orc in footer.types
     )
-    return types, of_table.lacking
+    return types, of_table.missing_columns
 
 
 def _with_messages(footer: Footer) -> Sequence[tuple[OrcType, Any]]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from bloomcli import kernels
 from bloomcli.formats.deep_check import has_two_forms
-from bloomcli.formats.dictionary import Hashes
+from bloomcli.formats.dictionary import HashLookup
 from bloomcli.model.file import Column, ColumnChunk
 
 MOST: Final = 2
@@ -20,7 +20,7 @@ _MANY_FORMS: Final = ("FLOAT16", "INTERVAL")
 _WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 
 
-def lost(chunk: ColumnChunk, bits: Hashes) -> Iterator[tuple[str, bytes]]:
+def lost(chunk: ColumnChunk, bits: HashLookup) -> Iterator[tuple[str, bytes]]:
     """Yield ("minimum" or "maximum", PLAIN bytes) for each bound that is a value of the chunk but not in its
     filter."""
     return ((which, bound) for which, bound in certain(chunk) if not bits.check(kernels.xxh64(bound)))

@@ -15,12 +15,12 @@ from bloomcli.formats.answer import WRONG
 from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
 from bloomcli.formats.deep_check import (
     NEGATIVE_ZERO,
-    Rebuilt,
+    FilterComparison,
     add_missing,
-    lost_bound,
-    lost_values,
-    side_by_side,
-    stray_bits,
+    missing_bound_message,
+    missing_values_message,
+    run_in_order,
+    stray_bits_message,
 )
 from bloomcli.formats.parquet import bounds, layout, values
 from bloomcli.formats.parquet.describe import non_null_values
@@ -104,7 +104,7 @@ def sound(
         yield _finding(chunk, loaded, "filter-draft", Severity.ERROR, DRAFT_REASON)
         return
     for which, bound in bounds.lost(chunk, loaded.bits) if facts[0].untrusted == WRONG else ():
-        lost = _finding(chunk, loaded, "value-missing", Severity.ERROR, lost_bound(which))
+        lost = _finding(chunk, loaded, "value-missing", Severity.ERROR, missing_bound_message(which))
         yield replace(lost, missing=(render(bound, chunk.column),))
     if not is_usual(loaded.header_raw):
         yield _finding(
@@ -201,7 +201,7 @@ def deep(
         (partial(_deep_one, _ChunkCheck(filters, chunk, loaded, stop)), chunk.compressed_bytes)
         for chunk, loaded in _readable(filters, columns, units)
     )
-    yield from side_by_side(work, threads, tick, stop)
+    yield from run_in_order(work, threads, tick, stop)
 
 
 def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
@@ -265,29 +265,33 @@ def _deep_one(work: _ChunkCheck) -> tuple[DeepCheck]:
         rebuilt = _rebuild(work, unreferenced=True, checked=True)
     except BadChecksum as error:
         return (DeepCheck(values=0, finding=_damaged("page-checksum", chunk, error.reason, error.offset or 0)),)
-    doubtful = rebuilt.lost() or rebuilt.negative_zero
+    doubtful = rebuilt.has_missing_bits() or rebuilt.negative_zero
     if doubtful:
         rebuilt = _rebuild(work, unreferenced=False)
-    if rebuilt.lost():
+    if rebuilt.has_missing_bits():
         absent, missing = _missing(work)
         missed = finding(
             id="value-missing",
             severity=Severity.ERROR,
-            message=lost_values(absent, rebuilt.count),
+            message=missing_values_message(absent, rebuilt.count),
             missing=tuple(missing),
         )
         return (DeepCheck(values=rebuilt.count, finding=missed),)
     zero = None
     if rebuilt.negative_zero:
         zero = finding(id="reader-negative-zero", severity=Severity.ERROR, message=NEGATIVE_ZERO)
-    stray = rebuilt.stray()
+    stray = rebuilt.stray_bits()
     if stray and doubtful:
-        stray = rebuilt.stray(_entries(work))
+        stray = rebuilt.stray_bits(_entries(work))
     if stray and values.is_interval(chunk.column):
-        stray = rebuilt.stray(_normal_forms(work))
+        stray = rebuilt.stray_bits(_normal_forms(work))
     if stray and loaded.bits.nbytes & (loaded.bits.nbytes - 1):
         stray = _stray_but_folded(work, rebuilt)
-    found = finding(id="filter-stray-bits", severity=Severity.WARNING, message=stray_bits(stray)) if stray else None
+    found = (
+        finding(id="filter-stray-bits", severity=Severity.WARNING, message=stray_bits_message(stray))
+        if stray
+        else None
+    )
     return (DeepCheck(values=rebuilt.count, finding=found, negative_zero=zero),)
 
 
@@ -303,7 +307,7 @@ def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
     missing = {which: bound for which, bound in bounds.lost(chunk, loaded.bits) if loaded.bits.set_bits}
     if missing:
         which, bound = next(iter(missing.items()))
-        lost = finding(id="value-missing", severity=Severity.ERROR, message=lost_bound(which))
+        lost = finding(id="value-missing", severity=Severity.ERROR, message=missing_bound_message(which))
         return DeepCheck(values=0, finding=replace(lost, missing=(render(bound, chunk.column),)))
     if not non_null_values(chunk) or (chunk.null_count is not None and chunk.min_value and chunk.max_value):
         return DeepCheck(values=0)
@@ -311,22 +315,22 @@ def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
     return DeepCheck(values=0, finding=finding(id="filter-not-checked", severity=Severity.NOTE, message=message))
 
 
-def _rebuild(work: _ChunkCheck, *, unreferenced: bool, checked: bool = False) -> Rebuilt[SplitBlockFilter]:
+def _rebuild(work: _ChunkCheck, *, unreferenced: bool, checked: bool = False) -> FilterComparison[SplitBlockFilter]:
     zeros = values.zero_hashes(work.chunk.column, draft=work.loaded.header.draft)
-    rebuilt = Rebuilt(work.loaded.bits, zeros)
+    rebuilt = FilterComparison(work.loaded.bits, zeros)
     for page in work.pages(unreferenced=unreferenced, checked=checked):
         rebuilt.insert(work.hashes(page), page.count, has_zero=page.has_zero)
     return rebuilt
 
 
-def _stray_but_folded(work: _ChunkCheck, rebuilt: Rebuilt[SplitBlockFilter]) -> int:
+def _stray_but_folded(work: _ChunkCheck, rebuilt: FilterComparison[SplitBlockFilter]) -> int:
     """The number of stray bits, without those of values in a neighbouring block, where `fold --size tight` puts
     some."""
     block = (1 << 32) // work.loaded.bits.blocks << 32
     for page in work.pages(unreferenced=True):
         rebuilt.allow(kernels.shifted_hashes(page.hashes, block))
         rebuilt.allow(kernels.shifted_hashes(page.hashes, (1 << 64) - block))
-    return rebuilt.stray()
+    return rebuilt.stray_bits()
 
 
 def _entries(work: _ChunkCheck) -> bytearray:

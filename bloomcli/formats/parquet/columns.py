@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from bloomcli import kernels
-from bloomcli.formats.column_facts import NO_BOUNDS, ColumnFacts, joined
+from bloomcli.formats.column_facts import NO_BOUNDS, ColumnFacts, merged_bounds
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import Footer
@@ -65,7 +65,7 @@ def _facts(column: Column, chunks: Sequence[tuple[Any, ...] | None]) -> ColumnFa
     if rows:
         lows, highs, exact_lows, exact_highs = (tuple(row[at] for row in rows) for at in (10, 11, 12, 13))
         if any(low is not None for low in lows) or any(high is not None for high in highs):
-            bounds = joined(lows, highs, column, (exact_lows, exact_highs))
+            bounds = merged_bounds(lows, highs, column, (exact_lows, exact_highs))
     total = _sum(values)
     null_count = _sum(counted)
     if null_count is not None and any(v is None or not 0 <= n <= v for v, n in zip(values, counted, strict=True)):

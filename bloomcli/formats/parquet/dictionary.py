@@ -11,7 +11,7 @@ from typing import Final
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.answer import Lookup
-from bloomcli.formats.dictionary import Allowance, Entries
+from bloomcli.formats.dictionary import DictionaryEntries, ReadBudget
 from bloomcli.formats.parquet import bounds, values
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, read_page, read_pages
@@ -26,18 +26,18 @@ _HEADERS_READ: Final = 64
 class ChunkDictionary:
     """Looks up values in a chunk's dictionary, which is read for the first lookup."""
 
-    __slots__ = ("_allowance", "_chunk", "_entries", "_error", "_filters", "_known")
+    __slots__ = ("_budget", "_chunk", "_entries", "_error", "_filters", "_known")
 
-    def __init__(self, filters: Filters, chunk: ColumnChunk, allowance: Allowance) -> None:
+    def __init__(self, filters: Filters, chunk: ColumnChunk, budget: ReadBudget) -> None:
         self._filters = filters
         self._chunk = chunk
-        self._allowance = allowance
-        self._entries: Entries | None = None
+        self._budget = budget
+        self._entries: DictionaryEntries | None = None
         self._known = False
         self._error: CorruptFile | UnsupportedError | None = None
 
     def __call__(self, lookup: Lookup) -> bool | None:
-        """Whether no entry is the value; None if the dictionary can't answer. A `Lacks`."""
+        """Whether no entry is the value; None if the dictionary can't answer. A `DictionaryLookup`."""
         if not self._known:
             self._known = True
             try:
@@ -49,11 +49,11 @@ class ChunkDictionary:
         found = self._entries
         return None if found is None else not any(found.check(kernels.xxh64(form)) for form in lookup.encodings)
 
-    def _read(self) -> Entries | None:
+    def _read(self) -> DictionaryEntries | None:
         chunk = self._chunk
         if chunk.encrypted or not chunk.num_values or not _may_exclude(chunk):
             return None
-        found = _entries(self._filters.source, chunk, self._filters.footer.start, self._allowance)
+        found = _entries(self._filters.source, chunk, self._filters.footer.start, self._budget)
         # a dictionary without its chunk's bounds is wrong, or the bounds are
         return None if found is None or any(bounds.lost(chunk, found)) else found
 
@@ -65,7 +65,7 @@ def _may_exclude(chunk: ColumnChunk) -> bool:
     return chunk.only_dictionary_encoded or (not chunk.encodings_known and chunk.dictionary_bytes is not None)
 
 
-def _entries(source: Source, chunk: ColumnChunk, data_end: int, allowance: Allowance) -> Entries | None:
+def _entries(source: Source, chunk: ColumnChunk, data_end: int, budget: ReadBudget) -> DictionaryEntries | None:
     """The entries; None if the chunk may have other values. Raises CorruptFile, UnsupportedError."""
     most = limits.PROBED_DICTIONARY_MAX_BYTES
     if (chunk.dictionary_bytes or 0) > most:
@@ -76,14 +76,16 @@ def _entries(source: Source, chunk: ColumnChunk, data_end: int, allowance: Allow
     if header.kind != "DICTIONARY_PAGE":
         return None
     packed, size = header.required("compressed_page_size"), header.required("uncompressed_page_size")
-    if max(packed, size) > most or not allowance.take(packed + size):
+    if max(packed, size) > most or not budget.take(packed + size):
         return None
     reader.position = at
     page = read_page(reader, lambda _: False)
     if page is None or not (chunk.only_dictionary_encoded or _all_encoded(source, chunk, data_end)):
         return None
     found = values.hashed_dictionary(page, chunk)
-    return Entries(found.hashes[: found.count * 8], values.zero_hashes(chunk.column) if found.has_zero else ())
+    return DictionaryEntries(
+        found.hashes[: found.count * 8], values.zero_hashes(chunk.column) if found.has_zero else ()
+    )
 
 
 def _all_encoded(source: Source, chunk: ColumnChunk, data_end: int) -> bool:

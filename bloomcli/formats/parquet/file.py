@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 from bloomcli import limits
 from bloomcli.formats.answer import WRONG, Contents, UnitFacts
 from bloomcli.formats.base import Plan
-from bloomcli.formats.dictionary import Allowance
-from bloomcli.formats.located_file import Check, Describe, LocatedFile, Splice
+from bloomcli.formats.dictionary import ReadBudget
+from bloomcli.formats.filter_bounds import FilterBounds
+from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
 from bloomcli.formats.parquet import bounds, describe, extension, values
 from bloomcli.formats.parquet.filter_header import FilterProblem, ProbedFilter
 from bloomcli.formats.parquet.filterable import unfilterable, unreadable
@@ -19,7 +20,6 @@ from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
 from bloomcli.formats.parquet.lookups import lookups_of
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.formats.spread import Spread
 from bloomcli.model.file import SIGNATURE, Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import plural
@@ -48,7 +48,7 @@ class ParquetFile(LocatedFile):
     format = "parquet"
     title = "Parquet"
     searched = True
-    describe: ClassVar[Describe] = describe
+    describe: ClassVar[DescribeModule] = describe
     footer: Footer
     filters: Filters
 
@@ -65,7 +65,7 @@ class ParquetFile(LocatedFile):
         """Replace the paths of the leaf columns by the table's."""
         from bloomcli.formats.parquet.table_columns import columns_of_table
 
-        self.footer.columns, self.lacking = columns_of_table(self.footer, names)
+        self.footer.columns, self.missing_columns = columns_of_table(self.footer, names)
 
     def with_lineage(self, lineage: RowLineage) -> ExtendedSource | None:
         """The file with Iceberg's row lineage columns; None if it has them already."""
@@ -73,13 +73,13 @@ class ParquetFile(LocatedFile):
 
         return row_lineage.with_lineage(self.source, self.footer, lineage, appends=self.appends_only)
 
-    def check(self) -> Check:
+    def check(self) -> CheckModule:
         """The module that checks filters."""
         from bloomcli.formats.parquet import check
 
         return check
 
-    def splice(self) -> Splice:
+    def splice(self) -> SpliceModule:
         """The module that compares and changes footers."""
         from bloomcli.formats.parquet import splice
 
@@ -149,11 +149,11 @@ class ParquetFile(LocatedFile):
         if claim is not None and claim.is_filter:
             yield from self.facts_of(self.footer.chunk(key, claim.walked))
 
-    def why_not(self, column: Column) -> str | None:
+    def why_unfilterable(self, column: Column) -> str | None:
         """Why filters can't be added to a column: it is encrypted, or compressed with an unsupported codec."""
-        return None if self.footer.signed else self.unreadable(column)  # a signed file can't be changed at all
+        return None if self.footer.signed else self.why_unreadable(column)  # a signed file can't be changed at all
 
-    def unreadable(self, column: Column) -> str | None:
+    def why_unreadable(self, column: Column) -> str | None:
         """Why a column's values can't be read: it is encrypted, or compressed with an unsupported codec."""
         return unreadable(self.footer, column)
 
@@ -165,7 +165,7 @@ class ParquetFile(LocatedFile):
         from bloomcli.values.exclusion import exclusions
 
         lookups = lookups_of(literals, column)
-        allowance = Allowance(limits.PROBED_DICTIONARIES_MAX_BYTES)
+        budget = ReadBudget(limits.PROBED_DICTIONARIES_MAX_BYTES)
         hashed = [value for lookup in lookups for value in lookup.hashes]
 
         def chunks() -> Iterator[ColumnChunk]:
@@ -187,8 +187,8 @@ class ParquetFile(LocatedFile):
                 problem=problem,
                 lookups=lookups_of(literals, column, draft=True) if draft else lookups,
                 stats_skip=exclusions(literals, chunk.min_value, chunk.max_value, chunk.column),
-                lacks=(
-                    ChunkDictionary(self.filters, chunk, allowance)
+                dictionary_excludes=(
+                    ChunkDictionary(self.filters, chunk, budget)
                     if chunk.compressed_bytes > self.chunks_read_whole
                     else None
                 ),
@@ -314,10 +314,10 @@ class ParquetFile(LocatedFile):
         chunks = self.filters.chunks_of(column.index)
         return [c.row_group for c in chunks if c.bloom_filter_offset is None and describe.non_null_values(c)]
 
-    def spread(self, column: Column) -> Iterator[Spread]:
+    def filter_bounds(self, column: Column) -> Iterator[FilterBounds]:
         """The statistics' bounds in each row group with a filter."""
         for chunk in self.filters.locations({column.index}):
-            yield Spread(
+            yield FilterBounds(
                 chunk.row_group, None, chunk.min_value, chunk.max_value, only_dictionary=chunk.only_dictionary_encoded
             )
 
@@ -335,7 +335,7 @@ class ParquetFile(LocatedFile):
 
         return AddPlan(
             self.filters, columns, rule, replace=replace, missing=missing, appends=self.appends_only
-        ).leaving_out(columns)
+        ).with_left_out(columns)
 
     def plan_remove(self, columns: set[int] | None) -> Plan:
         """Plan to remove filters."""

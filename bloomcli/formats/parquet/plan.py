@@ -12,7 +12,7 @@ from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageEr
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import Tick
-from bloomcli.formats.filters_in_flight import Ahead, Job
+from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.parquet import extension, values
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.describe import non_null_values
@@ -71,7 +71,7 @@ class AddPlan(Change):
         _refuse(filters, columns)
         self.rule = rule
         self._stop = Stop()
-        self._ahead: Ahead[_BuiltFilter] | None = None
+        self._ahead: BuildQueue[_BuiltFilter] | None = None
         self.chunks = dict(_chosen(filters, columns, replace=replace, missing=missing))
         removed = {key for key, chunk in self.chunks.items() if chunk.bloom_filter_offset is not None}
         super().__init__(filters, removed, puts=True, appends=appends)
@@ -185,19 +185,19 @@ class AddPlan(Change):
             decoded += built.decoded
             yield from self.put(key, bits, early=early)
 
-        with Ahead((self._job(chunk, tick) for chunk in self.chunks.values()), threads, _held) as ahead:
+        with BuildQueue((self._job(chunk, tick) for chunk in self.chunks.values()), threads, _held) as ahead:
             self._ahead = ahead
             try:
-                ahead.begin()
+                ahead.start_jobs()
                 for piece in itertools.chain.from_iterable(itertools.starmap(_slices, self.keep)):
                     yield piece
-                    ahead.begin()
+                    ahead.start_jobs()
                     while ahead.full and ahead.ready:
                         yield from following(early=True)
-                        ahead.begin()
+                        ahead.start_jobs()
                 while ahead:
                     yield from following()
-                    ahead.begin()
+                    ahead.start_jobs()
             except BaseException:
                 self._stop.requested = True
                 raise
@@ -279,7 +279,7 @@ class AddPlan(Change):
 
         try:
             rule = self.rule.of(chunk.column.path)
-            return _BuiltFilter(rule.fitted(build, lambda: kept.complete), count, decoded)
+            return _BuiltFilter(rule.build_filter(build, lambda: kept.complete), count, decoded)
         except _Outgrown:
             return _BuiltFilter(None, count, decoded)
 

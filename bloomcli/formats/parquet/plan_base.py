@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli import kernels
 from bloomcli.errors import UnsupportedError, WriteError
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import Built, Carried
+from bloomcli.formats.base import ChangeResult, PlanBase
 from bloomcli.formats.parquet import earlier_file, extension, footer_check, splice
 from bloomcli.formats.parquet.filter_header import load
 from bloomcli.formats.parquet.filters import Filters
@@ -51,7 +51,7 @@ def refuse_signed(footer: Footer) -> None:
         )
 
 
-class Change(Carried):
+class Change(PlanBase):
     """A change to a file: removes the filters of the chunks `removed`, and verifies the finished file."""
 
     def __init__(self, filters: Filters, removed: set[ChunkKey], *, puts: bool, appends: bool = False) -> None:
@@ -135,7 +135,7 @@ class Change(Carried):
                 del loaded  # the next one may be as large
 
         yield plan.tail
-        self._built = Built(
+        self._result = ChangeResult(
             changes=tuple(changes),
             bytes_decoded=decoded,
             verify=verify,

@@ -15,7 +15,7 @@ from bloomcli.formats.parquet.filter_header import bitset_bytes_in
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.values import HashedPage
-from bloomcli.formats.sampling import Batch, Extent, RowGroupValues, SplitBlocks, UnitValues
+from bloomcli.formats.sampling import Extent, RowGroupValues, SampleBatch, SplitBlockBuilder, UnitValues
 from bloomcli.model.file import Column, ColumnChunk
 
 _CODECS: Final = frozenset({0, 1, 2, 4, 5, 6, 7})
@@ -77,15 +77,15 @@ def _row_group(
 ) -> Iterator[RowGroupValues]:
     """The only row group of the unit."""
     if not chunk.encrypted:
-        built = SplitBlocks(non_null_values(chunk), rates, least)
+        built = SplitBlockBuilder(non_null_values(chunk), rates, least)
         yield RowGroupValues(built, _batches(filters, chunk, stop))
 
 
-def _batches(filters: Filters, chunk: ColumnChunk, stop: Stop) -> Iterator[Batch]:
+def _batches(filters: Filters, chunk: ColumnChunk, stop: Stop) -> Iterator[SampleBatch]:
     """The chunk's pages. An entry of a dictionary that no row refers to is no value."""
     zeros = array("Q", values.zero_hashes(chunk.column)).tobytes()
     for page in values.hashed_pages(filters.source, chunk, filters.footer.start, stop=stop):
-        yield Batch(page.hashes, page.count, _key(page), zeros if page.has_zero else b"")
+        yield SampleBatch(page.hashes, page.count, _key(page), zeros if page.has_zero else b"")
 
 
 def _key(page: HashedPage) -> Callable[[int], object]:

@@ -282,7 +282,7 @@ def check(old: Footer, raw: bytes, touched: set[ChunkKey], moved: bool) -> Foote
     return new
 
 
-def alike(one: Footer, other: Footer, columns: set[int] | None) -> bool:
+def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None) -> bool:
     """Whether two footers are the same except for filters of these columns (None: all)."""
     mine, theirs = ({claim.key for claim in footer.filter_claims(columns)} for footer in (one, other))
     if strip(one, mine) == strip(other, theirs):

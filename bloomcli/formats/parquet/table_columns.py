@@ -47,7 +47,7 @@ def columns_of_table(footer: Footer, names: ColumnNames) -> tuple[tuple[Column, 
         )
         for column in footer.columns
     )
-    return columns, found.lacking
+    return columns, found.missing_columns
 
 
 def _tree(footer: Footer) -> tuple[_Element, set[int]]:

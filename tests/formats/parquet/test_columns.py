@@ -15,7 +15,7 @@ import bloomcli
 from bloomcli import kernels
 from bloomcli.errors import BloomError
 from bloomcli.formats.answer import WRONG
-from bloomcli.formats.column_facts import MISORDERED, UNORDERED, joined
+from bloomcli.formats.column_facts import MISORDERED, UNORDERED, merged_bounds
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.model.columns import ColumnSummary
@@ -129,25 +129,25 @@ def packed(*values: int) -> list[bytes | None]:
 
 
 def test_a_minimum_above_its_maximum_makes_all_bounds_unknown() -> None:
-    assert joined(packed(1, 9), packed(2, 8), INT).problem == MISORDERED
-    assert joined(packed(1, 7), packed(2, 8), INT)[:2] == (packed(1)[0], packed(8)[0])
+    assert merged_bounds(packed(1, 9), packed(2, 8), INT).problem == MISORDERED
+    assert merged_bounds(packed(1, 7), packed(2, 8), INT)[:2] == (packed(1)[0], packed(8)[0])
 
 
 def test_bounds_of_another_width_than_the_types_are_not_shown() -> None:
-    found = joined([b"\0\0"], packed(5), INT)
+    found = merged_bounds([b"\0\0"], packed(5), INT)
     assert found.low is None
     assert found.problem == UNORDERED
 
 
 def test_a_row_group_without_bounds_makes_those_of_the_column_unknown() -> None:
-    found = joined([*packed(1), None], packed(2, 3), INT)
+    found = merged_bounds([*packed(1), None], packed(2, 3), INT)
     assert (found.low, found.high, found.problem) == (None, packed(3)[0], None)
 
 
 def test_unsigned_and_negative_values_compare_as_such() -> None:
     unsigned = Column(path="a", index=0, physical="INT32", signed=False)
-    assert joined(packed(-1, 5), packed(-1, 6), unsigned)[:2] == (packed(5)[0], packed(-1)[0])
-    assert joined(packed(-1, 5), packed(-1, 6), INT)[:2] == (packed(-1)[0], packed(6)[0])
+    assert merged_bounds(packed(-1, 5), packed(-1, 6), unsigned)[:2] == (packed(5)[0], packed(-1)[0])
+    assert merged_bounds(packed(-1, 5), packed(-1, 6), INT)[:2] == (packed(-1)[0], packed(6)[0])
 
 
 def test_columns_without_statistics_and_of_only_nulls_have_no_bounds(tmp_path: Path) -> None:

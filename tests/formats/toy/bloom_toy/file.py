@@ -13,9 +13,9 @@ from bloomcli.errors import UsageError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import Lookup, UnitFacts
 from bloomcli.formats.base import DeepCheck, FilterFile, Plan, Tick
-from bloomcli.formats.deep_check import Rebuilt, add_missing, lost_values, stray_bits
+from bloomcli.formats.deep_check import FilterComparison, add_missing, missing_values_message, stray_bits_message
+from bloomcli.formats.filter_bounds import FilterBounds
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.formats.spread import Spread
 from bloomcli.model.file import Column, Severity
 from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.validate import Finding
@@ -166,9 +166,9 @@ class ToyFile(FilterFile):
         """Row groups in which a column has no filter."""
         return [g for g, rows in enumerate(self.footer.rows) if rows and (g, column.index) not in self.footer.filters]
 
-    def spread(self, column: Column) -> Iterator[Spread]:
+    def filter_bounds(self, column: Column) -> Iterator[FilterBounds]:
         """No statistics are kept: the bounds aren't known."""
-        return (Spread(group, None, None, None) for group, _ in self.keys({column.index}))
+        return (FilterBounds(group, None, None, None) for group, _ in self.keys({column.index}))
 
     def hashes(self, key: spec.Key) -> array[int]:
         """The hashes of a chunk's values."""
@@ -186,23 +186,23 @@ class ToyFile(FilterFile):
                 tick(self.footer.chunks[key[0]][key[1]][1])
 
     def _deep_finding(self, key: spec.Key, bits: SplitBlockFilter, hashes: array[int]) -> Finding | None:
-        again, fact, raw = Rebuilt(bits), self.facts_of(key), bytearray(hashes.tobytes())
+        again, fact, raw = FilterComparison(bits), self.facts_of(key), bytearray(hashes.tobytes())
         again.insert(raw, len(hashes), has_zero=False)
-        if not again.lost():
-            stray = again.stray()
-            return self._finding(fact, "filter-stray-bits", stray_bits(stray)) if stray else None
+        if not again.has_missing_bits():
+            stray = again.stray_bits()
+            return self._finding(fact, "filter-stray-bits", stray_bits_message(stray)) if stray else None
         flags, missing = bytearray(len(hashes)), list[str]()
         lost = bits.check_hashes(raw, len(hashes), flags)
         found = list(spec.values(self.source, self.footer, *key))
         add_missing(missing, flags, lambda at: found[at].decode("utf-8", "backslashreplace"))
-        return self._finding(fact, "value-missing", lost_values(lost, len(hashes)), missing)
+        return self._finding(fact, "value-missing", missing_values_message(lost, len(hashes)), missing)
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
         """Bytes of the chunks that have filters."""
         keys = (key for key in self.keys(columns) if units is None or key[0] in units)
         return sum(self.footer.chunks[group][column][1] for group, column in keys)
 
-    def alike(self, other: FilterFile, columns: set[int] | None) -> bool:
+    def differs_only_in_filters(self, other: FilterFile, columns: set[int] | None) -> bool:
         """Whether another file has the same chunks, and the same filters of other columns."""
 
         def others(file: ToyFile) -> list[spec.Key]:

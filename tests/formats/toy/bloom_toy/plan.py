@@ -9,7 +9,7 @@ from bloom_toy.file import ToyFile
 from bloomcli.errors import CorruptFile, FilterExists, WriteError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import Built, Carried, Tick
+from bloomcli.formats.base import ChangeResult, PlanBase, Tick
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column
@@ -18,7 +18,7 @@ from bloomcli.storage.base import KeptRange, Pieces, Source
 Build = Callable[[], tuple[SplitBlockFilter, FilterChange]]
 
 
-class Change(Carried):
+class Change(PlanBase):
     """New filters in the place of some, others as they are."""
 
     def __init__(self, file: ToyFile, gone: set[spec.Key], new: Mapping[spec.Key, Build], read: int = 0) -> None:
@@ -53,7 +53,7 @@ class Change(Carried):
             if written.size != position + len(tail) or spec.read_footer(written).encoded(places) != tail:
                 raise WriteError("the file that was written isn't the one that was planned")
 
-        self._built = Built(changes=tuple(changes), bytes_decoded=self.bytes_to_decode, verify=verify)
+        self._result = ChangeResult(changes=tuple(changes), bytes_decoded=self.bytes_to_decode, verify=verify)
 
 
 def adding(file: ToyFile, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool) -> Change:
@@ -94,14 +94,14 @@ def adding(file: ToyFile, columns: Sequence[Column], rule: SizeRule, *, replace:
             bits.insert_hashes(memoryview(hashes).cast("B"), len(hashes))
             return bits
 
-        bits = of(key).fitted(filled)
+        bits = of(key).build_filter(filled)
         return bits, change(key, bits)
 
     read = sum(file.footer.chunks[group][column][1] for group, column in todo)
     plan = Change(file, set(todo) & there, {key: lambda key=key: build(key) for key in todo}, read)  # type: ignore[misc]
     plan.estimate = tuple(change(key, None) for key in todo)
     plan.new_bytes_bound = _bound(file, plan.estimate)
-    return plan.leaving_out(columns)
+    return plan.with_left_out(columns)
 
 
 def _bound(file: ToyFile, changes: Sequence[FilterChange]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bloomcli.named_tuple import NamedTuple
 
 
-class Spread(NamedTuple):
+class FilterBounds(NamedTuple):
     """The metadata about the values of one filter."""
 
     row_group: int
