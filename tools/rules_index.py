@@ -29,7 +29,7 @@ _ABOUT: Final = {
 _CHECKED: Final = {
     When.ALWAYS: "always",
     When.DEEP: "with `--deep`",
-    When.ASKED: "with a limit",
+    When.LIMIT: "with a limit",
     When.POLICY: "with a policy",
     When.READERS: "with named readers",
 }

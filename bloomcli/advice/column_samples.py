@@ -11,7 +11,7 @@ from bloomcli.advice.lookup_costs import BYTES, NUMBER, Chance, FilterSizes, Loo
 from bloomcli.advice.plan import Plan
 from bloomcli.advice.ratios import Ratio, Sampled
 from bloomcli.advice.universe import UnitKey, Universe
-from bloomcli.commands.advise_options import LookedUp
+from bloomcli.commands.advise_options import LookupValues
 from bloomcli.commands.value_sample import numpy
 from bloomcli.filters.sizing import tight_estimate, upper_bound_bytes
 from bloomcli.model.column_sample import RATE_SUMS, SUMS, UnitSample
@@ -43,7 +43,7 @@ class Cells:
         """The number of cells."""
         return 2 * self.parts * len(self.givers) + 1
 
-    def looked_up(self, universe: Universe, given: Sequence[UnitSample]) -> LookedUp:
+    def looked_up(self, universe: Universe, given: Sequence[UnitSample]) -> LookupValues:
         """All values with their cells and weights."""
         values: list[bytes] = []
         cells: list[int] = []
@@ -59,7 +59,7 @@ class Cells:
             values.append(value)
             cells.append(self.count - 1)
             weights.append(weight)
-        return LookedUp(
+        return LookupValues(
             typed=universe.typed,
             values=tuple(values),
             cells=tuple(cells),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from bloomcli.errors import LiteralError
 from bloomcli.model.file import Column
-from bloomcli.model.queries import QueriedColumn, Unserved
+from bloomcli.model.queries import QueriedColumn, UnservedPredicate
 from bloomcli.values.column_types import kind_of
 from bloomcli.values.literals import parse
 
@@ -86,11 +86,11 @@ class Refusals:
                 if example:
                     self._examples.setdefault(key, example)
 
-    def result(self) -> tuple[Unserved, ...]:
+    def result(self) -> tuple[UnservedPredicate, ...]:
         """All of them, the most frequent first."""
         ranked = sorted(self._counts.items(), key=lambda item: (-item[1], item[0][0], item[0][1] or ""))
         return tuple(
-            Unserved(kind=kind, column=column, count=count, example=self._examples.get((kind, column), ""))
+            UnservedPredicate(kind=kind, column=column, count=count, example=self._examples.get((kind, column), ""))
             for (kind, column), count in ranked
         )
 

@@ -15,7 +15,7 @@ from bloomcli.advice.column_figures import column_advice, unmeasured
 from bloomcli.advice.column_samples import Cells, Samples
 from bloomcli.advice.plan import Plan, plan, some_files
 from bloomcli.advice.universe import UnitKey, Universe, universes
-from bloomcli.commands.advise_options import ExtentOptions, LookedUp, UnitOptions
+from bloomcli.commands.advise_options import ExtentOptions, LookupValues, UnitOptions
 from bloomcli.commands.advise_units import literals
 from bloomcli.commands.options import AdviseOptions, policy_of
 from bloomcli.commands.value_sample import datasketches, numpy
@@ -219,7 +219,7 @@ def _by_dictionary(run: _Run) -> bool:
 
 
 def _units(
-    run: _Run, units: Mapping[int, tuple[int, ...]], drawn: Plan, columns: Mapping[str, LookedUp | None]
+    run: _Run, units: Mapping[int, tuple[int, ...]], drawn: Plan, columns: Mapping[str, LookupValues | None]
 ) -> dict[str, dict[UnitKey, UnitSample]]:
     """The samples of units, by column."""
     options = run.options

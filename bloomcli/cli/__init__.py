@@ -161,12 +161,12 @@ def run(args: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort) as error:
         if isinstance(error.__cause__, EOFError):  # Click takes it for the end of what a user types
             return _bug(error.__cause__)
-        far = str(error.__cause__ or error)  # Click raises its own exception from the one that says how far
-        _say(f"bloom: stopped: {far}" if far else "bloom: stopped")
+        progress = str(error.__cause__ or error)  # Click raises its own exception from the one that says how far
+        _say(f"bloom: stopped: {progress}" if progress else "bloom: stopped")
         return _INTERRUPTED
     except SystemExit as stop:  # SIGTERM, or SIGHUP: its text, if it has one, says how far the run came
-        if far := getattr(stop, "far", ""):
-            _say(f"bloom: stopped: {far}")
+        if progress := getattr(stop, "progress", ""):
+            _say(f"bloom: stopped: {progress}")
         raise
     except (BrokenPipeError, _PipeClosed):
         _drop_output()

@@ -14,7 +14,7 @@ from bloomcli.commands.options import policy_of
 from bloomcli.errors import UsageError
 from bloomcli.model.sizes import TIGHT
 from bloomcli.policy.policy_file import NAME, PYPROJECT
-from bloomcli.policy.recommended import Wanted, recommended
+from bloomcli.policy.recommendation import RequiredColumn, recommended_policy
 from bloomcli.storage.names import is_uri
 from bloomcli.storage.os_errors import is_there, refused
 from bloomcli.storage.registry import write_file
@@ -68,8 +68,8 @@ def write(
         overwrite: the policy may replace a file.
         quiet: print nothing to standard output.
     """
-    wanted = [one for column in report.columns if (one := _wanted(column)) is not None]
-    if not wanted:
+    required = [one for column in report.columns if (one := _required(column)) is not None]
+    if not required:
         output.say(
             f"{path} isn't written: no filter is recommended, and none that is there is worth its bytes", err=True
         )
@@ -77,8 +77,8 @@ def write(
     base = os.path.abspath(Path(path).parent)  # noqa: PTH100  resolves no links
     schema = options.table_schema
     policy = policy_of(options.checked())
-    text = recommended(
-        wanted,
+    text = recommended_policy(
+        required,
         files=report.files,
         readers=policy.whole.readers or (),
         table_schema=None if schema is None else os.path.relpath(schema, base),
@@ -93,11 +93,11 @@ def write(
         output.say(f"wrote {path}; now: {shlex.join(words)}")
 
 
-def _wanted(column: ColumnAdvice) -> Wanted | None:
+def _required(column: ColumnAdvice) -> RequiredColumn | None:
     """What the policy requires of a column: recommended filters, and those that are there and worth their bytes."""
     if column.recommended and column.fpp is not None:
-        return Wanted(column.column, column.fpp, column.reason)
+        return RequiredColumn(column.column, column.fpp, column.reason)
     existing = column.existing
     if existing is None or existing.judgement not in {"worth", "foldable"} or existing.max_fpp is None:
         return None
-    return Wanted(column.column, max(existing.max_fpp, column.fpp or 0.0), column.reason)
+    return RequiredColumn(column.column, max(existing.max_fpp, column.fpp or 0.0), column.reason)

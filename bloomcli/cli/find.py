@@ -17,7 +17,7 @@ import click
 from bloomcli.cli import options, output
 from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, check_engine_options, engine_of, engine_options
-from bloomcli.cli.negatives import TakesNegatives, unmarked
+from bloomcli.cli.negatives import NegativesCommand, unmarked
 from bloomcli.cli.table_options import no_files, table_options
 from bloomcli.errors import UnsupportedError, UsageError, WriteError
 from bloomcli.hints import quoted
@@ -37,7 +37,7 @@ _ANOTHER: Final = "name another file, or remove it"
 
 @click.command(
     short_help="Find the rows that have values.",
-    cls=TakesNegatives,
+    cls=NegativesCommand,
     epilog="""\b
 Examples:
   bloom find 42 /data/orders -c id                # every row with the id 42
@@ -250,7 +250,7 @@ def _write(search: Search, form: str, target: str | None, *, rows: bool, maybe: 
     from bloomcli.words import plural
 
     of_files = not rows or form in {"paths", "json"}
-    with _target(target, binary=form == "parquet") as stream, output.Counting(output.PATIENCE) as counting:
+    with _target(target, binary=form == "parquet") as stream, output.StatusLine(output.PATIENCE) as counting:
         before = counting.clear if target is None and sys.stdout.isatty() else None  # rows and the line in turn
 
         def tell(done: int, files: int, found: int) -> None:

@@ -12,7 +12,7 @@ _MARK: Final = "\0"
 """The prefix of negative numbers while Click parses: arguments of a process can't contain it."""
 
 
-class TakesNegatives(click.Command):
+class NegativesCommand(click.Command):
     """A command that takes negative numbers as values, not as options. `unmarked` gives its arguments back."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

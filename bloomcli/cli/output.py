@@ -138,7 +138,7 @@ class Bars:
             bars.update(self._tasks[phase], completed=done, description=text, refresh=not bars.live.auto_refresh)
 
 
-class Counting:
+class StatusLine:
     """One line on standard error that says how far a command is: only on a terminal, and not with --quiet.
 
     Args:

@@ -13,7 +13,7 @@ import click
 from bloomcli.cli import options, output
 from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, read_named, run, run_tasks
-from bloomcli.cli.negatives import TakesNegatives, unmarked
+from bloomcli.cli.negatives import NegativesCommand, unmarked
 from bloomcli.cli.table_options import no_files, table_options
 from bloomcli.errors import UsageError
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command(
     short_help="Look up values in the filters.",
-    cls=TakesNegatives,
+    cls=NegativesCommand,
     epilog="""\b
 Examples:
   bloom probe orders.parquet --column id 42 43   # one file: values follow it

@@ -14,7 +14,7 @@ from bloomcli.cli.completion import complete_readers
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _Readers(click.Option):
+class _ReadersOption(click.Option):
     """An option whose help lists the engines, which are only looked up when the help is shown."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -29,7 +29,7 @@ def readers_option(text: str) -> Callable[[F], F]:
     """``--readers``; the engines' names follow the help text."""
     return click.option(
         "--readers",
-        cls=_Readers,
+        cls=_ReadersOption,
         metavar="ENGINES",
         multiple=True,
         callback=options.split_names,

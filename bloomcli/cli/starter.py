@@ -18,14 +18,14 @@ from bloomcli.commands.options import GateOptions, SurveyOptions
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.policy.policy_file import NAME, PYPROJECT, find
-from bloomcli.policy.starter import starter
+from bloomcli.policy.starter import starter_policy
 from bloomcli.storage.names import is_uri
 from bloomcli.storage.os_errors import is_there, refused
 from bloomcli.storage.registry import write_file
 from bloomcli.validation import gate
 from bloomcli.words import plural
 
-_TAKEN: Final = ("columns", "readers", "table_schema", "sample", "seed")
+_USED: Final = ("columns", "readers", "table_schema", "sample", "seed")
 """Options of `validate` that select files and columns, or that the policy contains."""
 _OTHERS: Final = frozenset(
     {"init", "quiet", "policy", "files", "files_from", "jobs", "fail_fast", "engine", "master", "conf"}
@@ -52,17 +52,17 @@ def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
         )
     target = Path(given["policy"] or NAME)
     with refused(target):
-        above = _free(target)
-    request = gate.request(GateOptions(**{name: given[name] for name in _TAKEN}))
+        above = _overridden_policy(target)
+    request = gate.request(GateOptions(**{name: given[name] for name in _USED}))
     columns, paths = tuple(request.options.columns), named_paths(dataset)
     survey = SurveyOptions(columns=columns, policy=request.policy)
     engine = engine_of(dataset)
     chosen = request.choose(engine.find(paths, survey), paths)
     report = run_tasks(engine, engine.plan(chosen.files, survey))
-    _tell_failed(report.rows)
+    _report_failed(report.rows)
     base = os.path.abspath(target.parent)  # noqa: PTH100  resolves no links
     schema = given["table_schema"]
-    text = starter(
+    text = starter_policy(
         report.rows,
         base=base,
         columns=columns,
@@ -81,7 +81,7 @@ def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
     if is_quiet():
         return 0
     if not any(column.filters for row in report.rows for column in row.seen):
-        _tell_nothing_required(report.rows, target)
+        _report_nothing_required(report.rows, target)
     output.say(f"wrote {target}; now: {_next(dataset, target)}")
     return 0
 
@@ -90,12 +90,12 @@ def _refuse_others() -> None:
     """Raise UsageError for an option that `--init` would ignore."""
     for parameter in click.get_current_context().command.params:
         name = parameter.name or ""
-        if name not in {*_TAKEN, *_OTHERS} and was_given(name):
+        if name not in {*_USED, *_OTHERS} and was_given(name):
             option = max(parameter.opts, key=len)
             raise UsageError(f"--init takes no {option}", hint="write the policy first, then check the files")
 
 
-def _free(target: Path) -> Path | None:
+def _overridden_policy(target: Path) -> Path | None:
     """Return the policy of a parent directory that the new one overrides. Raises UsageError if the policy exists."""
     if target.name == PYPROJECT:
         raise UsageError(
@@ -115,7 +115,7 @@ def _free(target: Path) -> Path | None:
     return found
 
 
-def _tell_failed(rows: Sequence[FileRow]) -> None:
+def _report_failed(rows: Sequence[FileRow]) -> None:
     """Report the files that were left out. Raises UsageError or UnreadableError if no file is left."""
     failed = [row for row in rows if row.status is Status.FAILED]
     for row in failed:
@@ -130,7 +130,7 @@ def _tell_failed(rows: Sequence[FileRow]) -> None:
     raise UnreadableError("none of the files could be read", hint=nothing)
 
 
-def _tell_nothing_required(rows: Sequence[FileRow], target: Path) -> None:
+def _report_nothing_required(rows: Sequence[FileRow], target: Path) -> None:
     """Say what was looked at, and why the policy requires nothing."""
     formats = Counter(row.format for row in rows if row.format is not None)
     kinds = ", ".join(f"{count:,} {name}" for name, count in sorted(formats.items()))

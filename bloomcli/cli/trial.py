@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bloomcli.model.trial import TrialReport
 
 
-class _Runnable(click.Option):
+class _ReadersOption(click.Option):
     """An option whose help lists the readers that `trial` runs, which are only looked up when the help is shown."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -46,7 +46,7 @@ Examples:
 @options.exclude_option("Don't look at these leaf columns.")
 @click.option(
     "--readers",
-    cls=_Runnable,
+    cls=_ReadersOption,
     metavar="READERS",
     multiple=True,
     callback=options.split_names,
@@ -128,7 +128,7 @@ def command(
         from bloomcli.cli.reports import prepare
 
         prepare(reports, tuple(options_["queries"]))
-    with output.Counting() as counting:
+    with output.StatusLine() as counting:
         report = trial.run(files, TrialOptions(**options_), on_lookup=counting.show)
     if form == "text" and quiet:
         from bloomcli.report import render, text_trial

@@ -10,7 +10,7 @@ from bloomcli.checks.additions import Readers
 from bloomcli.checks.sizes import tight
 from bloomcli.commands.change import ChangeRequest, change
 from bloomcli.commands.columns import select
-from bloomcli.commands.existing_filters import ChunkKey, existing_filters, holds_nothing, incomplete, shortfall
+from bloomcli.commands.existing_filters import ChunkKey, existing_filters, has_no_rows, incomplete, shortfall
 from bloomcli.commands.options import AddOptions, policy_of
 from bloomcli.commands.progress import Progress
 from bloomcli.commands.required_columns import required_columns
@@ -27,7 +27,7 @@ from bloomcli.policy.policy import FilePolicy, Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Adding:
+class _AddRequest:
     """What `add` does to any file. The policy says who reads it: columns in which a reader would lose rows get no
     filter."""
 
@@ -45,9 +45,9 @@ class _Adding:
         refuse_foreign(self.rule.options, file.format, file.source.path)
         return file.plan_add(chosen, self._size_rule(file), replace=replace, missing=missing)
 
-    def done(self, file: FilterFile) -> str | None:
+    def why_unchanged(self, file: FilterFile) -> str | None:
         """Why the file needs no change. Raises FilterExists where its filters don't meet the options."""
-        if holds_nothing(file):
+        if has_no_rows(file):
             return "there are no rows to filter"
         try:
             chosen = self._chosen(file)
@@ -73,7 +73,7 @@ class _Adding:
             raise short
         return None if incomplete(file, chosen, existing) else "the columns have filters already"
 
-    def made(self, file: FilterFile, output: FilterFile) -> bool:
+    def is_result(self, file: FilterFile, output: FilterFile) -> bool:
         """Whether `output` is what these options make of `file`."""
         try:
             options, chosen = self.options, self._chosen(file)
@@ -145,7 +145,7 @@ def request(options: AddOptions, *, where_missing: bool = False) -> ChangeReques
     """
     options = options.checked()
     by_policy = not options.columns
-    adding = _Adding(
+    add_request = _AddRequest(
         options=options,
         rule=options.size_rule(),
         policy=policy_of(options),
@@ -153,10 +153,10 @@ def request(options: AddOptions, *, where_missing: bool = False) -> ChangeReques
     )
     return ChangeRequest(
         command="add",
-        plan=adding.plan,
-        done=adding.done,
-        made=adding.made,
-        remarks=adding.remarks,
+        plan=add_request.plan,
+        why_unchanged=add_request.why_unchanged,
+        is_result=add_request.is_result,
+        remarks=add_request.remarks,
         only_where_needed=by_policy,
         names=options.names,
     )

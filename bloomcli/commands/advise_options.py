@@ -26,7 +26,7 @@ class ExtentOptions(ColumnOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookedUp:
+class LookupValues:
     """The values that are looked up in one column."""
 
     typed: Column
@@ -50,7 +50,7 @@ class UnitOptions(Options):
 
     units: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Of each file, by the path of its task."""
-    columns: Mapping[str, LookedUp | None] = field(default_factory=dict)
+    columns: Mapping[str, LookupValues | None] = field(default_factory=dict)
     """Leaf paths, with the values to look up. None: the column gives values, which are looked up in their unit."""
     rates: tuple[float, ...] = ()
     fpp: float = FPP

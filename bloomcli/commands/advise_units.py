@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.commands.advise_options import LookedUp, UnitOptions
+from bloomcli.commands.advise_options import LookupValues, UnitOptions
 from bloomcli.commands.columns import type_alone
 from bloomcli.commands.value_sample import Sketch, ValueSample, numpy
 from bloomcli.concurrency.cancellation import Stop
@@ -75,7 +75,7 @@ class _Column:
         options: UnitOptions,
         unit: int,
         values: UnitValues,
-        wanted: LookedUp | None,
+        wanted: LookupValues | None,
         least: int,
     ) -> None:
         self._np, self._least = numpy(), least
@@ -198,10 +198,10 @@ def _bounded(values: Iterable[bytes]) -> list[bytes]:
     return kept
 
 
-def _own(values: Sequence[bytes], typed: Column, parts: int) -> LookedUp:
+def _own(values: Sequence[bytes], typed: Column, parts: int) -> LookupValues:
     """A unit's own values, one after the other in so many cells: their order is random."""
     count = len(values)
-    return LookedUp(
+    return LookupValues(
         typed=typed,
         values=tuple(values),
         cells=tuple(at % parts for at in range(count)),
@@ -245,7 +245,7 @@ def _literal(value: bytes, typed: Column) -> Literal:
     return Literal(text="", encodings=(value,), order_key=decode_bound(value, typed))
 
 
-class _Checked:
+class _LookupResults:
     """A filter that was asked for some hashes. No others may be asked for."""
 
     def __init__(self, bits: SplitBlockFilter, found: frozenset[int]) -> None:
@@ -283,7 +283,7 @@ class Lookups:
                 maybe = np.frombuffer(hashes, np.uint64, count)[np.frombuffer(flags, bool)]
                 self._found.update(np.unique(maybe).tolist())
 
-    def counted(self, cells: LookedUp) -> Flags:
+    def counted(self, cells: LookupValues) -> Flags:
         """Which values count in the unit: all but those that were taken for absent and aren't."""
         np = self._np
         places = np.array(cells.cells, np.intp)
@@ -299,7 +299,7 @@ class Lookups:
         self,
         facts: UnitFacts,
         filters: Sequence[BuiltFilter],
-        cells: LookedUp,
+        cells: LookupValues,
         counted: Flags,
         *,
         dictionary: bool,
@@ -349,7 +349,7 @@ class Lookups:
             return bits
         flags = bytearray(len(self._hashes))
         bits.check_hashes(self._hashes.tobytes(), len(flags), flags)
-        return _Checked(bits, frozenset(self._hashes[self._np.frombuffer(flags, bool)].tolist()))
+        return _LookupResults(bits, frozenset(self._hashes[self._np.frombuffer(flags, bool)].tolist()))
 
     def _kept(self, built: BuiltFilter) -> Floats:
         """How likely a filter keeps the row group for each value: 0 or 1 of one that is built."""

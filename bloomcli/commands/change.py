@@ -80,15 +80,15 @@ class ChangeRequest(NamedTuple):
 
     command: str
     plan: Callable[[FilterFile], Plan]
-    done: Callable[[FilterFile], str | None]
+    why_unchanged: Callable[[FilterFile], str | None]
     """Why a file needs no change; None if it needs one, or if only a plan can tell."""
-    made: Callable[[FilterFile, FilterFile], bool]
+    is_result: Callable[[FilterFile, FilterFile], bool]
     """Whether the second file is what the request makes of the first, as far as metadata and filters tell."""
     remarks: Callable[[FilterFile], tuple[str, ...]] = lambda _: ()
     """Remarks for the report."""
     only_where_needed: bool = False
     """A file that needs no change isn't written, not even where it is the only one."""
-    idle: str | None = None
+    why_idle: str | None = None
     """Why a plan that keeps every filter isn't executed, except to write another file; None if it is executed."""
     names: ColumnNames | None = None
     """How the files' table names their columns."""
@@ -97,7 +97,7 @@ class ChangeRequest(NamedTuple):
 
     def keeps_all(self, plan: Plan) -> bool:
         """Whether a plan keeps every filter, and need not be executed."""
-        return self.idle is not None and all(one.action == "keep" for one in plan.estimate)
+        return self.why_idle is not None and all(one.action == "keep" for one in plan.estimate)
 
 
 @of_file
@@ -120,24 +120,24 @@ def change(
             # a dataset's engine does it once for all files
             remarks = tuple(store_of(output).sweep(output).remarks)
         file = open_file(source, request.names)
-        reason = request.done(file) if request.only_where_needed else None
+        reason = request.why_unchanged(file) if request.only_where_needed else None
         if reason is not None and target.output is None:
             return _unchanged(source, file, request, target, reason)
         file.appends_only = _appends_only(source, target, output)
         try:
             plan = request.plan(file)
-            if target.in_place and request.idle is not None and request.keeps_all(plan):
-                reason = request.done(file) or (request.idle if plan.estimate else NO_FILTERS)
+            if target.in_place and request.why_idle is not None and request.keeps_all(plan):
+                reason = request.why_unchanged(file) or (request.why_idle if plan.estimate else NO_FILTERS)
                 return _unchanged(source, file, request, target, reason, plan)
             report = _change(source, file, plan, output, request, target, threads, progress)
         except BloomError as error:
-            error.hint = "; ".join([*filter(None, [error.hint]), *_left_by(output)]) or None
+            error.hint = "; ".join([*filter(None, [error.hint]), *_leftover_remarks(output)]) or None
             raise
-        remarks += _left_by(output)
+        remarks += _leftover_remarks(output)
     return replace(report, seconds=time.perf_counter() - started, remarks=report.remarks + remarks)
 
 
-def _left_by(output: str | None) -> tuple[str, ...]:
+def _leftover_remarks(output: str | None) -> tuple[str, ...]:
     """What to tell of temporary objects that couldn't be removed."""
     left = () if output is None else store_of(output).left_by(output)
     return tuple(f"the temporary object {uri} couldn't be removed: `gcloud storage rm '{uri}'`" for uri in left)
@@ -162,18 +162,20 @@ def change_where_needed(
     store = store_of(path)
     with store.open(os.fspath(path)) as source:
         file = open_file(source, request.names)
-        if request.lineage is not None and request.done(file) is None:
+        if request.lineage is not None and request.why_unchanged(file) is None:
             file = _with_lineage(file, request.lineage, request, target)
         if target.output is not None and not target.overwrite:
             state = _state(file, request, os.fspath(target.output))
-            if state is _Output.MADE:
-                return _made(source, file, request, target) if target.only_changed else "the output is there already"
-            target = target._replace(overwrite=state is _Output.STALE)
+            if state is _OutputState.MADE:
+                if target.only_changed:
+                    return _report_of_earlier_run(source, file, request, target)
+                return "the output is there already"
+            target = target._replace(overwrite=state is _OutputState.STALE)
         file.appends_only = _appends_only(source, target, target.output)
-        reason, plan = request.done(file), None
-        if reason is None and request.idle is not None:
+        reason, plan = request.why_unchanged(file), None
+        if reason is None and request.why_idle is not None:
             plan = request.plan(file)
-            reason = request.idle if request.keeps_all(plan) else None
+            reason = request.why_idle if request.keeps_all(plan) else None
         if reason is not None:
             if target.output is None or target.only_changed:
                 return reason
@@ -200,7 +202,7 @@ def _appends_only(source: Source, target: Target, output: str | os.PathLike[str]
     return store_of(path).appends_only(source, path)
 
 
-class _Output(Enum):
+class _OutputState(Enum):
     """The state of an output's path."""
 
     MADE = auto()
@@ -211,21 +213,21 @@ class _Output(Enum):
     """Nothing, or a file that no request wrote."""
 
 
-def _state(file: FilterFile, request: ChangeRequest, output: str) -> _Output:
+def _state(file: FilterFile, request: ChangeRequest, output: str) -> _OutputState:
     origin = file.source
     changed_until = origin.fingerprint.mtime_ns + store_of(origin.path).mtime_step_ns - 1
     try:
         with store_of(output).open(output) as source:
             made = open_file(source, request.names)
             if made.format != file.format:
-                return _Output.OTHER
+                return _OutputState.OTHER
             try:
                 newer = source.fingerprint.mtime_ns >= changed_until
-                return _Output.MADE if newer and request.made(file, made) else _Output.STALE
+                return _OutputState.MADE if newer and request.is_result(file, made) else _OutputState.STALE
             except BloomError:
-                return _Output.STALE  # if the input is at fault, the change reports it
+                return _OutputState.STALE  # if the input is at fault, the change reports it
     except (BloomError, OSError):
-        return _Output.OTHER
+        return _OutputState.OTHER
 
 
 def _output(store: Store, source: Source, target: Target, *, makes_directories: bool = False) -> str | None:
@@ -307,7 +309,7 @@ def _unchanged(
     )
 
 
-def _made(source: Source, file: FilterFile, request: ChangeRequest, target: Target) -> ChangeReport:
+def _report_of_earlier_run(source: Source, file: FilterFile, request: ChangeRequest, target: Target) -> ChangeReport:
     """The report of a file whose output an earlier attempt made: rates and decoded bytes aren't known any more."""
     plan, output = request.plan(file), os.fspath(target.output or "")
     with store_of(output).open(output) as made:

@@ -29,7 +29,7 @@ Existing = dict[ChunkKey, dict[str | None, FilterFacts]]
 """The filters of each chunk by kind. Only ORC has two kinds. Of several of one kind, the first, which readers use."""
 
 
-def holds_nothing(file: FilterFile) -> bool:
+def has_no_rows(file: FilterFile) -> bool:
     """The file has no rows to make a filter for. (Without a row index, an ORC file has rows but no row groups.)"""
     return not file.row_group_count and not (file.stripes and file.rows)
 
@@ -47,7 +47,7 @@ def existing_filters(file: FilterFile, columns: Sequence[Column]) -> Existing:
 def incomplete(file: FilterFile, columns: Sequence[Column], existing: Existing) -> bool:
     """Some chunk of these columns lacks a filter."""
     filtered = {index for index, _, _ in existing}
-    return not holds_nothing(file) and any(c.index not in filtered or file.without_filter(c) for c in columns)
+    return not has_no_rows(file) and any(c.index not in filtered or file.without_filter(c) for c in columns)
 
 
 def shortfall(

@@ -30,7 +30,7 @@ def request(options: FoldOptions) -> ChangeRequest:
         any_size = tight(rules, file.format, file.source.path)
         return file.plan_fold(chosen(file), rule._replace(min_bytes=least, tight=any_size))
 
-    def made(file: FilterFile, output: FilterFile) -> bool:
+    def is_result(file: FilterFile, output: FilterFile) -> bool:
         if file.unfoldable is not None:
             return file.differs_only_in_filters(output, set())
         if not file.differs_only_in_filters(output, chosen(file)):
@@ -41,9 +41,9 @@ def request(options: FoldOptions) -> ChangeRequest:
     return ChangeRequest(
         command="fold",
         plan=plan,
-        done=lambda file: file.unfoldable or why_none(file, options.columns, exclude=options.exclude),
-        made=made,
-        idle="no filter can be smaller",
+        why_unchanged=lambda file: file.unfoldable or why_none(file, options.columns, exclude=options.exclude),
+        is_result=is_result,
+        why_idle="no filter can be smaller",
         names=options.names,
     )
 

@@ -20,20 +20,20 @@ def request(options: RemoveOptions) -> ChangeRequest:
     def chosen(file: FilterFile) -> set[int] | None:
         return indexes(file, options.columns, exclude=options.exclude)
 
-    def done(file: FilterFile) -> str | None:
+    def why_unchanged(file: FilterFile) -> str | None:
         if next(file.facts(chosen(file)), None) is not None:
             return None
         return why_none(file, options.columns, exclude=options.exclude) or NO_FILTERS
 
-    def made(file: FilterFile, output: FilterFile) -> bool:
-        return file.differs_only_in_filters(output, chosen(file)) and done(output) is not None
+    def is_result(file: FilterFile, output: FilterFile) -> bool:
+        return file.differs_only_in_filters(output, chosen(file)) and why_unchanged(output) is not None
 
     return ChangeRequest(
         command="remove",
         plan=lambda file: file.plan_remove(chosen(file)),
-        done=done,
-        made=made,
-        idle=NO_FILTERS,
+        why_unchanged=why_unchanged,
+        is_result=is_result,
+        why_idle=NO_FILTERS,
         names=options.names,
     )
 

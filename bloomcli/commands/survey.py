@@ -10,7 +10,7 @@ from bloomcli.checks.readers import readers as losing
 from bloomcli.commands.columns import select
 from bloomcli.commands.options import SurveyOptions
 from bloomcli.formats.registry import open_file
-from bloomcli.model.dataset import ColumnSeen, SurveyReport
+from bloomcli.model.dataset import SurveyedColumn, SurveyReport
 from bloomcli.model.file import Column, Severity
 from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.validate import Finding
@@ -77,7 +77,7 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
             row_groups=file.row_group_count,
             file_bytes=source.size,
             seen=tuple(
-                ColumnSeen(
+                SurveyedColumn(
                     column=name,
                     filters=tally.filters,
                     everywhere=tally.everywhere,

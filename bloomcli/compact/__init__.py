@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 if TYPE_CHECKING:
-    from bloomcli.compact.packed import Packed
+    from bloomcli.compact.packed_blocks import PackedBlocks
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -49,7 +49,7 @@ class _Items(Sequence[T]):
         raise NotImplementedError
 
 
-class Compact(_Items[T]):
+class CompactSequence(_Items[T]):
     """Items of one kind, packed where there are many. They are named tuples, or dataclasses with slots.
 
     Args:
@@ -61,7 +61,7 @@ class Compact(_Items[T]):
         self._plain: list[T] = []
         self._limit = PLAIN_MOST
         self._shared = shared
-        self._packed: Packed[T] | None = None
+        self._packed: PackedBlocks[T] | None = None
         self._end = 0
         """Items that are packed; those behind them are plain."""
         self._open: dict[int, list[T]] = {}
@@ -76,9 +76,9 @@ class Compact(_Items[T]):
 
     def _pack(self) -> None:
         if self._packed is None:
-            from bloomcli.compact.packed import Packed
+            from bloomcli.compact.packed_blocks import PackedBlocks
 
-            self._packed = Packed(type(self._plain[0]), self._shared)
+            self._packed = PackedBlocks(type(self._plain[0]), self._shared)
             self._limit = _BLOCK
         count = len(self._plain) - len(self._plain) % _BLOCK
         for start in range(0, count, _BLOCK):
@@ -116,17 +116,17 @@ class Compact(_Items[T]):
         return self._plain
 
 
-def gathered(items: Iterable[T], *, shared: Collection[str] = ()) -> Sequence[T]:
-    """The items as a list if they are few, and packed if they are many. The arguments are those of `Compact`."""
-    found = Compact(items, shared=shared)
+def compacted(items: Iterable[T], *, shared: Collection[str] = ()) -> Sequence[T]:
+    """The items as a list if they are few, and packed if they are many. Arguments: as for `CompactSequence`."""
+    found = CompactSequence(items, shared=shared)
     return found if found.packed else found.plain
 
 
-class Placed(_Items[T]):
+class PositionedItems(_Items[T]):
     """Items that come in any order and have positions. As a sequence they are in the order of their positions."""
 
     def __init__(self, positions: int, *, shared: Collection[str] = ()) -> None:
-        self._items = Compact[T](shared=shared)
+        self._items = CompactSequence[T](shared=shared)
         self._at = array("q", [-1]) * positions
         """Of each position the number of its item; -1 where there is none."""
 
@@ -155,7 +155,7 @@ class Placed(_Items[T]):
         return self._items._item(self._at[at])
 
 
-class Mapped(_Items[T]):
+class LazySequence(_Items[T]):
     """A sequence of results of a function, each computed when it is read."""
 
     def __init__(self, function: Callable[[S], T], items: Sequence[S]) -> None:

@@ -15,7 +15,7 @@ _ALIGNED: Final = 64
 """Batches begin at multiples of so many bytes, as Arrow wants its buffers."""
 
 
-def _closed(file: IO[bytes]) -> None:
+def _close(file: IO[bytes]) -> None:
     """Close a temporary file. What a full disk refused to take was told of by `add`."""
     with suppress(OSError):
         file.close()
@@ -29,7 +29,7 @@ class StoredBatches:
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed with the object
-        weakref.finalize(self, _closed, self._file)
+        weakref.finalize(self, _close, self._file)
         self._lock = Lock()
         self._extents: list[tuple[int, int]] = []
 

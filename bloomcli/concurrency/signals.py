@@ -16,15 +16,15 @@ STOPS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if 
 """The signals that request a process to end; SIGHUP means that its terminal has closed. Ctrl-C already raises."""
 
 
-class Stopped(SystemExit):
+class SignalExit(SystemExit):
     """SIGTERM or SIGHUP has stopped a run; its text says how far the run came."""
 
-    def __init__(self, code: object, far: str) -> None:
+    def __init__(self, code: object, progress: str) -> None:
         super().__init__(code)
-        self.far = far
+        self.progress = progress
 
     def __str__(self) -> str:
-        return self.far
+        return self.progress
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from bloomcli.commands.progress import cores
-from bloomcli.compact import Placed
+from bloomcli.compact import PositionedItems
 from bloomcli.concurrency.signals import terminable
 from bloomcli.datasets import child_process, pool, workers
 from bloomcli.datasets import task as work
@@ -42,7 +42,7 @@ def run(
     shares = _shares(seen, at_once)
     planned = Planned(tasks, seen, partial(_threads, seen.bytes, jobs or cores(), at_once))
     written = Targets(tasks)
-    rows = Placed[FileRow](len(tasks))
+    rows = PositionedItems[FileRow](len(tasks))
     remarks = [*sweep_for(written).remarks]
     jobs_done = min(at_once, shares.workers * shares.files)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from bloomcli.compact import PLAIN_MOST, Placed
+from bloomcli.compact import PLAIN_MOST, PositionedItems
 from bloomcli.datasets.task import Task
 from bloomcli.model.dataset import Status
 from bloomcli.named_tuple import NamedTuple
@@ -94,7 +94,7 @@ class Received(Mapping[int, Task]):
 
     def __init__(self, positions: int) -> None:
         self._order = array("q")
-        self._tasks = Placed[Task](positions, shared=("options",))
+        self._tasks = PositionedItems[Task](positions, shared=("options",))
 
     def put(self, position: int, task: Task) -> None:
         """Add the task of a position."""

@@ -24,7 +24,7 @@ from bloomcli import version
 from bloomcli.commands.options import WriteOptions
 from bloomcli.commands.options_base import Options
 from bloomcli.commands.progress import cores
-from bloomcli.compact import Mapped
+from bloomcli.compact import LazySequence
 from bloomcli.concurrency.signals import plain_interrupts
 from bloomcli.datasets import local, planning
 from bloomcli.datasets import task as work
@@ -78,7 +78,7 @@ class SparkEngine:
         """The files that paths name: paths that all machines see, or URIs."""
         changing = isinstance(options, WriteOptions) and options.in_place
         with counted_by(self.meter):
-            return expand(Mapped(partial(portable, changing=changing), paths))
+            return expand(LazySequence(partial(portable, changing=changing), paths))
 
     def plan(self, listed: Sequence[Listed], options: Options) -> Sequence[Task]:
         """Tasks for files."""

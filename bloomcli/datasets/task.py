@@ -28,7 +28,7 @@ from bloomcli.commands.options import (
 )
 from bloomcli.commands.options_base import Options
 from bloomcli.commands.progress import Progress
-from bloomcli.compact import gathered
+from bloomcli.compact import compacted
 from bloomcli.datasets.skipped import OTHER_KIND
 from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
@@ -114,7 +114,7 @@ class Task:
 
 def gathered_tasks(tasks: Iterable[Task]) -> Sequence[Task]:
     """The tasks of a run: as a list if they are few, and packed if they are many."""
-    return gathered(tasks, shared=("options",))
+    return compacted(tasks, shared=("options",))
 
 
 def run(task: Task, progress: Progress | None = None) -> FileRow:

@@ -9,13 +9,13 @@ from bloomcli.commands import add as command
 from bloomcli.commands.options import AddOptions
 from bloomcli.commands.progress import Progress
 from bloomcli.formats.format import NO_OPTIONS, OptionValues
-from bloomcli.functions.files import Files, Many, OnRow, on_files, run
+from bloomcli.functions.files import Files, OnRow, RunOptions, run, takes_files
 from bloomcli.model.change import ChangeReport
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.policy.policy import Policy
 
 
-@on_files(DatasetReport)
+@takes_files(DatasetReport)
 def add(
     path: Files,
     columns: Sequence[str] = (),
@@ -126,6 +126,6 @@ def add(
         path,
         options,
         command.run,
-        Many(jobs, fail_fast, on_row),
+        RunOptions(jobs, fail_fast, on_row),
         progress=progress,
     )

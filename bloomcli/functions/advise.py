@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bloomcli.advice import advise as advice
 from bloomcli.advice.command_line import Source, of_paths, reader_options
 from bloomcli.commands.options import FPP, AdviseOptions, Name
-from bloomcli.functions.files import Files, Many, OnRow, run
+from bloomcli.functions.files import Files, OnRow, RunOptions, run
 from bloomcli.model.advice import AdviseReport
 from bloomcli.policy.policy import Policy
 
@@ -85,7 +85,7 @@ def advise(
         sample=sample,
         seed=seed,
     )
-    return run(path, options, _one, Many(jobs, fail_fast, on_row), dataset=_many)
+    return run(path, options, _one, RunOptions(jobs, fail_fast, on_row), dataset=_many)
 
 
 def _one(path: Name, options: AdviseOptions) -> AdviseReport:

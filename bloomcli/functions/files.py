@@ -26,7 +26,7 @@ OnRow = Callable[[FileRow], None]
 """Called with each file's row as the file is done."""
 
 
-class Many(NamedTuple):
+class RunOptions(NamedTuple):
     """How many files are worked on."""
 
     jobs: int | None
@@ -41,7 +41,7 @@ D_co = TypeVar("D_co", covariant=True)
 One = TypeVar("One")
 
 
-class OnFiles(Protocol[P, R_co, D_co]):
+class FilesFunction(Protocol[P, R_co, D_co]):
     """A function that takes files. A single path names one file to a type checker; a list names several files."""
 
     @overload
@@ -51,14 +51,14 @@ class OnFiles(Protocol[P, R_co, D_co]):
     def __call__(self, path: Sequence[Name], *args: P.args, **options: P.kwargs) -> D_co: ...
 
 
-def on_files(
+def takes_files(
     dataset: Callable[..., D_co],
-) -> Callable[[Callable[Concatenate[Name, P], One]], OnFiles[P, One, D_co]]:
+) -> Callable[[Callable[Concatenate[Name, P], One]], FilesFunction[P, One, D_co]]:
     """Declare that a function gives another report, `dataset`, for a list of files. It changes nothing else."""
     del dataset
 
-    def declared(function: Callable[Concatenate[Name, P], One]) -> OnFiles[P, One, D_co]:
-        return cast("OnFiles[P, One, D_co]", function)
+    def declared(function: Callable[Concatenate[Name, P], One]) -> FilesFunction[P, One, D_co]:
+        return cast("FilesFunction[P, One, D_co]", function)
 
     return declared
 
@@ -67,7 +67,7 @@ def run(
     path: Files,
     options: O,
     single: Callable[Concatenate[Name, O, ...], One],
-    many: Many,
+    run_options: RunOptions,
     *,
     progress: Progress | None = None,
     dataset: Callable[[Sequence[str], O, Engine, OnRow | None], object] | None = None,
@@ -79,12 +79,12 @@ def run(
             it has one entry.
         options: the command's options.
         single: runs the command on one file: it takes the path and the options, and `progress` where that is given.
-        many: how many files are worked on.
+        run_options: how many files are worked on.
         progress: called with the progress on one file.
         dataset: runs the command on many files; by default `run_dataset`.
 
     Returns:
-        The report of one file, or of many files: type checkers are told by `on_files`.
+        The report of one file, or of many files: type checkers are told by `takes_files`.
 
     Raises:
         UsageError: contradicting options, or no files.
@@ -102,8 +102,8 @@ def run(
         raise UsageError("no files are named")
     if progress is not None:
         raise UsageError("progress is about one file, and these are many", hint="on_row is called with each file")
-    engine = choose_engine(jobs=many.jobs, fail_fast=many.fail_fast)
-    return cast("One", (dataset or run_dataset)(named, options, engine, many.on_row))
+    engine = choose_engine(jobs=run_options.jobs, fail_fast=run_options.fail_fast)
+    return cast("One", (dataset or run_dataset)(named, options, engine, run_options.on_row))
 
 
 def run_dataset(paths: Sequence[str], options: Options, engine: Engine, on_row: OnRow | None) -> DatasetReport:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from bloomcli.commands import fold as command
 from bloomcli.commands.options import FPP, FoldOptions
 from bloomcli.commands.progress import Progress
-from bloomcli.functions.files import Files, Many, OnRow, on_files, run
+from bloomcli.functions.files import Files, OnRow, RunOptions, run, takes_files
 from bloomcli.model.change import ChangeReport
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.model.sizes import POWER_OF_TWO
 
 
-@on_files(DatasetReport)
+@takes_files(DatasetReport)
 def fold(
     path: Files,
     *,
@@ -75,6 +75,6 @@ def fold(
         path,
         options,
         command.run,
-        Many(jobs, fail_fast, on_row),
+        RunOptions(jobs, fail_fast, on_row),
         progress=progress,
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bloomcli.commands import inspect as command
 from bloomcli.commands.options import InspectOptions
 from bloomcli.errors import UsageError
-from bloomcli.functions.files import Files, Many, OnRow, on_files, run, run_dataset
+from bloomcli.functions.files import Files, OnRow, RunOptions, run, run_dataset, takes_files
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.model.inspect import InspectReport
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bloomcli.datasets.engine import Engine
 
 
-@on_files(DatasetReport)
+@takes_files(DatasetReport)
 def inspect(
     path: Files,
     *,
@@ -59,7 +59,7 @@ def inspect(
     options = InspectOptions(
         columns=columns, exclude=exclude, every=every, pages=pages, indexes=indexes, schema=schema, footer=footer
     )
-    return run(path, options, command.run, Many(jobs, fail_fast, on_row), dataset=_many)
+    return run(path, options, command.run, RunOptions(jobs, fail_fast, on_row), dataset=_many)
 
 
 def _many(paths: Sequence[str], options: InspectOptions, engine: Engine, on_row: OnRow | None) -> DatasetReport:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from bloomcli.commands import probe as command
 from bloomcli.commands.options import ProbeOptions
 from bloomcli.commands.values import Value
-from bloomcli.functions.files import Files, Many, OnRow, on_files, run
+from bloomcli.functions.files import Files, OnRow, RunOptions, run, takes_files
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.model.probe import ProbeReport
 
 
-@on_files(DatasetReport)
+@takes_files(DatasetReport)
 def probe(
     path: Files,
     values: Value | Sequence[Value],
@@ -46,4 +46,4 @@ def probe(
         UnreadableError, UnsupportedError: as for `inspect`.
     """
     options = ProbeOptions(values=values, column=column, exclude=exclude, explain=explain, skip_blank=skip_blank)
-    return run(path, options, command.run, Many(jobs, fail_fast, on_row))
+    return run(path, options, command.run, RunOptions(jobs, fail_fast, on_row))

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from bloomcli.commands import remove as command
 from bloomcli.commands.options import RemoveOptions
 from bloomcli.commands.progress import Progress
-from bloomcli.functions.files import Files, Many, OnRow, on_files, run
+from bloomcli.functions.files import Files, OnRow, RunOptions, run, takes_files
 from bloomcli.model.change import ChangeReport
 from bloomcli.model.dataset import DatasetReport
 
 
-@on_files(DatasetReport)
+@takes_files(DatasetReport)
 def remove(
     path: Files,
     *,
@@ -60,6 +60,6 @@ def remove(
         path,
         options,
         command.run,
-        Many(jobs, fail_fast, on_row),
+        RunOptions(jobs, fail_fast, on_row),
         progress=progress,
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bloomcli.commands import validate as command
 from bloomcli.commands.options import GateOptions, ValidateOptions
 from bloomcli.commands.progress import Progress
-from bloomcli.functions.files import Files, Many, OnRow, on_files, run
+from bloomcli.functions.files import Files, OnRow, RunOptions, run, takes_files
 from bloomcli.model.gate import GateReport
 from bloomcli.model.validate import ValidateReport
 from bloomcli.policy.policy import Policy
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bloomcli.datasets.engine import Engine
 
 
-@on_files(GateReport)
+@takes_files(GateReport)
 def validate(
     path: Files,
     *,
@@ -88,7 +88,7 @@ def validate(
         path,
         options,
         command.run,
-        Many(jobs, fail_fast, on_row),
+        RunOptions(jobs, fail_fast, on_row),
         progress=progress,
         dataset=_gate,
     )

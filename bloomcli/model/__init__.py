@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from bloomcli.model.change import ChangeReport, FilterChange
     from bloomcli.model.columns import ColumnSummary
-    from bloomcli.model.dataset import ColumnSeen, DatasetReport, FileRow, Status, SurveyReport
+    from bloomcli.model.dataset import DatasetReport, FileRow, Status, SurveyedColumn, SurveyReport
     from bloomcli.model.exit_codes import gravest
     from bloomcli.model.file import (
         Column,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from bloomcli.model.lake import ColumnFilters, ColumnOverFiles
     from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
     from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
-    from bloomcli.model.queries import QueriedColumn, QueryLog, Unserved
+    from bloomcli.model.queries import QueriedColumn, QueryLog, UnservedPredicate
     from bloomcli.model.schema import SchemaNode
     from bloomcli.model.table import TableCommit, TableFacts
     from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups, TrialReport
@@ -58,7 +58,7 @@ _HOMES = {
         ),
         "advice",
     ),
-    **dict.fromkeys(("QueriedColumn", "QueryLog", "Unserved"), "queries"),
+    **dict.fromkeys(("QueriedColumn", "QueryLog", "UnservedPredicate"), "queries"),
     "ColumnSummary": "columns",
     "SchemaNode": "schema",
     **dict.fromkeys(("ColumnFilters", "ColumnOverFiles"), "lake"),
@@ -109,7 +109,7 @@ _HOMES = {
     **dict.fromkeys(
         (
             "Status",
-            "ColumnSeen",
+            "SurveyedColumn",
             "SurveyReport",
             "FileRow",
             "DatasetReport",
@@ -140,7 +140,6 @@ __all__ = [
     "ColumnChunk",
     "ColumnFilters",
     "ColumnOverFiles",
-    "ColumnSeen",
     "ColumnSummary",
     "DatasetReport",
     "ExistingFilters",
@@ -175,11 +174,12 @@ __all__ = [
     "Severity",
     "Status",
     "SurveyReport",
+    "SurveyedColumn",
     "TableCommit",
     "TableFacts",
     "TrialLookups",
     "TrialReport",
-    "Unserved",
+    "UnservedPredicate",
     "ValidateReport",
     "ValueTotals",
     "Verdict",

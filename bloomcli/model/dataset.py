@@ -31,7 +31,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnSeen:
+class SurveyedColumn:
     """One column of a file and its filters, from which `validate --init` writes a policy."""
 
     column: str
@@ -54,7 +54,7 @@ class SurveyReport:
     format: str
     row_groups: int
     file_bytes: int
-    seen: tuple[ColumnSeen, ...]
+    seen: tuple[SurveyedColumn, ...]
     """The columns with a filter; in a file without filters, those that can have one. In a file without rows, all
     columns, because none of them lacks one."""
     findings: tuple[Finding, ...] = ()
@@ -95,7 +95,7 @@ class FileRow:
     findings: tuple[Finding, ...] = ()
     totals: tuple[ValueTotals, ...] = ()
     """probe: what a reader may skip for each value."""
-    seen: tuple[ColumnSeen, ...] = ()
+    seen: tuple[SurveyedColumn, ...] = ()
     """validate --init: the columns with filters."""
     requests: int | None = None
     """Requests to the object store, retries included; None for local files. In a dry run of a change this and
@@ -152,7 +152,7 @@ class RowTotals:
         self.by_column = columns.columns
 
 
-class OnFiles(SummedTraffic):
+class ReportOnFiles(SummedTraffic):
     """A report that has a row for each file."""
 
     __slots__ = ("_totals",)
@@ -171,7 +171,7 @@ class OnFiles(SummedTraffic):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DatasetReport(OnFiles):
+class DatasetReport(ReportOnFiles):
     """The report of a command on many files."""
 
     command: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bloomcli.model.dataset import FileRow, OnFiles, Status
+from bloomcli.model.dataset import FileRow, ReportOnFiles, Status
 from bloomcli.model.exit_codes import gravest
 from bloomcli.model.file import Severity
 from bloomcli.model.table import TableFacts
@@ -26,7 +26,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GateReport(OnFiles):
+class GateReport(ReportOnFiles):
     """The findings of `validate`, and the files that it checked."""
 
     engine: str

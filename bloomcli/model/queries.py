@@ -30,7 +30,7 @@ class QueriedColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unserved:
+class UnservedPredicate:
     """Predicates that no filter of one column can serve, of one kind and column."""
 
     kind: str
@@ -57,7 +57,7 @@ class QueryLog:
     """The first ones, shortened, with `?` in place of each literal."""
     columns: tuple[QueriedColumn, ...]
     """The most looked up first."""
-    unserved: tuple[Unserved, ...]
+    unserved: tuple[UnservedPredicate, ...]
     """The most frequent first."""
     tables: tuple[tuple[str, int], ...] = ()
     """Every table that statements read, with their number, the most read first."""

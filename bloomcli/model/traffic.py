@@ -31,7 +31,7 @@ class Traffic:
         return self != Traffic()
 
 
-class Counted(Protocol):
+class TrafficFields(Protocol):
     """A report of a file, with its requests."""
 
     @property
@@ -51,7 +51,7 @@ class Counted(Protocol):
         """Bytes that the store copied from object to object."""
 
 
-def traffic_of(report: Counted) -> Traffic | None:
+def traffic_of(report: TrafficFields) -> Traffic | None:
     """The requests that a report has; None for local files."""
     if report.requests is None:
         return None

@@ -126,7 +126,7 @@ class FilePolicy(NamedTuple):
         return off
 
 
-class _Matched:
+class _GlobCache:
     """A cache of compiled globs and merged parts. It is not pickled with the policy."""
 
     __slots__ = ("globs", "merged")
@@ -137,7 +137,7 @@ class _Matched:
         self.merged: dict[tuple[int, ...], FilePolicy] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_Matched, ())
+        return (_GlobCache, ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +154,7 @@ class Policy:
     """The parts for some files; later ones override earlier ones."""
     exclude: tuple[str, ...] = ()
     """Path globs of files that are not checked."""
-    _matched: _Matched = field(default_factory=_Matched, init=False, repr=False, compare=False)
+    _cache: _GlobCache = field(default_factory=_GlobCache, init=False, repr=False, compare=False)
 
     @property
     def requires(self) -> bool:
@@ -173,10 +173,10 @@ class Policy:
             *parts, _ = self._globs()
             located = relative_to_base(path, self.base)
             key = tuple(i for i, globs in enumerate(parts) if globs.match(*located))
-        merged = self._matched.merged.get(key)
+        merged = self._cache.merged.get(key)
         if merged is None:
             merged = _merge((self.whole, *(self.files[i] for i in key)), advice=self.path is not None)
-            self._matched.merged[key] = merged
+            self._cache.merged[key] = merged
         return merged
 
     def excludes(self, path: str) -> bool:
@@ -185,7 +185,7 @@ class Policy:
 
     def _globs(self) -> tuple[Globs, ...]:
         """Compile the globs at the first use."""
-        matched = self._matched
+        matched = self._cache
         if matched.globs is None:
             matched.globs = tuple(Globs(globs, self.base) for globs in (*(p.paths for p in self.files), self.exclude))
         return matched.globs

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import takewhile
 from typing import Final
 
-from bloomcli.model.dataset import ColumnSeen, FileRow, Status
+from bloomcli.model.dataset import FileRow, Status, SurveyedColumn
 from bloomcli.policy import globs
 from bloomcli.policy.policy_text import REST, column_glob, comment, reader_lines, toml_string
 from bloomcli.words import plural
@@ -63,7 +63,7 @@ class _Columns:
             if finding.id in _NONE_MAY and finding.column is not None:
                 self.none_may[finding.column] = finding.id
 
-    def _count(self, column: ColumnSeen, path: str) -> None:
+    def _count(self, column: SurveyedColumn, path: str) -> None:
         name = column.column
         self.filters[name] += column.filters
         self.nbytes[name] += column.bitset_bytes
@@ -103,7 +103,7 @@ class _Columns:
         return f"but none may have one ({self.none_may[name]})" if name in self.none_may else None
 
 
-def starter(
+def starter_policy(
     rows: Iterable[FileRow],
     *,
     base: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from bloomcli.model.traffic import Counted, traffic_of
+from bloomcli.model.traffic import TrafficFields, traffic_of
 from bloomcli.report.human import size
 from bloomcli.words import plural
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bloomcli.report.layout import Block, Cell
 
 
-def traffic_text(report: Counted) -> str | None:
+def traffic_text(report: TrafficFields) -> str | None:
     """``12 requests, 1.0 MiB downloaded, 3.0 KiB uploaded, 1.0 GiB copied by the store``; None for local files."""
     traffic = traffic_of(report)
     if traffic is None:
@@ -26,7 +26,7 @@ def traffic_text(report: Counted) -> str | None:
     return ", ".join([plural(traffic.requests, "request"), *(f"{size(n)} {how}" for n, how in parts if n)])
 
 
-def traffic_line(report: Counted, *, dry_run: bool = False) -> Iterator[Block]:
+def traffic_line(report: TrafficFields, *, dry_run: bool = False) -> Iterator[Block]:
     """Yield the line about the requests, unless there were none."""
     from bloomcli.report.layout import line
 
@@ -35,7 +35,7 @@ def traffic_line(report: Counted, *, dry_run: bool = False) -> Iterator[Block]:
         yield line(f"object store: {'would take about ' if dry_run else ''}{text}")
 
 
-def traffic_pairs(report: Counted) -> Iterator[tuple[str, Cell]]:
+def traffic_pairs(report: TrafficFields) -> Iterator[tuple[str, Cell]]:
     """Yield the same as a name and a value."""
     from bloomcli.report.layout import Cell
 

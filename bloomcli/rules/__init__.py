@@ -35,7 +35,7 @@ class When(StrEnum):
 
     ALWAYS = "always"
     DEEP = "--deep"
-    ASKED = "its limit"
+    LIMIT = "its limit"
     """An option or a key of the policy sets a limit."""
     POLICY = "a policy"
     READERS = "readers"
@@ -87,9 +87,9 @@ def _rules() -> dict[str, Rule]:
         ("filter-no-length", structure, note, "no bloom_filter_length", When.ALWAYS),
         ("page-header", structure, error, "a page contradicts its header", When.ALWAYS),
         ("page-checksum", structure, error, "a page doesn't match its checksum", When.DEEP),
-        ("filter-required", policy, error, "a required filter is missing", When.ASKED),
-        ("filter-fpp", policy, error, "a false-positive rate above the limit", When.ASKED),
-        ("filter-oversized", policy, error, "a filter larger than its values need", When.ASKED),
+        ("filter-required", policy, error, "a required filter is missing", When.LIMIT),
+        ("filter-fpp", policy, error, "a false-positive rate above the limit", When.LIMIT),
+        ("filter-oversized", policy, error, "a filter larger than its values need", When.LIMIT),
         ("profit-constant", policy, note, "a filter on a column with one value per row group", When.POLICY),
         ("profit-sorted", policy, note, "a filter on a column that min/max statistics prune already", When.POLICY),
         ("profit-dictionary", policy, note, "a filter on a column whose dictionary readers use", When.READERS),

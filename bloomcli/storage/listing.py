@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Final
 
-from bloomcli.compact import gathered
-from bloomcli.compact.seen import Seen
+from bloomcli.compact import compacted
+from bloomcli.compact.text_set import TextSet
 from bloomcli.errors import BloomError, UsageError
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import Listed, Store, unlisted
@@ -43,7 +43,7 @@ def expand(paths: Sequence[str]) -> Sequence[Listed]:
         UnreadableError: a glob matches nothing, or a directory can't be read, and there is nothing else.
         UnsupportedError: a URI's file system can't be listed here, and there is nothing else.
     """
-    found = gathered(_each_once(paths))
+    found = compacted(_each_once(paths))
     if any(item.problem is None and not item.empty for item in found):  # most often the first one is a file
         return found
     for item in found:
@@ -70,11 +70,11 @@ def no_files(paths: Sequence[str]) -> UsageError:
 
 def _each_once(paths: Sequence[str]) -> Iterator[Listed]:
     """The first of all names of a file, with whatever path it is found; and paths that can't be listed."""
-    spell, seen = spelling(), list[Seen]()
+    spell, seen = spelling(), list[TextSet]()
 
     def is_new(name: str) -> bool:
         if not seen:
-            seen.append(Seen())
+            seen.append(TextSet())
         return seen[0].add(name)
 
     for path in paths:

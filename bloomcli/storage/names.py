@@ -8,7 +8,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Final
 
-from bloomcli.compact import Mapped, gathered
+from bloomcli.compact import LazySequence, compacted
 from bloomcli.named_tuple import NamedTuple
 
 _WILDCARDS: Final = frozenset("*?[")
@@ -40,7 +40,7 @@ def is_hidden(name: str) -> bool:
 def read_list(lines: Iterable[str], before: Iterable[str] = ()) -> Sequence[str]:
     """The paths `before`, and those of a list, one a line; empty lines are left out. Millions are kept packed."""
     listed = (text for line in lines if (text := line.rstrip("\r\n")))
-    return Mapped(attrgetter("path"), gathered(map(_Named, chain(before, listed))))
+    return LazySequence(attrgetter("path"), compacted(map(_Named, chain(before, listed))))
 
 
 class _Named(NamedTuple):

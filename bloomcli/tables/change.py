@@ -17,7 +17,7 @@ from uuid import uuid4
 from bloomcli.commands.options import WriteOptions
 from bloomcli.commands.progress import Progress
 from bloomcli.commands.table_options import TableOptions
-from bloomcli.concurrency.signals import Stopped, deferred, plain_interrupts
+from bloomcli.concurrency.signals import SignalExit, deferred, plain_interrupts
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, reconnect
 from bloomcli.datasets.task import Task, failed
@@ -83,7 +83,7 @@ def change_table(
     Raises:
         UsageError: contradicting options, unknown columns, a condition that the table can't resolve.
         UnsupportedError: a table whose files can't be replaced without loss.
-        KeyboardInterrupt, Stopped: Ctrl-C; SIGTERM. The text says how far the run came. Commits that were made stay.
+        KeyboardInterrupt, SignalExit: Ctrl-C; SIGTERM. The text says how far the run came. Commits stay.
     """
     which = which.checked()
     if which.snapshot is not None or which.as_of is not None:
@@ -115,7 +115,7 @@ def change_table(
     except KeyboardInterrupt:
         raise KeyboardInterrupt(run.how_far()) from None
     except SystemExit as stop:
-        raise Stopped(stop.code, run.how_far()) from None
+        raise SignalExit(stop.code, run.how_far()) from None
 
 
 def change_named(

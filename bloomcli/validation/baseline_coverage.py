@@ -38,7 +38,7 @@ class Coverage:
         match RULES[id].when:
             case When.DEEP:
                 return self.values
-            case When.ASKED:
+            case When.LIMIT:
                 limits = rules.limits(column or "")
                 return (limits.max_fpp if id == "filter-fpp" else limits.max_oversize) is not None
             case When.POLICY:

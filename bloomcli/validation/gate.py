@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bloomcli.commands.options import GateOptions, Name, policy_of
 from bloomcli.commands.sampling import chosen_files, share
 from bloomcli.commands.validate import rank
-from bloomcli.compact import Mapped, gathered
+from bloomcli.compact import LazySequence, compacted
 from bloomcli.datasets.engine import Engine, choose_engine
 from bloomcli.errors import UnknownFormat, UsageError
 from bloomcli.formats.registry import known_suffix, open_file
@@ -67,7 +67,7 @@ class GateRequest:
         """
         if not listed:
             raise no_files(paths)
-        kept = gathered(item for item in listed if not self.policy.excludes(item.path))
+        kept = compacted(item for item in listed if not self.policy.excludes(item.path))
         if not kept and any(item.walked or item.matched for item in listed):
             raise UsageError(
                 "the policy excludes every file that was found", path=self.policy.path, field="exclude",
@@ -175,7 +175,7 @@ class GateResults:
 
 def _without_findings(rows: Sequence[FileRow]) -> Sequence[FileRow]:
     """The rows without their findings: few as a tuple, many made when they are read."""
-    found = Mapped(partial(replace, findings=()), rows)
+    found = LazySequence(partial(replace, findings=()), rows)
     return tuple(found) if isinstance(rows, tuple) else found
 
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from bloomcli.commands.options import InspectOptions
-from bloomcli.compact import PLAIN_MOST, Compact, Mapped, Placed, gathered, packed
-from bloomcli.compact.seen import Seen
+from bloomcli.compact import PLAIN_MOST, CompactSequence, LazySequence, PositionedItems, compacted, packed_blocks
+from bloomcli.compact.text_set import TextSet
 from bloomcli.datasets.task import Task, gathered_tasks
 from bloomcli.errors import UnreadableError
 from bloomcli.model.dataset import FileRow, Status
@@ -61,7 +61,7 @@ def described(items: Sequence[object]) -> list[str]:
     "make", [listed, tasks, lambda count: map(row, range(count))], ids=["names", "tasks", "rows"]
 )
 def test_many_items_are_read_as_they_were_added(make: Callable[[int], Iterator[Any]]) -> None:
-    wanted, found = list(make(MANY)), Compact[Any](make(MANY), shared=("options",) if make is tasks else ())
+    wanted, found = list(make(MANY)), CompactSequence[Any](make(MANY), shared=("options",) if make is tasks else ())
     assert found.packed
     assert len(found) == len(wanted)
     assert described(found) == described(wanted)
@@ -74,10 +74,10 @@ def test_many_items_are_read_as_they_were_added(make: Callable[[int], Iterator[A
 
 def test_few_items_stay_a_list_of_the_same_objects() -> None:
     names = list(listed(PLAIN_MOST - 1))
-    found = gathered(names)
+    found = compacted(names)
     assert isinstance(found, list)
     assert all(a is b for a, b in zip(found, names, strict=True))
-    assert isinstance(gathered(listed(PLAIN_MOST)), Compact)
+    assert isinstance(compacted(listed(PLAIN_MOST)), CompactSequence)
 
 
 def test_tasks_share_their_options_however_many_there_are() -> None:
@@ -90,7 +90,7 @@ def test_items_that_come_in_any_order_are_in_the_order_of_their_positions() -> N
     order = list(range(0, MANY * 2, 2))  # every second position stays empty
     random.Random(7).shuffle(order)
     order.sort(key=lambda i: i // 3000)
-    placed = Placed[FileRow](MANY * 2)
+    placed = PositionedItems[FileRow](MANY * 2)
     for position in order:
         placed.put(position, row(position))
     found = placed.sequence()
@@ -100,7 +100,7 @@ def test_items_that_come_in_any_order_are_in_the_order_of_their_positions() -> N
 
 
 def test_few_items_with_positions_become_a_tuple() -> None:
-    placed = Placed[FileRow](3)
+    placed = PositionedItems[FileRow](3)
     placed.put(2, row(2))
     placed.put(0, row(0))
     assert placed.sequence() == (row(0), row(2))
@@ -113,7 +113,7 @@ def test_a_mapped_sequence_computes_items_when_they_are_read() -> None:
         seen.append(number)
         return number * 2
 
-    found = Mapped(double, range(1000))
+    found = LazySequence(double, range(1000))
     assert (len(found), found[3], found[-1], found[1:3]) == (1000, 6, 1998, (2, 4))
     assert seen == [3, 999, 1, 2]
     assert sum(found) == 999_000
@@ -135,11 +135,11 @@ def pairs(count: int) -> list[Pair]:
 def test_what_doesnt_fit_into_some_memory_goes_to_a_file_that_has_no_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(packed, "_MEMORY_BYTES", 1 << 20)
-    monkeypatch.setattr(packed.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(packed_blocks, "_MEMORY_BYTES", 1 << 20)
+    monkeypatch.setattr(packed_blocks.tempfile, "tempdir", str(tmp_path))
     added = pairs(2 * MANY)
     tracemalloc.start()
-    found = Compact(iter(added))
+    found = CompactSequence(iter(added))
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 4 << 20  # of 7 MiB
@@ -151,7 +151,7 @@ def test_what_doesnt_fit_into_some_memory_goes_to_a_file_that_has_no_name(
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["no file", "full", "half"])
 def test_where_no_file_can_be_written_the_items_stay_in_memory(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed, "_MEMORY_BYTES", 1 << 20)
+    monkeypatch.setattr(packed_blocks, "_MEMORY_BYTES", 1 << 20)
     real, calls = os.pwrite, 0
 
     def pwrite(file: int, data: bytes, offset: int) -> int:
@@ -167,9 +167,9 @@ def test_where_no_file_can_be_written_the_items_stay_in_memory(how: str, monkeyp
         raise FileNotFoundError(2, "No usable temporary directory found")
 
     if how == "no file":
-        monkeypatch.setattr(packed.tempfile, "TemporaryFile", no_file)
-    monkeypatch.setattr(packed.os, "pwrite", pwrite)
-    found = Compact(pairs(2 * MANY))
+        monkeypatch.setattr(packed_blocks.tempfile, "TemporaryFile", no_file)
+    monkeypatch.setattr(packed_blocks.os, "pwrite", pwrite)
+    found = CompactSequence(pairs(2 * MANY))
     assert all(a == b for a, b in zip(found, pairs(2 * MANY), strict=True))
     assert (calls > 10) is (how != "no file")
 
@@ -179,7 +179,7 @@ def test_a_set_of_many_texts_tells_which_were_added_and_takes_little_memory() ->
     count = 30_000
     texts = [f"s3://lake/date=2024-{i // 1000:03}/part-{i:07}-5f2c7a44-c000.zstd.parquet" for i in range(count)]
     tracemalloc.start()
-    seen = Seen()
+    seen = TextSet()
     assert all(map(seen.add, texts))
     size = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()

@@ -116,7 +116,7 @@ def test_reports_on_many_files_are_those_on_few(
     arguments = [*COMMANDS[name], "--jobs", str(jobs), *(["--format", form] if form != "text" else [])]
     few = said(arguments, lake, tmp_path / "one", capsys)
     request.getfixturevalue("early")
-    assert isinstance(expand([str(lake)]), compact.Compact)
+    assert isinstance(expand([str(lake)]), compact.CompactSequence)
     many = said(arguments, lake, tmp_path / "two", capsys)
     assert many == few
 
@@ -189,7 +189,7 @@ def test_the_check_of_many_files_settles_those_that_are_done(lake: Path, tmp_pat
     engine = LocalEngine(jobs=1)
     tasks = plan_files(engine, [str(copy)], AddOptions(columns=["id"], in_place=True))
     checked = engine.check(tasks)
-    assert isinstance(checked, compact.Compact)
+    assert isinstance(checked, compact.CompactSequence)
     assert {id(task.options) for task in checked} == {id(task.options) for task in tasks}
     open_ = [task.path for task in checked if task.row is None]
     assert len(open_) == len(datasets.GOOD)
@@ -202,8 +202,8 @@ import io, json, sys
 import bloomcli.compact as compact
 # many begin earlier, so that seconds show what takes hours
 compact.PLAIN_MOST, compact._BLOCK, compact._OPEN_BLOCKS = 1000, 100, 4
-from bloomcli.compact import packed
-packed._MEMORY_BYTES = 100_000
+from bloomcli.compact import packed_blocks
+packed_blocks._MEMORY_BYTES = 100_000
 sys.path.insert(0, "tests")
 import pyarrow as pa, pyarrow.parquet as pq
 from support.memory_store import MemorySource, MemoryStore, Object

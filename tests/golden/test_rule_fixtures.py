@@ -40,7 +40,7 @@ ENTRIES: Final[list[dict[str, Any]]] = [
 ALONE: Final = "bin"
 """The ending of filters alone in a file: they belong to no column, so there are no values to hold them against."""
 ENDINGS: Final = {"Parquet": "parquet", "ORC": "orc", "Mosaic": "mosaic"}
-ASKED: Final = {When.ASKED, When.POLICY, When.READERS}
+ASKED: Final = {When.LIMIT, When.POLICY, When.READERS}
 DEEP: Final = {rule.id for rule in RULES.values() if rule.when is When.DEEP}
 LATER: Final = {"reader-negative-zero"}
 """A note without --deep, and only with it as grave as its page says."""

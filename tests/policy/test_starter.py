@@ -26,25 +26,25 @@ from bloomcli.commands.options import SurveyOptions, ValidateOptions, policy_of
 from bloomcli.commands.survey import run as run_survey
 from bloomcli.datasets import local
 from bloomcli.errors import CorruptFile, UnknownColumn
-from bloomcli.model.dataset import ColumnSeen, FileRow, Status, SurveyReport
+from bloomcli.model.dataset import FileRow, Status, SurveyedColumn, SurveyReport
 from bloomcli.model.file import Severity
 from bloomcli.model.validate import Finding
 from bloomcli.policy import globs
 from bloomcli.policy.policy import Part, Policy
 from bloomcli.policy.policy_file import load
-from bloomcli.policy.starter import starter
+from bloomcli.policy.starter import starter_policy
 from bloomcli.rules import RULES
 from bloomcli.storage.listing import expand
 
 
-def row(path: str, *seen: ColumnSeen, form: str = "parquet") -> FileRow:
+def row(path: str, *seen: SurveyedColumn, form: str = "parquet") -> FileRow:
     """A row of the survey."""
     return FileRow(path=path, status=Status.DONE, format=form, row_groups=1, seen=seen)
 
 
-def seen(column: str, fpp: float | None = 0.009, *, filters: int = 1, everywhere: bool = True) -> ColumnSeen:
+def seen(column: str, fpp: float | None = 0.009, *, filters: int = 1, everywhere: bool = True) -> SurveyedColumn:
     """A column with filters."""
-    return ColumnSeen(
+    return SurveyedColumn(
         column=column, filters=filters, everywhere=everywhere, unreadable=0, bitset_bytes=64 * filters, max_fpp=fpp
     )
 
@@ -73,7 +73,7 @@ def surveyed(*paths: Path | str, **options: Any) -> list[FileRow]:
 def made(rows: Sequence[FileRow], folder: Path) -> Policy:
     """The policy that is written, read again."""
     path = folder / "bloom.toml"
-    path.write_text(starter(rows, base=str(folder)), encoding="utf-8")
+    path.write_text(starter_policy(rows, base=str(folder)), encoding="utf-8")
     return load(path)
 
 
@@ -196,7 +196,7 @@ def test_columns_of_all_files_are_required_and_others_named(tmp_path: Path) -> N
         row("a.parquet", seen("id"), seen("name"), seen("tag", everywhere=False)),
         row("b.parquet", seen("name"), seen("id", 0.02)),
     ]
-    text = starter(rows, base=str(tmp_path))
+    text = starter_policy(rows, base=str(tmp_path))
     assert tomllib.loads(text)["require"] == ["id", "name"]
     assert '# "tag", # has filters in 1 of 2 files' in text
     assert '"id", # 2 filters, 128 bytes, worst rate 0.02\n' in text
@@ -208,15 +208,15 @@ def test_columns_of_all_files_are_required_and_others_named(tmp_path: Path) -> N
     [(0.0, 0.001), (1e-9, 0.001), (0.0011, 0.01), (0.01, 0.01), (0.0101, 0.02), (0.3, 0.5), (0.5, 0.5)],
 )
 def test_the_worst_rate_is_rounded_up(worst: float, limit: float, tmp_path: Path) -> None:
-    text = starter([row("a.orc", seen("id", worst)), row("b.orc", seen("id", 0.0))], base=str(tmp_path))
+    text = starter_policy([row("a.orc", seen("id", worst)), row("b.orc", seen("id", 0.0))], base=str(tmp_path))
     assert tomllib.loads(text)["max-fpp"] == limit
 
 
 def test_a_rate_that_says_nothing_sets_no_limit(tmp_path: Path) -> None:
-    text = starter([row("x/a.orc", seen("id", 0.8)), row("x/b.orc", seen("id"))], base=str(tmp_path))
+    text = starter_policy([row("x/a.orc", seen("id", 0.8)), row("x/b.orc", seen("id"))], base=str(tmp_path))
     assert "max-fpp" not in tomllib.loads(text)
     assert "0.8, of id in x/a.orc" in text
-    assert "max-fpp" not in tomllib.loads(starter([row("a.orc", seen("id", None))], base=str(tmp_path)))
+    assert "max-fpp" not in tomllib.loads(starter_policy([row("a.orc", seen("id", None))], base=str(tmp_path)))
 
 
 def test_folders_that_differ_get_parts_of_their_own(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_folders_that_differ_get_parts_of_their_own(tmp_path: Path) -> None:
         row(f"{base}/lake/tags/deeper/still/a.parquet", seen("id"), seen("tag"), seen("more")),
         row(f"{base}/lake/top.parquet", seen("id"), seen("top")),
     ]
-    table = tomllib.loads(starter(rows, base=base))
+    table = tomllib.loads(starter_policy(rows, base=base))
     assert (table["require"], table["max-fpp"]) == (["id"], 0.05)
     assert table["files"] == [
         {"paths": ["lake/orders/**"], "require": ["user"], "max-fpp": 0.01},
@@ -244,7 +244,7 @@ def test_partitions_of_one_table_are_one_folder(tmp_path: Path) -> None:
     rows = [
         row(f"{tmp_path}/t/y={y}/m={m}/a.orc", seen("id"), *[seen("b")] * (y == 1)) for y in (1, 2) for m in (1, 2)
     ]
-    assert "files" not in tomllib.loads(starter(rows, base=str(tmp_path)))
+    assert "files" not in tomllib.loads(starter_policy(rows, base=str(tmp_path)))
 
 
 def test_files_elsewhere_get_whole_globs(tmp_path: Path) -> None:
@@ -266,8 +266,8 @@ def test_files_elsewhere_get_whole_globs(tmp_path: Path) -> None:
 def test_an_empty_file_takes_nothing_from_what_is_required(tmp_path: Path) -> None:
     empty = row("a.orc", seen("id", None, filters=0), seen("none", None, filters=0))
     for rows in ([empty, row("b.orc", seen("id"))], [row("b.orc", seen("id")), empty]):
-        assert tomllib.loads(starter(rows, base=str(tmp_path)))["require"] == ["id"]
-    assert "require" not in tomllib.loads(starter([empty], base=str(tmp_path)))
+        assert tomllib.loads(starter_policy(rows, base=str(tmp_path)))["require"] == ["id"]
+    assert "require" not in tomllib.loads(starter_policy([empty], base=str(tmp_path)))
 
 
 def test_files_that_failed_or_are_something_else_are_reported_or_left_out(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_files_that_failed_or_are_something_else_are_reported_or_left_out(tmp_pa
         FileRow(path="bad\n.orc", status=Status.FAILED, error="x"),
         FileRow(path="notes.txt", status=Status.SKIPPED),
     ]
-    text = starter(rows, base=str(tmp_path))
+    text = starter_policy(rows, base=str(tmp_path))
     assert tomllib.loads(text)["require"] == ["id"]
     assert "1 more file could not be read, the first: bad\N{REPLACEMENT CHARACTER}.orc" in text
     assert "from 1 file (1 parquet)" in text
@@ -288,7 +288,7 @@ def test_only_requested_columns_are_required(tmp_path: Path) -> None:
     rows = [row(f"{base}/x/a.orc", *every, seen("more")), row(f"{base}/y/a.orc", *every)]
 
     def required(*columns: str) -> list[str]:
-        table = tomllib.loads(starter(rows, base=base, columns=columns))
+        table = tomllib.loads(starter_policy(rows, base=base, columns=columns))
         assert table["max-fpp"] == 0.05, "limits are for all columns"
         assert "files" not in table or columns == ("mor?",)
         return list(table.get("require", ())) + [n for p in table.get("files", ()) for n in p["require"]]
@@ -298,13 +298,13 @@ def test_only_requested_columns_are_required(tmp_path: Path) -> None:
     assert required("a[0]") == ["a[[]0]"], "a name before the glob that it looks like"
     assert required("a*") == ["a[[]0]", "a0"]
     assert required("mor?") == ["more"]
-    assert '"user.mail"' in starter(rows, base=base, columns=["user.*"])
-    assert '"user.mail"' not in starter(rows, base=base, columns=["id"])
+    assert '"user.mail"' in starter_policy(rows, base=base, columns=["user.*"])
+    assert '"user.mail"' not in starter_policy(rows, base=base, columns=["id"])
 
 
 def test_readers_and_the_tables_schema_are_written(tmp_path: Path) -> None:
     (tmp_path / 'a "b".sql').write_text("id BIGINT")
-    text = starter(
+    text = starter_policy(
         [row("a.orc", seen("id"))], base=str(tmp_path), readers=["spark", "trino"], table_schema='a "b".sql'
     )
     (tmp_path / "bloom.toml").write_text(text)
@@ -314,8 +314,8 @@ def test_readers_and_the_tables_schema_are_written(tmp_path: Path) -> None:
 
 
 def test_a_sample_is_called_one(tmp_path: Path) -> None:
-    assert "# They are a sample of 300 files" in starter([row("a.orc")], base=str(tmp_path), of_files=300)
-    assert "sample" not in starter([row("a.orc")], base=str(tmp_path))
+    assert "# They are a sample of 300 files" in starter_policy([row("a.orc")], base=str(tmp_path), of_files=300)
+    assert "sample" not in starter_policy([row("a.orc")], base=str(tmp_path))
 
 
 def test_what_fails_all_the_same_stands_at_the_top_and_is_not_required(tmp_path: Path) -> None:
@@ -324,23 +324,23 @@ def test_what_fails_all_the_same_stands_at_the_top_and_is_not_required(tmp_path:
         for rule, column in (("filter-boolean", "f\nx"), ("filter-boolean", "g"), ("filter-length", None))
     )
     rows = [replace(row("a.orc", seen("id"), seen("f\nx"), seen("g")), findings=findings), row("b.orc", seen("id"))]
-    text = starter(rows, base=str(tmp_path))
+    text = starter_policy(rows, base=str(tmp_path))
     assert "#   filter-boolean: 2 findings, the first: f\N{REPLACEMENT CHARACTER}x in a.orc\n" in text
     assert "#   filter-length: 1 finding, the first: a.orc\n" in text
     assert tomllib.loads(text)["require"] == ["id"]
-    alone = starter(rows[:1], base=str(tmp_path))
+    alone = starter_policy(rows[:1], base=str(tmp_path))
     assert tomllib.loads(alone)["require"] == ["id"], "the policy can't ask for what another rule forbids"
     assert '# "g", # has filters in 1 of 1 file, but none may have one (filter-boolean)\n' in alone
 
 
 def test_many_columns_with_some_filters_are_summed_up(tmp_path: Path) -> None:
     rows = [row("a.orc", *(seen(f"c{i}") for i in range(50))), row("b.orc")]
-    text = starter(rows, base=str(tmp_path))
+    text = starter_policy(rows, base=str(tmp_path))
     assert "# 30 more columns have some filters" in text
     assert tomllib.loads(text)["require"] == []
-    one = starter([row("a.orc", *(seen(f"c{i}") for i in range(21))), row("b.orc")], base=str(tmp_path))
+    one = starter_policy([row("a.orc", *(seen(f"c{i}") for i in range(21))), row("b.orc")], base=str(tmp_path))
     assert "# 1 more column has some filters" in one
-    single = starter([row("a.orc", seen("id"))], base=str(tmp_path))
+    single = starter_policy([row("a.orc", seen("id"))], base=str(tmp_path))
     assert '"id", # 1 filter, 64 bytes, worst rate 0.009' in single
 
 
@@ -348,7 +348,7 @@ def test_many_columns_with_some_filters_are_summed_up(tmp_path: Path) -> None:
     "rows", [[], [row("a.orc")], [row("a.orc", seen("id"))]], ids=["no file", "no filter", "one"]
 )
 def test_what_is_commented_out_can_be_taken_up(rows: list[FileRow], tmp_path: Path) -> None:
-    text = starter(rows, base=str(tmp_path))
+    text = starter_policy(rows, base=str(tmp_path))
     (tmp_path / "schemas").mkdir()
     (tmp_path / "schemas" / "orders.json").write_text('{"type": "struct", "fields": []}')
     taken, count = re.subn(r"^# (\[.*\]|[a-z-]+ = .*)$", r"\1", text, flags=re.MULTILINE)
@@ -367,7 +367,7 @@ def test_what_is_commented_out_can_be_taken_up(rows: list[FileRow], tmp_path: Pa
 
 
 def test_the_rules_that_it_names_are_there(tmp_path: Path) -> None:
-    text = starter([], base=str(tmp_path))
+    text = starter_policy([], base=str(tmp_path))
     named = set(re.findall(r"\b(?:filter|reader|profit)-[a-z-]+", text))
     assert {"filter-required", "filter-fpp"} <= named <= set(RULES)
 
@@ -384,7 +384,7 @@ def test_odd_names_of_folders_and_columns_are_held(folder: str, column: str) -> 
     if any("\ud800" <= c <= "\udfff" for c in column):
         return  # a column's name is UTF-8
     rows = [row(f"/base/{folder}/x.orc", seen("id"), seen(column)), row("/base/plain folder/x.orc", seen("id"))]
-    table = tomllib.loads(starter(rows, base="/base"))
+    table = tomllib.loads(starter_policy(rows, base="/base"))
     if "=" in folder or column == "id" or folder == "plain folder":
         assert table["require"] == ["id"]
         return

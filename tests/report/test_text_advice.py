@@ -13,7 +13,7 @@ from support.advice import MIB, column, exact, existing, gain, report
 
 from bloomcli.advice.decide import decide
 from bloomcli.model.advice import AdviseReport, Interval
-from bloomcli.model.queries import QueryLog, Unserved
+from bloomcli.model.queries import QueryLog, UnservedPredicate
 from bloomcli.report import csv_advice, render, text_advice
 from bloomcli.report import json as json_report
 from bloomcli.report.fitting import laid_out
@@ -24,7 +24,9 @@ LOG = QueryLog(
     unreadable=3,
     unreadable_examples=(),
     columns=(),
-    unserved=tuple(Unserved(kind="range", column=f"c{n}", count=10 - n, example=f"c{n} > ?") for n in range(10)),
+    unserved=tuple(
+        UnservedPredicate(kind="range", column=f"c{n}", count=10 - n, example=f"c{n} > ?") for n in range(10)
+    ),
 )
 
 

@@ -14,7 +14,7 @@ from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.gate import GateReport
 from bloomcli.model.inspect import InspectReport
 from bloomcli.model.lake import ColumnFilters
-from bloomcli.model.queries import QueryLog, Unserved
+from bloomcli.model.queries import QueryLog, UnservedPredicate
 from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups, TrialReport
 from bloomcli.model.validate import Finding
 from bloomcli.rules import RULES
@@ -182,7 +182,7 @@ def of_advice(columns: tuple[str, ...] = NAMES) -> AdviseReport:
             unreadable=1,
             unreadable_examples=(),
             columns=(),
-            unserved=(Unserved(kind="like", column=columns[1], count=12, example="a LIKE '<b>%'"),),
+            unserved=(UnservedPredicate(kind="like", column=columns[1], count=12, example="a LIKE '<b>%'"),),
         ),
         command="bloom add 'lake/<i>orders</i>' --columns id --fpp 0.01 --in-place",
         failed=(("lake/torn.parquet", "<b>torn</b>"),),

@@ -28,7 +28,7 @@ class Lookup(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A predicate that no filter can serve. Fields as those of `model.queries.Unserved`."""
+    """A predicate that no filter can serve. Fields as those of `model.queries.UnservedPredicate`."""
 
     kind: str
     column: str | None

@@ -67,7 +67,7 @@ class Resolved(NamedTuple):
     columns: tuple[str, ...] = ()
     """Columns of the table in question; several below a UNION, none if it is another table's."""
     problem: str | None = None
-    """Why no filter serves its predicates: `Unserved.kind`."""
+    """Why no filter serves its predicates: `UnservedPredicate.kind`."""
     source: Source | None = None
     """The relation of the scope that it comes from; None for an outer query's."""
 

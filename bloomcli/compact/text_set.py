@@ -12,7 +12,7 @@ _FIRST_SLOTS: Final = 1 << 10
 _EMPTY: Final = bytes(_HASH_BYTES)
 
 
-class Seen:
+class TextSet:
     """A set of texts: a table of hashes, each in the first free slot from its own on."""
 
     def __init__(self) -> None:

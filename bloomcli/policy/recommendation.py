@@ -15,7 +15,7 @@ _WIDTH: Final = 96
 """Of a reason's lines, which `comment` doesn't shorten."""
 
 
-class Wanted(NamedTuple):
+class RequiredColumn(NamedTuple):
     """A column that needs filters."""
 
     column: str
@@ -24,8 +24,8 @@ class Wanted(NamedTuple):
     reason: str
 
 
-def recommended(
-    wanted: Sequence[Wanted],
+def recommended_policy(
+    required: Sequence[RequiredColumn],
     *,
     files: int,
     readers: Sequence[str] = (),
@@ -35,19 +35,19 @@ def recommended(
     """Return the text of a policy that requires these filters.
 
     Args:
-        wanted: the columns, at least one.
+        required: the columns, at least one.
         files: the number of files that the recommendation is for.
         readers: engines that read the files.
         table_schema: file with the table's schema, relative to the policy's directory.
         tight: filters are of any number of blocks, which all these engines take.
     """
-    return "\n".join(_lines(wanted, files, readers, table_schema, tight)) + "\n"
+    return "\n".join(_lines(required, files, readers, table_schema, tight)) + "\n"
 
 
 def _lines(
-    wanted: Sequence[Wanted], files: int, readers: Sequence[str], table_schema: str | None, tight: bool
+    required: Sequence[RequiredColumn], files: int, readers: Sequence[str], table_schema: str | None, tight: bool
 ) -> Iterator[str]:
-    usual = min(one.fpp for one in wanted)
+    usual = min(one.fpp for one in required)
     yield "# The Bloom filters that these files need, for `bloom add` and `bloom validate`."
     yield f"# Written by `bloom advise` for {plural(files, 'file')}: it requires the filters that are worth their"
     yield "# bytes."
@@ -58,7 +58,7 @@ def _lines(
     yield ""
     yield "# Columns that must have a filter in every row group with values (rule filter-required)."
     yield "require = ["
-    for one in wanted:
+    for one in required:
         yield from (f"  # {comment(line)}" for line in wrap(one.reason, _WIDTH))
         yield f"  {column_glob(one.column)},"
     yield "]"
@@ -72,7 +72,7 @@ def _lines(
         yield ""
     yield from reader_lines(readers, table_schema)
     yield from REST
-    for one in wanted:
+    for one in required:
         if one.fpp > usual:
             yield ""
             yield f"[columns.{column_glob(one.column)}]"

@@ -21,7 +21,7 @@ _LEVEL: Final = 1
 """Of zlib: the fastest. Neighbouring paths and rows are so similar that higher ones save little."""
 
 
-class Packed(Generic[T]):
+class PackedBlocks(Generic[T]):
     """Blocks of items of one kind. The items of a block become columns, as values of a field resemble each other.
 
     Args:
@@ -37,7 +37,7 @@ class Packed(Generic[T]):
         self._shared = [(names.index(name), list[Any](), dict[int, int]()) for name in shared]
         """Of each shared field its place, its values, and their numbers by identity."""
         self._setters = [getattr(kind, name).__set__ for name in names] if is_dataclass(kind) else []
-        self._blocks = _Blocks()
+        self._blocks = _BlockStore()
 
     def __len__(self) -> int:
         return len(self._blocks)
@@ -70,7 +70,7 @@ class Packed(Generic[T]):
         return item
 
 
-class _Blocks:
+class _BlockStore:
     """Blocks of bytes: the first in memory, later ones in a temporary file, or in memory if none can be written."""
 
     def __init__(self) -> None:
