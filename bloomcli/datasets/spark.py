@@ -36,7 +36,7 @@ from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, first_line, ha
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.storage.base import Fingerprint, Listed
+from bloomcli.storage.base import FileEntry, Fingerprint
 from bloomcli.storage.listing import expand
 from bloomcli.storage.registry import store_of, sweep_for
 from bloomcli.storage.traffic import Meter, counted_by
@@ -74,13 +74,13 @@ class SparkEngine:
     meter: Meter = field(default_factory=Meter, init=False, repr=False, compare=False)
     """The driver's requests to stores, which belong to no file's row."""
 
-    def find(self, paths: Sequence[str], options: Options) -> Sequence[Listed]:
+    def find(self, paths: Sequence[str], options: Options) -> Sequence[FileEntry]:
         """The files that paths name: paths that all machines see, or URIs."""
         changing = isinstance(options, WriteOptions) and options.in_place
         with counted_by(self.meter):
             return expand(Mapped(partial(portable, changing=changing), paths))
 
-    def plan(self, listed: Sequence[Listed], options: Options) -> Sequence[Task]:
+    def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
         """Tasks for files."""
         if isinstance(options, WriteOptions):
             options = _portable_output(options)

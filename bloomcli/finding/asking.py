@@ -13,7 +13,7 @@ from bloomcli.commands.find_values import Values
 from bloomcli.formats.filter_answer import FilterAnswer, LikeFiles
 from bloomcli.index.lack import Lack
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import system_name
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _TOGETHER: Final = 64
 class Piece(NamedTuple):
     """A file to search."""
 
-    item: Listed
+    item: FileEntry
     indexed: Ruled | Lack | None = None
     """What an index tells of it."""
     asked: Asked | None = None
@@ -36,7 +36,7 @@ class Piece(NamedTuple):
 
 
 def pieces(
-    listed: Sequence[Listed], values: Values, threads: Threads, jobs: int, stop: Stop
+    listed: Sequence[FileEntry], values: Values, threads: Threads, jobs: int, stop: Stop
 ) -> Iterator[Piece | FilterAnswer]:
     """The files to search, and the answers for those that filters rule out, in the order of the files.
 
@@ -63,7 +63,7 @@ def pieces(
             at += 1
 
 
-def ask(items: Sequence[Listed], like_files: LikeFiles, stop: Stop) -> list[Piece | FilterAnswer]:
+def ask(items: Sequence[FileEntry], like_files: LikeFiles, stop: Stop) -> list[Piece | FilterAnswer]:
     """Some files to search, and the answers for those that filters rule out, in order. Raises Stopped."""
     found: list[Piece | FilterAnswer] = []
     named = ((item, None if item.problem or item.skipped else system_name(item.path)) for item in items)

@@ -28,7 +28,7 @@ from bloomcli.model.exit_codes import gravest
 from bloomcli.model.find import FileFound, FindReport
 from bloomcli.model.paths import shown
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import expand, no_files
 from bloomcli.storage.os_errors import refused
 from bloomcli.storage.registry import store_of
@@ -251,7 +251,9 @@ class Search:
         if files:
             yield Unopened(files, row_groups)
 
-    def _one(self, item: Listed, stop: Stop, indexed: Indexed | None = None, asked: Asked | None = None) -> OneFile:
+    def _one(
+        self, item: FileEntry, stop: Stop, indexed: Indexed | None = None, asked: Asked | None = None
+    ) -> OneFile:
         """Search a file. What is wrong with it is in its report."""
         spool = Spool()
         if item.problem is not None:

@@ -13,7 +13,7 @@ from bloomcli.index.lack import Lack
 from bloomcli.index.reader import END_BYTES, Chosen, Index
 from bloomcli.model.index import IndexedColumn
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.base import Fingerprint, Listed
+from bloomcli.storage.base import FileEntry, Fingerprint
 from bloomcli.storage.counted import CountedSource
 from bloomcli.storage.registry import open_source
 
@@ -127,7 +127,7 @@ class Pruning:
         for file, group in zip(found.files, found.row_groups, strict=True):
             self._possible.setdefault(file, set()).add(group)
 
-    def of(self, item: Listed) -> Ruled | Lack:
+    def of(self, item: FileEntry) -> Ruled | Lack:
         """What the index says of a listed file; or why it has to be searched without it."""
         fresh = self._fresh.found(item)
         if isinstance(fresh, Lack):

@@ -17,7 +17,7 @@ from bloomcli.finding.values import Blocks
 from bloomcli.index.lack import Lack
 from bloomcli.model.find import FileFound
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 
 if TYPE_CHECKING:
     from bloomcli.datasets.spark_find import Ask
@@ -56,7 +56,7 @@ def column_of(names: ColumnNames | None, column: str) -> Indexed:
 
 
 def by_index(
-    pruning: Pruning, files: Sequence[FileWork], listed: Sequence[Listed], column: Indexed, *, maybe: bool
+    pruning: Pruning, files: Sequence[FileWork], listed: Sequence[FileEntry], column: Indexed, *, maybe: bool
 ) -> Ruling:
     """What an index says of files.
 

@@ -24,9 +24,9 @@ from typing import Final, Self
 from bloomcli.errors import CorruptFile, SourceChanged
 from bloomcli.model.traffic import Traffic
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.entries import Fingerprint, Kind, Listed, Status, Swept, output_exists, unlisted
+from bloomcli.storage.entries import FileEntry, Fingerprint, Kind, Status, Swept, failed_entry, output_exists
 
-__all__ = ["Fingerprint", "Kind", "Listed", "Status", "Swept", "unlisted"]
+__all__ = ["FileEntry", "Fingerprint", "Kind", "Status", "Swept", "failed_entry"]
 
 STEP_BYTES: Final = 16 << 20
 """Bytes of a kept range that are copied at a time, at most: between steps a store reports progress and may stop."""
@@ -218,7 +218,7 @@ class Store(ABC):
         return None if info is None else Fingerprint(size=info.size, mtime_ns=info.mtime_ns)
 
     @abstractmethod
-    def list(self, path: str) -> Iterator[Listed]:
+    def list(self, path: str) -> Iterator[FileEntry]:
         """The files that a path means: the file itself, those below a directory, those that match a pattern.
 
         Skips hidden names in directories. Lists a named file even if it doesn't exist.

@@ -60,7 +60,7 @@ class Swept(NamedTuple):
         return cls(*([name for each in found for name in each[field]] for field in range(len(cls._fields))))
 
 
-class Listed(NamedTuple):
+class FileEntry(NamedTuple):
     """A file to work on."""
 
     path: str
@@ -89,9 +89,9 @@ class Listed(NamedTuple):
         return self.linked or self.empty
 
 
-def unlisted(path: str, problem: BloomError) -> Listed:
+def failed_entry(path: str, problem: BloomError) -> FileEntry:
     """The row of a path that can't be listed."""
-    return Listed(path=path, size=-1, relative=PurePosixPath(path).name, walked=False, problem=problem)
+    return FileEntry(path=path, size=-1, relative=PurePosixPath(path).name, walked=False, problem=problem)
 
 
 def output_exists(path: str, hint: str = "--overwrite replaces it") -> UsageError:

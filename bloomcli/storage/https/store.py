@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from bloomcli.extras import needed
 from bloomcli.model.paths import shown
-from bloomcli.storage.base import Fingerprint, Kind, Listed, Source, Status
+from bloomcli.storage.base import FileEntry, Fingerprint, Kind, Source, Status
 from bloomcli.storage.objects.source import ObjectSource, known_object
 from bloomcli.storage.read_only import ReadOnlyStore
 
@@ -54,11 +54,11 @@ class HttpStore(ReadOnlyStore):
         name = _name(path)
         return not name or name.endswith("/") or not _WILDCARDS.isdisjoint(name)
 
-    def list(self, path: str) -> Iterator[Listed]:
+    def list(self, path: str) -> Iterator[FileEntry]:
         """The named file. Raises UnsupportedError for directories and patterns."""
         if self.is_dataset(path):
             self.client.pages(self.client.locate(path))
-        yield Listed(path, -1, PurePosixPath(urllib.parse.unquote(_name(path))).name, walked=False)
+        yield FileEntry(path, -1, PurePosixPath(urllib.parse.unquote(_name(path))).name, walked=False)
 
 
 def _name(uri: str) -> str:

@@ -10,9 +10,9 @@ from stat import S_ISDIR, S_ISREG
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError, WriteError
 from bloomcli.storage.base import (
     Cancelled,
+    FileEntry,
     Fingerprint,
     Kind,
-    Listed,
     Pieces,
     Progress,
     Source,
@@ -55,7 +55,7 @@ class LocalStore(Store):
         info = status(paths.local_path(path))
         return None if info is None else fingerprint_of(info)
 
-    def list(self, path: str) -> Iterator[Listed]:
+    def list(self, path: str) -> Iterator[FileEntry]:
         """The files that a path means. Raises UnreadableError."""
         return listing.files(paths.local_path(path))
 
