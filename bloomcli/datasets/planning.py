@@ -23,8 +23,8 @@ from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import FileEntry, Store
 from bloomcli.storage.listing import spelling
-from bloomcli.storage.managed_tables import TableSearch, in_table
-from bloomcli.storage.os_errors import refused
+from bloomcli.storage.managed_tables import TableSearch, table_error
+from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
 
 _PATH_OF_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)")
@@ -44,7 +44,7 @@ def plan(listed: Iterable[FileEntry], options: Options) -> Sequence[Task]:
         UsageError: options that contradict each other or that no file can meet, no or two targets, two files with the
             same output.
     """
-    with refused():
+    with convert_os_errors():
         options, files = options.checked(), listed if isinstance(listed, Sequence) else list(listed)
         if isinstance(options, WriteOptions):
             _check_target(options)
@@ -169,7 +169,7 @@ def _with_table(task: Task, tables: TableSearch | None) -> Task:
         return replace(task, row=failed(task.path, error))
     if reason is not None:
         columns = task.options.columns if isinstance(task.options, WriteOptions) else ()
-        return replace(task, row=failed(task.path, in_table(task.path, reason, task.command, columns)))
+        return replace(task, row=failed(task.path, table_error(task.path, reason, task.command, columns)))
     return replace(task, no_table=True)
 
 

@@ -350,11 +350,11 @@ def _stamp(task: Task) -> Fingerprint | None:
 def _sweep_after(written: Iterable[str]) -> None:
     """Remove what attempts that were killed have left, in directories of this cluster once these have ended."""
     deadline = time.monotonic() + LAST_WRITERS_SECONDS
-    left = sweep_for(written).left
+    left = sweep_for(written).remaining
     here = [path for path in written if not store_of(path).remote]
     while here and left and time.monotonic() < deadline:
         time.sleep(0.1)
-        left = sweep_for(here).left
+        left = sweep_for(here).remaining
 
 
 def java_error() -> type[Exception]:

@@ -30,7 +30,7 @@ from bloomcli.model.paths import shown
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import expand, no_files
-from bloomcli.storage.os_errors import refused
+from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
 from bloomcli.storage.traffic import Meter, counted_by, current, with_traffic
 
@@ -176,7 +176,7 @@ class Search:
                 if item.problem is not None or item.skipped:
                     continue
                 try:
-                    with refused(item.path):
+                    with convert_os_errors(item.path):
                         found, size = find.record_type(item.path, self._options)
                 except BloomError:
                     continue
@@ -261,7 +261,7 @@ class Search:
         if item.skipped:
             return OneFile(FileFound(path=item.path, reason=why(item)), iter(()))
         try:
-            with refused(item.path):
+            with convert_os_errors(item.path):
                 found = find.run(item.path, self._options, self._values, spool.add, stop, indexed, asked)
         except UnknownFormat as error:
             if item.walked and not known_suffix(item.path):

@@ -14,7 +14,7 @@ from bloomcli.index.reader import END_BYTES, Chosen, Index
 from bloomcli.model.index import IndexedColumn
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import FileEntry, Fingerprint
-from bloomcli.storage.counted import CountedSource
+from bloomcli.storage.counting_source import CountingSource
 from bloomcli.storage.registry import open_source
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Pruning:
         self._answered: set[int] = set()
         """Positions of the files whose type of the column can have the values."""
         self._possible: dict[int, set[int]] = {}
-        with CountedSource(open_source(path, END_BYTES)) as source:
+        with CountingSource(open_source(path, END_BYTES)) as source:
             index = Index(source)
             self._index = _told_by(source.fingerprint)
             if column not in index.paths:

@@ -29,7 +29,7 @@ from bloomcli.model.traffic import Traffic, traffic_of
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import no_files, spelling
-from bloomcli.storage.registry import is_there, open_source, store_of, sweep_for
+from bloomcli.storage.registry import open_source, path_exists, store_of, sweep_for
 from bloomcli.storage.traffic import measured, with_traffic
 from bloomcli.words import plural
 
@@ -120,7 +120,7 @@ def _checked_target(target: Target, *, dry_run: bool) -> str:
 
 def _refuse_other_file(path: str) -> None:
     """Raise UsageError where the file that would be replaced is no index: it may be somebody's data."""
-    if not is_there(path):
+    if not path_exists(path):
         return
     with open_source(path) as source:
         if source.size and source.read_at(0, min(source.size, len(MAGIC))) != MAGIC:

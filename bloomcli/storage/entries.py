@@ -43,18 +43,18 @@ class Status(NamedTuple):
     mtime_ns: int
 
 
-class Swept(NamedTuple):
+class SweepResult(NamedTuple):
     """Unfinished files in a directory, after a sweep."""
 
     removed: Sequence[str] = ()
     """Temporary files of killed runs."""
-    left: Sequence[str] = ()
+    remaining: Sequence[str] = ()
     """Temporary files of running writers, and those of unknown origin."""
     remarks: Sequence[str] = ()
     """What to tell the user of those that are left, such as unfinished uploads and the commands that end them."""
 
     @classmethod
-    def joined(cls, sweeps: Iterable[Swept]) -> Swept:
+    def joined(cls, sweeps: Iterable[SweepResult]) -> SweepResult:
         """What several sweeps have found, in their order."""
         found = list(sweeps)
         return cls(*([name for each in found for name in each[field]] for field in range(len(cls._fields))))

@@ -12,7 +12,7 @@ from bloomcli.errors import BloomError, UsageError
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import FileEntry, Store, failed_entry
 from bloomcli.storage.names import has_wildcard
-from bloomcli.storage.os_errors import refused
+from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
 from bloomcli.words import plural
 
@@ -79,7 +79,7 @@ def _each_once(paths: Sequence[str]) -> Iterator[FileEntry]:
 
     for path in paths:
         try:
-            with refused(path):
+            with convert_os_errors(path):
                 store = store_of(path)
                 # there is nothing to remember where one path is listed, and not by a pattern that may match twice
                 surely = len(paths) == 1 and (store.remote or not has_wildcard(path))

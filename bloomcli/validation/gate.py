@@ -26,7 +26,7 @@ from bloomcli.model.validate import Finding
 from bloomcli.policy.policy import Policy
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import no_files
-from bloomcli.storage.registry import is_there, open_source
+from bloomcli.storage.registry import open_source, path_exists
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def request(options: GateOptions) -> GateRequest:
         return GateRequest(options=options)
     from bloomcli.validation import baseline as known
 
-    if options.update_baseline and not is_there(options.baseline):
+    if options.update_baseline and not path_exists(options.baseline):
         return GateRequest(options=options, baseline=known.Baseline(path=os.fspath(options.baseline)))
     return GateRequest(options=options, baseline=known.load(options.baseline))
 

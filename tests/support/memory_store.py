@@ -27,7 +27,7 @@ from bloomcli.storage.base import (
     Source,
     Status,
     Store,
-    Swept,
+    SweepResult,
     Verify,
 )
 from bloomcli.storage.names import has_wildcard, is_hidden
@@ -212,13 +212,13 @@ class MemoryStore(Store):
             self._check_absent(path, overwrite)
             self.put(path, data)
 
-    def sweep(self, path: str) -> Swept:
+    def sweep(self, path: str) -> SweepResult:
         """End the uploads of dead processes."""
         here = {n: u for n, u in self.uploads.items() if self.directory(u.path) == self.directory(path)}
         dead = [n for n, upload in here.items() if not upload.alive]
         for number in dead:
             del self.uploads[number]
-        return Swept([here[n].path for n in dead], [u.path for u in here.values() if u.alive])
+        return SweepResult([here[n].path for n in dead], [u.path for u in here.values() if u.alive])
 
     def _below(self, path: str) -> list[str]:
         return [name for name in self.objects if name.startswith(path.rstrip("/") + "/")]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli.extras import needed
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import FileEntry, Fingerprint, Kind, Source, Status
-from bloomcli.storage.objects.source import ObjectSource, known_object
+from bloomcli.storage.objects.source import ObjectSource, object_from_parts
 from bloomcli.storage.read_only import ReadOnlyStore
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ class HttpStore(ReadOnlyStore):
         at = self.client.locate(path)
         return ObjectSource(self.client, at, shown(path))
 
-    def open_known(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
+    def open_from_parts(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
         """Open a file without a request: later ones are on the condition that it has the tag."""
-        return known_object(self.client, path, seen, parts, shown(path))
+        return object_from_parts(self.client, path, seen, parts, shown(path))
 
     def status(self, path: str) -> Status | None:
         """A file's. A server's directories are none. Raises UnreadableError, UnsupportedError."""

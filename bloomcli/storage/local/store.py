@@ -18,7 +18,7 @@ from bloomcli.storage.base import (
     Source,
     Status,
     Store,
-    Swept,
+    SweepResult,
     Verify,
 )
 from bloomcli.storage.local import listing, paths
@@ -169,7 +169,7 @@ class LocalStore(Store):
 
         write_file(Path(path), data, overwrite=overwrite)
 
-    def sweep(self, path: str) -> Swept:
+    def sweep(self, path: str) -> SweepResult:
         """Remove the temporary files of killed writers in the file's directory, and give others their names back."""
         from bloomcli.storage.local.temporary import sweep
 

@@ -22,7 +22,7 @@ from bloomcli.storage.objects.client import (
     Page,
 )
 from bloomcli.storage.objects.patterns import Match, Pattern
-from bloomcli.storage.objects.source import ObjectSource, Tail, fingerprint_of, known_object, read_tail
+from bloomcli.storage.objects.source import ObjectSource, Tail, fingerprint_of, object_from_parts, read_tail
 
 _TAIL_SECONDS: Final = 5.0
 """How long a tail holds that was read to find out whether there is such an object."""
@@ -59,9 +59,9 @@ class ObjectStore(Store):
         at = self.client.locate(path)
         return ObjectSource(self.client, at, path, tail_bytes=length) if at.key else self.open(path)
 
-    def open_known(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
+    def open_from_parts(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
         """Open an object without a request: later ones are on the condition that it has the tag."""
-        return known_object(self.client, path, seen, parts)
+        return object_from_parts(self.client, path, seen, parts)
 
     def status(self, path: str) -> Status | None:
         """An object's, or that of a directory. Raises UnreadableError, UnsupportedError, UsageError."""
