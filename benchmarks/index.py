@@ -34,7 +34,7 @@ from bloomcli import kernels
 from bloomcli.index.reader import Index
 from bloomcli.index.writer import IndexWriter
 from bloomcli.model.index import ChunkState, ColumnType, IndexedChunk, IndexedColumn, IndexedFile
-from bloomcli.storage.counted import CountedSource
+from bloomcli.storage.counting_source import CountingSource
 from bloomcli.storage.registry import open_source
 
 IDS = IndexedColumn(path="id", type=ColumnType(physical="INT64"))
@@ -123,7 +123,7 @@ def lookups(path: str, values: int, repeat: int, build_seconds: float = 0.0) -> 
     pairs = 0
     for _ in range(repeat):
         started = time.perf_counter()
-        with CountedSource(open_source(path)) as source:
+        with CountingSource(open_source(path)) as source:
             list(Index(source).possible(IDS, hashes[:8]))
             counted = source.bytes_read
         single = min(single, time.perf_counter() - started)

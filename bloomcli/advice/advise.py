@@ -20,7 +20,7 @@ from bloomcli.model.advice import AdviseReport
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.model.file import Column
 from bloomcli.model.queries import QueryLog
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.managed_tables import reason_against, table_name
 from bloomcli.storage.registry import open_source, store_of
 
@@ -30,15 +30,15 @@ class _ListedOnce:
     """An engine that lists the files of a run once: their columns are needed before the queries are read."""
 
     engine: Engine
-    _listed: Sequence[Listed] | None = field(default=None, init=False)
+    _listed: Sequence[FileEntry] | None = field(default=None, init=False)
 
-    def find(self, paths: Sequence[str], options: Options) -> Sequence[Listed]:
+    def find(self, paths: Sequence[str], options: Options) -> Sequence[FileEntry]:
         """The files that paths name."""
         if self._listed is None:
             self._listed = self.engine.find(paths, options)
         return self._listed
 
-    def plan(self, listed: Sequence[Listed], options: Options) -> Sequence[Task]:
+    def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
         """Tasks for files."""
         return self.engine.plan(listed, options)
 
@@ -106,7 +106,7 @@ def _reason_against(engine: Engine, paths: Sequence[str], options: AdviseOptions
     return None
 
 
-def _some(listed: Sequence[Listed]) -> list[Listed]:
+def _some(listed: Sequence[FileEntry]) -> list[FileEntry]:
     """The first, a middle and the last file that can be read."""
     files = [item for item in listed if item.problem is None and not item.skipped]
     return [files[place] for place in sorted({0, len(files) // 2, len(files) - 1})] if files else []
@@ -126,7 +126,7 @@ def _queries(engine: Engine, paths: Sequence[str], options: AdviseOptions) -> Qu
     )
 
 
-def _columns(engine: Engine, listed: Sequence[Listed]) -> list[Column]:
+def _columns(engine: Engine, listed: Sequence[FileEntry]) -> list[Column]:
     """The leaf columns of the first, a middle and the last file that can be read, each path once."""
     found: dict[str, Column] = {}
     for task in engine.plan(_some(listed), InspectOptions()):  # a table's tasks have its names

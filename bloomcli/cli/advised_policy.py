@@ -16,7 +16,7 @@ from bloomcli.model.sizes import TIGHT
 from bloomcli.policy.policy_file import NAME, PYPROJECT
 from bloomcli.policy.recommendation import RequiredColumn, recommended_policy
 from bloomcli.storage.names import is_uri
-from bloomcli.storage.os_errors import is_there, refused
+from bloomcli.storage.os_errors import convert_os_errors, path_exists
 from bloomcli.storage.registry import write_file
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def check(path: str, *, overwrite: bool, others: Iterable[object]) -> None:
             hint=f"let it write {NAME}, then move its keys to [tool.bloom], and its tables to [tool.bloom.off], ...",
         )
     reports.check([path], [os.fspath(other) for other in others if isinstance(other, str | os.PathLike)])
-    with refused(path):
-        if not overwrite and is_there(Path(path)):
+    with convert_os_errors(path):
+        if not overwrite and path_exists(Path(path)):
             raise UsageError(
                 "the policy exists already", path=path, hint="--overwrite replaces it, or use another name"
             )
@@ -84,7 +84,7 @@ def write(
         table_schema=None if schema is None else os.path.relpath(schema, base),
         tight=report.size == TIGHT,
     )
-    with refused(path):
+    with convert_os_errors(path):
         write_file(path, text.encode(), overwrite=overwrite)
     if not quiet and not is_quiet():
         replaces = ["--replace"] if report.command is not None and " --replace" in report.command else []

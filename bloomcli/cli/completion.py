@@ -27,14 +27,14 @@ def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str
     from bloomcli.errors import BloomError
     from bloomcli.formats.registry import open_file
     from bloomcli.hints import listed
-    from bloomcli.storage.os_errors import refused
+    from bloomcli.storage.os_errors import convert_os_errors
     from bloomcli.storage.registry import open_source
 
     try:
         # before an option that lacks its value, Click leaves the file in the unparsed arguments
         named = ctx.params.get("file") or next(iter(ctx.params.get("files") or ()), None)
         path = named or next(iter(ctx.args), "")
-        with refused(path), open_source(_first_file(path)) as source:
+        with convert_os_errors(path), open_source(_first_file(path)) as source:
             paths = [column.path for column in open_file(source).columns]
     except BloomError:
         return []

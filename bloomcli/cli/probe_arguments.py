@@ -16,7 +16,7 @@ from bloomcli.errors import UsageError
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import listed as escaped
 from bloomcli.storage.listing import is_dataset
-from bloomcli.storage.os_errors import is_there
+from bloomcli.storage.os_errors import path_exists
 
 _ENDING: Final = re.compile(r"\.[^\W\d]\w*$")
 """How names of data files end, whatever the format. Formats of other packages are only looked for behind it."""
@@ -66,9 +66,9 @@ def _refuse_paths(paths: Sequence[str], values: Sequence[str]) -> None:
     if not found:
         return
     left = [value for value in values if value not in found]
-    what = "is the name of an existing file or directory" if is_there(found[0]) else "ends like a data file"
+    what = "is the name of an existing file or directory" if path_exists(found[0]) else "ends like a data file"
     reason = f"the value {found[0]!r} {what}, so it can be a path as well"
-    if not left and len(found) > 1 and all(map(is_there, found)):
+    if not left and len(found) > 1 and all(map(path_exists, found)):
         raise UsageError(
             "no values to probe: all arguments are names of files", hint="name values with --value VALUE"
         )
@@ -91,7 +91,7 @@ def _is_path(text: str) -> bool:
     """Whether a text is the name of a file, or ends like one. Raises UnreadableError where the system can't tell."""
     if _ENDING.search(text) is not None and known_suffix(text):
         return True
-    return text != "" and "\0" not in text and is_there(os.path.abspath(text))  # noqa: PTH100  the whole path, for the error
+    return text != "" and "\0" not in text and path_exists(os.path.abspath(text))  # noqa: PTH100  the whole path, for the error
 
 
 def _command(paths: Sequence[str], values: Sequence[str]) -> str:

@@ -71,8 +71,8 @@ def _nearest() -> str | None:
     from pathlib import Path
 
     from bloomcli.policy.policy_file import find
-    from bloomcli.storage.os_errors import refused
+    from bloomcli.storage.os_errors import convert_os_errors
 
-    with refused():
+    with convert_os_errors():
         found = find(Path())
         return None if found is None else os.path.relpath(found)

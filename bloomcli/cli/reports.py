@@ -13,7 +13,7 @@ from typing import Final, TextIO
 from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
 from bloomcli.formats.registry import has_magic
 from bloomcli.storage.names import is_uri
-from bloomcli.storage.os_errors import is_directory, refused, status
+from bloomcli.storage.os_errors import convert_os_errors, is_directory, status
 from bloomcli.storage.registry import open_source, store_of, write_file
 
 _CHECKSUMS: Final = b"crc\0"
@@ -59,7 +59,7 @@ def check(paths: Sequence[str], others: Iterable[str | None]) -> None:
         UsageError: two reports have the same file, or a report would replace a data file or another file of the run.
         WriteError: the directory doesn't exist or isn't writable.
     """
-    with refused():
+    with convert_os_errors():
         _check(paths, others)
 
 
@@ -106,7 +106,7 @@ def save(path: str, text: str) -> None:
     """Write a report: directly to a pipe or a device, atomically to a file."""
     data = text.encode("utf-8", "backslashreplace")
     if not _is_stream(path):
-        with refused(path):
+        with convert_os_errors(path):
             write_file(path, data, overwrite=True)
         return
     try:

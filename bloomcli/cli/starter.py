@@ -20,7 +20,7 @@ from bloomcli.model.dataset import FileRow, Status
 from bloomcli.policy.policy_file import NAME, PYPROJECT, find
 from bloomcli.policy.starter import starter_policy
 from bloomcli.storage.names import is_uri
-from bloomcli.storage.os_errors import is_there, refused
+from bloomcli.storage.os_errors import convert_os_errors, path_exists
 from bloomcli.storage.registry import write_file
 from bloomcli.validation import gate
 from bloomcli.words import plural
@@ -51,7 +51,7 @@ def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
             "--init writes to this machine", path=given["policy"], hint="--policy FILE, then copy the file there"
         )
     target = Path(given["policy"] or NAME)
-    with refused(target):
+    with convert_os_errors(target):
         above = _overridden_policy(target)
     request = gate.request(GateOptions(**{name: given[name] for name in _USED}))
     columns, paths = tuple(request.options.columns), named_paths(dataset)
@@ -70,7 +70,7 @@ def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
         table_schema=None if schema is None else os.path.relpath(schema, base),
         of_files=chosen.found if chosen.found > len(report.rows) else None,
     )
-    with refused(target):
+    with convert_os_errors(target):
         write_file(target, text.encode(), overwrite=False)
     fails = Counter(finding.id for row in report.rows for finding in row.findings)
     if fails:
@@ -103,7 +103,7 @@ def _overridden_policy(target: Path) -> Path | None:
             path=str(target),
             hint=f"let it write {NAME}, then move its keys to [tool.bloom], and its tables to [tool.bloom.off], ...",
         )
-    if is_there(target):
+    if path_exists(target):
         raise UsageError("the policy exists already", path=str(target), hint="move it away, or use --policy NAME")
     found = find(target.parent) if target.name == NAME else None
     if found is not None and found.parent == Path(os.path.abspath(target.parent)):  # noqa: PTH100  as `find` does
@@ -148,7 +148,7 @@ def _next(dataset: Dataset, target: Path) -> str:
         words += ["--table", dataset.table.table]
     if dataset.files_from is not None:
         words += ["--files-from", dataset.files_from]
-    with refused(target):
+    with convert_os_errors(target):
         found = find(Path())
         other = found is None or not found.samefile(target)
     if other:

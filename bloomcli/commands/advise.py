@@ -15,14 +15,14 @@ from bloomcli.model.dataset import Status
 from bloomcli.model.file import Column
 from bloomcli.policy.column_globs import matches
 from bloomcli.policy.policy import FilePolicy, Policy
-from bloomcli.storage.os_errors import of_file
+from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
 
 _BOUND_BYTES: Final = 64
 """Bytes of a bound that are kept; a longer one is cut, and stays a bound."""
 
 
-@of_file
+@convert_os_errors_of_file
 def extents(path: str, options: ExtentOptions) -> SampledRow:
     """Read a file's metadata. Raises UnreadableError, UnsupportedError."""
     with open_source(path) as source:
@@ -107,7 +107,7 @@ def _raised(high: bytes | None) -> bytes | None:
     return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
 
 
-@of_file
+@convert_os_errors_of_file
 def units(path: str, options: UnitOptions) -> SampledRow:
     """Read the values of some units of a file, look values up, and measure the filters that are there.
 

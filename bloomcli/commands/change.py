@@ -19,9 +19,9 @@ from bloomcli.model.names import ColumnNames
 from bloomcli.model.traffic import Traffic
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import KeptRange, Pieces, Source, Store
-from bloomcli.storage.extended import ExtendedSource
-from bloomcli.storage.managed_tables import in_table, reason_against
-from bloomcli.storage.os_errors import of_file
+from bloomcli.storage.extended_source import ExtendedSource
+from bloomcli.storage.managed_tables import reason_against, table_error
+from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import preload_writing, store_of
 from bloomcli.storage.traffic import counted, current, with_traffic
 
@@ -60,7 +60,7 @@ class Target(NamedTuple):
         if self.in_place:
             reason = None if self.force or self.no_table else reason_against(store_of(path), path)
             if reason is not None:
-                raise in_table(path, reason, self.command, self.columns)
+                raise table_error(path, reason, self.command, self.columns)
             return path
         if self.dry_run and self.output is None:
             return None
@@ -100,7 +100,7 @@ class ChangeRequest(NamedTuple):
         return self.why_idle is not None and all(one.action == "keep" for one in plan.estimate)
 
 
-@of_file
+@convert_os_errors_of_file
 @counted
 def change(
     path: str | os.PathLike[str],
@@ -139,11 +139,11 @@ def change(
 
 def _leftover_remarks(output: str | None) -> tuple[str, ...]:
     """What to tell of temporary objects that couldn't be removed."""
-    left = () if output is None else store_of(output).left_by(output)
+    left = () if output is None else store_of(output).leftover_files(output)
     return tuple(f"the temporary object {uri} couldn't be removed: `gcloud storage rm '{uri}'`" for uri in left)
 
 
-@of_file
+@convert_os_errors_of_file
 def change_where_needed(
     path: str | os.PathLike[str],
     request: ChangeRequest,

@@ -7,12 +7,12 @@ import os
 from bloomcli.commands.one_column import only_column
 from bloomcli.formats.registry import open_file
 from bloomcli.model.inspect import FilterDump
-from bloomcli.storage.os_errors import of_file
+from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
 from bloomcli.storage.traffic import counted
 
 
-@of_file
+@convert_os_errors_of_file
 @counted
 def dump(
     path: str | os.PathLike[str], *, column: str | None = None, row_group: int = 0, stripe: int = 0

@@ -20,9 +20,9 @@ from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.counted import CountedSource
-from bloomcli.storage.registry import open_known, open_source, system_name
-from bloomcli.storage.written import check_not_written
+from bloomcli.storage.counting_source import CountingSource
+from bloomcli.storage.registry import open_from_parts, open_source, system_name
+from bloomcli.storage.write_check import check_not_written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,7 +110,7 @@ def opened(path: str, indexed: IndexedRowGroups | None) -> Source:
         return open_source(path)
     from bloomcli.index.ends import unpacked_end
 
-    return open_known(path, indexed.seen, unpacked_end(indexed.end, indexed.seen.size)) or open_source(path)
+    return open_from_parts(path, indexed.seen, unpacked_end(indexed.end, indexed.seen.size)) or open_source(path)
 
 
 def _run(
@@ -206,7 +206,7 @@ def record_type(path: str, options: FindOptions) -> tuple[pa.StructType, int]:
     import pyarrow as pa
 
     with open_source(path) as original:
-        source = CountedSource(original)
+        source = CountingSource(original)
         file = open_file(source, options.names)
         search = file.search(only_column(file, options.column, purpose="find"))
         return pa.struct(distinct_fields(search.no_records(selected(file, options)).schema)), source.bytes_read
@@ -214,7 +214,7 @@ def record_type(path: str, options: FindOptions) -> tuple[pa.StructType, int]:
 
 def _plain(
     file: FilterFile,
-    source: CountedSource,
+    source: CountingSource,
     values: Values | ValueParts,
     row_groups: Container[int] | None,
     options: FindOptions,
@@ -356,10 +356,10 @@ def _without_rows(
     )
 
 
-def _counted(original: Source, values: Values | ValueParts) -> CountedSource:
+def _counted(original: Source, values: Values | ValueParts) -> CountingSource:
     """A file whose bytes are counted."""
     if isinstance(values, Values) or not original.request_bytes:
-        return CountedSource(original)
-    from bloomcli.storage.remembered import RememberedSource
+        return CountingSource(original)
+    from bloomcli.storage.caching_source import CachingSource
 
-    return RememberedSource(original)  # the filters are read for each part
+    return CachingSource(original)  # the filters are read for each part

@@ -17,7 +17,7 @@ from bloomcli.model.index import ChunkState, ColumnType, IndexedChunk, IndexedCo
 from bloomcli.model.indexing import IndexedRow
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import Source
-from bloomcli.storage.os_errors import of_file
+from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source, store_of
 
 _TICK_NS: Final = 20_000_000
@@ -30,7 +30,7 @@ NO_IDENTITY: Final = (
 )
 
 
-@of_file
+@convert_os_errors_of_file
 def run(path: str, options: IndexOptions) -> FileRow:
     """Read a file's filters, and the columns that have none that an index can take.
 

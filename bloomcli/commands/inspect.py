@@ -15,12 +15,12 @@ from bloomcli.hints import NAME, listed, quoted
 from bloomcli.model.file import Column
 from bloomcli.model.inspect import InspectReport
 from bloomcli.policy.column_globs import matches
-from bloomcli.storage.os_errors import of_file
+from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
 from bloomcli.storage.traffic import counted
 
 
-@of_file
+@convert_os_errors_of_file
 @counted
 def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
     """Describe one file. Raises: as `inspect`."""

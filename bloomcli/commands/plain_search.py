@@ -17,7 +17,7 @@ from bloomcli.formats.plain_rows import NeedsArrow, PlainSearch, PossibleRowGrou
 from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.counted import CountedSource
+from bloomcli.storage.counting_source import CountingSource
 
 
 class Fallback(Enum):
@@ -59,7 +59,7 @@ def search_of(file: FilterFile, options: FindOptions, texts: Sequence[str]) -> P
 
 def found(
     file: FilterFile,
-    source: CountedSource,
+    source: CountingSource,
     search: PlainSearch,
     options: FindOptions,
     texts: Sequence[str],

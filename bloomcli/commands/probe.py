@@ -17,13 +17,13 @@ from bloomcli.formats.registry import open_file
 from bloomcli.hints import quoted
 from bloomcli.model.file import Column, Presence
 from bloomcli.model.probe import ProbeReport, ValueTotals, Verdict
-from bloomcli.storage.os_errors import of_file
+from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
 from bloomcli.storage.traffic import counted
 from bloomcli.values.literals import Literal, parse
 
 
-@of_file
+@convert_os_errors_of_file
 @counted
 def run(path: str | os.PathLike[str], options: ProbeOptions) -> ProbeReport:
     """Probe one file. Raises: as `probe`."""

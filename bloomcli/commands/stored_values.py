@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from bloomcli.compact.batches import StoredBatches
 from bloomcli.formats.arrays import counting
 from bloomcli.formats.finding import WantedValues
-from bloomcli.storage.os_errors import in_temporary_file
+from bloomcli.storage.os_errors import convert_temporary_file_errors
 
 _NAN, _NAN_OWNER, _KEYED = b"nan", b"nan owner", b"keyed"
 
@@ -20,17 +20,17 @@ class StoredParts(StoredBatches):
     """Batches of values. `add` raises WriteError."""
 
     def __init__(self) -> None:
-        with in_temporary_file("values"):
+        with convert_temporary_file_errors("values"):
             super().__init__()
 
     def add(self, batch: pa.RecordBatch) -> int:
         """Write a batch; gives its position. Raises WriteError where there is no room in the temporary directory."""
-        with in_temporary_file("values"):
+        with convert_temporary_file_errors("values"):
             return super().add(batch)
 
     def mapped(self, position: int) -> pa.RecordBatch:
         """A batch that isn't in memory. Raises WriteError where the system doesn't map the file."""
-        with in_temporary_file("values"):
+        with convert_temporary_file_errors("values"):
             return super().mapped(position)
 
 

@@ -15,7 +15,7 @@ from bloomcli.model.file import Column, Severity
 from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.validate import Finding
 from bloomcli.policy.policy import FilePolicy
-from bloomcli.storage.os_errors import of_file
+from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
 
 
@@ -30,7 +30,7 @@ class _Tally:
     everywhere: bool = False
 
 
-@of_file
+@convert_os_errors_of_file
 def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
     """Look at a file's filters, column by column. Reads what `validate` reads without `deep`.
 

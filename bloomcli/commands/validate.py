@@ -29,7 +29,7 @@ from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.validate import Finding, ValidateReport
 from bloomcli.policy.policy import FilePolicy
 from bloomcli.storage.managed_tables import reason_against, table_name
-from bloomcli.storage.os_errors import of_file
+from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source, store_of
 
 _GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
@@ -62,7 +62,7 @@ class _Values:
     """Filters that don't hold +0.0 where a value is -0.0."""
 
 
-@of_file
+@convert_os_errors_of_file
 def run(
     path: str | os.PathLike[str],
     options: ValidateOptions,

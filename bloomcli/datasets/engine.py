@@ -17,7 +17,7 @@ from bloomcli.commands.options_base import Options
 from bloomcli.datasets import planning
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.model.dataset import DatasetReport
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import expand, no_files
 from bloomcli.storage.traffic import Meter, counted_by
 
@@ -25,7 +25,7 @@ from bloomcli.storage.traffic import Meter, counted_by
 class Engine(Protocol):
     """What works on the files of a dataset."""
 
-    def find(self, paths: Sequence[str], options: Options) -> Sequence[Listed]:
+    def find(self, paths: Sequence[str], options: Options) -> Sequence[FileEntry]:
         """The files that paths (files, directories, globs, URIs) name.
 
         Raises:
@@ -33,7 +33,7 @@ class Engine(Protocol):
             UnsupportedError: a path that the engine can't open or, for options that change files, can't write to.
         """
 
-    def plan(self, listed: Sequence[Listed], options: Options) -> Sequence[Task]:
+    def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
         """Tasks for files. Raises: as `planning.plan`."""
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> Sequence[Task]:
@@ -61,13 +61,13 @@ class LocalEngine:
     meter: Meter = field(default_factory=Meter, init=False, repr=False, compare=False)
     """The requests to stores that belong to no file's row."""
 
-    def find(self, paths: Sequence[str], options: Options) -> Sequence[Listed]:
+    def find(self, paths: Sequence[str], options: Options) -> Sequence[FileEntry]:
         """The files that paths name."""
         del options
         with counted_by(self.meter):
             return expand(paths)
 
-    def plan(self, listed: Sequence[Listed], options: Options) -> Sequence[Task]:
+    def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
         """Tasks for files."""
         with counted_by(self.meter):
             return planning.plan(listed, options)

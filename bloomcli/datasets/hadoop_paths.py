@@ -17,7 +17,7 @@ from typing import Final
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.names import is_uri
-from bloomcli.storage.os_errors import is_directory, is_there
+from bloomcli.storage.os_errors import is_directory, path_exists
 from bloomcli.storage.registry import store_of
 
 _READABLE: Final = ("abfs", "abfss", "az", "gcs", "gs", "hdfs", "http", "https", "s3", "viewfs")
@@ -42,7 +42,7 @@ def portable(path: str, *, changing: bool = False) -> str:
     """
     path = local_path(path)
     match = _SCHEME.match(path)
-    if match is None or is_there(path):
+    if match is None or path_exists(path):
         return path
     scheme, rest = match[1].lower(), path[match.end() :]
     if scheme == "file":

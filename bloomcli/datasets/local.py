@@ -16,7 +16,7 @@ from bloomcli.datasets.planned import Overview, Planned, overview
 from bloomcli.datasets.pool import OnFewer, Rows, Shares
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.storage.os_errors import refused
+from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import sweep_for
 
 
@@ -99,7 +99,7 @@ def _after_known(tasks: Sequence[Task], found: Rows) -> Rows:
 def _with_system_errors(found: Rows) -> Rows:
     """Turn system errors of the engine itself (semaphores, pipes) into errors of bloomcli. Errors of `on_row` pass
     unchanged."""
-    with refused():
+    with convert_os_errors():
         yield from found
 
 

@@ -21,10 +21,10 @@ from bloomcli.datasets.task import Task, failed, gathered_tasks
 from bloomcli.errors import BloomError, UsageError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.paths import shown
-from bloomcli.storage.base import Listed, Store
+from bloomcli.storage.base import FileEntry, Store
 from bloomcli.storage.listing import spelling
-from bloomcli.storage.managed_tables import TableSearch, in_table
-from bloomcli.storage.os_errors import refused
+from bloomcli.storage.managed_tables import TableSearch, table_error
+from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
 
 _PATH_OF_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)")
@@ -35,7 +35,7 @@ _LOOKED_FOR_AT_ONCE: Final = 8192
 """Tasks whose directories are looked into for tables before those of the next ones."""
 
 
-def plan(listed: Iterable[Listed], options: Options) -> Sequence[Task]:
+def plan(listed: Iterable[FileEntry], options: Options) -> Sequence[Task]:
     """Tasks for files. With an output directory, their outputs mirror the tree of the inputs below it.
 
     Many listed files are read several times, and never held as objects all at once.
@@ -44,7 +44,7 @@ def plan(listed: Iterable[Listed], options: Options) -> Sequence[Task]:
         UsageError: options that contradict each other or that no file can meet, no or two targets, two files with the
             same output.
     """
-    with refused():
+    with convert_os_errors():
         options, files = options.checked(), listed if isinstance(listed, Sequence) else list(listed)
         if isinstance(options, WriteOptions):
             _check_target(options)
@@ -59,7 +59,7 @@ def plan(listed: Iterable[Listed], options: Options) -> Sequence[Task]:
         return gathered_tasks(tasks)
 
 
-def _mirrored(listed: Sequence[Listed], options: WriteOptions, output: str) -> Iterator[Task]:
+def _mirrored(listed: Sequence[FileEntry], options: WriteOptions, output: str) -> Iterator[Task]:
     """Tasks with their outputs, without those for outputs of earlier runs."""
     there, spell = store_of(output), spelling()
     # files of one tree have paths of their own below it, and so do their outputs
@@ -114,7 +114,7 @@ def _check_target(options: WriteOptions) -> None:
         )
 
 
-def _task(item: Listed, options: Options, *, several: bool) -> Task:
+def _task(item: FileEntry, options: Options, *, several: bool) -> Task:
     return Task(
         options=options,
         path=item.path,
@@ -124,7 +124,7 @@ def _task(item: Listed, options: Options, *, several: bool) -> Task:
     )
 
 
-def _each_once(listed: Sequence[Listed], tasks: Iterable[Task]) -> Iterator[Task]:
+def _each_once(listed: Sequence[FileEntry], tasks: Iterable[Task]) -> Iterator[Task]:
     """Of several names of one file, by symbolic links, keep the file's own name, or else the first."""
     led_to = {link for item in listed if (link := store_of(item.path).link_target(item.path)) is not None}
     if not led_to:
@@ -169,11 +169,11 @@ def _with_table(task: Task, tables: TableSearch | None) -> Task:
         return replace(task, row=failed(task.path, error))
     if reason is not None:
         columns = task.options.columns if isinstance(task.options, WriteOptions) else ()
-        return replace(task, row=failed(task.path, in_table(task.path, reason, task.command, columns)))
+        return replace(task, row=failed(task.path, table_error(task.path, reason, task.command, columns)))
     return replace(task, no_table=True)
 
 
-def _known(item: Listed) -> FileRow:
+def _known(item: FileEntry) -> FileRow:
     """The row of something that was listed and is no file that can be opened."""
     if item.problem is not None:
         return failed(item.path, item.problem)

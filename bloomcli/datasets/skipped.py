@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 
 OTHER_KIND: Final = "not a file of a known format"
 """Of a file."""
@@ -16,6 +16,6 @@ LINKED: Final = "a link to a directory: these are followed only where they are n
 """Of a link."""
 
 
-def why(item: Listed) -> str:
+def why(item: FileEntry) -> str:
     """Why something that was listed is skipped without being opened."""
     return EMPTY if item.empty else LINKED

@@ -36,7 +36,7 @@ from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, first_line, ha
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.storage.base import Fingerprint, Listed
+from bloomcli.storage.base import FileEntry, Fingerprint
 from bloomcli.storage.listing import expand
 from bloomcli.storage.registry import store_of, sweep_for
 from bloomcli.storage.traffic import Meter, counted_by
@@ -74,13 +74,13 @@ class SparkEngine:
     meter: Meter = field(default_factory=Meter, init=False, repr=False, compare=False)
     """The driver's requests to stores, which belong to no file's row."""
 
-    def find(self, paths: Sequence[str], options: Options) -> Sequence[Listed]:
+    def find(self, paths: Sequence[str], options: Options) -> Sequence[FileEntry]:
         """The files that paths name: paths that all machines see, or URIs."""
         changing = isinstance(options, WriteOptions) and options.in_place
         with counted_by(self.meter):
             return expand(LazySequence(partial(portable, changing=changing), paths))
 
-    def plan(self, listed: Sequence[Listed], options: Options) -> Sequence[Task]:
+    def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
         """Tasks for files."""
         if isinstance(options, WriteOptions):
             options = _portable_output(options)
@@ -350,11 +350,11 @@ def _stamp(task: Task) -> Fingerprint | None:
 def _sweep_after(written: Iterable[str]) -> None:
     """Remove what attempts that were killed have left, in directories of this cluster once these have ended."""
     deadline = time.monotonic() + LAST_WRITERS_SECONDS
-    left = sweep_for(written).left
+    left = sweep_for(written).remaining
     here = [path for path in written if not store_of(path).remote]
     while here and left and time.monotonic() < deadline:
         time.sleep(0.1)
-        left = sweep_for(here).left
+        left = sweep_for(here).remaining
 
 
 def java_error() -> type[Exception]:

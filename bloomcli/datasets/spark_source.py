@@ -22,7 +22,7 @@ from bloomcli.errors import BloomError, UnknownFormat, UsageError
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.policy.column_globs import matches
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import expand
 from bloomcli.storage.registry import open_source
 
@@ -67,7 +67,7 @@ class BloomFilters(DataSource):
 class _Part(InputPartition):
     """Files of one task."""
 
-    def __init__(self, files: Sequence[Listed]) -> None:
+    def __init__(self, files: Sequence[FileEntry]) -> None:
         super().__init__(tuple(files))
 
 
@@ -108,7 +108,7 @@ class _Reader(DataSourceReader):
             for row in self._rows(listed):
                 yield tuple(text(v) if isinstance(v := row.get(name), str) else v for name in self.names)
 
-    def _rows(self, listed: Listed) -> Iterator[dict[str, Any]]:
+    def _rows(self, listed: FileEntry) -> Iterator[dict[str, Any]]:
         try:
             if listed.problem is not None:
                 raise listed.problem

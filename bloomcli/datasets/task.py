@@ -37,7 +37,7 @@ from bloomcli.model.dataset import FileRow, Status, SurveyReport
 from bloomcli.model.lineage import RowLineage
 from bloomcli.model.paths import shown
 from bloomcli.model.traffic import traffic_of
-from bloomcli.storage.os_errors import refused
+from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
 from bloomcli.storage.traffic import Meter, counted_by, with_traffic
 
@@ -133,7 +133,7 @@ def run(task: Task, progress: Progress | None = None) -> FileRow:
 
 def _row(task: Task, progress: Progress | None) -> FileRow:
     try:
-        with refused(task.path):
+        with convert_os_errors(task.path):
             return _run(task, progress)
     except UnknownFormat as error:
         if task.walked and not known_suffix(task.path):

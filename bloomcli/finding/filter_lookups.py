@@ -13,7 +13,7 @@ from bloomcli.commands.find_values import Values
 from bloomcli.formats.filter_answer import FilterAnswer, FilterLookup
 from bloomcli.index.no_answer import NoAnswer
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import system_name
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _BATCH_FILES: Final = 64
 class FileToSearch(NamedTuple):
     """A file to search."""
 
-    item: Listed
+    item: FileEntry
     indexed: IndexAnswer | NoAnswer | None = None
     """What an index tells of it."""
     filters: FilterResult | None = None
@@ -36,7 +36,7 @@ class FileToSearch(NamedTuple):
 
 
 def files_to_search(
-    listed: Sequence[Listed], values: Values, threads: Threads, jobs: int, stop: Stop
+    listed: Sequence[FileEntry], values: Values, threads: Threads, jobs: int, stop: Stop
 ) -> Iterator[FileToSearch | FilterAnswer]:
     """The files to search, and the answers for those that filters rule out, in the order of the files.
 
@@ -63,7 +63,7 @@ def files_to_search(
             at += 1
 
 
-def look_up(items: Sequence[Listed], filter_lookup: FilterLookup, stop: Stop) -> list[FileToSearch | FilterAnswer]:
+def look_up(items: Sequence[FileEntry], filter_lookup: FilterLookup, stop: Stop) -> list[FileToSearch | FilterAnswer]:
     """Some files to search, and the answers for those that filters rule out, in order. Raises Stopped."""
     result: list[FileToSearch | FilterAnswer] = []
     named = ((item, None if item.problem or item.skipped else system_name(item.path)) for item in items)

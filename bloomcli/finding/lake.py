@@ -28,9 +28,9 @@ from bloomcli.model.exit_codes import gravest
 from bloomcli.model.find import FileFound, FindReport
 from bloomcli.model.paths import shown
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import expand, no_files
-from bloomcli.storage.os_errors import refused
+from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
 from bloomcli.storage.traffic import Meter, counted_by, current, with_traffic
 
@@ -178,7 +178,7 @@ class Search:
                 if item.problem is not None or item.skipped:
                     continue
                 try:
-                    with refused(item.path):
+                    with convert_os_errors(item.path):
                         found, size = find.record_type(item.path, self._options)
                 except BloomError:
                     continue
@@ -255,7 +255,7 @@ class Search:
             yield RuledOutFiles(files, row_groups)
 
     def _one(
-        self, item: Listed, stop: Stop, indexed: IndexedRowGroups | None = None, filters: FilterResult | None = None
+        self, item: FileEntry, stop: Stop, indexed: IndexedRowGroups | None = None, filters: FilterResult | None = None
     ) -> FileResult:
         """Search a file. What is wrong with it is in its report."""
         spool = Spool()
@@ -264,7 +264,7 @@ class Search:
         if item.skipped:
             return FileResult(FileFound(path=item.path, reason=why(item)), iter(()))
         try:
-            with refused(item.path):
+            with convert_os_errors(item.path):
                 found = find.run(item.path, self._options, self._values, spool.add, stop, indexed, filters)
         except UnknownFormat as error:
             if item.walked and not known_suffix(item.path):

@@ -18,7 +18,7 @@ from bloomcli.commands.one_column import only_column
 from bloomcli.commands.record_columns import selected
 from bloomcli.errors import BloomError
 from bloomcli.formats.registry import open_file
-from bloomcli.storage.os_errors import refused
+from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import open_source
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def remaining_values(paths: Sequence[str | None], options: FindOptions, blocks: 
 @contextmanager
 def _search_of(path: str, options: FindOptions) -> Iterator[tuple[ColumnSearch, list[str] | None]]:
     """The search of a file's column, and the columns of its records."""
-    with refused(path), open_source(path) as source:
+    with convert_os_errors(path), open_source(path) as source:
         file = open_file(source, options.names)
         yield file.search(only_column(file, options.column, purpose="find")), selected(file, options)
 
@@ -117,7 +117,7 @@ def _look_up(
 
 def _answer_of(like: FilterLookup, path: str) -> tuple[FilterAnswer | None, Stamp | None]:
     try:
-        with refused(path), open_source(path) as source:
+        with convert_os_errors(path), open_source(path) as source:
             descriptor = source.fileno()
             if descriptor is None:
                 return None, None

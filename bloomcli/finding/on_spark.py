@@ -20,7 +20,7 @@ from bloomcli.finding.work import search
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.find import FileFound
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import open_source
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class SearchFiles(NamedTuple):
 
     job: Job
     files: list[FileWork]
-    listed: list[Listed]
+    listed: list[FileEntry]
     """The same, as the store or the table lists them."""
     cores: int
 
@@ -226,7 +226,7 @@ def cores_of(spark: Any) -> int:
     return max(int(job_context(spark).defaultParallelism), 1)
 
 
-def _first_shape(listed: Sequence[Listed], options: FindOptions) -> Shape:
+def _first_shape(listed: Sequence[FileEntry], options: FindOptions) -> Shape:
     """The columns and types of the first file."""
     from bloomcli.commands.one_column import only_column
     from bloomcli.datasets.spark_types import as_spark_has_them
@@ -290,7 +290,7 @@ def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bo
             path = portable(file.path)
         except BloomError as error:
             found = failed(file.path, error)
-        items.append(Listed(path, file.size, path, walked=False))
+        items.append(FileEntry(path, file.size, path, walked=False))
         files.append(
             FileWork(path, deleted=rows.deleted.get(file.path), constants=rows.constants.get(file.path), found=found)
         )

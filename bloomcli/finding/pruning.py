@@ -13,8 +13,8 @@ from bloomcli.index.no_answer import NoAnswer
 from bloomcli.index.reader import END_BYTES, Index, RowGroups
 from bloomcli.model.index import IndexedColumn
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.base import Fingerprint, Listed
-from bloomcli.storage.counted import CountedSource
+from bloomcli.storage.base import FileEntry, Fingerprint
+from bloomcli.storage.counting_source import CountingSource
 from bloomcli.storage.registry import open_source
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Pruning:
         self._answered: set[int] = set()
         """Positions of the files whose type of the column can have the values."""
         self._possible: dict[int, set[int]] = {}
-        with CountedSource(open_source(path, END_BYTES)) as source:
+        with CountingSource(open_source(path, END_BYTES)) as source:
             index = Index(source)
             self._index = _identity_of(source.fingerprint)
             if column not in index.paths:
@@ -127,7 +127,7 @@ class Pruning:
         for file, group in zip(found.files, found.row_groups, strict=True):
             self._possible.setdefault(file, set()).add(group)
 
-    def of(self, item: Listed) -> IndexAnswer | NoAnswer:
+    def of(self, item: FileEntry) -> IndexAnswer | NoAnswer:
         """What the index says of a listed file; or why it has to be searched without it."""
         fresh = self._fresh.found(item)
         if isinstance(fresh, NoAnswer):

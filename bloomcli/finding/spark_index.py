@@ -17,7 +17,7 @@ from bloomcli.finding.values import Blocks
 from bloomcli.index.no_answer import NoAnswer
 from bloomcli.model.find import FileFound
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 
 if TYPE_CHECKING:
     from bloomcli.datasets.spark_find import MapBlocks
@@ -56,7 +56,7 @@ def column_of(names: ColumnNames | None, column: str) -> IndexColumn:
 
 
 def pruned_files(
-    pruning: Pruning, files: Sequence[FileWork], listed: Sequence[Listed], column: IndexColumn, *, maybe: bool
+    pruning: Pruning, files: Sequence[FileWork], listed: Sequence[FileEntry], column: IndexColumn, *, maybe: bool
 ) -> PrunedFiles:
     """What an index says of files.
 

@@ -24,7 +24,7 @@ from bloomcli.finding.work import search
 from bloomcli.index.no_answer import NoAnswer
 from bloomcli.model.find import FindReport
 from bloomcli.model.paths import shown
-from bloomcli.storage.os_errors import refused
+from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.traffic import Meter
 from bloomcli.words import plural
 
@@ -85,7 +85,7 @@ class SparkSearch(Search):
             if job.shape is not None:
                 return struct_of(job.shape)
             for file in files:
-                with suppress(BloomError), refused(file.path):
+                with suppress(BloomError), convert_os_errors(file.path):
                     return find.record_type(file.path, job.options)[0]
         return None
 

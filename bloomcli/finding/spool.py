@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 from bloomcli.errors import WriteError
-from bloomcli.storage.os_errors import in_temporary_file
+from bloomcli.storage.os_errors import convert_temporary_file_errors
 
 _MEMORY_BYTES: Final = 8 << 20
 
@@ -33,7 +33,7 @@ class Spool:
     def _written(self) -> Iterator[None]:
         """Close the file where the block fails. Raises WriteError."""
         try:
-            with in_temporary_file("rows"):
+            with convert_temporary_file_errors("rows"):
                 yield
         except WriteError:
             if self._file is not None:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from bloomcli.commands.find_values import Conversions, Values
 from bloomcli.finding.texts import texts_of
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.os_errors import in_temporary_file
+from bloomcli.storage.os_errors import convert_temporary_file_errors
 
 if TYPE_CHECKING:
     from bloomcli.formats.finding import WantedValues
@@ -115,12 +115,12 @@ def block_of(given: pa.Array) -> Block:
 
 
 def _temporary() -> IO[bytes]:
-    with in_temporary_file("values"):
+    with convert_temporary_file_errors("values"):
         return tempfile.TemporaryFile()  # closed with the task's process, or `Blocks.close`
 
 
 def _dump(given: object, file: IO[bytes]) -> None:
-    with in_temporary_file("values"):
+    with convert_temporary_file_errors("values"):
         pickle.dump(given, file, 5)
         file.flush()
 

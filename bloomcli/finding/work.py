@@ -26,9 +26,9 @@ from bloomcli.finding.values import BLOCK_VALUES, Block, Blocks, block_of
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
-from bloomcli.storage.os_errors import refused
+from bloomcli.storage.caching_source import CachingSource
+from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import open_source
-from bloomcli.storage.remembered import RememberedSource
 
 if TYPE_CHECKING:
     from bloomcli.formats.finding import Candidates, WantedValues
@@ -118,7 +118,7 @@ def _searched(
     if file.found is not None:
         return file.found
     try:
-        with refused(file.path):
+        with convert_os_errors(file.path):
             if left is not None and file.indexed_column is None and is_same(file.path, left):
                 return _File(job, file, spool).search_remaining(left)
             return _File(job, file, spool, later).search(blocks)
@@ -243,7 +243,7 @@ class _File:
         """Yield blocks of the values that the file may have, of all blocks of values."""
         waiting: list[pa.Array] = []
         options, given = self.options, pa.nulls(0)
-        with RememberedSource(open_source(self.file.path)) as source:  # all blocks are looked up in the same filters
+        with CachingSource(open_source(self.file.path)) as source:  # all blocks are looked up in the same filters
             self._seen = source.fingerprint
             file = open_file(source, options.names)
             column = only_column(file, options.column, purpose="find")

@@ -7,7 +7,7 @@ from bloomcli.index.no_answer import NoAnswer
 from bloomcli.index.reader import Index
 from bloomcli.index.tables import Stamp
 from bloomcli.model.index import IndexedFile
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import spelling
 from bloomcli.storage.registry import store_of
 
@@ -19,7 +19,7 @@ class FreshnessCheck:
         self._files = index.files
         self._spell = spelling()
 
-    def found(self, item: Listed) -> tuple[int, Stamp] | NoAnswer:
+    def found(self, item: FileEntry) -> tuple[int, Stamp] | NoAnswer:
         """The position of a listed file in `Index.files` and its stamp, or why the index tells nothing of it."""
         at = None if item.problem is not None or item.skipped else self._files.position(self._spell(item.path))
         if at is None:
@@ -28,7 +28,7 @@ class FreshnessCheck:
         return (at, stamp) if is_same(stamp, item) else NoAnswer.CHANGED
 
 
-def is_same(indexed: IndexedFile | Stamp, item: Listed) -> bool:
+def is_same(indexed: IndexedFile | Stamp, item: FileEntry) -> bool:
     """Whether a listed file is the one that was indexed. Asks the store where the listing doesn't tell."""
     size, mtime_ns, tag = item.size, item.mtime_ns, item.tag
     if not mtime_ns and not tag:

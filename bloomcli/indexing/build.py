@@ -27,9 +27,9 @@ from bloomcli.model.indexing import IndexedRow, IndexReport
 from bloomcli.model.paths import shown
 from bloomcli.model.traffic import Traffic, traffic_of
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import no_files, spelling
-from bloomcli.storage.registry import is_there, open_source, store_of, sweep_for
+from bloomcli.storage.registry import open_source, path_exists, store_of, sweep_for
 from bloomcli.storage.traffic import measured, with_traffic
 from bloomcli.words import plural
 
@@ -120,7 +120,7 @@ def _checked_target(target: Target, *, dry_run: bool) -> str:
 
 def _refuse_other_file(path: str) -> None:
     """Raise UsageError where the file that would be replaced is no index: it may be somebody's data."""
-    if not is_there(path):
+    if not path_exists(path):
         return
     with open_source(path) as source:
         if source.size and source.read_at(0, min(source.size, len(MAGIC))) != MAGIC:
@@ -135,7 +135,7 @@ def _with_more(report: IndexReport, besides: Traffic) -> IndexReport:
     return with_traffic(replace(report, requests=None), total)
 
 
-def _listed(engine: Engine, paths: Sequence[str], options: IndexOptions) -> Sequence[Listed]:
+def _listed(engine: Engine, paths: Sequence[str], options: IndexOptions) -> Sequence[FileEntry]:
     listed = engine.find(paths, options)
     if not listed:
         raise no_files(paths)
@@ -166,7 +166,7 @@ class _Run:
         self._skipped = 0
         self._sums = dict.fromkeys(("row_groups", "filters", "columns_read", "bytes_decoded"), 0)
 
-    def over(self, engine: Engine, listed: Sequence[Listed], on_tasks: OnTasks | None) -> IndexReport:
+    def over(self, engine: Engine, listed: Sequence[FileEntry], on_tasks: OnTasks | None) -> IndexReport:
         """Read the files that have to be read, and write the index."""
         started, options, old = time.perf_counter(), self._options, self._old
         kept, changed = self._changed_files(listed)
@@ -190,13 +190,13 @@ class _Run:
                 report = replace(report, written=True, bytes=size)
         return replace(report, seconds=time.perf_counter() - started)
 
-    def _changed_files(self, listed: Sequence[Listed]) -> tuple[list[int], Sequence[Listed]]:
+    def _changed_files(self, listed: Sequence[FileEntry]) -> tuple[list[int], Sequence[FileEntry]]:
         """Positions of the files of the old index that haven't changed, and the files to read."""
         if self._old is None:
             return [], listed
         fresh = FreshnessCheck(self._old)
         kept: list[int] = []
-        changed: list[Listed] = []
+        changed: list[FileEntry] = []
         for item in listed:
             found = fresh.found(item)
             if isinstance(found, NoAnswer):
@@ -206,7 +206,7 @@ class _Run:
         return kept, changed
 
     def _read(
-        self, engine: Engine, changed: Sequence[Listed], writer: IndexWriter, on_tasks: OnTasks | None
+        self, engine: Engine, changed: Sequence[FileEntry], writer: IndexWriter, on_tasks: OnTasks | None
     ) -> DatasetReport:
         """Run a task for each file, and give what it returns to the writer at once. Raises UnknownColumn."""
         tasks = engine.plan(changed, self._options)
@@ -235,7 +235,7 @@ class _Run:
         return ran
 
     def _missing_files(
-        self, listed: Sequence[Listed], changed: Sequence[Listed], kept: Sequence[int]
+        self, listed: Sequence[FileEntry], changed: Sequence[FileEntry], kept: Sequence[int]
     ) -> MissingFiles:
         """The files of the old index that are neither kept nor read again."""
         if self._old is None:

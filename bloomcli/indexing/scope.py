@@ -8,7 +8,7 @@ from typing import Final
 
 from bloomcli.model.paths import shown
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.names import has_wildcard
 
 _PARTS: Final = re.compile(r"\[(!?[^]]+)\]|.", re.DOTALL)
@@ -39,7 +39,7 @@ class Scope:
         """Whether one of the paths means a file, by its spelled path: it would be listed if it were there."""
         return any(named.files.fullmatch(path) for named in self._named)
 
-    def unseen(self, listed: Iterable[Listed], failed: frozenset[str]) -> tuple[str, ...]:
+    def unseen(self, listed: Iterable[FileEntry], failed: frozenset[str]) -> tuple[str, ...]:
         """The named paths of which nothing tells whether they have files: they aren't there, can't be listed, or no
         file was found.
 

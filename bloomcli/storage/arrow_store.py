@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnreadableError, UnsupportedError
-from bloomcli.storage.base import Fingerprint, Kind, Listed, Source, Status
+from bloomcli.storage.base import FileEntry, Fingerprint, Kind, Source, Status
 from bloomcli.storage.names import has_wildcard, is_hidden
 from bloomcli.storage.os_errors import cannot_read
 from bloomcli.storage.read_only import ReadOnlyStore
@@ -96,7 +96,7 @@ class ArrowStore(ReadOnlyStore):
         """Whether a URI has wildcards or ends with a slash. Sends no request to a server."""
         return has_wildcard(path) or path.endswith("/")
 
-    def list(self, path: str) -> Iterator[Listed]:
+    def list(self, path: str) -> Iterator[FileEntry]:
         """The file itself, or what lies below it; patterns can't be listed. Raises UnsupportedError."""
         import pyarrow as pa
         from pyarrow import fs
@@ -108,7 +108,7 @@ class ArrowStore(ReadOnlyStore):
             info = system.get_file_info(name)
             if info.type != fs.FileType.Directory:
                 size = -1 if info.size is None else info.size
-                yield Listed(path=path, size=size, relative=PurePosixPath(name).name, walked=False)
+                yield FileEntry(path=path, size=size, relative=PurePosixPath(name).name, walked=False)
                 return
             below = system.get_file_info(fs.FileSelector(name, recursive=True))
         except (pa.ArrowException, OSError, ValueError, ImportError) as error:
@@ -119,7 +119,9 @@ class ArrowStore(ReadOnlyStore):
         for item in sorted(below, key=lambda i: i.path):
             relative = PurePosixPath(item.path).relative_to(name)
             if item.type == fs.FileType.File and not any(map(is_hidden, relative.parts)):
-                yield Listed(path=self.join(path, str(relative)), size=item.size, relative=str(relative), walked=True)
+                yield FileEntry(
+                    path=self.join(path, str(relative)), size=item.size, relative=str(relative), walked=True
+                )
 
 
 def _file_system(uri: str) -> tuple[fs.FileSystem, str]:

@@ -24,9 +24,9 @@ from typing import Final, Self
 from bloomcli.errors import CorruptFile, SourceChanged
 from bloomcli.model.traffic import Traffic
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.entries import Fingerprint, Kind, Listed, Status, Swept, output_exists, unlisted
+from bloomcli.storage.entries import FileEntry, Fingerprint, Kind, Status, SweepResult, failed_entry, output_exists
 
-__all__ = ["Fingerprint", "Kind", "Listed", "Status", "Swept", "unlisted"]
+__all__ = ["FileEntry", "Fingerprint", "Kind", "Status", "SweepResult", "failed_entry"]
 
 STEP_BYTES: Final = 16 << 20
 """Bytes of a kept range that are copied at a time, at most: between steps a store reports progress and may stop."""
@@ -192,7 +192,7 @@ class Store(ABC):
         del length
         return self.open(path)
 
-    def open_known(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
+    def open_from_parts(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
         """Open a file without a request; None where that can't be done. Reads raise SourceChanged if it has changed.
 
         Args:
@@ -218,7 +218,7 @@ class Store(ABC):
         return None if info is None else Fingerprint(size=info.size, mtime_ns=info.mtime_ns)
 
     @abstractmethod
-    def list(self, path: str) -> Iterator[Listed]:
+    def list(self, path: str) -> Iterator[FileEntry]:
         """The files that a path means: the file itself, those below a directory, those that match a pattern.
 
         Skips hidden names in directories. Lists a named file even if it doesn't exist.
@@ -380,21 +380,21 @@ class Store(ABC):
             WriteError: the store refused to write. Nothing is left behind, unless the error says so.
         """
 
-    def left_by(self, path: str) -> Sequence[str]:
+    def leftover_files(self, path: str) -> Sequence[str]:
         """The temporary files that the last `replace` of a file couldn't remove; tells of them once."""
         del path
         return ()
 
     @abstractmethod
-    def sweep(self, path: str) -> Swept:
+    def sweep(self, path: str) -> SweepResult:
         """Remove what killed runs have left in the directory of a file to write.
 
         What another run is writing stays, and so does what other programs have made.
         """
 
-    def sweep_for(self, paths: Iterable[str]) -> Swept:
+    def sweep_for(self, paths: Iterable[str]) -> SweepResult:
         """`sweep` for files to write: each directory once. The paths may be iterated over several times."""
         directories: dict[str, str] = {}
         for path in paths:
             directories.setdefault(self.directory(path), path)
-        return Swept.joined(self.sweep(path) for path in directories.values())
+        return SweepResult.joined(self.sweep(path) for path in directories.values())

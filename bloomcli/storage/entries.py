@@ -43,24 +43,24 @@ class Status(NamedTuple):
     mtime_ns: int
 
 
-class Swept(NamedTuple):
+class SweepResult(NamedTuple):
     """Unfinished files in a directory, after a sweep."""
 
     removed: Sequence[str] = ()
     """Temporary files of killed runs."""
-    left: Sequence[str] = ()
+    remaining: Sequence[str] = ()
     """Temporary files of running writers, and those of unknown origin."""
     remarks: Sequence[str] = ()
     """What to tell the user of those that are left, such as unfinished uploads and the commands that end them."""
 
     @classmethod
-    def joined(cls, sweeps: Iterable[Swept]) -> Swept:
+    def joined(cls, sweeps: Iterable[SweepResult]) -> SweepResult:
         """What several sweeps have found, in their order."""
         found = list(sweeps)
         return cls(*([name for each in found for name in each[field]] for field in range(len(cls._fields))))
 
 
-class Listed(NamedTuple):
+class FileEntry(NamedTuple):
     """A file to work on."""
 
     path: str
@@ -89,9 +89,9 @@ class Listed(NamedTuple):
         return self.linked or self.empty
 
 
-def unlisted(path: str, problem: BloomError) -> Listed:
+def failed_entry(path: str, problem: BloomError) -> FileEntry:
     """The row of a path that can't be listed."""
-    return Listed(path=path, size=-1, relative=PurePosixPath(path).name, walked=False, problem=problem)
+    return FileEntry(path=path, size=-1, relative=PurePosixPath(path).name, walked=False, problem=problem)
 
 
 def output_exists(path: str, hint: str = "--overwrite replaces it") -> UsageError:

@@ -10,9 +10,9 @@ from bloomcli.compact import compacted
 from bloomcli.compact.text_set import TextSet
 from bloomcli.errors import BloomError, UsageError
 from bloomcli.model.paths import shown
-from bloomcli.storage.base import Listed, Store, unlisted
+from bloomcli.storage.base import FileEntry, Store, failed_entry
 from bloomcli.storage.names import has_wildcard
-from bloomcli.storage.os_errors import refused
+from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
 from bloomcli.words import plural
 
@@ -32,7 +32,7 @@ def is_dataset(paths: Sequence[str]) -> bool:
     return store_of(path).is_dataset(path)
 
 
-def expand(paths: Sequence[str]) -> Sequence[Listed]:
+def expand(paths: Sequence[str]) -> Sequence[FileEntry]:
     """The files that the paths mean, each once, in order of their paths within each. Millions are kept packed.
 
     A file that is named but isn't there is listed all the same: it becomes a row with its error. Where there are
@@ -68,7 +68,7 @@ def no_files(paths: Sequence[str]) -> UsageError:
     return UsageError(f"the directories hold no files: {named}{more}", hint=hint)
 
 
-def _each_once(paths: Sequence[str]) -> Iterator[Listed]:
+def _each_once(paths: Sequence[str]) -> Iterator[FileEntry]:
     """The first of all names of a file, with whatever path it is found; and paths that can't be listed."""
     spell, seen = spelling(), list[TextSet]()
 
@@ -79,7 +79,7 @@ def _each_once(paths: Sequence[str]) -> Iterator[Listed]:
 
     for path in paths:
         try:
-            with refused(path):
+            with convert_os_errors(path):
                 store = store_of(path)
                 # there is nothing to remember where one path is listed, and not by a pattern that may match twice
                 surely = len(paths) == 1 and (store.remote or not has_wildcard(path))
@@ -92,10 +92,10 @@ def _each_once(paths: Sequence[str]) -> Iterator[Listed]:
                     if is_new(spell(item.path)):
                         yield item
                 if nothing and is_new(path):
-                    yield Listed(path=path, size=-1, relative=PurePath(path).name, walked=False, empty=True)
+                    yield FileEntry(path=path, size=-1, relative=PurePath(path).name, walked=False, empty=True)
         except BloomError as error:
             if is_new(path):
-                yield unlisted(path, error)
+                yield failed_entry(path, error)
 
 
 def spelling() -> Callable[[str], str]:

@@ -47,7 +47,7 @@ _REMEMBERED: Final = 1 << 16
 """Directories that are remembered besides those of the files at hand."""
 
 
-def in_table(path: str, reason: str, command: str, columns: Sequence[str] = ()) -> UsageError:
+def table_error(path: str, reason: str, command: str, columns: Sequence[str] = ()) -> UsageError:
     """The error of a file that isn't changed in place.
 
     Args:

@@ -1,8 +1,8 @@
 """Errors of the operating system, as errors of bloomcli's family.
 
-Code that knows the operation and the file raises its own error. `refused` is the boundary for the rest: `stat` of an
-open file may fail on a mount that went away, `close` on a disk that is full. Every command's function runs within
-it, so that no OSError leaves bloomcli.
+Code that knows the operation and the file raises its own error. `convert_os_errors` is the boundary for the rest:
+`stat` of an open file may fail on a mount that went away, `close` on a disk that is full. Every command's function
+runs within it, so that no OSError leaves bloomcli.
 
 The functions that look names up distinguish "there is no file" from "the system can't tell". Those of os.path return
 False in both cases, so that a file they can't see would be left out silently.
@@ -86,7 +86,7 @@ def out_of_memory(path: str | os.PathLike[str] | None = None) -> UnreadableError
 
 
 @contextmanager
-def in_temporary_file(what: str) -> Iterator[None]:
+def convert_temporary_file_errors(what: str) -> Iterator[None]:
     """Turn an OSError of a temporary file without a name into an error that names its directory: the file that is
     worked on, or standard output, is not what can't be written.
 
@@ -109,7 +109,7 @@ def in_temporary_file(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def refused(path: str | os.PathLike[str] | None = None) -> Iterator[None]:
+def convert_os_errors(path: str | os.PathLike[str] | None = None) -> Iterator[None]:
     """Turn an OSError or a MemoryError of the block into an error of bloomcli. An OSError becomes its cause, which
     BLOOM_DEBUG shows.
 
@@ -134,12 +134,12 @@ def refused(path: str | os.PathLike[str] | None = None) -> Iterator[None]:
         raise out_of_memory(path) from error
 
 
-def of_file(function: F) -> F:
-    """`refused` around a function whose first argument is the file it works on."""
+def convert_os_errors_of_file(function: F) -> F:
+    """`convert_os_errors` around a function whose first argument is the file it works on."""
 
     @wraps(function)
     def inside(path: Any, *arguments: Any, **options: Any) -> Any:
-        with refused(path):
+        with convert_os_errors(path):
             return function(path, *arguments, **options)
 
     return inside  # type: ignore[return-value]
@@ -206,7 +206,7 @@ def unreadable(error: OSError, path: str, what: str) -> UnreadableError | None:
     return UnreadableError(f"{what} can't be read: {reason(error)}", path=path, hint=hint(error))
 
 
-def is_there(path: str | os.PathLike[str]) -> bool:
+def path_exists(path: str | os.PathLike[str]) -> bool:
     """Whether anything has a name, even a link that leads nowhere. Raises UnreadableError."""
     return status(path, follow=False) is not None
 

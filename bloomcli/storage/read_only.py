@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn
 
 from bloomcli.errors import UsageError
-from bloomcli.storage.base import Cancelled, Pieces, Progress, Source, Store, Swept, Verify
+from bloomcli.storage.base import Cancelled, Pieces, Progress, Source, Store, SweepResult, Verify
 
 
 class ReadOnlyStore(Store):
@@ -80,10 +80,10 @@ class ReadOnlyStore(Store):
         del data, overwrite
         raise _not_written(path)
 
-    def sweep(self, path: str) -> Swept:
+    def sweep(self, path: str) -> SweepResult:
         """Nothing is written here, so nothing is left."""
         del path
-        return Swept()
+        return SweepResult()
 
 
 def _scheme(path: str) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 from bloomcli.errors import UsageError
 from bloomcli.model.paths import shown
 from bloomcli.storage import os_errors
-from bloomcli.storage.base import Fingerprint, Source, Store, Swept
+from bloomcli.storage.base import Fingerprint, Source, Store, SweepResult
 from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.local.store import LocalStore
 from bloomcli.storage.names import is_uri
@@ -111,9 +111,9 @@ def open_source(path: str | os.PathLike[str], end_bytes: int | None = None) -> S
     return store.open(text) if end_bytes is None else store.open_end(text, end_bytes)
 
 
-def open_known(path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
-    """Open a file of which ranges are known, as `Store.open_known`. Raises UnsupportedError, UsageError."""
-    return store_of(path).open_known(path, seen, parts)
+def open_from_parts(path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
+    """Open a file of which ranges are known, as `Store.open_from_parts`. Raises UnsupportedError, UsageError."""
+    return store_of(path).open_from_parts(path, seen, parts)
 
 
 class _OfStore(Iterable[str]):
@@ -126,12 +126,14 @@ class _OfStore(Iterable[str]):
         return (self._store.normal(path) for path in self._paths if store_of(path) is self._store)
 
 
-def sweep_for(paths: Iterable[str]) -> Swept:
+def sweep_for(paths: Iterable[str]) -> SweepResult:
     """Remove what killed runs have left where files are to be written, and return what is left.
 
     The paths are iterated over several times.
     """
-    return Swept.joined(store.sweep_for(_OfStore(store, paths)) for store in dict.fromkeys(map(store_of, paths)))
+    return SweepResult.joined(
+        store.sweep_for(_OfStore(store, paths)) for store in dict.fromkeys(map(store_of, paths))
+    )
 
 
 def read_file(path: str | os.PathLike[str], most: int | None = None) -> bytes:
@@ -149,11 +151,11 @@ def read_file(path: str | os.PathLike[str], most: int | None = None) -> bytes:
         return source.read_at(0, source.size if most is None else min(source.size, most))
 
 
-def is_there(path: str | os.PathLike[str]) -> bool:
+def path_exists(path: str | os.PathLike[str]) -> bool:
     """Whether anything has a path, even a link that leads nowhere. Raises UnreadableError."""
     text = os.fspath(path)
     store = store_of(text)
-    return os_errors.is_there(local_path(text)) if store is LOCAL else store.status(text) is not None
+    return os_errors.path_exists(local_path(text)) if store is LOCAL else store.status(text) is not None
 
 
 def write_file(path: str | os.PathLike[str], data: bytes, *, overwrite: bool) -> None:

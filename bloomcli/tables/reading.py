@@ -20,7 +20,7 @@ from bloomcli.errors import UsageError
 from bloomcli.hints import on_table, quoted
 from bloomcli.model.dataset import DatasetReport, FileRow
 from bloomcli.model.table import TableFacts
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 from bloomcli.tables.base import DataFile, Table
 from bloomcli.tables.columns import FORMATS, by_properties, check_columns
 from bloomcli.tables.tasks import task_of, with_names
@@ -56,7 +56,7 @@ class TableEngine:
     """The listed files by the paths of their rows."""
     _command: str = field(default="", init=False, repr=False)
 
-    def find(self, paths: Sequence[str], options: Options) -> list[Listed]:
+    def find(self, paths: Sequence[str], options: Options) -> list[FileEntry]:
         """The snapshot's data files. `paths` has none: the table names them.
 
         Raises:
@@ -69,13 +69,13 @@ class TableEngine:
             self._files[task.path] = file
             name = task.path.rpartition("/")[2]
             relative = f"{file.partition}/{name}" if file.partition else name
-            listed.append(Listed(path=task.path, size=file.size, relative=relative, walked=False))
+            listed.append(FileEntry(path=task.path, size=file.size, relative=relative, walked=False))
         if not listed and isinstance(options, ValidateOptions | SurveyOptions):
             matching = "" if self.where is None else " that the condition leaves"
             raise UsageError(f"the table has no data files{matching}", path=self.table.name)
         return listed
 
-    def plan(self, listed: Sequence[Listed], options: Options) -> list[Task]:
+    def plan(self, listed: Sequence[FileEntry], options: Options) -> list[Task]:
         """Tasks for data files. Raises UsageError, UnknownColumn."""
         options = options.checked()
         self._command = options.command

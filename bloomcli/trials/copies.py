@@ -23,7 +23,7 @@ from bloomcli.commands.options import AddOptions, RemoveOptions
 from bloomcli.concurrency.signals import deferred, terminable
 from bloomcli.errors import UnsupportedError, WriteError
 from bloomcli.storage.local.locks import lock
-from bloomcli.storage.os_errors import refused
+from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import open_source, store_of
 from bloomcli.words import size
 
@@ -44,11 +44,11 @@ def temporary_folder() -> Iterator[Path]:
     """
     with terminable():
         _remove_left_folders()
-        with refused(tempfile.gettempdir()):
+        with convert_os_errors(tempfile.gettempdir()):
             folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         descriptor = -1
         try:
-            with refused(str(folder)):
+            with convert_os_errors(str(folder)):
                 descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
                 lock(descriptor)
             yield folder
@@ -79,7 +79,7 @@ class Copies:
     def __init__(self, folder: Path, path: str, file_format: str) -> None:
         """`folder` is made, for this file only."""
         self._folder, self._path, self._suffix = folder, path, f".{file_format}"
-        with refused(str(folder)):
+        with convert_os_errors(str(folder)):
             folder.mkdir()
         self.original = self._original()
         """The file as it is."""
@@ -88,7 +88,7 @@ class Copies:
         store, link = store_of(self._path), self._folder / f"original{self._suffix}"
         with open_source(self._path) as source:
             if not store.remote and Path(source.path).is_file():
-                with refused(str(link)):
+                with convert_os_errors(str(link)):
                     link.symlink_to(Path(source.path).resolve())
                 return str(link)
             if source.size > limits.TRIAL_DOWNLOAD_MAX_BYTES:
@@ -100,7 +100,7 @@ class Copies:
                     hint="copy it to this machine, or try a smaller file of the dataset",
                 )
             self._check_space(source.size)
-            with refused(str(link)), link.open("wb") as output:
+            with convert_os_errors(str(link)), link.open("wb") as output:
                 for at in range(0, source.size, _PIECE_BYTES):
                     output.write(source.read_at(at, min(_PIECE_BYTES, source.size - at)))
         return str(link)

@@ -20,7 +20,7 @@ from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.hints import quoted
 from bloomcli.model.file import Column
 from bloomcli.model.paths import shown
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import open_source
 from bloomcli.trials.columns import ColumnFile, Leaf
 from bloomcli.trials.copies import Copies
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from bloomcli.model.queries import QueryLog
 
 
-def sampled_files(listed: Sequence[Listed], options: TrialOptions) -> list[Listed]:
+def sampled_files(listed: Sequence[FileEntry], options: TrialOptions) -> list[FileEntry]:
     """The files of a dataset to try. Raises UsageError if there are none of a known format."""
     files = [item for item in listed if item.problem is None and not item.skipped]
     taken = chosen_files(

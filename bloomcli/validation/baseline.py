@@ -22,7 +22,7 @@ from bloomcli.rules import RULES
 from bloomcli.storage.listing import spelling
 from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.names import folder_of, is_uri
-from bloomcli.storage.os_errors import hint, reason, refused
+from bloomcli.storage.os_errors import convert_os_errors, hint, reason
 from bloomcli.storage.registry import read_file
 
 _SCHEMA: Final = "bloom/baseline/2"
@@ -224,5 +224,5 @@ def save(baseline: Baseline) -> None:
     """Write the file, atomically. Raises WriteError."""
     from bloomcli.storage.registry import write_file
 
-    with refused(baseline.path):
+    with convert_os_errors(baseline.path):
         write_file(baseline.path, text(baseline).encode(), overwrite=True)

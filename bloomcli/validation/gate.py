@@ -24,9 +24,9 @@ from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.gate import GateReport, Sample
 from bloomcli.model.validate import Finding
 from bloomcli.policy.policy import Policy
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import no_files
-from bloomcli.storage.registry import is_there, open_source
+from bloomcli.storage.registry import open_source, path_exists
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class GateRequest:
             return None
         return Sample(seed=self.options.seed, files=files, row_groups=row_groups)
 
-    def choose(self, listed: Sequence[Listed], paths: Sequence[str]) -> ChosenFiles:
+    def choose(self, listed: Sequence[FileEntry], paths: Sequence[str]) -> ChosenFiles:
         """Return the files to check; none if the policy excludes every named file.
 
         Args:
@@ -75,7 +75,7 @@ class GateRequest:
             )  # fmt: skip
         return ChosenFiles(files=self._sampled(kept), found=len(kept), excluded=len(listed) - len(kept))
 
-    def _sampled(self, listed: Sequence[Listed]) -> Sequence[Listed]:
+    def _sampled(self, listed: Sequence[FileEntry]) -> Sequence[FileEntry]:
         if self.options.sample is None:
             return listed
         files = [item for item in listed if item.problem is None and not item.skipped]
@@ -94,7 +94,7 @@ class GateRequest:
 class ChosenFiles:
     """The files that a gate looks at."""
 
-    files: Sequence[Listed]
+    files: Sequence[FileEntry]
     found: int
     """Number of files before sampling."""
     excluded: int
@@ -198,7 +198,7 @@ def request(options: GateOptions) -> GateRequest:
         return GateRequest(options=options)
     from bloomcli.validation import baseline as known
 
-    if options.update_baseline and not is_there(options.baseline):
+    if options.update_baseline and not path_exists(options.baseline):
         return GateRequest(options=options, baseline=known.Baseline(path=os.fspath(options.baseline)))
     return GateRequest(options=options, baseline=known.load(options.baseline))
 

@@ -19,18 +19,18 @@ from bloomcli.datasets.task import Task, gathered_tasks
 from bloomcli.errors import UnreadableError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.lake import ColumnFilters
-from bloomcli.storage.entries import Listed, unlisted
+from bloomcli.storage.entries import FileEntry, failed_entry
 
 MANY = PLAIN_MOST + 3000
 
 
-def listed(count: int) -> Iterator[Listed]:
+def listed(count: int) -> Iterator[FileEntry]:
     """Names as a lake has them, one of them with a problem."""
     for i in range(count):
         name = f"date=2024-{i // 1000:03}/part-{i:07}.parquet"
         if i == 100:
-            yield unlisted(f"s3://lake/{name}", UnreadableError("no", path=name, hint="look"))
-        yield Listed(f"s3://lake/{name}", 1000 + i * 7919 % 5000, name, walked=True)
+            yield failed_entry(f"s3://lake/{name}", UnreadableError("no", path=name, hint="look"))
+        yield FileEntry(f"s3://lake/{name}", 1000 + i * 7919 % 5000, name, walked=True)
 
 
 def row(i: int) -> FileRow:

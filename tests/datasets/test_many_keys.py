@@ -209,7 +209,7 @@ import pyarrow as pa, pyarrow.parquet as pq
 from support.memory_store import MemorySource, MemoryStore, Object
 from bloomcli.cli import run
 from bloomcli.storage import registry
-from bloomcli.storage.base import Kind, Listed, Status
+from bloomcli.storage.base import Kind, FileEntry, Status
 
 count = int(sys.argv[1])
 data = io.BytesIO()
@@ -231,11 +231,11 @@ class Unchanged(MemorySource):
 class Lake(MemoryStore):  # as many objects as are wanted, in directories of a thousand
     def list(self, path):
         if path.endswith(".parquet"):
-            yield Listed(path, len(content.data), path.rpartition("/")[2], walked=False)
+            yield FileEntry(path, len(content.data), path.rpartition("/")[2], walked=False)
             return
         for i in range(count):
             relative = f"date=2024-{i // 1000:04}/part-{i:08}-5f2c7a44-c000.zstd.parquet"
-            yield Listed(path + relative, len(content.data), relative, walked=True)
+            yield FileEntry(path + relative, len(content.data), relative, walked=True)
     def open(self, path):
         return Unchanged(self, path, content)
     def status(self, path):

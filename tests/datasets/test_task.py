@@ -19,7 +19,7 @@ from bloomcli.datasets.task import Task
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import Presence
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import expand
 from bloomcli.storage.local.source import LocalSource
 
@@ -396,7 +396,7 @@ def test_an_output_that_cannot_be_made_is_a_row(path: Path) -> None:
 
 
 def test_a_remote_file_is_not_changed(tmp_path: Path) -> None:
-    listed = [Listed(path="gopher://x/y.parquet", size=-1, relative="y.parquet", walked=True)]
+    listed = [FileEntry(path="gopher://x/y.parquet", size=-1, relative="y.parquet", walked=True)]
     (row,) = (task.run(t) for t in plan_tasks("add", listed, ID, output=tmp_path / "out"))
     assert (row.status, row.exit_code) == (Status.FAILED, 4)
 

@@ -28,7 +28,7 @@ from support.peak_memory import GIVES_BACK
 from bloomcli.index.reader import Index
 from bloomcli.index.writer import IndexWriter
 from bloomcli.storage import registry
-from bloomcli.storage.counted import CountedSource
+from bloomcli.storage.counting_source import CountingSource
 from bloomcli.storage.registry import LOCAL, open_source
 
 URI = f"{SCHEME}://lake/lake.bloom-index"
@@ -88,7 +88,7 @@ def test_several_values_are_read_at_once_and_their_requests_are_few(large: Path,
 
 @pytest.mark.slow
 def test_on_a_local_disk_a_lookup_reads_the_tables_and_eight_rows(large: Path) -> None:
-    with CountedSource(LOCAL.open(str(large))) as source:
+    with CountingSource(LOCAL.open(str(large))) as source:
         index = Index(source)
         index.units(IDS)
         before = source.bytes_read

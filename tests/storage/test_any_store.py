@@ -201,7 +201,7 @@ def test_each_directory_is_swept_once_and_what_is_in_use_is_named(
         str(tmp_path / "b.parquet"),
         tmp_path.as_uri() + "/c.parquet",
     ]
-    assert registry.sweep_for(paths).left == ["memory://bucket/t/1"]
+    assert registry.sweep_for(paths).remaining == ["memory://bucket/t/1"]
     assert swept == ["memory://bucket/t/7"]
     assert not left.exists()
     assert len(memory.uploads) == 1

@@ -13,7 +13,7 @@ from support import datasets
 
 from bloomcli.errors import UnreadableError, UnsupportedError
 from bloomcli.storage.arrow_store import ArrowStore
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import expand, is_dataset, no_files
 from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.names import read_list
@@ -58,7 +58,7 @@ def test_a_directory_gives_its_files_in_order_and_leaves_hidden_names_alone(lake
     found = expand([str(lake)])
     assert [item.relative for item in found] == VISIBLE
     changed = (lake / "a.parquet").stat().st_mtime_ns
-    assert found[0] == Listed(
+    assert found[0] == FileEntry(
         path=str(lake / "a.parquet"), size=3, relative="a.parquet", walked=True, mtime_ns=changed
     )
 
@@ -66,7 +66,9 @@ def test_a_directory_gives_its_files_in_order_and_leaves_hidden_names_alone(lake
 def test_what_is_named_is_taken_regardless_of_its_name(lake: Path) -> None:
     (found,) = expand([str(lake / "_metadata")])
     changed = (lake / "_metadata").stat().st_mtime_ns
-    assert found == Listed(path=str(lake / "_metadata"), size=3, relative="_metadata", walked=False, mtime_ns=changed)
+    assert found == FileEntry(
+        path=str(lake / "_metadata"), size=3, relative="_metadata", walked=False, mtime_ns=changed
+    )
     assert relatives(lake / "_delta_log", lake / ".git") == ["0.checkpoint.parquet", "x.parquet"]
 
 
@@ -290,7 +292,7 @@ def test_a_remote_directory_is_listed_through_pyarrow(lake: Path) -> None:
     assert {item.path for item in found} == {f"{uri}/{name}" for name in VISIBLE}
     assert {(item.size, item.walked) for item in found} == {(3, True)}
     (one,) = ArrowStore().list(f"{uri}/a.parquet")
-    assert one == Listed(path=f"{uri}/a.parquet", size=3, relative="a.parquet", walked=False)
+    assert one == FileEntry(path=f"{uri}/a.parquet", size=3, relative="a.parquet", walked=False)
     (missing,) = ArrowStore().list(f"{uri}/nowhere.parquet")
     assert (missing.size, missing.walked) == (-1, False)
 

@@ -40,7 +40,13 @@ def test_a_name_that_cannot_be_accessed_is_not_one_that_does_not_exist(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int
 ) -> None:
     failing(monkeypatch, "x", error)
-    for look in (os_errors.status, os_errors.is_there, os_errors.is_directory, os_errors.is_file, os_errors.is_link):
+    for look in (
+        os_errors.status,
+        os_errors.path_exists,
+        os_errors.is_directory,
+        os_errors.is_file,
+        os_errors.is_link,
+    ):
         assert not look(tmp_path / "y")
         assert not look(f"{tmp_path}/\0")
         assert not look(tmp_path / ("long" * 100))
@@ -145,19 +151,19 @@ def test_functions_raise_nothing_of_the_systems(
 
 
 def test_what_only_a_mistake_of_the_program_brings_about_stays_a_bug() -> None:
-    with pytest.raises(RuntimeError, match="Bad file descriptor"), os_errors.refused("x"):
+    with pytest.raises(RuntimeError, match="Bad file descriptor"), os_errors.convert_os_errors("x"):
         os.fstat(1 << 20)
 
 
 def test_a_closed_pipe_is_left_to_who_reads_the_output() -> None:
-    with pytest.raises(BrokenPipeError), os_errors.refused("x"):
+    with pytest.raises(BrokenPipeError), os_errors.convert_os_errors("x"):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
 
 def test_the_file_that_the_system_names_is_reported_before_the_one_that_is_worked_on() -> None:
     told: list[str | None] = []
     for error in (OSError(errno.EIO, "x", b"named"), OSError(errno.EIO, "x"), OSError(errno.EIO, "x", 3)):
-        with pytest.raises(BloomError) as caught, os_errors.refused("worked on"):
+        with pytest.raises(BloomError) as caught, os_errors.convert_os_errors("worked on"):
             raise error
         told.append(caught.value.path)
     assert told == ["named", "worked on", "worked on"]

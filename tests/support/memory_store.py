@@ -17,17 +17,17 @@ from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
 from bloomcli.storage.base import (
     STEP_BYTES,
     Cancelled,
+    FileEntry,
     Fingerprint,
     KeptRange,
     Kind,
-    Listed,
     Pieces,
     PlacedBytes,
     Progress,
     Source,
     Status,
     Store,
-    Swept,
+    SweepResult,
     Verify,
 )
 from bloomcli.storage.names import has_wildcard, is_hidden
@@ -114,18 +114,18 @@ class MemoryStore(Store):
             return Status(Kind.FILE, len(found.data), found.mtime_ns)
         return Status(Kind.DIRECTORY, 0, 0) if self._below(path) else None
 
-    def list(self, path: str) -> Iterator[Listed]:
+    def list(self, path: str) -> Iterator[FileEntry]:
         """An object, or those below a name."""
         if has_wildcard(path):
             raise UnsupportedError("patterns can't be listed", path=path, hint="name the directory")
         below = self._below(path)
         if not below:
             found = self.objects.get(path)
-            yield Listed(path, -1 if found is None else len(found.data), path.rpartition("/")[2], walked=False)
+            yield FileEntry(path, -1 if found is None else len(found.data), path.rpartition("/")[2], walked=False)
         for name in sorted(below):
             relative = name.removeprefix(path.rstrip("/") + "/")
             if not any(map(is_hidden, relative.split("/"))):
-                yield Listed(name, len(self.objects[name].data), relative, walked=True)
+                yield FileEntry(name, len(self.objects[name].data), relative, walked=True)
 
     def is_dataset(self, path: str) -> bool:
         """As URIs are: by the slash at their end."""
@@ -212,13 +212,13 @@ class MemoryStore(Store):
             self._check_absent(path, overwrite)
             self.put(path, data)
 
-    def sweep(self, path: str) -> Swept:
+    def sweep(self, path: str) -> SweepResult:
         """End the uploads of dead processes."""
         here = {n: u for n, u in self.uploads.items() if self.directory(u.path) == self.directory(path)}
         dead = [n for n, upload in here.items() if not upload.alive]
         for number in dead:
             del self.uploads[number]
-        return Swept([here[n].path for n in dead], [u.path for u in here.values() if u.alive])
+        return SweepResult([here[n].path for n in dead], [u.path for u in here.values() if u.alive])
 
     def _below(self, path: str) -> list[str]:
         return [name for name in self.objects if name.startswith(path.rstrip("/") + "/")]

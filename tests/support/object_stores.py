@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from bloomcli.errors import UsageError
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage import traffic
-from bloomcli.storage.base import Cancelled, KeptRange, Pieces, PlacedBytes, Progress, Source, Swept, Verify
+from bloomcli.storage.base import Cancelled, KeptRange, Pieces, PlacedBytes, Progress, Source, SweepResult, Verify
 from bloomcli.storage.objects.client import Absent, Client, Conflict, Entry, Location, Need, ObjectInfo, Page
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import ObjectStore
@@ -208,7 +208,7 @@ class MemoryObjects(ObjectStore):
         except Conflict:
             raise source.changed("changed") from None
 
-    def sweep(self, path: str) -> Swept:
+    def sweep(self, path: str) -> SweepResult:
         """Nothing is left."""
         del path
-        return Swept()
+        return SweepResult()

@@ -19,7 +19,7 @@ from bloomcli.datasets import planning
 from bloomcli.datasets.engine import choose_engine, plan_files
 from bloomcli.datasets.task import Task
 from bloomcli.model.dataset import DatasetReport
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +45,7 @@ def options_of(command: str, given: Mapping[str, Any], **target: Any) -> Options
     return KINDS[command](**given, **target)
 
 
-def plan_tasks(command: str, listed: Sequence[Listed], given: Mapping[str, Any], **target: Any) -> list[Task]:
+def plan_tasks(command: str, listed: Sequence[FileEntry], given: Mapping[str, Any], **target: Any) -> list[Task]:
     """Tasks for files."""
     return planning.plan(listed, options_of(command, given, **target))
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from bloomcli.model.pages import IndexEntry, PageFacts
     from bloomcli.model.schema import SchemaNode
     from bloomcli.model.validate import Finding
-    from bloomcli.storage.extended import ExtendedSource
+    from bloomcli.storage.extended_source import ExtendedSource
     from bloomcli.values.literals import Literal
     from bloomcli.values.trees import Tree
 

@@ -31,7 +31,7 @@ from bloomcli.formats.parquet.splice import Edit, apply_edits
 from bloomcli.model.lineage import RowLineage
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
-from bloomcli.storage.extended import ExtendedSource
+from bloomcli.storage.extended_source import ExtendedSource
 from bloomcli.words import counted
 
 ROW_ID: Final = "_row_id"

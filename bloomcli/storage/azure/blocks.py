@@ -14,7 +14,7 @@ from typing import Final
 
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.objects.content import Segment
-from bloomcli.storage.objects.prepared import PART_BYTES
+from bloomcli.storage.objects.whole_object_store import PART_BYTES
 
 NEW_BYTES: Final = PART_BYTES
 """Bytes of a new block."""

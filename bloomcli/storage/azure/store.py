@@ -7,16 +7,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bloomcli.extras import needed
-from bloomcli.storage.base import KeptRange, Swept
+from bloomcli.storage.base import KeptRange, SweepResult
 from bloomcli.storage.objects.client import Location, ObjectInfo
-from bloomcli.storage.objects.prepared import Order, PreparedStore
 from bloomcli.storage.objects.source import ObjectSource
+from bloomcli.storage.objects.whole_object_store import Order, WholeObjectStore
 
 if TYPE_CHECKING:
     from bloomcli.storage.azure.client import AzureClient
 
 
-class AzureStore(PreparedStore):
+class AzureStore(WholeObjectStore):
     """Blobs by their URIs."""
 
     @cached_property
@@ -55,7 +55,7 @@ class AzureStore(PreparedStore):
         del ranges
         return self.client.identity(source.at) == self.client.identity(at) and has_blocks(self.client, source)
 
-    def sweep(self, path: str) -> Swept:
+    def sweep(self, path: str) -> SweepResult:
         """Nothing: uploaded blocks that no list names are dropped by the service, and nobody sees them."""
         del path
-        return Swept()
+        return SweepResult()

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 from bloomcli.errors import BloomError
 from bloomcli.extras import needed
-from bloomcli.storage.base import KeptRange, Source, Swept
+from bloomcli.storage.base import KeptRange, Source, SweepResult
 from bloomcli.storage.objects.client import Location, ObjectInfo
-from bloomcli.storage.objects.prepared import Order, PreparedStore
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import source_of
+from bloomcli.storage.objects.whole_object_store import Order, WholeObjectStore
 
 if TYPE_CHECKING:
     from bloomcli.storage.gcs.client import GcsClient
 
 
-class GcsStore(PreparedStore):
+class GcsStore(WholeObjectStore):
     """Objects by their URIs."""
 
     mtime_step_ns = 1_000  # generations are microseconds
@@ -56,7 +56,7 @@ class GcsStore(PreparedStore):
         del path
         return source_of(source, self.client) is not None
 
-    def sweep(self, path: str) -> Swept:
+    def sweep(self, path: str) -> SweepResult:
         """Remove the temporary objects of killed runs in the object's directory."""
         from bloomcli.storage.gcs.temporary import OLD_SECONDS, owner_of
 
@@ -73,4 +73,4 @@ class GcsStore(PreparedStore):
                     age = time.time() - datetime.fromisoformat(item["timeCreated"]).timestamp()
                     ended = age > OLD_SECONDS or (owner.is_here and not owner.is_alive)
                     (removed if ended and self.client.try_delete(one, item["generation"]) else left).append(one.uri)
-        return Swept(removed, left)
+        return SweepResult(removed, left)

@@ -21,7 +21,7 @@ from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.gcs.api import Answer, Api, Interrupted, Request
 from bloomcli.storage.gcs.checksum import encoded
 from bloomcli.storage.objects.client import Location
-from bloomcli.storage.objects.prepared import PART_BYTES
+from bloomcli.storage.objects.whole_object_store import PART_BYTES
 
 CHUNK_BYTES: Final = PART_BYTES
 """Bytes of a chunk: a multiple of 256 KiB."""

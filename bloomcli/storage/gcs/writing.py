@@ -25,7 +25,7 @@ from bloomcli.storage.gcs.temporary import temporary_key
 from bloomcli.storage.gcs.uploads import CHUNK_BYTES, insert
 from bloomcli.storage.objects.client import Absent, Conflict, Location
 from bloomcli.storage.objects.content import Content
-from bloomcli.storage.objects.prepared import Order
+from bloomcli.storage.objects.whole_object_store import Order
 
 _TAKEN_OVER: Final = (
     "cacheControl",

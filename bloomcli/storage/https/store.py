@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from bloomcli.extras import needed
 from bloomcli.model.paths import shown
-from bloomcli.storage.base import Fingerprint, Kind, Listed, Source, Status
-from bloomcli.storage.objects.source import ObjectSource, known_object
+from bloomcli.storage.base import FileEntry, Fingerprint, Kind, Source, Status
+from bloomcli.storage.objects.source import ObjectSource, object_from_parts
 from bloomcli.storage.read_only import ReadOnlyStore
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ class HttpStore(ReadOnlyStore):
         at = self.client.locate(path)
         return ObjectSource(self.client, at, shown(path))
 
-    def open_known(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
+    def open_from_parts(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
         """Open a file without a request: later ones are on the condition that it has the tag."""
-        return known_object(self.client, path, seen, parts, shown(path))
+        return object_from_parts(self.client, path, seen, parts, shown(path))
 
     def status(self, path: str) -> Status | None:
         """A file's. A server's directories are none. Raises UnreadableError, UnsupportedError."""
@@ -54,11 +54,11 @@ class HttpStore(ReadOnlyStore):
         name = _name(path)
         return not name or name.endswith("/") or not _WILDCARDS.isdisjoint(name)
 
-    def list(self, path: str) -> Iterator[Listed]:
+    def list(self, path: str) -> Iterator[FileEntry]:
         """The named file. Raises UnsupportedError for directories and patterns."""
         if self.is_dataset(path):
             self.client.pages(self.client.locate(path))
-        yield Listed(path, -1, PurePosixPath(urllib.parse.unquote(_name(path))).name, walked=False)
+        yield FileEntry(path, -1, PurePosixPath(urllib.parse.unquote(_name(path))).name, walked=False)
 
 
 def _name(uri: str) -> str:

@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bloomcli.errors import UnreadableError
-from bloomcli.storage.base import Listed, unlisted
+from bloomcli.storage.base import FileEntry, failed_entry
 from bloomcli.storage.local.paths import is_pattern
 from bloomcli.storage.local.patterns import matches
 from bloomcli.storage.names import has_wildcard, is_hidden
 from bloomcli.storage.os_errors import is_directory, is_link, reason
 
 
-def files(path: str) -> Iterator[Listed]:
+def files(path: str) -> Iterator[FileEntry]:
     """The files that a path of this machine means: itself, those below it, or those that it matches as a pattern.
 
     Raises:
@@ -31,7 +31,7 @@ def files(path: str) -> Iterator[Listed]:
         yield from _walk(Path(path), _above_partitions(Path(path)))
     elif is_pattern(path):
         base = _above_partitions(_before_wildcards(path))
-        problems: list[Listed] = []
+        problems: list[FileEntry] = []
         found = sorted(m for m in set(matches(path, _failing(problems, path))) if _meant(m, path))
         yield from problems
         if not found and not problems:
@@ -42,12 +42,12 @@ def files(path: str) -> Iterator[Listed]:
         yield _named(path, _above_partitions(Path(path).parent))
 
 
-def _matched(match: str, base: Path) -> Iterator[Listed]:
+def _matched(match: str, base: Path) -> Iterator[FileEntry]:
     """Yield a match of a pattern, and the files below it."""
     try:
         directory = is_directory(match)
     except UnreadableError as error:
-        yield unlisted(match, error)
+        yield failed_entry(match, error)
         return
     if directory:
         yield from _walk(Path(match), base)
@@ -55,7 +55,7 @@ def _matched(match: str, base: Path) -> Iterator[Listed]:
         yield _named(match, base, matched=True)
 
 
-def _failing(problems: list[Listed], path: str) -> Callable[[OSError], None]:
+def _failing(problems: list[FileEntry], path: str) -> Callable[[OSError], None]:
     """A function that adds a row for a directory that can't be read."""
 
     def failed(error: OSError) -> None:
@@ -63,7 +63,7 @@ def _failing(problems: list[Listed], path: str) -> Callable[[OSError], None]:
         problem = UnreadableError(
             f"the directory can't be read: {reason(error)}", path=folder, hint="check who may read it"
         )
-        problems.append(unlisted(folder, problem))
+        problems.append(failed_entry(folder, problem))
 
     return failed
 
@@ -89,19 +89,19 @@ def _above_partitions(directory: Path) -> Path:
     return directory
 
 
-def _named(path: str, base: Path, *, matched: bool = False) -> Listed:
+def _named(path: str, base: Path, *, matched: bool = False) -> FileEntry:
     try:
         info = Path(path).stat()
         size, mtime_ns = info.st_size, info.st_mtime_ns
     except (OSError, ValueError):
         size, mtime_ns = -1, 0
     relative = str(Path(path).relative_to(base))
-    return Listed(path=path, size=size, relative=relative, walked=False, matched=matched, mtime_ns=mtime_ns)
+    return FileEntry(path=path, size=size, relative=relative, walked=False, matched=matched, mtime_ns=mtime_ns)
 
 
-def _walk(root: Path, base: Path) -> Iterator[Listed]:
+def _walk(root: Path, base: Path) -> Iterator[FileEntry]:
     """Files below a directory, their relative paths from `base` on; links to directories are listed, not followed."""
-    problems: list[Listed] = []
+    problems: list[FileEntry] = []
     for folder, directories, names in os.walk(root, onerror=_failing(problems, str(root))):
         yield from problems
         problems.clear()
@@ -111,16 +111,16 @@ def _walk(root: Path, base: Path) -> Iterator[Listed]:
             try:
                 linked = is_link(directory)
             except UnreadableError as error:
-                yield unlisted(str(directory), error)
+                yield failed_entry(str(directory), error)
                 continue
             if linked:
                 relative = str(directory.relative_to(base))
-                yield Listed(path=str(directory), size=0, relative=relative, walked=True, linked=True)
+                yield FileEntry(path=str(directory), size=0, relative=relative, walked=True, linked=True)
         yield from _inside(Path(folder), Path(folder).relative_to(base), names)
     yield from problems
 
 
-def _inside(folder: Path, relative: Path, names: list[str]) -> Iterator[Listed]:
+def _inside(folder: Path, relative: Path, names: list[str]) -> Iterator[FileEntry]:
     """Files of a directory, which may have a million."""
     above, below = _before_name(folder), _before_name(relative)
     for name in sorted(names):
@@ -132,7 +132,7 @@ def _inside(folder: Path, relative: Path, names: list[str]) -> Iterator[Listed]:
             size, mtime_ns = info.st_size, info.st_mtime_ns
         except OSError:
             size, mtime_ns = -1, 0
-        yield Listed(path, size, below + name, walked=True, mtime_ns=mtime_ns)
+        yield FileEntry(path, size, below + name, walked=True, mtime_ns=mtime_ns)
 
 
 def _before_name(folder: Path) -> str:

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from bloomcli.errors import UsageError, WriteError
 from bloomcli.storage.local.patterns import matches
 from bloomcli.storage.names import has_wildcard
-from bloomcli.storage.os_errors import is_link, is_there, reason
+from bloomcli.storage.os_errors import is_link, path_exists, reason
 
 _MOST_NAMES: Final = 40
 """Names of one file that are looked at; the system follows as many links."""
@@ -43,12 +43,12 @@ def local_path(path: str) -> str:
 
 def _is_there(path: str) -> bool:
     """Whether something has that name or, where it is a pattern, matches it."""
-    return is_there(path) or (has_wildcard(path) and any(matches(path, lambda _: None)))
+    return path_exists(path) or (has_wildcard(path) and any(matches(path, lambda _: None)))
 
 
 def is_pattern(path: str) -> bool:
     """Whether a path is a pattern: it has wildcards, and no file has that very name. Raises UnreadableError."""
-    return has_wildcard(path) and not is_there(path)
+    return has_wildcard(path) and not path_exists(path)
 
 
 def spelling() -> Callable[[str], str]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from bloomcli.storage.names import has_wildcard
-from bloomcli.storage.os_errors import NO_FILE, is_directory, is_there
+from bloomcli.storage.os_errors import NO_FILE, is_directory, path_exists
 
 _ANY_DEPTH: Final = "**"
 
@@ -34,7 +34,7 @@ def matches(pattern: str, failed: Failed) -> Iterator[str]:
 def _matches(pattern: str, failed: Failed, *, directories: bool) -> Iterator[str]:
     folder, name = os.path.split(pattern)
     if not has_wildcard(pattern):
-        if is_there(pattern) if name else is_directory(folder):
+        if path_exists(pattern) if name else is_directory(folder):
             yield pattern
         return
     within = iter((folder,))
@@ -47,7 +47,7 @@ def _matches(pattern: str, failed: Failed, *, directories: bool) -> Iterator[str
             found = {n for n, leads_on in _names(each, failed) if leads_on or not directories}
             visible = found if _hidden(name) else (n for n in found if not _hidden(n))
             yield from (_join(each, n) for n in fnmatch.filter(visible, name))
-        elif is_there(_join(each, name)) if name else is_directory(each):
+        elif path_exists(_join(each, name)) if name else is_directory(each):
             yield _join(each, name)
 
 

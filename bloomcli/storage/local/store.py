@@ -10,15 +10,15 @@ from stat import S_ISDIR, S_ISREG
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError, WriteError
 from bloomcli.storage.base import (
     Cancelled,
+    FileEntry,
     Fingerprint,
     Kind,
-    Listed,
     Pieces,
     Progress,
     Source,
     Status,
     Store,
-    Swept,
+    SweepResult,
     Verify,
 )
 from bloomcli.storage.local import listing, paths
@@ -55,7 +55,7 @@ class LocalStore(Store):
         info = status(paths.local_path(path))
         return None if info is None else fingerprint_of(info)
 
-    def list(self, path: str) -> Iterator[Listed]:
+    def list(self, path: str) -> Iterator[FileEntry]:
         """The files that a path means. Raises UnreadableError."""
         return listing.files(paths.local_path(path))
 
@@ -169,7 +169,7 @@ class LocalStore(Store):
 
         write_file(Path(path), data, overwrite=overwrite)
 
-    def sweep(self, path: str) -> Swept:
+    def sweep(self, path: str) -> SweepResult:
         """Remove the temporary files of killed writers in the file's directory, and give others their names back."""
         from bloomcli.storage.local.temporary import sweep
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from bloomcli.errors import SourceChanged, UnreadableError
-from bloomcli.storage.base import Swept
+from bloomcli.storage.base import SweepResult
 from bloomcli.storage.local import hadoop_crc
 from bloomcli.storage.local.exchange import CannotExchange, Folder, rename_new
 from bloomcli.storage.local.locks import can_lock, lock, locked, open_for_writing
@@ -231,7 +231,7 @@ def temporaries(directory: Path) -> list[Path]:
         return []
 
 
-def sweep(directory: Path) -> Swept:
+def sweep(directory: Path) -> SweepResult:
     """Remove the temporary files of killed runs in a directory.
 
     A file that is in use is locked, and stays. Another process's file that a killed run was about to put back gets
@@ -239,7 +239,7 @@ def sweep(directory: Path) -> Swept:
     """
     found = temporaries(directory)
     if not can_lock():
-        return Swept(left=[str(path) for path in found])  # nothing tells whether files are in use
+        return SweepResult(remaining=[str(path) for path in found])  # nothing tells whether files are in use
     removed: list[str] = []
     left: list[str] = []
     # checksum files come last: the files that they may belong to have their names then
@@ -251,7 +251,7 @@ def sweep(directory: Path) -> Swept:
             removed.append(str(path))
         elif os.path.lexists(path):
             left.append(str(path))
-    return Swept(removed, left)
+    return SweepResult(removed, left)
 
 
 def _sweep(path: Path) -> bool:

@@ -144,11 +144,11 @@ class ObjectSource(Source):
         self._ahead.close()
 
 
-def known_object(
+def object_from_parts(
     client: Client, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]], name: str | None = None
 ) -> ObjectSource | None:
-    """An object that is opened without a request, as `Store.open_known`: None where nothing would tell that it has
-    changed.
+    """Open an object without a request, as `Store.open_from_parts`. None if a change of it couldn't be detected: its
+    fingerprint has no tag, or no range is known.
 
     Args:
         client: of the store.

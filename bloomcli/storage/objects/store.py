@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from bloomcli.errors import UnreadableError, UsageError
-from bloomcli.storage.base import Fingerprint, Kind, Listed, Source, Status, Store
+from bloomcli.storage.base import FileEntry, Fingerprint, Kind, Source, Status, Store
 from bloomcli.storage.entries import output_exists
 from bloomcli.storage.names import has_wildcard, is_hidden
 from bloomcli.storage.objects.client import (
@@ -22,7 +22,7 @@ from bloomcli.storage.objects.client import (
     Page,
 )
 from bloomcli.storage.objects.patterns import Match, Pattern
-from bloomcli.storage.objects.source import ObjectSource, Tail, fingerprint_of, known_object, read_tail
+from bloomcli.storage.objects.source import ObjectSource, Tail, fingerprint_of, object_from_parts, read_tail
 
 _TAIL_SECONDS: Final = 5.0
 """How long a tail holds that was read to find out whether there is such an object."""
@@ -59,9 +59,9 @@ class ObjectStore(Store):
         at = self.client.locate(path)
         return ObjectSource(self.client, at, path, tail_bytes=length) if at.key else self.open(path)
 
-    def open_known(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
+    def open_from_parts(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
         """Open an object without a request: later ones are on the condition that it has the tag."""
-        return known_object(self.client, path, seen, parts)
+        return object_from_parts(self.client, path, seen, parts)
 
     def status(self, path: str) -> Status | None:
         """An object's, or that of a directory. Raises UnreadableError, UnsupportedError, UsageError."""
@@ -77,7 +77,7 @@ class ObjectStore(Store):
         found = self.client.head(at) if at.key else None
         return None if found is None else fingerprint_of(found)
 
-    def list(self, path: str) -> Iterator[Listed]:
+    def list(self, path: str) -> Iterator[FileEntry]:
         """The object itself, those below a directory, those that match a pattern. Raises UnreadableError."""
         at = self.client.locate(path)
         found = self._named(at)
@@ -93,7 +93,7 @@ class ObjectStore(Store):
             for key, size, tag in self._keys(at.root, prefix):
                 names = key[len(prefix) :].split("/")
                 if names[-1] and not any(map(is_hidden, names)):
-                    yield Listed(f"{at.root}/{key}", size, key[base:], walked=True, tag=tag)
+                    yield FileEntry(f"{at.root}/{key}", size, key[base:], walked=True, tag=tag)
 
     def is_dataset(self, path: str) -> bool:
         """Whether a URI has wildcards or ends with a slash, or there is no such object but a directory."""
@@ -206,7 +206,7 @@ class ObjectStore(Store):
         except Conflict:
             raise output_exists(path) from None
 
-    def _matching(self, at: Location, path: str) -> Iterator[Listed]:
+    def _matching(self, at: Location, path: str) -> Iterator[FileEntry]:
         pattern = Pattern(at.key)
         base = len(_above_partitions(pattern.directory))
         found = False
@@ -215,7 +215,7 @@ class ObjectStore(Store):
             if match is not None and not key.endswith("/"):
                 found = True
                 named = match is Match.NAME
-                yield Listed(f"{at.root}/{key}", size, key[base:], walked=not named, matched=named, tag=tag)
+                yield FileEntry(f"{at.root}/{key}", size, key[base:], walked=not named, matched=named, tag=tag)
         if not found:
             raise UnreadableError("the pattern matches no object", path=path, hint="check it, and quote it")
 
@@ -251,10 +251,10 @@ def _directory_key(key: str) -> str:
     return key if not key or key.endswith("/") else f"{key}/"
 
 
-def _listed_by_name(path: str, at: Location, size: int, tag: str) -> Listed:
+def _listed_by_name(path: str, at: Location, size: int, tag: str) -> FileEntry:
     directory = at.key.rpartition("/")[0]
     relative = at.key[len(_above_partitions(f"{directory}/" if directory else "")) :]
-    return Listed(path, size, relative, walked=False, tag=tag)
+    return FileEntry(path, size, relative, walked=False, tag=tag)
 
 
 def _above_partitions(directory: str) -> str:

@@ -22,7 +22,7 @@ from bloomcli.storage.s3.client import S3Client, bucket_of
 from bloomcli.storage.s3.completion import Target, completed
 from bloomcli.storage.s3.parts import UPLOAD_BYTES, Sizes, next_parts, sizes_for
 from bloomcli.storage.s3.properties import carried_over, refuse_loss
-from bloomcli.storage.s3.unfinished import command_for
+from bloomcli.storage.s3.unfinished_uploads import command_for
 from bloomcli.storage.s3.upload import Upload
 
 PUT_MOST_BYTES = UPLOAD_BYTES

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from bloomcli.model.traffic import Traffic
-from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, Swept, Verify
+from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, SweepResult, Verify
 from bloomcli.storage.entries import output_exists
 from bloomcli.storage.objects.content import outlined
 from bloomcli.storage.objects.store import ObjectStore, source_of
@@ -74,12 +74,12 @@ class S3Store(ObjectStore):
         put_most = replacing.PUT_MOST_BYTES if self._put_most is None else self._put_most
         return of_put(segments, source, put_most, copies=copies) or of_parts(segments, source, copies=copies)
 
-    def sweep(self, path: str) -> Swept:
+    def sweep(self, path: str) -> SweepResult:
         """Tell of unfinished uploads to the object."""
         return self.sweep_for([path])
 
-    def sweep_for(self, paths: Iterable[str]) -> Swept:
+    def sweep_for(self, paths: Iterable[str]) -> SweepResult:
         """Tell of unfinished uploads to objects."""
-        from bloomcli.storage.s3.unfinished import sweep
+        from bloomcli.storage.s3.unfinished_uploads import sweep
 
         return sweep(self.client, lambda: map(self.client.locate, paths))

@@ -17,10 +17,10 @@ from bloomcli.storage.base import STEP_BYTES, Progress
 from bloomcli.storage.objects.client import Absent, Conflict, Location, Need
 from bloomcli.storage.objects.content import Content
 from bloomcli.storage.objects.source import ObjectSource
-from bloomcli.storage.s3 import unfinished
+from bloomcli.storage.s3 import unfinished_uploads
 from bloomcli.storage.s3.client import S3Client, bucket_of, checked, condition
 from bloomcli.storage.s3.parts import MOST_PARTS, Part, Sizes, next_parts
-from bloomcli.storage.s3.unfinished import Moments
+from bloomcli.storage.s3.unfinished_uploads import Moments
 
 COPYING: Final = 32
 """Parts that are copied at a time: their bytes don't pass through this machine, and the store copies each part in
@@ -101,7 +101,7 @@ class Upload:
             try:
                 answer = self._client.request("CreateMultipartUpload", self._at, writes=True, **self._properties)
             except BloomError as error:
-                left = unfinished.begun(self._client, self._at, None, time.monotonic() - started)
+                left = unfinished_uploads.begun(self._client, self._at, None, time.monotonic() - started)
                 if left:
                     error.reason = f"{error.reason}; the store may have begun an upload all the same"
                     error.hint = "; ".join([*([error.hint] if error.hint else []), *left])
@@ -109,7 +109,7 @@ class Upload:
             self.id = str(answer["UploadId"])
             head = answer["ResponseMetadata"]
             if head.get("RetryAttempts"):
-                self._again = unfinished.moments(head["HTTPHeaders"]["date"], time.monotonic() - started)
+                self._again = unfinished_uploads.moments(head["HTTPHeaders"]["date"], time.monotonic() - started)
 
     def add(self, *, finished: bool = False) -> None:
         """Begin with the parts that are certain. Raises what an earlier part has raised."""
@@ -149,7 +149,7 @@ class Upload:
     def begun_too(self) -> list[str]:
         """Remarks on the uploads that requests without an answer may have begun, once this one is completed or
         aborted."""
-        return [] if self._again is None else unfinished.begun(self._client, self._at, self._again)
+        return [] if self._again is None else unfinished_uploads.begun(self._client, self._at, self._again)
 
     def abort(self) -> str | None:
         """Have the store forget the upload; the reason why it can't."""

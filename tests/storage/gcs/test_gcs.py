@@ -283,7 +283,7 @@ def test_a_sweep_removes_what_ended_processes_and_old_runs_left_and_nothing_else
     place.bucket.blob("lake/.data.bin.bloom-other.tmp").upload_from_string(b"not ours")
     swept = place.store.sweep(place.path("data.bin"))
     assert [uri.rpartition("/")[2] for uri in swept.removed] == [ended.rpartition("/")[2]]
-    assert {uri.rpartition("/")[2] for uri in swept.left} == {
+    assert {uri.rpartition("/")[2] for uri in swept.remaining} == {
         name.rpartition("/")[2] for name in (running_here, elsewhere)
     }
     monkeypatch.setattr(temporary, "OLD_SECONDS", -1)
@@ -396,7 +396,7 @@ def test_a_directory_that_may_not_be_listed_is_not_swept(place: GcsPlace, proxy:
     place.put("a.parquet", bytes(5000))
     with proxy.injecting(Fault(Action.FORBIDDEN, "objects.list", times=None)):
         swept = place.store.sweep(place.path("a.parquet"))
-    assert (list(swept.removed), list(swept.left)) == ([], [])
+    assert (list(swept.removed), list(swept.remaining)) == ([], [])
 
 
 def test_an_answer_of_another_range_or_generation_is_no_content(place: GcsPlace, proxy: Proxy) -> None:

@@ -286,13 +286,13 @@ def test_a_dataset_adds_its_files_requests_up(client: MemoryClient, filtered: by
     from bloomcli.datasets.planning import plan
     from bloomcli.datasets.task import run
     from bloomcli.model.dataset import DatasetReport
-    from bloomcli.storage.base import Listed
+    from bloomcli.storage.base import FileEntry
 
     uris = [f"{SCHEME}://lake/{number}.parquet" for number in range(3)]
     for uri in uris:
         client.store(uri, filtered)
     missing = f"{SCHEME}://lake/missing.parquet"
-    listed = [Listed(uri, len(filtered), uri, walked=True) for uri in (*uris, missing)]
+    listed = [FileEntry(uri, len(filtered), uri, walked=True) for uri in (*uris, missing)]
     rows = tuple(map(run, plan(listed, InspectOptions())))
     assert [row.requests for row in rows] == [2, 2, 2, 1]
     report = DatasetReport(command="inspect", engine="local", jobs=1, seconds=0.0, rows=rows)

@@ -6,7 +6,7 @@ import pytest
 from support.stores import Place
 
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
-from bloomcli.storage.base import Listed
+from bloomcli.storage.base import FileEntry
 
 VISIBLE = ["a.parquet", "b.orc", "_p=1/c.parquet", "year=2023/e.parquet", "year=2024/month=2/d.parquet"]
 HIDDEN = ["_SUCCESS", ".a.part", "_delta_log/0.json", ".git/x.parquet", "year=2024/_SUCCESS"]
@@ -59,7 +59,7 @@ def test_an_empty_file_has_no_bytes(lake: Place) -> None:
 def test_a_file_that_is_named_is_listed_whatever_its_name(lake: Place, name: str) -> None:
     (found,) = lake.store.list(lake.path(f"lake/{name}"))
     unmarked = found._replace(mtime_ns=0, tag="")
-    assert unmarked == Listed(path=found.path, size=3, relative=name.rpartition("/")[2], walked=False)
+    assert unmarked == FileEntry(path=found.path, size=3, relative=name.rpartition("/")[2], walked=False)
     assert lake.store.normal(found.path) == lake.store.normal(lake.path(f"lake/{name}"))
 
 

@@ -138,7 +138,7 @@ def test_a_known_file_is_read_as_it_is_or_not_opened(place: Place) -> None:
     path = place.path("data.bin")
     seen = place.store.fingerprint(path)
     assert seen is not None
-    known = place.store.open_known(path, seen, [(100, CONTENT[100:200]), (10_000, CONTENT[10_000:])])
+    known = place.store.open_from_parts(path, seen, [(100, CONTENT[100:200]), (10_000, CONTENT[10_000:])])
     if known is None:  # without requests, or nothing would tell that it has changed
         assert not seen.tag or not place.store.remote
         return
@@ -158,7 +158,7 @@ def test_a_known_file_that_was_written_anew_or_is_gone_is_never_read(place: Plac
         place.remove("data.bin")
     else:
         place.put("data.bin", other)
-    known = place.store.open_known(path, seen, [(10_000, CONTENT[10_000:])])
+    known = place.store.open_from_parts(path, seen, [(10_000, CONTENT[10_000:])])
     if known is None:
         return
     with known as source:

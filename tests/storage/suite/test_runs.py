@@ -45,13 +45,13 @@ def test_a_killed_run_leaves_the_file_as_it_was_and_a_sweep_leaves_nothing_else(
     left = lake.names() - before
     swept = lake.store.sweep(lake.store.normal(lake.path("data.bin")))
     if lake.tells_of_killed_runs:
-        assert len(swept.left) == len(swept.remarks) == len(left) > 0
+        assert len(swept.remaining) == len(swept.remarks) == len(left) > 0
         for remark in swept.remarks:
             lake.end_as_told(remark)
     else:
         assert len(swept.removed) >= len(left)
         assert left or not lake.unfinished_shows
-        assert not swept.left
+        assert not swept.remaining
     assert lake.names() == before
     assert (lake.get(".someone.tmp"), lake.get("data.bin.tmp")) == (b"not ours", b"not ours")
     assert lake.get("data.bin") == OLD
@@ -74,7 +74,7 @@ def test_a_sweep_leaves_alone_what_is_being_written(lake: Place) -> None:
         yield KeptRange(0, len(OLD))
         swept = lake.store.sweep(path)
         assert not swept.removed
-        assert swept.left or not lake.names() - {"data.bin"}, "it is said that somebody is at work"
+        assert swept.remaining or not lake.names() - {"data.bin"}, "it is said that somebody is at work"
         yield b"!"
         assert not lake.store.sweep(path).removed
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from bloomcli.errors import BloomError
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.base import Swept
+from bloomcli.storage.base import SweepResult
 from bloomcli.storage.objects.client import Absent, Conflict, Location
 from bloomcli.storage.s3.client import S3Client, bucket_of
 from bloomcli.storage.s3.errors import is_missing_bucket
@@ -32,7 +32,7 @@ Places = Callable[[], Iterable[Location]]
 """Gives the keys that are to be written, each time anew: there may be millions."""
 
 
-def sweep(client: S3Client, places: Places) -> Swept:
+def sweep(client: S3Client, places: Places) -> SweepResult:
     """Tell of unfinished uploads to some keys. A store that doesn't list them has nothing to tell."""
     found: list[tuple[Location, Any]] = []
     ranges: dict[str, tuple[str, str]] = {}
@@ -44,8 +44,8 @@ def sweep(client: S3Client, places: Places) -> Swept:
             found += _of_bucket(client, root, first, last, places)
         except (Absent, Conflict, BloomError):
             continue
-    return Swept(
-        left=[f"{at.uri} (upload {item['UploadId']})" for at, item in found], remarks=_remarks(client, found)
+    return SweepResult(
+        remaining=[f"{at.uri} (upload {item['UploadId']})" for at, item in found], remarks=_remarks(client, found)
     )
 
 

@@ -18,7 +18,7 @@ import bloomcli
 from bloomcli.errors import WriteError
 from bloomcli.storage import registry, traffic
 from bloomcli.storage.base import KeptRange, Pieces
-from bloomcli.storage.s3 import unfinished
+from bloomcli.storage.s3 import unfinished_uploads
 from bloomcli.storage.s3.client import S3Client
 from bloomcli.storage.s3.store import S3Store
 
@@ -41,7 +41,7 @@ def test_a_run_tells_of_the_uploads_to_its_keys_and_no_others(lake: S3Place) -> 
     begun(lake, "z")
     swept = registry.sweep_for([lake.path(name) for name in ("a", "year=2024/b", "it's", "year=2024/c")])
     assert not swept.removed
-    assert len(swept.left) == len(swept.remarks) == 3
+    assert len(swept.remaining) == len(swept.remarks) == 3
     assert len(lake.unfinished()) == 4, "none is ended"
     for upload in ours.values():
         assert sum(upload in remark for remark in swept.remarks) == 1
@@ -56,7 +56,7 @@ def test_many_uploads_are_told_of_in_few_lines(lake: S3Place) -> None:
     for _ in range(13):
         begun(lake, "a", parts=False)
     swept = lake.store.sweep(lake.path("a"))
-    assert len(swept.left) == 13
+    assert len(swept.remaining) == 13
     assert len(swept.remarks) == 11
     assert swept.remarks[-1] == "3 more unfinished uploads"
 
@@ -145,7 +145,7 @@ def test_an_upload_that_cannot_be_ended_is_named_by_the_error(lake: S3Place, mon
 
 
 def test_the_moments_of_a_request_are_by_the_clock_of_the_store() -> None:
-    when = unfinished.moments("Sun, 22 Nov 2026 07:00:10 GMT", 3.5)
+    when = unfinished_uploads.moments("Sun, 22 Nov 2026 07:00:10 GMT", 3.5)
     assert when.last == dt.datetime(2026, 11, 22, 7, 0, 11, tzinfo=dt.UTC)
     assert when.first == dt.datetime(2026, 11, 22, 7, 0, 5, 500_000, tzinfo=dt.UTC)
 
@@ -156,5 +156,5 @@ def test_a_command_for_an_endpoint_of_amazon_names_none(monkeypatch: pytest.Monk
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_REGION", "eu-central-1")
     client = S3Client()
-    command = unfinished.command_for(client, client.locate("s3://lake/a b"), "ID")
+    command = unfinished_uploads.command_for(client, client.locate("s3://lake/a b"), "ID")
     assert command == "`aws s3api abort-multipart-upload --bucket lake --key 'a b' --upload-id ID`"

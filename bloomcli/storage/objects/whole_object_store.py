@@ -53,14 +53,14 @@ class Order(NamedTuple):
         return size != 0 and [(s.offset, s.length, s.kept) for s in kept] == [(0, size, True)]
 
 
-class PreparedStore(ObjectStore):
+class WholeObjectStore(ObjectStore):
     """A store that is given the whole content of a new object at once."""
 
     def __init__(self) -> None:
         super().__init__()
         self._left: dict[str, list[str]] = {}
 
-    def left_by(self, path: str) -> Sequence[str]:
+    def leftover_files(self, path: str) -> Sequence[str]:
         """The temporary objects that `replace` couldn't remove."""
         return self._left.pop(path, ())
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from bloomcli.storage.base import Source
-from bloomcli.storage.counted import CountedSource
+from bloomcli.storage.counting_source import CountingSource
 
 _KEPT_BYTES: Final = 64 << 20
 
 
-class RememberedSource(CountedSource):
+class CachingSource(CountingSource):
     """Another source, which it closes. It gives the bytes that it read before of ranges that are read again.
 
     It keeps the first ones, up to 64 MiB: what is read again is read in the same order, and the latest ones would be

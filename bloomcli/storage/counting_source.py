@@ -9,7 +9,7 @@ from bloomcli.model.traffic import Traffic
 from bloomcli.storage.base import Fingerprint, Source
 
 
-class CountedSource(Source):
+class CountingSource(Source):
     """Another source, which it closes.
 
     Attributes:
