@@ -16,7 +16,7 @@ from bloomcli.commands.find_values import Values
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.concurrency.threads import Future, Threads
 from bloomcli.datasets.jobs import default_jobs
-from bloomcli.datasets.skipped import OTHER_KIND, why
+from bloomcli.datasets.skip_reasons import OTHER_KIND, skip_reason
 from bloomcli.errors import BloomError, LiteralError, UnknownFormat, UsageError
 from bloomcli.finding.asking import Piece, pieces
 from bloomcli.finding.spool import Spool
@@ -257,7 +257,7 @@ class Search:
         if item.problem is not None:
             return OneFile(failed(item.path, item.problem), iter(()))
         if item.skipped:
-            return OneFile(FileFound(path=item.path, reason=why(item)), iter(()))
+            return OneFile(FileFound(path=item.path, reason=skip_reason(item)), iter(()))
         try:
             with refused(item.path):
                 found = find.run(item.path, self._options, self._values, spool.add, stop, indexed, asked)

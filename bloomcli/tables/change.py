@@ -20,7 +20,7 @@ from bloomcli.commands.table_options import TableOptions
 from bloomcli.concurrency.signals import Stopped, deferred, plain_interrupts
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, reconnect
-from bloomcli.datasets.task import Task, failed
+from bloomcli.datasets.task import Task, failed_row
 from bloomcli.errors import BloomError, UsageError, WriteError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.table import TableCommit
@@ -383,7 +383,7 @@ class _Run:
         )
 
     def _fail(self, planned: _Planned, error: BloomError) -> None:
-        row = failed(planned.task.path, error)
+        row = failed_row(planned.task.path, error)
         stays = planned.new and planned.new not in self.loose
         self.rows[planned.file.path] = replace(row, hint=row.hint or _AGAIN, output=planned.new if stays else None)
 

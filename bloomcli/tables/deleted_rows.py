@@ -21,7 +21,7 @@ from bloomcli.tables.delete_files import delete_rows
 
 _CODES_MOST: Final = 2**62
 _POSITIONS: Final = tuple(
-    RecordField(name=name, type=kind, names=(name,), unless_lacking=f"the position delete file has no column {name}")
+    RecordField(name=name, type=kind, names=(name,), missing_reason=f"the position delete file has no column {name}")
     for name, kind in (("file_path", pa.string()), ("pos", pa.int64()))
 )
 """The columns of a position delete file."""

@@ -93,7 +93,7 @@ def _field(
         field_id=field_id,
         names=names.get(field_id, ()),
         parts=parts,
-        unless_lacking=why_not,
+        missing_reason=why_not,
     )
 
 
