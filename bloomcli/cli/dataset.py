@@ -164,10 +164,10 @@ def run(dataset: Dataset, options: Options, form: str, *, every: bool = False, r
 
 def _change_table(dataset: Dataset, table: TableOptions, options: WriteOptions) -> DatasetReport:
     """Replace files of a table, with a progress bar. Raises: as `change_table`."""
-    from bloomcli.tables.change import change_named
+    from bloomcli.tables.change import open_and_change
 
     with output.Bars() as bars:
-        return change_named(
+        return open_and_change(
             engine_of(dataset, changing=True), options, table, fail_fast=dataset.fail_fast, progress=bars
         )
 

@@ -127,11 +127,11 @@ def _single(path: str, request: GateRequest, *, print_errors: bool) -> GateResul
                 from bloomcli.commands import validate
 
                 try:
-                    row = task.validated(validate.run(one.path, request.options, progress=bars))
+                    row = task.validate_row(validate.run(one.path, request.options, progress=bars))
                 except BloomError as error:
                     if not error.findings:
                         raise
-                    row = task.failed(one.path, error)
+                    row = task.failed_row(one.path, error)
             else:
                 row = task.run(one, bars)
             rows.append(row)

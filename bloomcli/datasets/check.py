@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from bloomcli.commands.change import WOULD_BE_COPIED
 from bloomcli.commands.options import WriteOptions
-from bloomcli.datasets.task import Look, Task, gathered_tasks
+from bloomcli.datasets.task import DryRunRequests, Task, collect_tasks
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.traffic import traffic_of
 from bloomcli.storage.traffic import current
@@ -38,19 +38,19 @@ def check(tasks: Sequence[Task], run: Callable[[Sequence[Task]], DatasetReport])
     if open_ < 2:
         return tasks
     if dry_run:
-        return gathered_tasks(replace(task, look=Look.BEFORE) for task in tasks)
-    return gathered_tasks(_checked(tasks, run(gathered_tasks(_dry(tasks))).rows))
+        return collect_tasks(replace(task, dry_run_requests=DryRunRequests.CHANGE_AND_CHECK) for task in tasks)
+    return collect_tasks(_with_check_rows(tasks, run(collect_tasks(_dry_runs(tasks))).rows))
 
 
-def _checked(tasks: Sequence[Task], rows: Sequence[FileRow]) -> Iterator[Task]:
+def _with_check_rows(tasks: Sequence[Task], rows: Sequence[FileRow]) -> Iterator[Task]:
     for task, row in zip(tasks, rows, strict=True):
-        checked = _settled(task, row)
+        checked = _with_settled_row(task, row)
         if checked.row is None and (traffic := traffic_of(row)) is not None:
             current().add(traffic)  # the row of the change has that of the change
         yield checked
 
 
-def _dry(tasks: Sequence[Task]) -> Iterator[Task]:
+def _dry_runs(tasks: Sequence[Task]) -> Iterator[Task]:
     """The tasks as dry runs. Tasks that share their options share the new ones."""
     new: dict[int, WriteOptions] = {}
     for task in tasks:
@@ -58,10 +58,10 @@ def _dry(tasks: Sequence[Task]) -> Iterator[Task]:
         assert isinstance(options, WriteOptions)  # noqa: S101  the caller has looked
         if id(options) not in new:
             new[id(options)] = replace(options, dry_run=True)
-        yield replace(task, options=new[id(options)], look=Look.ALONE)
+        yield replace(task, options=new[id(options)], dry_run_requests=DryRunRequests.CHECK)
 
 
-def _settled(task: Task, row: FileRow) -> Task:
+def _with_settled_row(task: Task, row: FileRow) -> Task:
     if row.status is Status.FAILED:
         return replace(task, row=row)
     if row.status is Status.SKIPPED and not (row.reason or "").endswith(WOULD_BE_COPIED):

@@ -25,9 +25,9 @@ from typing import IO, Final, cast
 
 from bloomcli.commands.options_base import Options
 from bloomcli.concurrency.signals import terminable
-from bloomcli.datasets.planned import Received
 from bloomcli.datasets.pool import OnFewer, Rows, Shares, run_in_pool
 from bloomcli.datasets.task import Task
+from bloomcli.datasets.task_order import ReceivedTasks
 from bloomcli.model.dataset import FileRow
 
 _CHILD: Final = (
@@ -97,17 +97,17 @@ def _send_tasks(tasks: Mapping[int, Task], stream: IO[bytes]) -> None:
     pickle.dump((max(tasks, default=-1) + 1, list(options.values())), stream)
     waiting = iter(tasks)
     while positions := list(islice(waiting, _GROUP)):
-        group = _Group(stream, pickle.HIGHEST_PROTOCOL)
+        group = _TaskPickler(stream, pickle.HIGHEST_PROTOCOL)
         group.numbers = numbers
         group.dump([(position, tasks[position]) for position in positions])
     pickle.dump([], stream)
 
 
-def _received(stream: IO[bytes]) -> Received:
+def _received(stream: IO[bytes]) -> ReceivedTasks:
     positions, options = pickle.load(stream)  # noqa: S301  from our own parent
-    tasks = Received(positions)
+    tasks = ReceivedTasks(positions)
     while True:
-        group = _GroupReader(stream)
+        group = _TaskUnpickler(stream)
         group.options = options
         found: list[tuple[int, Task]] = group.load()
         if not found:
@@ -116,7 +116,7 @@ def _received(stream: IO[bytes]) -> Received:
             tasks.put(position, task)
 
 
-class _Group(pickle.Pickler):
+class _TaskPickler(pickle.Pickler):
     """Writes the numbers of options instead of the options."""
 
     numbers: Mapping[int, int]
@@ -125,7 +125,7 @@ class _Group(pickle.Pickler):
         return self.numbers.get(id(item))
 
 
-class _GroupReader(pickle.Unpickler):
+class _TaskUnpickler(pickle.Unpickler):
     options: Sequence[Options]
 
     def persistent_load(self, number: int) -> Options:

@@ -24,7 +24,7 @@ _READABLE: Final = ("abfs", "abfss", "az", "gcs", "gs", "hdfs", "http", "https",
 """Schemes that some store reads."""
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//?)")
-_PLAIN: Final = re.compile(r"(?:/[^/.][^/]*)+").fullmatch
+_IS_NORMAL: Final = re.compile(r"(?:/[^/.][^/]*)+").fullmatch
 """Tells whether no part of a path is empty, or begins with a dot."""
 DBFS: Final = "/dbfs"
 """Where Databricks mounts ``dbfs:/`` on every machine."""
@@ -73,6 +73,6 @@ def portable(path: str, *, changing: bool = False) -> str:
 
 def absolute(path: str) -> str:
     """Return a local path as absolute, because executors have their own working directories; a URI unchanged."""
-    if path.startswith("/") and os.sep == "/" and _PLAIN(path):  # as of thousands of files in a directory
+    if path.startswith("/") and os.sep == "/" and _IS_NORMAL(path):  # as of thousands of files in a directory
         return path
     return path if is_uri(path) else os.path.abspath(path)  # noqa: PTH100  text in, text out

@@ -12,9 +12,9 @@ from bloomcli.concurrency.signals import terminable
 from bloomcli.datasets import child_process, pool, workers
 from bloomcli.datasets import task as work
 from bloomcli.datasets.jobs import default_jobs
-from bloomcli.datasets.planned import Overview, Planned, overview
 from bloomcli.datasets.pool import OnFewer, Rows, Shares
 from bloomcli.datasets.task import OnRow, Task
+from bloomcli.datasets.task_order import OrderedTasks, Overview, overview_of
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import sweep_for
@@ -35,12 +35,12 @@ def run(
     removed.
     """
     started = time.perf_counter()
-    seen = overview(tasks)
-    if fail_fast and seen.failed:
-        seen = seen._replace(first=(), others=b"", open=0)
-    at_once = max(min(jobs or default_jobs(remote=seen.remote), seen.open), 1)
-    shares = _shares(seen, at_once)
-    planned = Planned(tasks, seen, partial(_threads, seen.bytes, jobs or cores(), at_once))
+    overview = overview_of(tasks)
+    if fail_fast and overview.failed:
+        overview = overview._replace(first=(), others=b"", open=0)
+    at_once = max(min(jobs or default_jobs(remote=overview.remote), overview.open), 1)
+    shares = _shares(overview, at_once)
+    ordered = OrderedTasks(tasks, overview, partial(_threads, overview.bytes, jobs or cores(), at_once))
     written = Targets(tasks)
     rows = PositionedItems[FileRow](len(tasks))
     remarks = [*sweep_for(written).remarks]
@@ -55,9 +55,9 @@ def run(
         )
 
     if at_once == 1:
-        found = _in_turn(planned, fail_fast)
+        found = _in_turn(ordered, fail_fast)
     else:
-        found = _in_processes(planned, shares, fail_fast, on_fewer, run_here=True)
+        found = _in_processes(ordered, shares, fail_fast, on_fewer, run_here=True)
     found = _with_system_errors(_after_known(tasks, found))
     with terminable():
         try:
@@ -75,19 +75,19 @@ def run(
         seconds=time.perf_counter() - started,
         rows=rows.sequence(),
         remarks=tuple(remarks),
-        dry_run=seen.dry_run,
+        dry_run=overview.dry_run,
         not_started=len(tasks) - len(rows),
     )
 
 
-def _shares(seen: Overview, at_once: int) -> Shares:
+def _shares(overview: Overview, at_once: int) -> Shares:
     """A process for each file; but a process for each core, and threads in it, where files in stores are only looked
     at: most of the time goes by waiting, and a process that is woken for each answer takes twice the processor's time
     for it."""
-    if not seen.light:
+    if not overview.light:
         return Shares(at_once)
     workers = min(at_once, cores())
-    return Shares(workers, -(-at_once // workers) if at_once == seen.open else at_once // workers)
+    return Shares(workers, -(-at_once // workers) if at_once == overview.open else at_once // workers)
 
 
 def _after_known(tasks: Sequence[Task], found: Rows) -> Rows:
@@ -166,7 +166,7 @@ def _in_processes(
         if run_here:
             yield from _in_turn(tasks, fail_fast)
         else:
-            yield from ((i, pool.not_started(task)) for i, task in tasks.items())
+            yield from ((i, pool.not_started_row(task)) for i, task in tasks.items())
         return
     if not (failed and fail_fast):  # else tasks that aren't done have no row
-        yield from ((i, pool.killed(tasks[i])) for i in tasks if missing[i])
+        yield from ((i, pool.killed_row(tasks[i])) for i in tasks if missing[i])

@@ -16,8 +16,8 @@ from typing import Final
 
 from bloomcli.commands.options import WriteOptions
 from bloomcli.commands.options_base import Options
-from bloomcli.datasets.skipped import why
-from bloomcli.datasets.task import Task, failed, gathered_tasks
+from bloomcli.datasets.skip_reasons import skip_reason
+from bloomcli.datasets.task import Task, collect_tasks, failed_row
 from bloomcli.errors import BloomError, UsageError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.paths import shown
@@ -49,14 +49,14 @@ def plan(listed: Iterable[FileEntry], options: Options) -> Sequence[Task]:
         if isinstance(options, WriteOptions):
             _check_target(options)
             if options.output is not None:
-                return gathered_tasks(_mirrored(files, options, os.fspath(options.output)))
+                return collect_tasks(_mirrored(files, options, os.fspath(options.output)))
         several = len(files) > 1
         tasks: Iterator[Task] = (_task(item, options, several=several) for item in files)
         if isinstance(options, WriteOptions) and options.in_place:
             tasks = _each_once(files, tasks)
             if not options.force:
                 tasks = _without_tables(tasks)
-        return gathered_tasks(tasks)
+        return collect_tasks(tasks)
 
 
 def _mirrored(listed: Sequence[FileEntry], options: WriteOptions, output: str) -> Iterator[Task]:
@@ -80,7 +80,7 @@ def _mirrored(listed: Sequence[FileEntry], options: WriteOptions, output: str) -
             target = there.mirrored(output, item.relative)
         except UsageError as error:
             error.path = shown(item.path)
-            yield replace(task, row=failed(item.path, error))
+            yield replace(task, row=failed_row(item.path, error))
             continue
         real_path = spell(item.path)
         if real_path == spell(target):
@@ -120,7 +120,7 @@ def _task(item: FileEntry, options: Options, *, several: bool) -> Task:
         path=item.path,
         size=item.size,
         walked=item.walked or (several and item.path.rpartition("/")[2].startswith((".", "_"))),
-        row=_known(item) if item.problem is not None or item.skipped else None,
+        row=_known_row(item) if item.problem is not None or item.skipped else None,
     )
 
 
@@ -166,15 +166,15 @@ def _with_table(task: Task, tables: TableSearch | None) -> Task:
     try:
         reason = tables.reason_against(task.path)
     except BloomError as error:
-        return replace(task, row=failed(task.path, error))
+        return replace(task, row=failed_row(task.path, error))
     if reason is not None:
         columns = task.options.columns if isinstance(task.options, WriteOptions) else ()
-        return replace(task, row=failed(task.path, table_error(task.path, reason, task.command, columns)))
+        return replace(task, row=failed_row(task.path, table_error(task.path, reason, task.command, columns)))
     return replace(task, no_table=True)
 
 
-def _known(item: FileEntry) -> FileRow:
+def _known_row(item: FileEntry) -> FileRow:
     """The row of something that was listed and is no file that can be opened."""
     if item.problem is not None:
-        return failed(item.path, item.problem)
-    return FileRow(path=item.path, status=Status.SKIPPED, reason=why(item))
+        return failed_row(item.path, item.problem)
+    return FileRow(path=item.path, status=Status.SKIPPED, reason=skip_reason(item))

@@ -38,7 +38,7 @@ class Shares(NamedTuple):
     """Files at a time in each of them, in threads."""
 
 
-class Waiting:
+class TaskQueue:
     """Positions of the tasks that aren't handed out yet, in the order in which they start."""
 
     def __init__(self, tasks: Mapping[int, Task]) -> None:
@@ -81,7 +81,7 @@ def run_in_pool(
     pool = Workers(shares.workers, shares.files)
     if pool.forks:
         _import_before_forking(tasks)
-    waiting = Waiting(tasks)
+    waiting = TaskQueue(tasks)
     alone: list[int] = []
     lost: set[int] = set()
     try:
@@ -91,20 +91,20 @@ def run_in_pool(
                 on_fewer(pool.count, pool.refused)
                 pool.refused = None
             if pool.busy:
-                taken, done = pool.next()
+                positions, done = pool.next()
                 rows = done or []
                 if done is None:
-                    rows = [killed(tasks[i], ", twice") for i in taken if i in lost]
+                    rows = [killed_row(tasks[i], ", twice") for i in positions if i in lost]
                     if not rows and not pool.stopped:
-                        lost.update(taken)
-                        alone += taken
-                yield from zip(taken, rows, strict=False)
+                        lost.update(positions)
+                        alone += positions
+                yield from zip(positions, rows, strict=False)
             else:  # the system starts no process at all
                 index = alone.pop() if alone else waiting.pop()
                 if index in lost:
-                    rows = [killed(tasks[index])]
+                    rows = [killed_row(tasks[index])]
                 else:
-                    rows = [work.run(tasks[index]) if run_here else not_started(tasks[index])]
+                    rows = [work.run(tasks[index]) if run_here else not_started_row(tasks[index])]
                 yield index, rows[0]
             if fail_fast and any(row.status is Status.FAILED for row in rows):
                 pool.stop()  # tasks that aren't done then have no row
@@ -131,43 +131,43 @@ def _import_before_forking(tasks: Mapping[int, Task]) -> None:
         module_of(command)
 
 
-def _hand_out(pool: Workers, tasks: Mapping[int, Task], waiting: Waiting, alone: list[int], shares: Shares) -> None:
+def _hand_out(pool: Workers, tasks: Mapping[int, Task], waiting: TaskQueue, alone: list[int], shares: Shares) -> None:
     """Give tasks to idle workers. Tasks of `alone` run one at a time, and before all others."""
     while (alone and not pool.busy) or (waiting and not alone):
         worker = pool.idle()
         if worker is None:
             return
         from_alone = bool(alone)
-        taken = [alone.pop()] if alone else _batch(waiting, tasks, shares)
+        positions = [alone.pop()] if alone else _batch(waiting, tasks, shares)
         try:
-            pool.give(worker, taken, [tasks[i] for i in taken])
+            pool.give(worker, positions, [tasks[i] for i in positions])
         except Killed:  # it has begun none of them
             if from_alone:
-                alone += taken
+                alone += positions
             else:
-                waiting.put_back(taken)
+                waiting.put_back(positions)
 
 
-def _batch(waiting: Waiting, tasks: Mapping[int, Task], shares: Shares) -> list[int]:
+def _batch(waiting: TaskQueue, tasks: Mapping[int, Task], shares: Shares) -> list[int]:
     """Take as many waiting tasks as a worker works on at a time, and more where files are small and many: handing out
     a batch costs as much as a small file."""
     workers, files = shares
     least = min(files, max(-(-len(waiting) // workers), 1))
     most = max(min(len(waiting) // (workers * _LOOK_AHEAD * 2), _BATCH_MOST), least)
-    taken: list[int] = []
+    positions: list[int] = []
     room = _BATCH_BYTES
-    while waiting and len(taken) < most:
+    while waiting and len(positions) < most:
         position = waiting.pop()
         size = tasks[position].size
-        if len(taken) >= least and size > room:
+        if len(positions) >= least and size > room:
             waiting.put_back([position])
             break
         room -= size
-        taken.append(position)
-    return taken
+        positions.append(position)
+    return positions
 
 
-def not_started(task: Task) -> FileRow:
+def not_started_row(task: Task) -> FileRow:
     """The row of a task that needs a process of its own, where the system starts none."""
     return FileRow(
         path=task.path,
@@ -178,7 +178,7 @@ def not_started(task: Task) -> FileRow:
     )
 
 
-def killed(task: Task, how_often: str = "") -> FileRow:
+def killed_row(task: Task, how_often: str = "") -> FileRow:
     """The row of a task whose process was killed."""
     return FileRow(
         path=task.path,

@@ -43,29 +43,29 @@ class RecordField:
     names: tuple[str, ...] = ()
     parts: tuple[RecordField, ...] = ()
     constant: str | None = None
-    unless_lacking: str | None = None
+    missing_reason: str | None = None
 
 
 Shape = tuple[RecordField, ...]
 """The columns of a record, in order."""
 
 
-def by_names(schema: pa.Schema) -> Shape:
+def shape_by_names(schema: pa.Schema) -> Shape:
     """The shape of a schema whose types are Spark's, and whose columns all files have by these names."""
-    return tuple(_named(field) for field in schema)
+    return tuple(_field_by_name(field) for field in schema)
 
 
-def _named(field: pa.Field, name: str | None = None) -> RecordField:
+def _field_by_name(field: pa.Field, name: str | None = None) -> RecordField:
     return RecordField(name=name or field.name, type=field.type, names=(field.name,), parts=_parts(field.type))
 
 
 def _parts(kind: Any) -> Shape:
     if pa.types.is_struct(kind):
-        return tuple(_named(kind.field(at)) for at in range(kind.num_fields))
+        return tuple(_field_by_name(kind.field(at)) for at in range(kind.num_fields))
     if pa.types.is_map(kind):
-        return _named(kind.key_field, "key"), _named(kind.item_field, "value")
+        return _field_by_name(kind.key_field, "key"), _field_by_name(kind.item_field, "value")
     if pa.types.is_list(kind):
-        return (_named(kind.value_field, "element"),)
+        return (_field_by_name(kind.value_field, "element"),)
     return ()
 
 
@@ -78,15 +78,15 @@ def leaves(shape: Shape, above: str = "") -> list[str]:
     return found
 
 
-def pruned(shape: Shape, chosen: Collection[str], above: str = "") -> Shape:
+def prune_shape(shape: Shape, chosen: Collection[str], above: str = "") -> Shape:
     """The shape with no other leaves than these."""
-    return tuple(found for field in shape if (found := _pruned(field, chosen, above + field.name)) is not None)
+    return tuple(found for field in shape if (found := _prune_field(field, chosen, above + field.name)) is not None)
 
 
-def _pruned(field: RecordField, chosen: Collection[str], path: str) -> RecordField | None:
+def _prune_field(field: RecordField, chosen: Collection[str], path: str) -> RecordField | None:
     if not field.parts:
         return field if path in chosen else None
-    parts = pruned(field.parts, chosen, f"{path}.")
+    parts = prune_shape(field.parts, chosen, f"{path}.")
     if len(parts) < len(field.parts) and pa.types.is_map(field.type):  # a map has both
         parts = field.parts if parts else ()
     return replace(field, parts=parts, type=_with_parts(field.type, parts)) if parts else None
@@ -105,7 +105,7 @@ def struct_of(shape: Shape) -> pa.DataType:
     return pa.struct([pa.field(field.name, field.type) for field in shape])
 
 
-def shaped(
+def apply_shape(
     record: pa.StructArray, shape: Shape, path: str, constants: Mapping[str, str | None] | None = None
 ) -> pa.StructArray:
     """A file's records in a shape.
@@ -126,11 +126,11 @@ def shaped(
 def _column(record: pa.StructArray, field: RecordField, path: str, constants: Mapping[str, str | None]) -> pa.Array:
     at = _position(record.type, field, _has_ids(record.type))
     if at is not None:
-        return _fitted(record.field(at), field, path)
+        return _cast(record.field(at), field, path)
     if field.constant is not None and field.constant in constants:
         return _repeated(constants[field.constant], field, len(record), path)
-    if field.unless_lacking is not None:
-        raise UnsupportedError(field.unless_lacking, path=path, hint="--select names other columns")
+    if field.missing_reason is not None:
+        raise UnsupportedError(field.missing_reason, path=path, hint="--select names other columns")
     return pa.nulls(len(record), field.type)
 
 
@@ -164,7 +164,7 @@ def _position(kind: Any, field: RecordField, with_ids: bool) -> int | None:
     return next((at for at, one in enumerate(fields) if one.name in field.names), None)
 
 
-def _fitted(array: pa.Array, field: RecordField, path: str) -> pa.Array:
+def _cast(array: pa.Array, field: RecordField, path: str) -> pa.Array:
     """An array of a file as one of the field's type."""
     kind = field.type
     if array.type == kind and not field.parts:
@@ -176,14 +176,14 @@ def _fitted(array: pa.Array, field: RecordField, path: str) -> pa.Array:
     if types.is_map(kind) and types.is_map(array.type):
         key, value = field.parts
         entries = pa.StructArray.from_arrays(
-            [_fitted(array.keys, key, path), _fitted(array.items, value, path)],
+            [_cast(array.keys, key, path), _cast(array.items, value, path)],
             fields=[kind.key_field, kind.item_field],
         )
         return _nested(array, kind, entries)
     if types.is_list(kind) and _is_list(array.type):
         if not types.is_list(array.type):
             array = array.cast(pa.list_(array.type.value_field))
-        return _nested(array, kind, _fitted(array.values, field.parts[0], path))
+        return _nested(array, kind, _cast(array.values, field.parts[0], path))
     if not widens(array.type, kind):
         raise UnsupportedError(
             f"its column {field.name} is {array.type}, which isn't read as {kind}",

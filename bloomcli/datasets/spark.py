@@ -31,7 +31,7 @@ from bloomcli.datasets import task as work
 from bloomcli.datasets.check import check
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.packing import pack, parts_for
-from bloomcli.datasets.skipped import OTHER_KIND
+from bloomcli.datasets.skip_reasons import OTHER_KIND
 from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, first_line, has_ended, is_connect, reconnect
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _TRIES: Final = 3
 
-_CRASHED: Final = ("Python worker exited unexpectedly", "ExecutorLostFailure", "ExecutorExitCode")
+_CRASH_SIGNS: Final = ("Python worker exited unexpectedly", "ExecutorLostFailure", "ExecutorExitCode")
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 """If set, Python doesn't look for modules in the directory in which it starts."""
 
@@ -95,9 +95,9 @@ class SparkEngine:
 
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
         """Run the tasks on the executors. Rows come all at once, and `on_row` isn't called, unless they are heavy."""
-        take = on_row if tasks and tasks[0].options.heavy else None
+        heavy = bool(tasks) and tasks[0].options.heavy
         with counted_by(self.meter):
-            report = run(tasks, self.session, fail_fast=self.fail_fast, take=take)
+            report = run(tasks, self.session, fail_fast=self.fail_fast, on_row=on_row if heavy else None)
         return replace(report, besides=self.meter.total or None)
 
 
@@ -109,25 +109,25 @@ def _portable_output(options: WriteOptions) -> WriteOptions:
 
 
 def run(
-    tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool = False, take: OnRow | None = None
+    tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool = False, on_row: OnRow | None = None
 ) -> DatasetReport:
     """Run tasks on a session's executors. With `fail_fast`, none is started where a known row is of a failure.
 
-    With `take`, the rows wait on the executors' disks until all are done, and the driver takes them one by one.
+    With `on_row`, the rows wait on the executors' disks until all are done, and the driver takes them one by one.
 
     Raises:
         UnsupportedError: a session that can't run tasks, no bloomcli on executors.
         UnreadableError: the Spark job failed, not one of its files.
     """
     try:
-        return _run(tasks, session, fail_fast=fail_fast, take=take)
+        return _run(tasks, session, fail_fast=fail_fast, on_row=on_row)
     except (java_error(), OSError) as error:
         if not has_ended(error):
             raise
-        raise job_failed(error) from None
+        raise job_error(error) from None
 
 
-def _run(tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool, take: OnRow | None) -> DatasetReport:
+def _run(tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool, on_row: OnRow | None) -> DatasetReport:
     started = time.perf_counter()
     if not tasks:
         return DatasetReport(command="", engine="spark", jobs=1, seconds=0.0, rows=())
@@ -145,8 +145,8 @@ def _run(tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool, take:
     remarks = sweep_for(written).remarks
     if packs:
         try:
-            with importable(context), job(session, _described(tasks, len(numbered))):
-                rows |= _collect(context, packs, take)
+            with importable(context), job(session, _job_description(tasks, len(numbered))):
+                rows |= _collect(context, packs, on_row)
         finally:
             _sweep_after(written)
     return DatasetReport(
@@ -161,7 +161,7 @@ def _run(tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool, take:
     )
 
 
-def _described(tasks: Sequence[Task], started: int) -> str:
+def _job_description(tasks: Sequence[Task], started: int) -> str:
     """A job's description in Spark's UI."""
     doing = " --dry-run" if tasks[0].dry_run else ""
     return f"bloom {tasks[0].command}{doing}: {plural(started, 'file')}"
@@ -245,22 +245,22 @@ def job(session: SparkSession, description: str) -> Iterator[None]:
             context.removeJobTag(tag)
 
 
-def _collect(context: Any, packs: Sequence[Pack], take: OnRow | None) -> dict[int, FileRow]:
+def _collect(context: Any, packs: Sequence[Pack], on_row: OnRow | None) -> dict[int, FileRow]:
     """All rows by position. When a file kills its worker, the tasks run again, each in a process of its own."""
     from pyspark.errors import PySparkException
 
     try:
-        found = context.parallelize(packs, len(packs)).flatMap(work_through)
-        return dict(found.collect()) if take is None else _taken(found, take)
+        found = context.parallelize(packs, len(packs)).flatMap(run_pack)
+        return dict(found.collect()) if on_row is None else _collect_in_turn(found, on_row)
     except (PySparkException, java_error()) as error:
-        failure = job_failed(error)
-        if packs[0].isolated or not any(sign in str(error) for sign in _CRASHED):
+        failure = job_error(error)
+        if packs[0].isolated or not any(sign in str(error) for sign in _CRASH_SIGNS):
             raise failure from None
-    return _collect(context, [replace(p, isolated=True) for p in packs], take)
+    return _collect(context, [replace(p, isolated=True) for p in packs], on_row)
 
 
-def _taken(found: Any, take: OnRow) -> dict[int, FileRow]:
-    """The rows by position, as reports keep them, each of them given to `take` before.
+def _collect_in_turn(found: Any, on_row: OnRow) -> dict[int, FileRow]:
+    """The rows by position, as reports keep them, each of them given to `on_row` before.
 
     All tasks run first, side by side; then the driver fetches the rows of one at a time.
     """
@@ -271,14 +271,14 @@ def _taken(found: Any, take: OnRow) -> dict[int, FileRow]:
         kept.count()
         rows: dict[int, FileRow] = {}
         for position, row in kept.toLocalIterator():
-            take(row)
+            on_row(row)
             rows[position] = row.reported()
         return rows
     finally:
         kept.unpersist()
 
 
-def job_failed(error: Exception) -> UnreadableError | UnsupportedError:
+def job_error(error: Exception) -> UnreadableError | UnsupportedError:
     """Why a Spark job failed."""
     if "No module named 'bloomcli" in str(error):
         return UnsupportedError(
@@ -289,7 +289,7 @@ def job_failed(error: Exception) -> UnreadableError | UnsupportedError:
     )
 
 
-def work_through(pack: Pack) -> Iterator[tuple[int, FileRow]]:
+def run_pack(pack: Pack) -> Iterator[tuple[int, FileRow]]:
     """A Spark task: yields each file's position and row as the file is done. Runs on an executor."""
     from pyspark import TaskContext
 
@@ -298,7 +298,7 @@ def work_through(pack: Pack) -> Iterator[tuple[int, FileRow]]:
     limit = cores()
     tasks = {i: replace(task, threads=min(task.threads or 1, limit)) for i, task in pack.tasks}
     if pack.isolated:
-        stamps = {i: _stamp(task) for i, task in tasks.items()}
+        stamps = {i: _target_fingerprint(task) for i, task in tasks.items()}
         for index, row in local.run_isolated(tasks):
             settled = _settled(tasks[index], stamps[index], row)
             yield index, _with_earlier_attempt(settled, again and not tasks[index].dry_run)
@@ -319,7 +319,7 @@ def attempt(task: Task, run: Callable[[Task], FileRow] = work.run) -> FileRow:
     An attempt that another one overtakes fails, as its output is another file than when it started. It runs again,
     and finds the work done.
     """
-    before = _stamp(task)
+    before = _target_fingerprint(task)
     return _settled(task, before, run(task), run)
 
 
@@ -330,13 +330,13 @@ def _settled(
     run: Callable[[Task], FileRow] = work.run,
 ) -> FileRow:
     for _ in range(_TRIES - 1):
-        if row.status is not Status.FAILED or (now := _stamp(task)) == before:
+        if row.status is not Status.FAILED or (now := _target_fingerprint(task)) == before:
             break
         before, row = now, run(task)
     return row
 
 
-def _stamp(task: Task) -> Fingerprint | None:
+def _target_fingerprint(task: Task) -> Fingerprint | None:
     """What identifies the file to write, to see whether another file replaces it; None if there is none."""
     target = task.output or (task.path if task.in_place else None)
     if target is None or task.dry_run:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from bloomcli.commands.find_columns import COLUMNS
 from bloomcli.datasets.shared_blocks import SharedBlocks
-from bloomcli.datasets.spark import importable, java_error, job, job_context, job_failed
+from bloomcli.datasets.spark import importable, java_error, job, job_context, job_error
 from bloomcli.datasets.spark_types import arrow_type
 from bloomcli.datasets.spark_values import SHARED_BYTES, Forms, few_of
 from bloomcli.errors import UsageError
@@ -133,7 +133,7 @@ def results(
             for one in found.toLocalIterator():
                 yield pickle.loads(one)  # noqa: S301  of this run's own executors
         except (PySparkException, java_error()) as error:
-            raise job_failed(error) from None
+            raise job_error(error) from None
         finally:
             with suppress(java_error(), OSError):
                 found.unpersist()

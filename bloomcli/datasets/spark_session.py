@@ -64,13 +64,13 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
         builder = builder.config(key, value)
     with tempfile.TemporaryFile() as output:
         try:
-            with _into(output) if quiet else _unchanged():
+            with _output_to(output) if quiet else _output_unchanged():
                 found = builder.getOrCreate()
             if quiet and (server := getattr(found.sparkContext, "_accumulatorServer", None)) is not None:
-                server.handle_error = _unsaid  # it prints a traceback where Java has ended
+                server.handle_error = _ignore_error  # it prints a traceback where Java has ended
         except (PySparkException, Py4JError, OSError) as error:
             output.seek(0)
-            raise _why(error, output.read(_OUTPUT_READ).decode("utf-8", "replace")) from None
+            raise _start_error(error, output.read(_OUTPUT_READ).decode("utf-8", "replace")) from None
     return found
 
 
@@ -86,7 +86,7 @@ def _choose_python(master: str | None, conf: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def _into(output: IO[bytes]) -> Iterator[None]:
+def _output_to(output: IO[bytes]) -> Iterator[None]:
     """Have processes that start within write to a file instead of standard output and standard error."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -101,17 +101,17 @@ def _into(output: IO[bytes]) -> Iterator[None]:
             os.close(copy)
 
 
-def _unsaid(request: object, address: object) -> None:
+def _ignore_error(request: object, address: object) -> None:
     """Say nothing of an error that the call on which the command waits has too."""
     del request, address
 
 
 @contextmanager
-def _unchanged() -> Iterator[None]:
+def _output_unchanged() -> Iterator[None]:
     yield
 
 
-def _why(error: Exception, output: str) -> UnsupportedError:
+def _start_error(error: Exception, output: str) -> UnsupportedError:
     """The error that says why Spark doesn't start, from what Java has printed."""
     home = os.environ.get("JAVA_HOME")
     java = f"the Java in JAVA_HOME ({home})" if home else f"the Java at {shutil.which('java')}"
@@ -128,9 +128,9 @@ def _why(error: Exception, output: str) -> UnsupportedError:
         found = f"JAVA_HOME ({home}) has no bin/java" if home else "there is no Java"
         return UnsupportedError(f"Spark doesn't start: {found}", hint=hint)
     lines = [line.strip() for line in output.splitlines() if line.strip() and not _is_frame(line)]
-    told = f"; the last line of its output: {lines[-1]}" if lines else ""
+    last_output = f"; the last line of its output: {lines[-1]}" if lines else ""
     return UnsupportedError(
-        f"Spark doesn't start: {first_line(error)}{told}",
+        f"Spark doesn't start: {first_line(error)}{last_output}",
         hint=f"check --master, --conf and JAVA_HOME; --conf {_LOG_LEVEL}=INFO shows Spark's log",
     )
 

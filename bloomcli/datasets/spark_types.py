@@ -23,7 +23,7 @@ def arrow_type(kind: Any) -> pa.DataType:
     return to_arrow_type(kind, **zones)  # type: ignore[arg-type]
 
 
-def as_spark_has_them(schema: pa.Schema, path: str, select: Sequence[str]) -> pa.Schema:
+def to_spark_types(schema: pa.Schema, path: str, select: Sequence[str]) -> pa.Schema:
     """A file's columns with the types that Spark has for them in Arrow.
 
     Args:

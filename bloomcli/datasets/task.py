@@ -29,7 +29,7 @@ from bloomcli.commands.options import (
 from bloomcli.commands.options_base import Options
 from bloomcli.commands.progress import Progress
 from bloomcli.compact import compacted
-from bloomcli.datasets.skipped import OTHER_KIND
+from bloomcli.datasets.skip_reasons import OTHER_KIND
 from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
@@ -51,14 +51,14 @@ OnRow = Callable[[FileRow], None]
 """Called in the caller's thread with each file's row, in the order in which files are done."""
 
 
-class Look(Enum):
+class DryRunRequests(Enum):
     """The requests that are in the row of a dry run."""
 
-    NONE = auto()
+    CHANGE = auto()
     """An estimate of those of the change."""
-    ALONE = auto()
+    CHECK = auto()
     """Those of the dry run itself, which is the check of a file before the first change."""
-    BEFORE = auto()
+    CHANGE_AND_CHECK = auto()
     """An estimate of those of the change and of the check before it."""
 
 
@@ -85,7 +85,7 @@ class Task:
     """What the rows' numbers are, which a new file has to keep."""
     row: FileRow | None = None
     """The file's row, where it is known before any work."""
-    look: Look = Look.NONE
+    dry_run_requests: DryRunRequests = DryRunRequests.CHANGE
     """The requests to tell of in a dry run."""
 
     @property
@@ -112,7 +112,7 @@ class Task:
         return isinstance(self.options, WriteOptions) and self.options.in_place
 
 
-def gathered_tasks(tasks: Iterable[Task]) -> Sequence[Task]:
+def collect_tasks(tasks: Iterable[Task]) -> Sequence[Task]:
     """The tasks of a run: as a list if they are few, and packed if they are many."""
     return compacted(tasks, shared=("options",))
 
@@ -124,9 +124,9 @@ def run(task: Task, progress: Progress | None = None) -> FileRow:
     started, meter = time.perf_counter(), Meter()
     with counted_by(meter):
         row = _row(task, progress)
-    if task.look is Look.ALONE:
+    if task.dry_run_requests is DryRunRequests.CHECK:
         row = replace(row, requests=None)
-    elif task.look is Look.BEFORE and (change := traffic_of(row)) is not None:
+    elif task.dry_run_requests is DryRunRequests.CHANGE_AND_CHECK and (change := traffic_of(row)) is not None:
         row = with_traffic(replace(row, requests=None), change + meter.total)
     return replace(with_traffic(row, meter.total), seconds=time.perf_counter() - started)
 
@@ -138,9 +138,9 @@ def _row(task: Task, progress: Progress | None) -> FileRow:
     except UnknownFormat as error:
         if task.walked and not known_suffix(task.path):
             return FileRow(path=task.path, status=Status.SKIPPED, reason=OTHER_KIND)
-        return failed(task.path, error)
+        return failed_row(task.path, error)
     except BloomError as error:
-        return failed(task.path, error)
+        return failed_row(task.path, error)
     except Exception as error:  # noqa: BLE001  a bug in one file's handling must not stop the others
         return FileRow(
             path=task.path,
@@ -150,7 +150,7 @@ def _row(task: Task, progress: Progress | None) -> FileRow:
         )
 
 
-def failed(path: str, error: BloomError) -> FileRow:
+def failed_row(path: str, error: BloomError) -> FileRow:
     """The row of a file that failed."""
     return FileRow(
         path=path,
@@ -169,9 +169,9 @@ def _run(task: Task, progress: Progress | None) -> FileRow:
             return _change(task, task.options, progress)
         case InspectOptions():
             from bloomcli.commands import inspect
-            from bloomcli.datasets.inspected import inspected
+            from bloomcli.datasets.inspect_rows import inspect_row
 
-            return inspected(inspect.run(task.path, task.options), every=task.options.every)
+            return inspect_row(inspect.run(task.path, task.options), every=task.options.every)
         case IndexOptions():
             from bloomcli.commands import index
 
@@ -179,7 +179,7 @@ def _run(task: Task, progress: Progress | None) -> FileRow:
         case ProbeOptions():
             from bloomcli.commands import probe
 
-            return _probed(probe.run(task.path, task.options))
+            return _probe_row(probe.run(task.path, task.options))
         case ExtentOptions():
             from bloomcli.commands import advise
 
@@ -191,15 +191,15 @@ def _run(task: Task, progress: Progress | None) -> FileRow:
         case SurveyOptions():
             from bloomcli.commands import survey
 
-            return _surveyed(survey.run(task.path, task.options))
+            return _survey_row(survey.run(task.path, task.options))
         case ValidateOptions():
             from bloomcli.commands import validate
 
-            return validated(validate.run(task.path, task.options, threads=task.threads, progress=progress))
+            return validate_row(validate.run(task.path, task.options, threads=task.threads, progress=progress))
     raise TypeError(f"{type(task.options).__name__} are of no command for datasets")
 
 
-def _probed(report: ProbeReport) -> FileRow:
+def _probe_row(report: ProbeReport) -> FileRow:
     return FileRow(
         path=report.path,
         status=Status.DONE,
@@ -212,7 +212,7 @@ def _probed(report: ProbeReport) -> FileRow:
     )
 
 
-def _surveyed(report: SurveyReport) -> FileRow:
+def _survey_row(report: SurveyReport) -> FileRow:
     return FileRow(
         path=report.path,
         status=Status.DONE,
@@ -227,7 +227,7 @@ def _surveyed(report: SurveyReport) -> FileRow:
     )
 
 
-def validated(report: ValidateReport) -> FileRow:
+def validate_row(report: ValidateReport) -> FileRow:
     """The row of a file that was validated."""
     return FileRow(
         path=report.path,
@@ -260,7 +260,7 @@ def _change(task: Task, options: WriteOptions, progress: Progress | None) -> Fil
     if isinstance(done, str):
         output = None if task.only_changed else task.output
         return FileRow(path=task.path, status=Status.SKIPPED, output=output, reason=done)
-    return _changed(done)
+    return _change_row(done)
 
 
 def _request(options: WriteOptions) -> ChangeRequest:
@@ -284,11 +284,11 @@ def _request(options: WriteOptions) -> ChangeRequest:
 def module_of(command: str) -> ModuleType:
     """Import a command's module, and what makes rows of its reports."""
     if command == "inspect":
-        import_module("bloomcli.datasets.inspected")
+        import_module("bloomcli.datasets.inspect_rows")
     return import_module(f"bloomcli.commands.{command}")
 
 
-def _changed(report: ChangeReport) -> FileRow:
+def _change_row(report: ChangeReport) -> FileRow:
     touched = [c for c in report.changes if c.action != "keep"]
     row = FileRow(
         path=report.path,

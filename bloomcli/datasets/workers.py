@@ -52,7 +52,7 @@ class Worker:
 
     process: Any
     pipe: Connection
-    taken: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
     """Positions of the tasks that it works on."""
 
 
@@ -74,7 +74,7 @@ class Workers:
     @property
     def busy(self) -> list[Worker]:
         """The workers that have a batch."""
-        return [w for w in self._all if w.taken]
+        return [w for w in self._all if w.positions]
 
     @property
     def count(self) -> int:
@@ -87,15 +87,15 @@ class Workers:
         Where all that run are busy, the missing ones are started first, all of them: a worker with a batch starts a
         thread, which counts like a process, and mustn't take the place of a worker.
         """
-        free = next((w for w in self._all if not w.taken), None)
+        free = next((w for w in self._all if not w.positions), None)
         while free is None and len(self._all) < self.most:
             try:
                 self._start()
             except OSError as error:  # EAGAIN: no more processes; ENOMEM; EMFILE: no more pipes
-                self._no_more(error.strerror or str(error))
-        return free or next((w for w in self._all if not w.taken), None)
+                self._stop_starting(error.strerror or str(error))
+        return free or next((w for w in self._all if not w.positions), None)
 
-    def _no_more(self, reason: str) -> None:
+    def _stop_starting(self, reason: str) -> None:
         self.refused = reason
         self.most = len(self._all)
 
@@ -114,32 +114,32 @@ class Workers:
             theirs.close()
         self._all.append(Worker(process, mine))
 
-    def give(self, worker: Worker, taken: list[int], tasks: list[Task]) -> None:
+    def give(self, worker: Worker, positions: list[int], tasks: list[Task]) -> None:
         """Give a batch to an idle worker. Raises Killed."""
         try:
             worker.pipe.send(tasks)
         except OSError:
-            self._gone(worker)
+            self._discard(worker)
             self._short_lived += 1
             if self._short_lived >= _SHORT_LIVED_MOST:
-                self._no_more("they end as soon as they have started")
+                self._stop_starting("they end as soon as they have started")
             raise Killed from None
         self._short_lived = 0
-        worker.taken = taken
+        worker.positions = positions
 
     def next(self) -> tuple[list[int], list[FileRow] | None]:
         """Wait for a worker: the positions of its batch, and the rows, or None where the worker was killed."""
         ready = set(wait([w.pipe for w in self.busy]))
         worker = next(w for w in self.busy if w.pipe in ready)
-        taken, worker.taken = worker.taken, []
+        positions, worker.positions = worker.positions, []
         try:
             rows: list[FileRow] = worker.pipe.recv()
         except (EOFError, OSError):
-            self._gone(worker)
-            return taken, None
-        return taken, rows
+            self._discard(worker)
+            return positions, None
+        return positions, rows
 
-    def _gone(self, worker: Worker) -> None:
+    def _discard(self, worker: Worker) -> None:
         self._all.remove(worker)
         worker.pipe.close()
         worker.process.join()

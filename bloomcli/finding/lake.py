@@ -16,7 +16,7 @@ from bloomcli.commands.find_values import Values
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.concurrency.threads import Future, Threads
 from bloomcli.datasets.jobs import default_jobs
-from bloomcli.datasets.skipped import OTHER_KIND, why
+from bloomcli.datasets.skip_reasons import OTHER_KIND, skip_reason
 from bloomcli.errors import BloomError, LiteralError, UnknownFormat, UsageError
 from bloomcli.finding.filter_lookups import FileToSearch, files_to_search
 from bloomcli.finding.spool import Spool
@@ -262,7 +262,7 @@ class Search:
         if item.problem is not None:
             return FileResult(failed(item.path, item.problem), iter(()))
         if item.skipped:
-            return FileResult(FileFound(path=item.path, reason=why(item)), iter(()))
+            return FileResult(FileFound(path=item.path, reason=skip_reason(item)), iter(()))
         try:
             with convert_os_errors(item.path):
                 found = find.run(item.path, self._options, self._values, spool.add, stop, indexed, filters)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.table_options import TableOptions
-from bloomcli.datasets.record_shape import Shape, by_names, chosen_leaves, leaves, pruned, struct_of
+from bloomcli.datasets.record_shape import Shape, chosen_leaves, leaves, prune_shape, shape_by_names, struct_of
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError, UsageError
 from bloomcli.finding.job import FileWork, Job, Part, parts_of
 from bloomcli.finding.lake import failed
@@ -199,7 +199,7 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
         UnknownColumn, UnreadableError, UnsupportedError: of the first file, with `shaped`.
     """
     from bloomcli.datasets.hadoop_paths import absolute
-    from bloomcli.datasets.skipped import why
+    from bloomcli.datasets.skip_reasons import skip_reason
     from bloomcli.datasets.spark import SparkEngine
     from bloomcli.storage.listing import no_files
 
@@ -210,7 +210,7 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
     for item in listed:
         found = None if item.problem is None else failed(item.path, item.problem)
         if item.skipped:
-            found = FileFound(path=item.path, reason=why(item))
+            found = FileFound(path=item.path, reason=skip_reason(item))
         files.append(FileWork(item.path, walked=item.walked, found=found))
     job = Job(options)
     if shaped:
@@ -229,7 +229,7 @@ def cores_of(spark: Any) -> int:
 def _first_shape(listed: Sequence[FileEntry], options: FindOptions) -> Shape:
     """The columns and types of the first file."""
     from bloomcli.commands.one_column import only_column
-    from bloomcli.datasets.spark_types import as_spark_has_them
+    from bloomcli.datasets.spark_types import to_spark_types
 
     for item in listed:
         if item.skipped:
@@ -240,7 +240,7 @@ def _first_shape(listed: Sequence[FileEntry], options: FindOptions) -> Shape:
             with open_source(item.path) as source:
                 file = open_file(source)
                 schema = file.search(only_column(file, options.column, purpose="find")).record_schema()
-                return by_names(as_spark_has_them(schema, item.path, options.select))
+                return shape_by_names(to_spark_types(schema, item.path, options.select))
         except UnknownFormat:
             if not item.walked or known_suffix(item.path):
                 raise
@@ -254,7 +254,7 @@ def _chosen(shape: Shape, options: FindOptions) -> Shape:
         raise UnknownColumn(
             f"no column {missing[0]!r} to select", hint=f"there are {', '.join(field.name for field in shape[:20])}"
         )
-    found = pruned(shape, set(chosen))
+    found = prune_shape(shape, set(chosen))
     untyped = [field.name for field in found if field.type is None]
     if untyped:
         raise UnsupportedError(
@@ -300,7 +300,7 @@ def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bo
         read=(*chosen, *whole),
         of_table=True,
         typed=typed,
-        why_not_lacking=next((f.unless_lacking for f in rows.shape if f.name == options.column), None),
+        why_not_lacking=next((f.missing_reason for f in rows.shape if f.name == options.column), None),
     )
     return SearchFiles(job, files, items, cores_of(spark))
 

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from bloomcli.commands import find
 from bloomcli.commands.columns import kind_of
 from bloomcli.commands.one_column import only_column
-from bloomcli.datasets.record_shape import leaves, shaped, struct_of
+from bloomcli.datasets.record_shape import apply_shape, leaves, struct_of
 from bloomcli.datasets.shared_blocks import SharedBlocks
-from bloomcli.datasets.skipped import OTHER_KIND
+from bloomcli.datasets.skip_reasons import OTHER_KIND
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError
 from bloomcli.finding.job import FileWork, Job, Part
 from bloomcli.finding.lake import failed
@@ -279,7 +279,7 @@ def _kept(job: Job, file: FileWork, batch: pa.RecordBatch, block: Block) -> pa.R
     made: dict[str, pa.Array] = {}
     if job.shape is not None:
         read = job.read or job.shape
-        record = shaped(batch.column("record"), read, file.path, file.constants)
+        record = apply_shape(batch.column("record"), read, file.path, file.constants)
         if file.deleted is not None:
             kept = file.deleted.kept(batch.column("row"), record)
             batch, record = batch.filter(kept), record.filter(kept)

@@ -50,7 +50,7 @@ class Replacement(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class FilterRequest:
     """A filter that the table's properties ask for."""
 
     column: str
@@ -86,7 +86,7 @@ class Conflict(BloomError):
         """The data files concerned, as the table spells them; empty where it isn't known which."""
 
 
-class Unknown(BloomError):
+class UnknownOutcome(BloomError):
     """Whether a commit has taken place can't be found out: the new files have to stay."""
 
     exit_code = 3
@@ -138,7 +138,7 @@ class Table(ABC):
         raise UnsupportedError(f"rows of {self.format} tables can't be found", path=self.name)
 
     @abstractmethod
-    def wanted(self) -> Sequence[Wanted]:
+    def filter_requests(self) -> Sequence[FilterRequest]:
         """The filters that the table properties ask for. Raises UsageError where the format has no such ones."""
 
     @abstractmethod

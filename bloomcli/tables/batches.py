@@ -33,14 +33,14 @@ def batches(items: Iterable[T], size: Callable[[T], int], every: int | None) -> 
         yield batch
 
 
-def unsure(new: Sequence[str]) -> str:
+def unknown_outcome_remark(new: Sequence[str]) -> str:
     """The remark on new files that may be part of the table."""
     more = len(new) - _NAMED
     names = ", ".join(new[:_NAMED]) + (f" and {more:,} more, which are the output of their rows" if more > 0 else "")
     return f"it isn't known whether a commit has taken place, so that new files stay: {names}"
 
 
-def remove(table: Table, new: Collection[str]) -> list[str]:
+def remove_new_files(table: Table, new: Collection[str]) -> list[str]:
     """Remove new files that weren't committed, whatever signal comes; gives the paths of those that are left."""
     with deferred():
         try:

@@ -20,15 +20,15 @@ from bloomcli.commands.table_options import TableOptions
 from bloomcli.concurrency.signals import SignalExit, deferred, plain_interrupts
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, reconnect
-from bloomcli.datasets.task import Task, failed
+from bloomcli.datasets.task import Task, failed_row
 from bloomcli.errors import BloomError, UsageError, WriteError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.table import TableCommit
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table
-from bloomcli.tables.batches import batches, remove, unsure
-from bloomcli.tables.columns import by_properties, check_columns
-from bloomcli.tables.reading import facts_of, session_of
+from bloomcli.tables.batches import batches, remove_new_files, unknown_outcome_remark
+from bloomcli.tables.columns import check_columns, options_from_properties
+from bloomcli.tables.reading import session_of, table_facts
 from bloomcli.tables.tasks import task_of, with_names
 from bloomcli.words import plural
 
@@ -37,12 +37,12 @@ _COMMIT_TRIES: Final = 5
 _PLANS: Final = 4
 """How often the table is planned: again where other commits have replaced files of a batch."""
 
-_GONE: Final = "another commit has replaced or removed the file"
-_AGAIN: Final = "start it again: files that have the filters are skipped"
+_FILE_REPLACED: Final = "another commit has replaced or removed the file"
+_RESTART: Final = "start it again: files that have the filters are skipped"
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
+class _PlannedFile:
     """A data file that lacks what the command makes."""
 
     file: DataFile
@@ -53,10 +53,10 @@ class _Planned:
     """The path of the new file, as `Table.new_path` gave it."""
 
 
-class _Made(NamedTuple):
+class _NewFile(NamedTuple):
     """A data file with a new file for its place."""
 
-    planned: _Planned
+    planned: _PlannedFile
     size: int
     """Bytes of the new file."""
 
@@ -91,8 +91,8 @@ def change_table(
     names = table.names()
     remarks: tuple[str, ...] = ()
     if which.from_properties:
-        asked, remarks = by_properties(options, table)
-        named = {kind: replace(one.checked(), names=names) for kind, one in asked.items()}
+        requested, remarks = options_from_properties(options, table)
+        named = {kind: replace(one.checked(), names=names) for kind, one in requested.items()}
     else:
         named = with_names(options.checked(), names)
     columns = tuple(dict.fromkeys(c for one in named.values() for c in check_columns(table, one, names)))
@@ -113,12 +113,12 @@ def change_table(
         with plain_interrupts():
             return run.report(run.dry) if options.dry_run else run.report(run.commit_all)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(run.how_far()) from None
+        raise KeyboardInterrupt(run.progress_text()) from None
     except SystemExit as stop:
-        raise SignalExit(stop.code, run.how_far()) from None
+        raise SignalExit(stop.code, run.progress_text()) from None
 
 
-def change_named(
+def open_and_change(
     engine: Engine,
     options: WriteOptions,
     which: TableOptions,
@@ -152,13 +152,13 @@ class _Run:
     started: float = field(default_factory=time.perf_counter)
     rows: dict[str, FileRow | None] = field(default_factory=dict)
     """Of each planned file, by its path in the table's metadata; None as long as nothing is known."""
-    ours: set[str] = field(default_factory=set)
+    committed: set[str] = field(default_factory=set)
     """The paths of new files that were committed."""
-    loose: set[str] = field(default_factory=set)
+    uncommitted: set[str] = field(default_factory=set)
     """The paths of new files that may exist and that no commit has."""
     commits: list[TableCommit] = field(default_factory=list)
     jobs: int = 1
-    moved: bool = False
+    replan: bool = False
     """Another commit has replaced a file of this run: its rows are in files that aren't planned yet."""
     stopped: bool = False
 
@@ -178,17 +178,17 @@ class _Run:
             not_started=len(self.rows) - len(rows),
             dry_run=self.is_dry,
             besides=None if meter is None else meter.total or None,
-            table=facts_of(self.table),
+            table=table_facts(self.table),
             version_before=before,
             commits=tuple(self.commits),
         )
 
-    def how_far(self) -> str:
+    def progress_text(self) -> str:
         """How far a stopped run came, and how to go on."""
         done = f"{sum(commit.files for commit in self.commits):,} of {plural(len(self.rows), 'file')}"
         commits = plural(len(self.commits), "commit")
         far = f"{done} replaced in {commits}" if self.commits else "nothing was committed"
-        return "; ".join((far, *dict.fromkeys(self.remarks), _AGAIN))
+        return "; ".join((far, *dict.fromkeys(self.remarks), _RESTART))
 
     def dry(self) -> None:
         """Plan every file and every commit. Nothing is written."""
@@ -199,7 +199,7 @@ class _Run:
         for batch in self._batches(would):
             rows = [row for p in batch if (row := self.rows[p.file.path]) is not None]
             snapshots = self.table.snapshots([planned.file for planned in batch])
-            self._count(None, batch, sum(row.bytes_after or 0 for row in rows), snapshots)
+            self._record(None, batch, sum(row.bytes_after or 0 for row in rows), snapshots)
 
     def commit_all(self) -> None:
         """Replace all files that lack what the command makes, batch by batch."""
@@ -211,29 +211,29 @@ class _Run:
             for batch in self._batches(waiting):
                 if self.stopped:
                     break
-                self._make(batch)
+                self._make_batch(batch)
                 done += sum(planned.file.size for planned in batch)
                 if self.progress is not None:
                     self.progress("commit", done, total)
-            if self.stopped or not self.moved:
+            if self.stopped or not self.replan:
                 return
-            self.moved = False
+            self.replan = False
             self.table.refresh()
             waiting = self._plan()
         for planned in waiting:
             why = f"other commits keep replacing files of the table: {_PLANS} plans were not enough"
             self._fail(planned, Conflict(why, path=planned.task.path))
 
-    def _plan(self) -> list[_Planned]:
+    def _plan(self) -> list[_PlannedFile]:
         """Look at the files that aren't known yet; gives those that lack what the command makes."""
-        found = [file for file in self._files() if file.path not in self.rows and file.path not in self.ours]
+        found = [file for file in self._files() if file.path not in self.rows and file.path not in self.committed]
         version = self.table.version
         tasks = [task_of(file, self.options, changing=True) for file in found]
         self.rows |= dict.fromkeys(file.path for file in found)
         waiting = []
         for file, task in zip(found, self.engine.check(tasks), strict=True):
             if task.row is None:
-                waiting.append(_Planned(file, task, version))
+                waiting.append(_PlannedFile(file, task, version))
             else:
                 self.rows[file.path] = task.row
         return waiting
@@ -247,10 +247,10 @@ class _Run:
                 raise
             return [file for file in self.table.files() if file.path in self.rows]
 
-    def _batches(self, waiting: Sequence[_Planned]) -> Iterator[list[_Planned]]:
+    def _batches(self, waiting: Sequence[_PlannedFile]) -> Iterator[list[_PlannedFile]]:
         return batches(waiting, lambda planned: planned.file.size, self.which.commit_every)
 
-    def _run(self, batch: Sequence[_Planned]) -> DatasetReport:
+    def _run(self, batch: Sequence[_PlannedFile]) -> DatasetReport:
         report = self.engine.run([planned.task for planned in batch])
         self.jobs = max(self.jobs, report.jobs)
         self.remarks += report.remarks
@@ -258,12 +258,12 @@ class _Run:
             self.rows[planned.file.path] = row
         return report
 
-    def _make(self, batch: Sequence[_Planned]) -> None:
+    def _make_batch(self, batch: Sequence[_PlannedFile]) -> None:
         """Make the new files of a batch and commit them. What isn't committed at the end is removed."""
         batch = [one for planned in batch if (one := self._with_new_file(planned)) is not None]
         if not batch:
             return
-        self.loose = {planned.new for planned in batch}
+        self.uncommitted = {planned.new for planned in batch}
         running = True
         try:
             try:
@@ -274,24 +274,24 @@ class _Run:
                     self._fail(planned, error)
                 self.stopped = True
                 return
-            made = []
+            new_files = []
             for planned, row in zip(batch, report.rows, strict=True):
                 if row.status is Status.DONE and row.bytes_after is not None:
-                    made.append(_Made(planned, row.bytes_after))
+                    new_files.append(_NewFile(planned, row.bytes_after))
                 elif row.status is Status.SKIPPED:
-                    self.loose.discard(planned.new)
+                    self.uncommitted.discard(planned.new)
             if self.fail_fast and any(row.status is Status.FAILED for row in report.rows):
-                self.rows |= dict.fromkeys(one.planned.file.path for one in made)
+                self.rows |= dict.fromkeys(one.planned.file.path for one in new_files)
                 self.stopped = True
-            elif made:
-                self._commit(made)
+            elif new_files:
+                self._commit(new_files)
         except (KeyboardInterrupt, SystemExit):
             reconnect(session_of(self.engine))
             raise
         finally:
-            self._remove_loose(late=running)
+            self._remove_uncommitted(twice=running)
 
-    def _with_new_file(self, planned: _Planned) -> _Planned | None:
+    def _with_new_file(self, planned: _PlannedFile) -> _PlannedFile | None:
         """The file with the path of the new one; None where it can't have one, which its row says."""
         try:
             new = self.table.new_path(planned.file)
@@ -304,58 +304,58 @@ class _Run:
             return None
         return replace(planned, new=new, task=task)
 
-    def _commit(self, made: Sequence[_Made]) -> None:
+    def _commit(self, new_files: Sequence[_NewFile]) -> None:
         """Commit a batch, again where other commits came between."""
         conflict: BloomError | None = None
         for _ in range(_COMMIT_TRIES):
             try:
-                made = self._still_there(made, anew=conflict is not None)
+                new_files = self._present_files(new_files, relist=conflict is not None)
             except BloomError as error:
                 conflict = error  # the table can't be read any more, or can't be changed any more
                 self.stopped = True
                 break
-            if not made:
+            if not new_files:
                 return
-            conflict = self._try_commit(made)
+            conflict = self._try_commit(new_files)
             if not isinstance(conflict, Conflict):
                 break
         if conflict is not None:
-            for one in made:
+            for one in new_files:
                 self._fail(one.planned, conflict)
 
-    def _still_there(self, made: Sequence[_Made], *, anew: bool) -> list[_Made]:
+    def _present_files(self, new_files: Sequence[_NewFile], *, relist: bool) -> list[_NewFile]:
         """Move on to the table's newest snapshot; gives the files that it still has, as it has them now.
 
         Args:
             made: files of a batch.
-            anew: list the files again even if the version is the one that they were listed in.
+            relist: list the files again even if the version is the one that they were listed in.
         """
         self.table.refresh()
         self.table.check_changes(new_row_ids=self.which.new_row_ids)
-        if not anew and all(one.planned.version == self.table.version for one in made):
-            return list(made)
+        if not relist and all(one.planned.version == self.table.version for one in new_files):
+            return list(new_files)
         now = {file.path: file for file in self._files()}
         version = self.table.version
         kept = []
-        for one in made:
+        for one in new_files:
             path = one.planned.file.path
             if path in now and now[path].lineage != one.planned.task.lineage:
-                self.moved = True  # its rows have got numbers since it was planned: it is planned again
+                self.replan = True  # its rows have got numbers since it was planned: it is planned again
                 del self.rows[path]
             elif path in now:
                 kept.append(one._replace(planned=replace(one.planned, file=now[path], version=version)))
             else:
-                self.moved = True
-                self.rows[path] = FileRow(path=one.planned.task.path, status=Status.SKIPPED, reason=_GONE)
+                self.replan = True
+                self.rows[path] = FileRow(path=one.planned.task.path, status=Status.SKIPPED, reason=_FILE_REPLACED)
         return kept
 
-    def _try_commit(self, made: Sequence[_Made]) -> BloomError | None:
+    def _try_commit(self, new_files: Sequence[_NewFile]) -> BloomError | None:
         """Commit; gives the error where nothing was committed, or where it isn't known. A signal to stop waits for
         the answer."""
-        replacements = [Replacement(one.planned.file, one.planned.new, one.size) for one in made]
+        replacements = [Replacement(one.planned.file, one.planned.new, one.size) for one in new_files]
         info = CommitInfo(run=self.id, batch=len(self.commits) + 1, command=self.command, columns=self.columns)
-        new = {one.planned.new for one in made}
-        snapshots = self.table.snapshots([one.planned.file for one in made])
+        new = {one.planned.new for one in new_files}
+        snapshots = self.table.snapshots([one.planned.file for one in new_files])
         with deferred():
             try:
                 version = self.table.commit(replacements, info)
@@ -365,36 +365,36 @@ class _Run:
                 self.stopped = True
                 return error
             except BaseException as error:
-                self.loose -= new
+                self.uncommitted -= new
                 self.stopped = True
-                self.remarks.append(unsure(sorted(new)))
+                self.remarks.append(unknown_outcome_remark(sorted(new)))
                 if isinstance(error, BloomError):
                     return error
                 raise
-            self.loose -= new
-            self.ours |= new
-            self._count(version, [one.planned for one in made], sum(one.size for one in made), snapshots)
+            self.uncommitted -= new
+            self.committed |= new
+            self._record(version, [one.planned for one in new_files], sum(one.size for one in new_files), snapshots)
         return None
 
-    def _count(self, version: int | None, batch: Sequence[_Planned], size: int, snapshots: int) -> None:
+    def _record(self, version: int | None, batch: Sequence[_PlannedFile], size: int, snapshots: int) -> None:
         before = sum(planned.file.size for planned in batch)
         self.commits.append(
             TableCommit(version=version, files=len(batch), bytes_before=before, bytes_after=size, snapshots=snapshots)
         )
 
-    def _fail(self, planned: _Planned, error: BloomError) -> None:
-        row = failed(planned.task.path, error)
-        stays = planned.new and planned.new not in self.loose
-        self.rows[planned.file.path] = replace(row, hint=row.hint or _AGAIN, output=planned.new if stays else None)
+    def _fail(self, planned: _PlannedFile, error: BloomError) -> None:
+        row = failed_row(planned.task.path, error)
+        stays = planned.new and planned.new not in self.uncommitted
+        self.rows[planned.file.path] = replace(row, hint=row.hint or _RESTART, output=planned.new if stays else None)
 
-    def _remove_loose(self, *, late: bool) -> None:
-        """Remove the new files that weren't committed, and note those that can't be removed; `late`: twice, as
+    def _remove_uncommitted(self, *, twice: bool) -> None:
+        """Remove the new files that weren't committed, and note those that can't be removed; `twice`: two times, as
         workers of a job that failed or was stopped may go on for a while."""
-        loose, self.loose = self.loose, set()
-        if not loose:
+        uncommitted, self.uncommitted = self.uncommitted, set()
+        if not uncommitted:
             return
-        left = remove(self.table, loose)
-        if late:
+        left = remove_new_files(self.table, uncommitted)
+        if twice:
             time.sleep(LAST_WRITERS_SECONDS)
-            left = remove(self.table, loose)
+            left = remove_new_files(self.table, uncommitted)
         self.remarks += [f"the new file {p} couldn't be removed" for p in left]

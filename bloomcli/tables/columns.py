@@ -28,7 +28,7 @@ from bloomcli.hints import listed
 from bloomcli.model.names import ColumnNames
 from bloomcli.policy.column_globs import matches
 from bloomcli.policy.policy import ColumnPart, Limits, Policy
-from bloomcli.tables.base import Table, Wanted
+from bloomcli.tables.base import FilterRequest, Table
 
 O = TypeVar("O", bound=Options)  # noqa: E741  options
 
@@ -41,7 +41,7 @@ _RATE: Final = "filter-fpp"
 _OF_NEW: Final = "the table's properties give the rate of new filters"
 
 
-def matched(
+def match_columns(
     table: Table, names: Iterable[str], known: Sequence[str], spelled: Callable[[str], str] | None = None
 ) -> tuple[str, ...]:
     """The table's columns that names and globs match, in the order of its schema.
@@ -78,17 +78,17 @@ def check_columns(table: Table, options: Options, names: ColumnNames) -> tuple[s
     chosen: tuple[str, ...] = ()
     match options:
         case ProbeOptions():
-            chosen = matched(table, [] if options.column is None else [options.column], known, str)
+            chosen = match_columns(table, [] if options.column is None else [options.column], known, str)
         case SurveyOptions():
-            chosen = matched(table, options.columns, known)
+            chosen = match_columns(table, options.columns, known)
         case ColumnOptions():
-            chosen = matched(table, options.columns, known)
+            chosen = match_columns(table, options.columns, known)
             if isinstance(options, AddOptions) and not chosen:
                 chosen = _required(policy_of(options), known)
     if isinstance(options, ValidateOptions):
-        matched(table, options.require, known)
+        match_columns(table, options.require, known)
     if isinstance(options, ColumnOptions | ProbeOptions):
-        out = matched(table, [name for name in options.exclude if not _GLOB & set(name)], known)
+        out = match_columns(table, [name for name in options.exclude if not _GLOB & set(name)], known)
         chosen = tuple(path for path in chosen if path not in out)
     return chosen
 
@@ -100,7 +100,7 @@ def _required(policy: Policy, known: Sequence[str]) -> tuple[str, ...]:
     return tuple(path for path in known if any(path == name or fnmatchcase(path, name) for name in names))
 
 
-def by_properties(options: O, table: Table) -> tuple[dict[str, O], tuple[str, ...]]:
+def options_from_properties(options: O, table: Table) -> tuple[dict[str, O], tuple[str, ...]]:
     """The options with the filters that the table's properties ask for as columns that the policy requires.
 
     Existing filters needn't meet the properties' rates, which are those of new filters: writers may miss them.
@@ -123,17 +123,17 @@ def by_properties(options: O, table: Table) -> tuple[dict[str, O], tuple[str, ..
             "--columns and --from-properties exclude each other", path=table.name, hint="leave one of them out"
         )
     known = {column.path for column in table.names().columns}
-    asked = table.wanted()
-    gone = dict.fromkeys(one.column for one in asked if one.column not in known)
+    all_requests = table.filter_requests()
+    missing = dict.fromkeys(one.column for one in all_requests if one.column not in known)
     remarks = tuple(
         f"the table's properties ask for a filter on {column}, a column that the table doesn't have"
-        for column in gone
+        for column in missing
     )
     found: dict[str, O] = {}
     for kind in FORMATS:
-        wanted = [one for one in asked if one.column in known and one.format in {None, kind}]
-        if wanted:
-            found[kind] = _with_wanted(options, wanted)
+        requests = [one for one in all_requests if one.column in known and one.format in {None, kind}]
+        if requests:
+            found[kind] = _with_requests(options, requests)
     if not found:
         raise UsageError(
             "the table's properties ask for no filter",
@@ -143,15 +143,15 @@ def by_properties(options: O, table: Table) -> tuple[dict[str, O], tuple[str, ..
     return found, remarks
 
 
-def _with_wanted(options: O, wanted: Sequence[Wanted]) -> O:
+def _with_requests(options: O, requests: Sequence[FilterRequest]) -> O:
     """Options whose policy requires these filters."""
     if isinstance(options, AddOptions):
-        policy = _with_parts(_policy(options), wanted, rates=True)
-        limits = [one.max_bytes for one in wanted if one.max_bytes is not None]
+        policy = _with_parts(_policy(options), requests, rates=True)
+        limits = [one.max_bytes for one in requests if one.max_bytes is not None]
         size = options.max_bytes if options.max_bytes is not None else min(limits, default=None)
         return replace(options, policy=policy, readers=(), table_schema=None, max_bytes=size)
     assert isinstance(options, ValidateOptions)  # noqa: S101  the caller has looked
-    return replace(options, policy=_with_parts(_policy(options), wanted, rates=False))
+    return replace(options, policy=_with_parts(_policy(options), requests, rates=False))
 
 
 def _policy(options: AddOptions | ValidateOptions) -> Policy:
@@ -161,10 +161,10 @@ def _policy(options: AddOptions | ValidateOptions) -> Policy:
     return read_policy(options.policy, readers=options.readers, table_schema=options.table_schema)
 
 
-def _with_parts(policy: Policy, wanted: Sequence[Wanted], *, rates: bool) -> Policy:
+def _with_parts(policy: Policy, requests: Sequence[FilterRequest], *, rates: bool) -> Policy:
     """A policy that requires these filters too; with `rates` at their rates, where it has none for the column."""
     parts = []
-    for one in wanted:
+    for one in requests:
         fpp = one.fpp if rates and not _has_rate(policy, one.column) else None
         off = {} if fpp is None else {_RATE: _OF_NEW}
         parts.append(ColumnPart(names=(_own_glob(one.column),), limits=Limits(require=True, max_fpp=fpp), off=off))

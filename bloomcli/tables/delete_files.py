@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.orc
 import pyarrow.parquet as pq
 
-from bloomcli.datasets.record_shape import RecordField, Shape, shaped
+from bloomcli.datasets.record_shape import RecordField, Shape, apply_shape
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.storage.registry import open_source
 from bloomcli.words import counted
@@ -53,7 +53,7 @@ def delete_rows(path: str, kind: str, shape: Shape, size: int | None = None) -> 
         data = source.read_at(0, source.size)
     try:
         for batch in read(data, shape):
-            yield shaped(pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema)), shape, path)
+            yield apply_shape(pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema)), shape, path)
     except ImportError:
         raise UnsupportedError(
             "delete files in Avro are read by fastavro, which isn't installed",

@@ -21,14 +21,14 @@ from bloomcli.tables.delete_files import delete_rows
 
 _CODES_MOST: Final = 2**62
 _POSITIONS: Final = tuple(
-    RecordField(name=name, type=kind, names=(name,), unless_lacking=f"the position delete file has no column {name}")
+    RecordField(name=name, type=kind, names=(name,), missing_reason=f"the position delete file has no column {name}")
     for name, kind in (("file_path", pa.string()), ("pos", pa.int64()))
 )
 """The columns of a position delete file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vector:
+class DeletionVector:
     """A deletion vector.
 
     Attributes:
@@ -96,26 +96,26 @@ class EqualityDeletes:
             return pa.repeat(pa.scalar(False), len(record))
         deleted = pa.concat_arrays(parts)
         kinds = record.type
-        mine = [record.field(kinds.get_field_index(one.name)) for one in self.shape]
-        theirs = [deleted.field(at) for at in range(len(self.shape))]
-        return _equal_rows(mine, theirs)
+        columns = [record.field(kinds.get_field_index(field.name)) for field in self.shape]
+        deleted_columns = [deleted.field(at) for at in range(len(self.shape))]
+        return _equal_rows(columns, deleted_columns)
 
 
-def _equal_rows(mine: list[pa.Array], theirs: list[pa.Array]) -> pa.BooleanArray:
-    """Of each of my rows whether it is one of theirs."""
-    if len(mine) == 1:
-        return pc.is_in(mine[0], value_set=theirs[0])
-    known = [pc.unique(column) for column in theirs]
+def _equal_rows(columns: list[pa.Array], deleted: list[pa.Array]) -> pa.BooleanArray:
+    """For each row of some columns, whether the deleted columns have an equal row."""
+    if len(columns) == 1:
+        return pc.is_in(columns[0], value_set=deleted[0])
+    known = [pc.unique(column) for column in deleted]
     codes = [
-        [pc.index_in(column, value_set=values).cast(pa.int64()) for column, values in zip(rows, known, strict=True)]
-        for rows in (mine, theirs)
+        [pc.index_in(column, value_set=values).cast(pa.int64()) for column, values in zip(side, known, strict=True)]
+        for side in (columns, deleted)
     ]
     if prod(len(values) for values in known) >= _CODES_MOST:
         rows = set(zip(*(column.to_pylist() for column in codes[1]), strict=True))
         return pa.array([row in rows for row in zip(*(c.to_pylist() for c in codes[0]), strict=True)], pa.bool_())
     sizes = [len(values) for values in known]
-    numbers = [reduce(lambda whole, one: pc.add(pc.multiply(whole, one[1]), one[0]),
-                      zip(columns[1:], sizes[1:], strict=True), columns[0]) for columns in codes]  # fmt: skip
+    numbers = [reduce(lambda whole, part: pc.add(pc.multiply(whole, part[1]), part[0]),
+                      zip(side[1:], sizes[1:], strict=True), side[0]) for side in codes]  # fmt: skip
     return pc.and_(numbers[0].is_valid(), pc.is_in(numbers[0], value_set=numbers[1]))
 
 
@@ -129,7 +129,7 @@ class DeletedRows:
     """
 
     data_file: str
-    vectors: tuple[Vector, ...] = ()
+    vectors: tuple[DeletionVector, ...] = ()
     positions: tuple[PositionDeletes, ...] = ()
     equalities: tuple[EqualityDeletes, ...] = ()
     _read: tuple[list[Bitmap], pa.Array] | None = field(default=None, init=False, repr=False)
@@ -154,12 +154,12 @@ class DeletedRows:
             found = pa.concat_arrays(positions) if positions else pa.array([], pa.int64())
             self._read = [one.read() for one in self.vectors], found
         bitmaps, found = self._read
-        gone = pc.is_in(rows, value_set=found)
+        deleted = pc.is_in(rows, value_set=found)
         for bitmap in bitmaps:
-            gone = pc.or_(gone, pa.array([number in bitmap for number in rows.to_pylist()], pa.bool_()))
+            deleted = pc.or_(deleted, pa.array([number in bitmap for number in rows.to_pylist()], pa.bool_()))
         for one in self.equalities:
-            gone = pc.or_(gone, one.matches(record))
-        return pc.invert(gone)
+            deleted = pc.or_(deleted, one.matches(record))
+        return pc.invert(deleted)
 
     def __getstate__(self) -> Any:
         return self.data_file, self.vectors, self.positions, self.equalities

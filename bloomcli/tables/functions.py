@@ -268,9 +268,9 @@ def probe_table(
 def _change(spark: SparkSession, which: TableOptions, options: WriteOptions) -> DataFrame:
     from bloomcli.datasets.engine import choose_engine
     from bloomcli.datasets.spark_frame import frame
-    from bloomcli.tables.change import change_named
+    from bloomcli.tables.change import open_and_change
 
-    return frame(spark, change_named(choose_engine(session=spark), options, which))
+    return frame(spark, open_and_change(choose_engine(session=spark), options, which))
 
 
 def _read(spark: SparkSession, which: TableOptions, options: Options) -> DataFrame:

@@ -47,13 +47,13 @@ def java_errors() -> tuple[type[Exception], ...]:
     return (Py4JError, PySparkException, OSError)
 
 
-def thrown(error: Exception) -> Any:
+def java_exception(error: Exception) -> Any:
     """The Java exception of an error; None where the error isn't one of Java's."""
     return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
 
 
 @contextmanager
-def unlogged() -> Iterator[None]:
+def without_log() -> Iterator[None]:
     """Keep PySpark from writing the exceptions of the block to its own log: they are raised as errors of bloom's."""
     from pyspark.logger import PySparkLogger  # a plain logger of this name takes none of PySpark's arguments
 

@@ -20,7 +20,7 @@ _SETTINGS: Final = {
 }
 
 
-def adding(session: Any, kind: str, name: str) -> str:
+def library_hint(session: Any, kind: str, name: str) -> str:
     """The hint for a session that lacks a format's library: a command line that has it.
 
     Args:

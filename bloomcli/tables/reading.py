@@ -22,14 +22,14 @@ from bloomcli.model.dataset import DatasetReport, FileRow
 from bloomcli.model.table import TableFacts
 from bloomcli.storage.base import FileEntry
 from bloomcli.tables.base import DataFile, Table
-from bloomcli.tables.columns import FORMATS, by_properties, check_columns
+from bloomcli.tables.columns import FORMATS, check_columns, options_from_properties
 from bloomcli.tables.tasks import task_of, with_names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def facts_of(table: Table) -> TableFacts:
+def table_facts(table: Table) -> TableFacts:
     """What reports say of a table."""
     return TableFacts(name=table.name, format=table.format)
 
@@ -83,8 +83,8 @@ class TableEngine:
         check_columns(self.table, options, names)
         named = with_names(options, names)
         if self.from_properties:
-            asked, self._remarks = by_properties(options, self.table)
-            named = {kind: replace(one, names=names) for kind, one in asked.items()}
+            requested, self._remarks = options_from_properties(options, self.table)
+            named = {kind: replace(one, names=names) for kind, one in requested.items()}
         return [task_of(self._files[item.path], named) for item in listed]
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:
@@ -95,13 +95,13 @@ class TableEngine:
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
         """Run the tasks on the executors. Raises UsageError for a request that files can't meet."""
         report = self.spark.run(tasks, on_row=on_row)
-        if (refused := _refused(report, self.table.name)) is not None:
-            raise refused
+        if (refusal := _common_refusal(report, self.table.name)) is not None:
+            raise refusal
         return replace(
             report,
             command=self._command,
             rows=tuple(_with_table(row, self.table.name) for row in report.rows),
-            table=facts_of(self.table),
+            table=table_facts(self.table),
             version_before=self.table.version,
             remarks=(*self._remarks, *report.remarks),
         )
@@ -122,12 +122,12 @@ def _with_table(row: FileRow, table: str) -> FileRow:
     return replace(row, findings=findings, hint=on_table(row.hint, row.path, table))
 
 
-def _refused(report: DatasetReport, table: str) -> UsageError | None:
+def _common_refusal(report: DatasetReport, table: str) -> UsageError | None:
     """The error of a request that no file can meet, such as a value that isn't one of the column's type: one error,
     not one a file. None where files refuse it for several reasons, or none does."""
     rows = [row for row in report.rows if row.exit_code == UsageError.exit_code and row.error is not None]
-    told = {(row.error or "").removeprefix(f"{row.path}: ") for row in rows}
-    if len(told) != 1:
+    messages = {(row.error or "").removeprefix(f"{row.path}: ") for row in rows}
+    if len(messages) != 1:
         return None
     hints = {row.hint and row.hint.replace(quoted(row.path), f"--table {shlex.quote(table)}") for row in rows}
-    return UsageError(told.pop(), path=table, hint=hints.pop() if len(hints) == 1 else None)
+    return UsageError(messages.pop(), path=table, hint=hints.pop() if len(hints) == 1 else None)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from bloomcli.datasets.spark_session import activate, first_line, is_connect
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError, UsageError
 from bloomcli.tables.base import Table
-from bloomcli.tables.java import java_errors, unlogged
-from bloomcli.tables.libraries import adding
+from bloomcli.tables.java import java_errors, without_log
+from bloomcli.tables.libraries import library_hint
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 MODULES: Final = ["bloomcli.tables.iceberg", "bloomcli.tables.delta"]
 """Of each format, the module whose `open_table` opens its tables, and gives None for tables of another format."""
 
-_DELTA_S: Final = "org.apache.spark.sql.delta."
-_OURS: Final = {"iceberg": "Iceberg", "delta": "Delta"}
+_DELTA_PACKAGE: Final = "org.apache.spark.sql.delta."
+_LIBRARIES: Final = {"iceberg": "Iceberg", "delta": "Delta"}
 
 _REFUSED: Final = {
     "hudi": "a Hudi table: its commits record each file's size, and bloom doesn't write Hudi's timeline",
@@ -84,11 +84,11 @@ def _refusal(session: Any, name: str, provider: str) -> BloomError:
     """
     if provider in _REFUSED:
         return UnsupportedError(_REFUSED[provider], path=name, hint=_REWRITE)
-    if provider in _OURS:
+    if provider in _LIBRARIES:
         return UnsupportedError(
-            f"a table of {_OURS[provider]}, whose library isn't in the Spark session",
+            f"a table of {_LIBRARIES[provider]}, whose library isn't in the Spark session",
             path=name,
-            hint=adding(session, provider, name),
+            hint=library_hint(session, provider, name),
         )
     return UnsupportedError(f"a table of plain files ({provider}): no log records its files", path=name, hint=_PLAIN)
 
@@ -111,7 +111,7 @@ def _quoted(session: Any, name: str) -> str:
 def _provider(session: Any, name: str, quoted: str) -> str:
     """The format of a table, as Spark names it. Raises UsageError, UnsupportedError."""
     try:
-        with unlogged():
+        with without_log():
             rows = session.sql(f"DESCRIBE TABLE EXTENDED {quoted}").collect()
     except java_errors() as error:
         reason = first_line(error)
@@ -123,7 +123,7 @@ def _provider(session: Any, name: str, quoted: str) -> str:
             ) from None
         hint = "see docs/tables.md"
         if "Cannot find catalog plugin class" in reason:
-            hint = adding(session, "delta" if _DELTA_S in reason else "iceberg", name)
+            hint = library_hint(session, "delta" if _DELTA_PACKAGE in reason else "iceberg", name)
         raise UsageError(f"the table can't be opened: {reason}", path=name, hint=hint) from None
     said = {row[0]: row[1] for row in rows if row[0]}
     provider = str(said.get("Provider", "")).lower()

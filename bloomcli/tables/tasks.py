@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from bloomcli.commands.options_base import Options
 from bloomcli.datasets.hadoop_paths import portable
-from bloomcli.datasets.task import Task, failed
+from bloomcli.datasets.task import Task, failed_row
 from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.names import ColumnNames
@@ -48,5 +48,5 @@ def task_of(file: DataFile, options: Mapping[str, O], new: str | None = None, *,
             return replace(task, row=FileRow(path=task.path, status=Status.SKIPPED, reason=reason))
         output = None if new is None else portable(new, changing=True)
     except BloomError as error:
-        return replace(task, row=failed(task.path, error))
+        return replace(task, row=failed_row(task.path, error))
     return replace(task, options=options[file.format], output=output)

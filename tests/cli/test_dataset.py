@@ -21,7 +21,7 @@ from support.one_process import Run, commands
 
 import bloomcli
 from bloomcli.cli.gate_options import FORMS
-from bloomcli.datasets.skipped import LINKED
+from bloomcli.datasets.skip_reasons import LINKED
 
 COMMANDS: dict[str, tuple[list[str], list[str]]] = {
     "inspect": ([], []),

@@ -15,7 +15,7 @@ import pytest
 from bloomcli.commands.options import InspectOptions
 from bloomcli.compact import PLAIN_MOST, CompactSequence, LazySequence, PositionedItems, compacted, packed_blocks
 from bloomcli.compact.text_set import TextSet
-from bloomcli.datasets.task import Task, gathered_tasks
+from bloomcli.datasets.task import Task, collect_tasks
 from bloomcli.errors import UnreadableError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.lake import ColumnFilters
@@ -81,7 +81,7 @@ def test_few_items_stay_a_list_of_the_same_objects() -> None:
 
 
 def test_tasks_share_their_options_however_many_there_are() -> None:
-    found = gathered_tasks(tasks(MANY))
+    found = collect_tasks(tasks(MANY))
     assert len({id(task.options) for task in found}) == 1
 
 

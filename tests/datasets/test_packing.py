@@ -198,7 +198,7 @@ def test_a_spark_task_gives_each_files_row_with_its_position(tmp_path: Path, iso
     lake = datasets.mixed(tmp_path / "lake")
     tasks = plan_tasks("add", expand([str(lake)]), {"columns": ("id",)}, in_place=True)
     (part,) = pack(list(enumerate(tasks)), lambda item: item[1].size, 1)
-    rows = dict(spark.work_through(spark.Pack(tuple(part), isolated=isolated)))
+    rows = dict(spark.run_pack(spark.Pack(tuple(part), isolated=isolated)))
     assert [rows[i].path for i in range(len(tasks))] == [t.path for t in tasks]
     assert sum(row.status is Status.DONE for row in rows.values()) == len(datasets.GOOD)
     skipped = [row.reason or "" for row in rows.values() if row.status is Status.SKIPPED]

@@ -14,7 +14,7 @@ from support.found_lake import FILES, ROWS, made
 
 import bloomcli
 from bloomcli.commands.find_options import FindOptions
-from bloomcli.datasets.record_shape import Shape, by_names, leaves, pruned
+from bloomcli.datasets.record_shape import Shape, leaves, prune_shape, shape_by_names
 from bloomcli.datasets.shared_blocks import SharedBlocks
 from bloomcli.finding import many_files, together, work
 from bloomcli.finding import values as blocks
@@ -181,7 +181,7 @@ def test_rows_of_lists_come_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def shape(**kinds: Any) -> Shape:
-    return by_names(pa.schema(kinds))
+    return shape_by_names(pa.schema(kinds))
 
 
 def test_records_have_the_shape_s_types_and_nulls_for_what_a_file_lacks(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_records_have_the_shape_s_types_and_nulls_for_what_a_file_lacks(tmp_path
 
 def typed(schema: pa.Schema) -> Job:
     """A job of records with these columns."""
-    shape: Shape = by_names(schema)
+    shape: Shape = shape_by_names(schema)
     return Job(FindOptions(column="id").checked(), shape=shape, read=shape, typed=True)
 
 
@@ -302,8 +302,8 @@ def test_of_rows_that_come_together_a_file_without_the_shape_is_named(tmp_path: 
 def test_a_shape_keeps_the_chosen_leaves() -> None:
     whole = shape(a=pa.int64(), b=pa.struct({"x": pa.string(), "y": pa.map_(pa.string(), pa.int64())}))
     assert leaves(whole) == ["a", "b.x", "b.y.key", "b.y.value"]
-    assert leaves(pruned(whole, {"b.x"})) == ["b.x"]
-    assert leaves(pruned(whole, {"b.y.value"})) == ["b.y.key", "b.y.value"], "a map has both"
+    assert leaves(prune_shape(whole, {"b.x"})) == ["b.x"]
+    assert leaves(prune_shape(whole, {"b.y.value"})) == ["b.y.key", "b.y.value"], "a map has both"
 
 
 def test_parts_hold_all_files_in_order_and_large_files_alone() -> None:

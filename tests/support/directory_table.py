@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.model.names import ColumnName, ColumnNames
-from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table, Wanted
+from bloomcli.tables.base import CommitInfo, Conflict, DataFile, FilterRequest, Replacement, Table
 
 
 @dataclass
@@ -108,9 +108,9 @@ class DirectoryTable(Table):
             if where is None or entry.partition == where
         ]
 
-    def wanted(self) -> Sequence[Wanted]:
+    def filter_requests(self) -> Sequence[FilterRequest]:
         asked = self.read()["properties"].get("filters", {})
-        return [Wanted(column=column, fpp=fpp) for column, fpp in asked.items()]
+        return [FilterRequest(column=column, fpp=fpp) for column, fpp in asked.items()]
 
     def check_changes(self, *, new_row_ids: bool = False) -> None:
         if self.read()["properties"].get("row_ids") and not new_row_ids:

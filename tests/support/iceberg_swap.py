@@ -12,7 +12,7 @@ from bloomcli.formats.parquet import row_lineage
 from bloomcli.formats.parquet.footer import read_footer
 from bloomcli.model.lineage import RowLineage
 from bloomcli.storage.registry import open_source
-from bloomcli.tables.iceberg.deletes import DeleteChanges, Replaced, plan_deletes
+from bloomcli.tables.iceberg.deletes import DeleteChanges, ReplacedFile, plan_deletes
 from bloomcli.tables.iceberg.java import Java
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def with_lineage(task: Any, old: Path, new: Path) -> None:
         new.write_bytes(extended.read_at(0, extended.size))
 
 
-def planned(spark: SparkSession, table: Any, chosen: Chosen, copy: Copy = plain_copy) -> list[Replaced]:
+def planned(spark: SparkSession, table: Any, chosen: Chosen, copy: Copy = plain_copy) -> list[ReplacedFile]:
     """Copies of the chosen data files, under new names."""
     found = []
     for task in tasks(Java(spark), table):
@@ -66,11 +66,11 @@ def planned(spark: SparkSession, table: Any, chosen: Chosen, copy: Copy = plain_
         if chosen(str(old)):
             new = old.with_name(f"{uuid.uuid4()}{old.suffix}")
             copy(task, old, new)
-            found.append(Replaced(task, str(new)))
+            found.append(ReplacedFile(task, str(new)))
     return found
 
 
-def commit(spark: SparkSession, table: Any, replaced: Iterable[Replaced], changes: DeleteChanges) -> None:
+def commit(spark: SparkSession, table: Any, replaced: Iterable[ReplacedFile], changes: DeleteChanges) -> None:
     """One atomic commit; each new data file has the sequence number of the old one."""
     java = Java(spark)
     files = list(replaced)

@@ -108,7 +108,7 @@ def in_worker(victims: Callable[[], Sequence[int]], number: int, seconds: float 
     """Have an executor's Python that has written a new file send a signal to processes, which it finds itself."""
     from bloomcli.datasets import spark as engine
 
-    real, mark = engine.work_through, tempfile.mkdtemp()
+    real, mark = engine.run_pack, tempfile.mkdtemp()
 
     def work(pack: Any) -> Any:
         for row in real(pack):
@@ -119,7 +119,7 @@ def in_worker(victims: Callable[[], Sequence[int]], number: int, seconds: float 
                     os.kill(victim, number)
                 time.sleep(seconds)
 
-    engine.work_through = work
+    engine.run_pack = work
 
 
 def interrupted(plan: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from bloomcli.datasets.task import run as run_task
 from bloomcli.errors import UnknownColumn, UnreadableError, UnsupportedError, UsageError, WriteError
 from bloomcli.model.dataset import DatasetReport, Status
 from bloomcli.tables import batches as of_bytes
-from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Unknown
+from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, UnknownOutcome
 from bloomcli.tables.change import change_table
 from bloomcli.tables.columns import check_columns
 from bloomcli.tables.tasks import task_of
@@ -409,7 +409,7 @@ def test_new_files_that_cannot_be_removed_are_named(spark: SparkSession, table: 
 def test_new_files_stay_where_it_is_not_known_whether_a_commit_took_place(
     spark: SparkSession, table: DirectoryTable, takes_place: bool
 ) -> None:
-    other = failing(table, Unknown("the answer was lost", path=table.name))
+    other = failing(table, UnknownOutcome("the answer was lost", path=table.name))
     other.takes_place = takes_place
     rows = table.rows()
     report = run(spark, other, commit_every=4)

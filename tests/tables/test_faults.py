@@ -165,9 +165,9 @@ def test_a_killed_worker_s_files_are_written_by_another(
     mark = os.fspath(tmp_path / "died")
 
     def work(pack: Any) -> Iterator[Any]:
-        from bloomcli.datasets.spark import work_through  # the worker's own
+        from bloomcli.datasets.spark import run_pack  # the worker's own
 
-        for row in work_through(pack):
+        for row in run_pack(pack):
             if pack.tasks[0][1].output is not None and not os.path.exists(mark):  # noqa: PTH110
                 open(mark, "x").close()  # noqa: PTH123
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -175,7 +175,7 @@ def test_a_killed_worker_s_files_are_written_by_another(
 
     table = Iceberg(spark)
     rows, version = table.rows(), table.version()
-    monkeypatch.setattr(engine, "work_through", work)
+    monkeypatch.setattr(engine, "run_pack", work)
     found = add(table)
     assert Path(mark).exists()
     assert [row.status for row in found] == ["done"] * FILES

@@ -21,7 +21,7 @@ Entry = dict[str, Any]
 _ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\.parquet")
-_NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
+_NULL_DIRECTORY: Final = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPED: Final = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{\[\]^]")
 """What Spark escapes in the names of partition directories."""
 
@@ -103,7 +103,7 @@ def partition_of(entry: Mapping[str, Any], columns: Sequence[tuple[str, str]]) -
 
 
 def _equation(name: str, value: str | None) -> str:
-    return f"{_escaped(name)}={_NO_VALUE if value is None or value == '' else _escaped(value)}"
+    return f"{_escaped(name)}={_NULL_DIRECTORY if value is None or value == '' else _escaped(value)}"
 
 
 def _escaped(text: str) -> str:

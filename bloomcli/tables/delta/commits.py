@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bloomcli.errors import WriteError
-from bloomcli.tables.base import CommitInfo, Conflict, Replacement, Unknown
+from bloomcli.tables.base import CommitInfo, Conflict, Replacement, UnknownOutcome
 from bloomcli.tables.delta.actions import record_of, removal, replacement
 from bloomcli.tables.delta.features import check
-from bloomcli.tables.delta.jvm import DELTA, Jvm, kinds, said
+from bloomcli.tables.delta.jvm import DELTA, Jvm, class_names, message
 from bloomcli.tables.delta.snapshot import Snapshot
 from bloomcli.tables.java import java_errors
 from bloomcli.version import __version__
@@ -67,7 +67,7 @@ def commit(target: Target, replacements: Sequence[Replacement], new: Mapping[str
     Raises:
         Conflict, Unknown, WriteError: as `Table.commit`.
     """
-    modified = _modified(target, replacements)
+    modified = _modification_times(target, replacements)
     session = target.jvm.copy({**_SETTINGS, _USER_METADATA: _user_metadata(target.jvm, info)})
     last = ""
     for _ in range(_TRIES):
@@ -77,14 +77,14 @@ def commit(target: Target, replacements: Sequence[Replacement], new: Mapping[str
             started = Snapshot(target.jvm, transaction.snapshot()).version
             prepared = _prepare(target, transaction, replacements, new, modified)
         except java_errors() as error:
-            raise WriteError(f"the transaction can't be started: {said(error)}", path=target.name) from None
+            raise WriteError(f"the transaction can't be started: {message(error)}", path=target.name) from None
         version: int | None
         try:
             with target.jvm.active(session):
                 version = transaction.commit(*prepared)
         except java_errors() as error:
-            last = said(error)
-            version = _settle(target, error, started, info)
+            last = message(error)
+            version = _outcome(target, error, started, info)
         if version is not None:
             return version
     raise Conflict(f"other commits came between each of {_TRIES} attempts: {last}", path=target.name)
@@ -104,13 +104,13 @@ def _prepare(
         raise WriteError("there is no table any more", path=target.name)
     check(target.name, snapshot.protocol, snapshot.metadata)
     entries = snapshot.entries([r.old.record.path for r in replacements])
-    gone = [
+    removed = [
         r.old.path
         for r in replacements
         if (entry := entries.get(r.old.record.path)) is None or record_of(entry) != r.old.record
     ]
-    if gone:
-        raise Conflict("another commit has removed or changed files", path=target.name, paths=gone)
+    if removed:
+        raise Conflict("another commit has removed or changed files", path=target.name, paths=removed)
     now = time.time_ns() // 1_000_000
     transaction.trackFilesRead(jvm.seq(jvm.actions("addFile", list(entries.values()))))
     actions = jvm.actions("removeFile", [removal(entries[r.old.record.path], now) for r in replacements])
@@ -121,7 +121,7 @@ def _prepare(
     return jvm.seq(actions), operation, jvm.map(_ROW_TRACKING_KEPT if tracked else {})
 
 
-def _modified(target: Target, replacements: Sequence[Replacement]) -> dict[str, int]:
+def _modification_times(target: Target, replacements: Sequence[Replacement]) -> dict[str, int]:
     """When the new files were written, in milliseconds, by path. All of them have to be there, with the sizes given.
 
     Raises:
@@ -135,7 +135,7 @@ def _modified(target: Target, replacements: Sequence[Replacement]) -> dict[str, 
         files = jvm.frame(reader.load(jvm.strings(list(sizes))))
         rows = files.select("path", "length", unix_millis(col("modificationTime"))).collect()
     except java_errors() as error:
-        raise WriteError(f"new files can't be found: {said(error)}", path=target.name) from None
+        raise WriteError(f"new files can't be found: {message(error)}", path=target.name) from None
     found = {path: (length, modified) for path, length, modified in rows}
     for path, size in sizes.items():
         if path not in found:
@@ -163,7 +163,7 @@ def _user_metadata(jvm: Jvm, info: CommitInfo) -> str:
     )
 
 
-def _settle(target: Target, error: Exception, started: int, info: CommitInfo) -> int | None:
+def _outcome(target: Target, error: Exception, started: int, info: CommitInfo) -> int | None:
     """The version of a commit that has taken place in spite of an error; None if it is to be tried again.
 
     Args:
@@ -176,24 +176,24 @@ def _settle(target: Target, error: Exception, started: int, info: CommitInfo) ->
         WriteError: it hasn't taken place.
         Unknown: it can't be found out.
     """
-    names = kinds(error)
+    names = class_names(error)
     decided = _is_decided(names) or target.location.startswith(_ATOMIC_STORES)
     for seconds in (0.0,) if names and decided else (0.0, *_LATE_SECONDS):
         time.sleep(seconds)
         try:
-            landed = _version_of(target, started, info)
+            version = _version_of(target, started, info)
         except java_errors() as failed:
-            raise Unknown(
-                f"whether the commit has taken place can't be found out: {said(error)}; {said(failed)}",
+            raise UnknownOutcome(
+                f"whether the commit has taken place can't be found out: {message(error)}; {message(failed)}",
                 path=target.name,
             ) from None
-        if landed is not None:
-            return landed
+        if version is not None:
+            return version
     if "java.util.ConcurrentModificationException" in names or "DELTA_MAX_COMMIT_RETRIES_EXCEEDED" in str(error):
         return None
     if names and decided:
-        raise WriteError(f"the commit failed: {said(error)}", path=target.name)
-    raise Unknown(f"the commit may still take place: {said(error)}", path=target.name)
+        raise WriteError(f"the commit failed: {message(error)}", path=target.name)
+    raise UnknownOutcome(f"the commit may still take place: {message(error)}", path=target.name)
 
 
 def _is_decided(names: Sequence[str]) -> bool:
@@ -209,10 +209,10 @@ def _version_of(target: Target, started: int, info: CommitInfo) -> int | None:
     log = target.table.deltaLog()
     for made in jvm.python(log.history().getHistory(started + 1, jvm.none, target.table.catalogTable())):
         try:
-            told = json.loads(made.get("userMetadata") or "null")
+            metadata = json.loads(made.get("userMetadata") or "null")
         except ValueError:  # another writer's
             continue
-        if isinstance(told, dict) and (told.get("run"), told.get("batch")) == (info.run, info.batch):
+        if isinstance(metadata, dict) and (metadata.get("run"), metadata.get("batch")) == (info.run, info.batch):
             version: int = made["version"]
             return version
     return None

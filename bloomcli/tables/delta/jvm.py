@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.datasets.spark_session import first_line, is_connect
 from bloomcli.errors import UnsupportedError
-from bloomcli.tables.java import JavaSession, java_errors, thrown
+from bloomcli.tables.java import JavaSession, java_errors, java_exception
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -116,9 +116,9 @@ class Jvm(JavaSession):
                 sessions.clearActiveSession()
 
 
-def kinds(error: Exception) -> list[str]:
+def class_names(error: Exception) -> list[str]:
     """The Java classes of an error, from its own up; empty where the error isn't one of Java's."""
-    java = thrown(error)
+    java = java_exception(error)
     if java is None:
         return []
     found: list[str] = []
@@ -132,7 +132,7 @@ def kinds(error: Exception) -> list[str]:
     return found
 
 
-def said(error: Exception) -> str:
+def message(error: Exception) -> str:
     """What an error says, in one line, without its class and its traces."""
     line = first_line(error)
     head, colon, rest = line.partition(": ")

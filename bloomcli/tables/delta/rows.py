@@ -11,7 +11,7 @@ from uuid import UUID
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.record_shape import RecordField, Shape
 from bloomcli.errors import CorruptFile
-from bloomcli.tables.deleted_rows import DeletedRows, Vector
+from bloomcli.tables.deleted_rows import DeletedRows, DeletionVector
 from bloomcli.tables.delta.actions import full_path
 from bloomcli.tables.delta.schema import ID, PHYSICAL, mapping_mode
 from bloomcli.tables.spark_shape import arrow_type
@@ -79,7 +79,7 @@ def deleted_of(entry: Mapping[str, Any], location: str) -> DeletedRows | None:
     path = full_path(location, entry["path"])
     kind, where, size = vector["storageType"], vector["pathOrInlineDv"], int(vector["sizeInBytes"])
     if kind == "i":
-        return DeletedRows(data_file=path, vectors=(Vector(path=path, body=z85(where, path)[:size]),))
+        return DeletedRows(data_file=path, vectors=(DeletionVector(path=path, body=z85(where, path)[:size]),))
     if kind == "u":
         prefix, name = where[:-_UUID_CHARS], UUID(bytes=z85(where[-_UUID_CHARS:], path))
         folder = f"{location.rstrip('/')}/{prefix}" if prefix else location.rstrip("/")
@@ -88,7 +88,7 @@ def deleted_of(entry: Mapping[str, Any], location: str) -> DeletedRows | None:
         file = full_path(location, where)
     else:
         raise CorruptFile(f"a deletion vector of the kind {kind!r}, which Delta doesn't have", path=path)
-    blob = Vector(path=portable(file), offset=int(vector.get("offset") or 0), size=size + _FRAME_BYTES)
+    blob = DeletionVector(path=portable(file), offset=int(vector.get("offset") or 0), size=size + _FRAME_BYTES)
     return DeletedRows(data_file=path, vectors=(blob,))
 
 

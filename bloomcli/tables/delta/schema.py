@@ -14,7 +14,7 @@ from typing import Any, Final
 from bloomcli.errors import UsageError
 from bloomcli.model.names import ColumnName, ColumnNames
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.tables.base import Wanted
+from bloomcli.tables.base import FilterRequest
 
 _MODE: Final = "delta.columnMapping.mode"
 PHYSICAL: Final = "delta.columnMapping.physicalName"
@@ -125,7 +125,7 @@ def partition_columns(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name, fields[name].get(PHYSICAL, name) if mapped else name) for name in metadata["partitionColumns"]]
 
 
-def wanted_by(metadata: Mapping[str, Any]) -> list[Wanted]:
+def filter_requests_of(metadata: Mapping[str, Any]) -> list[FilterRequest]:
     """The filters that table properties ask Parquet's writer for, such as ``parquet.bloom.filter.enabled#COLUMN``.
 
     The writer knows a column by its path in files. A property may also name it as the table or the mapping does.
@@ -141,7 +141,7 @@ def wanted_by(metadata: Mapping[str, Any]) -> list[Wanted]:
     named = [key.partition("#")[2] for key in properties if key.startswith("enabled#")]
     asked |= {column: (column,) for column in named if column not in known}
     return [
-        Wanted(
+        FilterRequest(
             column=column,
             fpp=_number(properties, "fpp", spelled),
             max_bytes=None if (most := _number(properties, "max.bytes", spelled)) is None else int(most),

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
 from bloomcli.model.names import ColumnNames
-from bloomcli.tables.base import CommitInfo, DataFile, Replacement, Table, Wanted
+from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacement, Table
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.delta import commits, rows, schema
 from bloomcli.tables.delta.actions import full_path, new_entry_path, partition_of, record_of
 from bloomcli.tables.delta.features import check
-from bloomcli.tables.delta.jvm import DELTA, Jvm, kinds, said
+from bloomcli.tables.delta.jvm import DELTA, Jvm, class_names, message
 from bloomcli.tables.delta.snapshot import Snapshot
 from bloomcli.tables.java import java_errors
-from bloomcli.tables.libraries import adding
+from bloomcli.tables.libraries import library_hint
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,8 +27,8 @@ _BY_PATH: Final = "delta"
 
 _NO_CATALOG: Final = "REQUIRES_SINGLE_PART_NAMESPACE"
 """What Spark says of a name whose first part is no catalog's."""
-_ABSENT: Final = ("NoSuchTableException", "NoSuchNamespaceException", "NoSuchDatabaseException")
-_NOT_IN_IT: Final = ("AnalysisException", "ParseException")
+_NO_SUCH_TABLE: Final = ("NoSuchTableException", "NoSuchNamespaceException", "NoSuchDatabaseException")
+_BAD_CONDITION: Final = ("AnalysisException", "ParseException")
 """Errors of a condition that names what the table hasn't, or that isn't SQL."""
 
 
@@ -61,7 +61,7 @@ def open_table(
         found = table.update() if version is None else table.getSnapshotAt(version)
         return DeltaTable(name, jvm, table, Snapshot(jvm, found), pinned=version is not None)
     except java_errors() as error:
-        raise UnreadableError(f"the Delta table can't be opened: {said(error)}", path=name) from None
+        raise UnreadableError(f"the Delta table can't be opened: {message(error)}", path=name) from None
 
 
 def _find(jvm: Jvm, name: str) -> Any:
@@ -71,13 +71,13 @@ def _find(jvm: Jvm, name: str) -> Any:
             raise UnsupportedError(
                 "the Spark session has no Delta",
                 path=name,
-                hint=adding(jvm.session, "delta", name),
+                hint=library_hint(jvm.session, "delta", name),
             )
         return None
     try:
         parts = jvm.python(jvm.spark.sessionState().sqlParser().parseMultipartIdentifier(name))
     except java_errors() as error:
-        raise UsageError(f"not a table's name: {said(error)}", path=name) from None
+        raise UsageError(f"not a table's name: {message(error)}", path=name) from None
     by_path = len(parts) == 2 and parts[0].lower() == _BY_PATH
     table = _in_catalog(jvm, parts)
     if table is None and by_path:
@@ -97,7 +97,7 @@ def _in_catalog(jvm: Jvm, parts: Sequence[str]) -> Any:
     try:
         table = catalog.loadTable(identifier.of(jvm.strings(namespace), parts[-1]))
     except java_errors() as error:
-        if any(kind.endswith(_ABSENT) for kind in kinds(error)) or _NO_CATALOG in said(error):
+        if any(kind.endswith(_NO_SUCH_TABLE) for kind in class_names(error)) or _NO_CATALOG in message(error):
             return None
         raise
     kind = table.getClass().getName()
@@ -134,7 +134,7 @@ def _version(jvm: Jvm, name: str, table: Any, snapshot: int | None, as_of: datet
         at = jvm.type("java.sql.Timestamp")(int((as_of or datetime.now()).timestamp() * 1000))
         version: int = history.getActiveCommitAtTime(at, table.catalogTable(), True, True, False).version()
     except java_errors() as error:
-        raise UsageError(said(error), path=name) from None
+        raise UsageError(message(error), path=name) from None
     return version
 
 
@@ -159,7 +159,7 @@ class DeltaTable(Table):
         self._table = table
         self._snapshot = snapshot
         self._pinned = pinned
-        self._given: dict[str, str] = {}
+        self._entry_paths: dict[str, str] = {}
         """The paths of new entries, by the full paths of the files."""
 
     @property
@@ -177,7 +177,7 @@ class DeltaTable(Table):
             chosen = None if where is None else self._chosen(where)
             entries = self._snapshot.listed()
         except java_errors() as error:
-            raise UnreadableError(f"the table's files can't be listed: {said(error)}", path=self.name) from None
+            raise UnreadableError(f"the table's files can't be listed: {message(error)}", path=self.name) from None
         columns = schema.partition_columns(self._snapshot.metadata)
         provider = self._snapshot.metadata["format"]["provider"]
         found = []
@@ -198,9 +198,9 @@ class DeltaTable(Table):
             frame = self._table.withOptions(version).toDf(self._jvm.spark).where(where)
             return set(self._jvm.python(frame.inputFiles()))
         except java_errors() as error:
-            if not any(kind.endswith(_NOT_IN_IT) for kind in kinds(error)):
+            if not any(kind.endswith(_BAD_CONDITION) for kind in class_names(error)):
                 raise
-            raise UsageError(f"--where {where!r}: {said(error)}", path=self.name) from None
+            raise UsageError(f"--where {where!r}: {message(error)}", path=self.name) from None
 
     def rows(self, files: Sequence[DataFile]) -> TableRows:
         """The version's columns, its deletion vectors, and the values of its partitions."""
@@ -208,7 +208,7 @@ class DeltaTable(Table):
         try:
             entries = {full_path(self._location, entry["path"]): entry for entry in self._snapshot.listed()}
         except java_errors() as error:
-            raise UnreadableError(f"the table's files can't be listed: {said(error)}", path=self.name) from None
+            raise UnreadableError(f"the table's files can't be listed: {message(error)}", path=self.name) from None
         names = schema.partition_columns(self._snapshot.metadata)
         constants = {path: rows.constants_of(entry, names) for path, entry in entries.items() if path in mine}
         found = {path: rows.deleted_of(entry, self._location) for path, entry in entries.items() if path in mine}
@@ -218,9 +218,9 @@ class DeltaTable(Table):
             constants=constants if names else {},
         )
 
-    def wanted(self) -> list[Wanted]:
+    def filter_requests(self) -> list[FilterRequest]:
         """The filters that the table properties ``parquet.bloom.filter.*`` ask Parquet's writer for."""
-        return schema.wanted_by(self._snapshot.metadata)
+        return schema.filter_requests_of(self._snapshot.metadata)
 
     def check_changes(self, *, new_row_ids: bool = False) -> None:
         """Raise UnsupportedError if files of this table can't be replaced without loss, and name the feature.
@@ -246,27 +246,27 @@ class DeltaTable(Table):
             if kind.endswith(".LogStoreAdaptor"):
                 kind = store.logStoreImpl().getClass().getName()
         except java_errors() as error:
-            raise UnreadableError(f"the Delta table can't be read: {said(error)}", path=self.name) from None
+            raise UnreadableError(f"the Delta table can't be read: {message(error)}", path=self.name) from None
         return [_ONE_DRIVER] if kind.endswith(_S3_STORE) else []
 
     def new_path(self, file: DataFile) -> str:
         """A path for the file that takes the place of `file`: in its directory, with another UUID in its name."""
         entry_path = new_entry_path(file.record.path)
         path = full_path(self._location, entry_path)
-        self._given[path] = entry_path
+        self._entry_paths[path] = entry_path
         return path
 
     def commit(self, replacements: Sequence[Replacement], info: CommitInfo) -> int:
         """Replace data files in one commit that changes no data, and give the new version."""
         target = commits.Target(self._jvm, self._table, self.name, self._location)
-        return commits.commit(target, replacements, self._given, info)
+        return commits.commit(target, replacements, self._entry_paths, info)
 
     def refresh(self) -> None:
         """Move on to the table's newest version."""
         try:
             snapshot = Snapshot(self._jvm, self._table.update())
         except java_errors() as error:
-            raise UnreadableError(f"the Delta table can't be read: {said(error)}", path=self.name) from None
+            raise UnreadableError(f"the Delta table can't be read: {message(error)}", path=self.name) from None
         if snapshot.version < 0:
             raise UnreadableError("there is no table any more", path=self.name)
         self._snapshot = snapshot
@@ -276,7 +276,7 @@ class DeltaTable(Table):
 
         A file that the table's newest version has stays, and counts as one that couldn't be removed.
         """
-        mine = {path: self._given[path] for path in paths if path in self._given}
+        mine = {path: self._entry_paths[path] for path in paths if path in self._entry_paths}
         left = [path for path in paths if path not in mine]
         try:
             committed = Snapshot(self._jvm, self._table.update()).entries(list(mine.values()))

@@ -17,10 +17,10 @@ from bloomcli.errors import BloomError, WriteError
 from bloomcli.formats.registry import open_file
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.registry import open_source
-from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Unknown
+from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, UnknownOutcome
 from bloomcli.tables.iceberg.checks import format_version
-from bloomcli.tables.iceberg.deletes import AddedDeletes, DeleteChanges, Replaced, plan_deletes
-from bloomcli.tables.iceberg.java import Java, kinds, message, raised_in
+from bloomcli.tables.iceberg.deletes import AddedDeletes, DeleteChanges, ReplacedFile, plan_deletes
+from bloomcli.tables.iceberg.java import Java, class_names, message, raised_in
 from bloomcli.tables.java import java_errors
 from bloomcli.version import __version__
 from bloomcli.words import counted
@@ -36,7 +36,7 @@ _RUN: Final = "bloom.run-id"
 _BATCH: Final = "bloom.batch"
 
 
-class Open(Protocol):
+class OpenTable(Protocol):
     """What a commit needs of an open table: see `IcebergTable`."""
 
     name: str
@@ -95,7 +95,7 @@ class _Task(NamedTuple):
         return self.delete_files
 
 
-def commit(table: Open, replacements: Sequence[Replacement], info: CommitInfo) -> int:
+def commit(table: OpenTable, replacements: Sequence[Replacement], info: CommitInfo) -> int:
     """Replace data files in one atomic commit, and give the id of the last snapshot that it made.
 
     Raises:
@@ -110,13 +110,13 @@ def commit(table: Open, replacements: Sequence[Replacement], info: CommitInfo) -
     for _ in range(_TRIES):
         table.check_again()
         if table.keeps_row_ids and any(_is_unnumbered(one, table.version) for one in replacements):
-            replacements = _planned_again(table, replacements)
+            replacements = _listed_again(table, replacements)
         if numbered := [one.old.path for one in replacements if table.lineage_changed(one.old)]:
             raise Conflict("rows have got row ids since their files were copied", path=table.name, paths=numbered)
         try:
             return _Attempt(table, replacements, info).run()
         except _Stale:
-            replacements = _planned_again(table, replacements)
+            replacements = _listed_again(table, replacements)
     raise Conflict(
         f"other commits came between {_TRIES} times", path=table.name, paths=[one.old.path for one in replacements]
     )
@@ -127,7 +127,7 @@ def _is_unnumbered(one: Replacement, version: int | None) -> bool:
     return one.old.lineage is None and one.old.record.snapshot != version
 
 
-def _check_sizes(table: Open, replacements: Sequence[Replacement]) -> None:
+def _check_sizes(table: OpenTable, replacements: Sequence[Replacement]) -> None:
     """Raise WriteError where the table's own file system doesn't have a new file, or has another one."""
     io = table.table.io()
 
@@ -143,28 +143,28 @@ def _check_sizes(table: Open, replacements: Sequence[Replacement]) -> None:
         threads.map(check, replacements)
 
 
-def _planned_again(table: Open, replacements: Sequence[Replacement]) -> list[Replacement]:
+def _listed_again(table: OpenTable, replacements: Sequence[Replacement]) -> list[Replacement]:
     """The replacements with what the newest snapshot has of their data files. Raises Conflict where one is gone.
 
     The row lineage stays that of the plan: it is what the copies have.
     """
     table.refresh()
-    wanted = {one.old.path: one for one in replacements}
+    by_path = {one.old.path: one for one in replacements}
     found: dict[str, Replacement] = {}
     for file in table.files():
-        if file.path in wanted:
-            one = wanted[file.path]
+        if file.path in by_path:
+            one = by_path[file.path]
             found[file.path] = one._replace(old=replace(file, lineage=one.old.lineage))
-    gone = wanted.keys() - found.keys()
-    if gone:
-        raise Conflict("another commit has removed data files", path=table.name, paths=gone)
+    removed = by_path.keys() - found.keys()
+    if removed:
+        raise Conflict("another commit has removed data files", path=table.name, paths=removed)
     return [found[one.old.path] for one in replacements]
 
 
 class _Attempt:
     """One try at a commit."""
 
-    def __init__(self, table: Open, replacements: Sequence[Replacement], info: CommitInfo) -> None:
+    def __init__(self, table: OpenTable, replacements: Sequence[Replacement], info: CommitInfo) -> None:
         self.table = table
         self.info = info
         self.by_old = {one.old.path: one for one in replacements}
@@ -173,7 +173,7 @@ class _Attempt:
         self.sequenced = format_version(table.table) > 1
         self.new_paths: list[str] = []
         self.removed: set[tuple[str, int | None]] = set()
-        self.rest: list[Any] = []
+        self.rewritten: list[Any] = []
 
     def _oldest(self, snapshots: Iterable[int]) -> int:
         """The snapshot from which all changes are checked for conflicts."""
@@ -188,30 +188,30 @@ class _Attempt:
             with deferred():
                 self._commit()
         except (KeyboardInterrupt, SystemExit):
-            raise self._unknown("it was interrupted") from None
+            raise self._unknown_outcome("it was interrupted") from None
         except java_errors() as error:
-            raised = kinds(error)
+            raised = class_names(error)
             if raised & _CHANGED:
                 self._clean()
                 raise _Stale from None
-            found = self._found()
+            found = self._committed_snapshot()
             if found is not None:
                 return found
-            if _undecided(error, raised):
-                raise self._unknown(message(error)) from None
+            if _may_still_commit(error, raised):
+                raise self._unknown_outcome(message(error)) from None
             self._clean()
             raise WriteError(f"the commit failed: {message(error)}", path=self.table.name) from None
         except BloomError:
             self._clean()
             raise
-        found = self._found()
+        found = self._committed_snapshot()
         if found is None:
-            raise self._unknown("the table's history doesn't show it")
+            raise self._unknown_outcome("the table's history doesn't show it")
         return found
 
-    def _unknown(self, why: str) -> Unknown:
+    def _unknown_outcome(self, why: str) -> UnknownOutcome:
         stays = f"; its new delete files stay: {', '.join(self.new_paths)}" if self.new_paths else ""
-        return Unknown(
+        return UnknownOutcome(
             f"it isn't known whether the commit has taken place: {why}{stays}",
             path=self.table.name,
             hint=f"look for bloom.run-id {self.info.run} in the summaries of the table's snapshots",
@@ -263,12 +263,12 @@ class _Attempt:
 
     def _deletes(self, replacements: Sequence[Replacement]) -> DeleteChanges:
         """The deletes of one rewrite. Those that an earlier rewrite of the transaction wrote are an input."""
-        replaced = [Replaced(self._task(one), one.path) for one in replacements]
+        replaced = [ReplacedFile(self._task(one), one.path) for one in replacements]
         changes = plan_deletes(self.table.java, self.table.table, self.start, replaced, self.new_paths)
         self.removed |= {_key(file) for file in changes.remove}
         if len(self.groups) > 1:
-            self.rest = [one for one in self.rest if _key(one) not in self.removed]
-            self.rest += [_numbered(added) for added in changes.add if added.file.referencedDataFile() is None]
+            self.rewritten = [one for one in self.rewritten if _key(one) not in self.removed]
+            self.rewritten += [_numbered(added) for added in changes.add if added.file.referencedDataFile() is None]
         return changes
 
     def _task(self, one: Replacement) -> Any:
@@ -276,7 +276,7 @@ class _Attempt:
         deletes = record.deletes()
         left = [file for file in deletes if _key(file) not in self.removed]
         if len(left) < len(deletes):
-            left += self.rest
+            left += self.rewritten
         return _Task(record.file, record.partition_spec, left)
 
     def _copies(self, replacements: Sequence[Replacement]) -> list[Any]:
@@ -285,7 +285,7 @@ class _Attempt:
             one for one in replacements if one.old.format == "orc" and one.old.record.file.splitOffsets() is not None
         ]
         with Threads(_READERS, "bloom-iceberg") as threads:
-            offsets = dict(zip((one.path for one in moved), threads.map(_starts, moved), strict=True))
+            offsets = dict(zip((one.path for one in moved), threads.map(_stripe_offsets, moved), strict=True))
         builders = self.table.java.iceberg("DataFiles")
         copies = []
         for one in replacements:
@@ -296,7 +296,7 @@ class _Attempt:
             copies.append(builder.build())
         return copies
 
-    def _found(self) -> int | None:
+    def _committed_snapshot(self) -> int | None:
         """The id of the newest snapshot of this commit in the branch's history; None if there is none.
 
         Raises:
@@ -312,13 +312,13 @@ class _Attempt:
                 parent = snapshot.parentId()
                 snapshot = None if parent is None else self.table.table.snapshot(parent)
         except BloomError as error:
-            raise self._unknown(error.reason) from None
+            raise self._unknown_outcome(error.reason) from None
         except java_errors() as error:
-            raise self._unknown(message(error)) from None
+            raise self._unknown_outcome(message(error)) from None
         return None
 
 
-def _undecided(error: Exception, raised: Collection[str]) -> bool:
+def _may_still_commit(error: Exception, raised: Collection[str]) -> bool:
     """Whether a commit that isn't in the table's history may still come to be: its request had gone out."""
     if not raised or "CommitStateUnknownException" in raised:
         return True
@@ -336,7 +336,7 @@ def _numbered(added: AddedDeletes) -> Any:
     return added.file
 
 
-def _starts(one: Replacement) -> list[int]:
+def _stripe_offsets(one: Replacement) -> list[int]:
     """Where the stripes of a new file begin."""
     with open_source(one.path) as source:
         return list(open_file(source).starts)

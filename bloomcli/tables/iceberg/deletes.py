@@ -29,7 +29,7 @@ _FILES_AT_ONCE: Final = 4
 """Delete files that are read or written at a time."""
 
 
-class Replaced(NamedTuple):
+class ReplacedFile(NamedTuple):
     """A data file that a commit replaces."""
 
     task: Any
@@ -60,7 +60,7 @@ class DeleteChanges:
 
 
 def plan_deletes(
-    java: Java, table: Any, snapshot_id: int, replaced: Sequence[Replaced], new_paths: list[str]
+    java: Java, table: Any, snapshot_id: int, replaced: Sequence[ReplacedFile], new_paths: list[str]
 ) -> DeleteChanges:
     """Write the position deletes and deletion vectors of replaced data files anew.
 
@@ -83,8 +83,8 @@ def plan_deletes(
     if not any(deletes.values()):
         return DeleteChanges()
     if java.iceberg("TableUtil").formatVersion(table) >= 3:
-        return _Vectors(java, table, new_paths).plan(snapshot_id, replaced, deletes)
-    return _Files(java, table, new_paths).plan(replaced, deletes)
+        return _VectorPlan(java, table, new_paths).plan(snapshot_id, replaced, deletes)
+    return _PositionDeletePlan(java, table, new_paths).plan(replaced, deletes)
 
 
 def _position_deletes(task: Any) -> list[Any]:
@@ -101,7 +101,7 @@ class _Positions(NamedTuple):
     """The greatest data sequence number of those delete files: as each applies to the data file, so does this."""
 
 
-class _Plan:
+class _DeletePlan:
     """The parts that both format versions share: reading delete files, and the paths of new ones."""
 
     def __init__(self, java: Java, table: Any, new_paths: list[str]) -> None:
@@ -153,7 +153,7 @@ class _Plan:
         return self.java.iceberg("FileFormat").fromString(name)
 
 
-class _Files(_Plan):
+class _PositionDeletePlan(_DeletePlan):
     """Position delete files, for format version 2."""
 
     def __init__(self, java: Java, table: Any, new_paths: list[str]) -> None:
@@ -164,30 +164,32 @@ class _Files(_Plan):
         self._writers = builder.deleteFileFormat(self._format(name)).build()
         self._outputs = self.outputs(name)
 
-    def plan(self, replaced: Sequence[Replaced], deletes: Mapping[str, Sequence[Any]]) -> DeleteChanges:
+    def plan(self, replaced: Sequence[ReplacedFile], deletes: Mapping[str, Sequence[Any]]) -> DeleteChanges:
         """Read the delete files, write new ones, and list both."""
         sources = {file.location(): file for files in deletes.values() for file in files}
         indexes = self.read(sources.values())
 
-        def anew(one: Replaced) -> AddedDeletes | None:
-            return self._anew(one.task, one.path, deletes[one.path], indexes)
+        def rewrite(one: ReplacedFile) -> AddedDeletes | None:
+            return self._rewrite(one.task, one.path, deletes[one.path], indexes)
 
         with Threads(_FILES_AT_ONCE, "bloom-iceberg") as threads:
-            add = [new for new in threads.map(anew, replaced) if new is not None]
+            add = [new for new in threads.map(rewrite, replaced) if new is not None]
         remove = []
-        gone = {task.file().location() for task, _ in replaced}
+        replaced_paths = {task.file().location() for task, _ in replaced}
         for location, file in sources.items():
             names = _texts(self.java, indexes[location].keySet())
-            if gone.isdisjoint(names):
+            if replaced_paths.isdisjoint(names):
                 continue
             remove.append(file)
-            if others := sorted(set(names) - gone):
+            if others := sorted(set(names) - replaced_paths):
                 spec = self.table.specs().get(file.specId())
                 rest = self._write(spec, file.partition(), {name: indexes[location].get(name) for name in others})
                 add.append(AddedDeletes(rest, file.dataSequenceNumber()))
         return DeleteChanges(remove=tuple(remove), add=tuple(add))
 
-    def _anew(self, task: Any, path: str, deletes: Sequence[Any], indexes: Mapping[str, Any]) -> AddedDeletes | None:
+    def _rewrite(
+        self, task: Any, path: str, deletes: Sequence[Any], indexes: Mapping[str, Any]
+    ) -> AddedDeletes | None:
         """Write the deletes of one data file for its new path."""
         found = self.merged(task.file().location(), deletes, indexes)
         if found is None:
@@ -214,11 +216,11 @@ class _Files(_Plan):
         return writer.toDeleteFile()
 
 
-class _Vectors(_Plan):
+class _VectorPlan(_DeletePlan):
     """Deletion vectors, for format version 3."""
 
     def plan(
-        self, snapshot_id: int, replaced: Sequence[Replaced], deletes: Mapping[str, Sequence[Any]]
+        self, snapshot_id: int, replaced: Sequence[ReplacedFile], deletes: Mapping[str, Sequence[Any]]
     ) -> DeleteChanges:
         """Read deletion vectors and older position delete files, write new vectors, and list all."""
         vectors = {path: files[0] for path, files in deletes.items() if files and _is_vector(files[0])}
@@ -232,9 +234,9 @@ class _Vectors(_Plan):
             ):
                 found[path] = old
         add = self._write([file for file in replaced if file.path in found], found)
-        gone = {task.file().location() for task, _ in replaced}
+        replaced_paths = {task.file().location() for task, _ in replaced}
         unused = self._unused(
-            snapshot_id, {name: _texts(self.java, index.keySet()) for name, index in indexes.items()}, gone
+            snapshot_id, {name: _texts(self.java, index.keySet()) for name, index in indexes.items()}, replaced_paths
         )
         remove = (*vectors.values(), *(older[location] for location in unused))
         if add and not remove:
@@ -259,7 +261,7 @@ class _Vectors(_Plan):
         with Threads(_FILES_AT_ONCE, "bloom-iceberg") as threads:
             return dict(zip(vectors, threads.map(load, vectors.values()), strict=True))
 
-    def _write(self, targets: Sequence[Replaced], found: Mapping[str, _Positions]) -> list[AddedDeletes]:
+    def _write(self, targets: Sequence[ReplacedFile], found: Mapping[str, _Positions]) -> list[AddedDeletes]:
         """Write the deletion vectors of new data files into one Puffin file."""
         if not targets:
             return []
@@ -276,9 +278,15 @@ class _Vectors(_Plan):
         files = writer.result().deleteFiles()
         return [AddedDeletes(file, found[file.referencedDataFile()].sequence_number) for file in files]
 
-    def _unused(self, snapshot_id: int, named: Mapping[str, Sequence[str]], gone: AbstractSet[str]) -> list[str]:
+    def _unused(
+        self, snapshot_id: int, named: Mapping[str, Sequence[str]], replaced_paths: AbstractSet[str]
+    ) -> list[str]:
         """The position delete files that name replaced data files, and no other one of the snapshot."""
-        others = {location: set(names) - gone for location, names in named.items() if not gone.isdisjoint(names)}
+        others = {
+            location: set(names) - replaced_paths
+            for location, names in named.items()
+            if not replaced_paths.isdisjoint(names)
+        }
         if any(others.values()):
             for manifest in self.table.snapshot(snapshot_id).dataManifests(self.table.io()):
                 live = self._live(manifest)

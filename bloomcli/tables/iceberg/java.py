@@ -43,7 +43,7 @@ class Java(JavaSession):
         return self.iceberg("util.ArrayUtil").toLongList(array)
 
 
-def kinds(error: Exception) -> frozenset[str]:
+def class_names(error: Exception) -> frozenset[str]:
     """The simple names of the Java classes and interfaces of an exception and of its causes.
 
     Empty where no Java exception has arrived, as after a lost connection.
@@ -71,7 +71,7 @@ def raised_in(error: Exception, classes: str, methods: Collection[str]) -> bool:
 
 
 def _causes(error: Exception) -> Iterator[Any]:
-    found = java.thrown(error)
+    found = java.java_exception(error)
     while found is not None:
         yield found
         found = found.getCause()
@@ -79,7 +79,7 @@ def _causes(error: Exception) -> Iterator[Any]:
 
 def message(error: Exception) -> str:
     """The first line of what a Java exception says."""
-    found = java.thrown(error)
+    found = java.java_exception(error)
     try:
         text = None if found is None else found.getMessage()
     except java_errors():

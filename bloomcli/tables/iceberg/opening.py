@@ -7,15 +7,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
-from bloomcli.tables.iceberg.java import Java, kinds, message, reading
+from bloomcli.tables.iceberg.java import Java, class_names, message, reading
 from bloomcli.tables.iceberg.table import IcebergTable
-from bloomcli.tables.java import java_errors, unlogged
+from bloomcli.tables.java import java_errors, without_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _UTIL: Final = "spark.Spark3Util"
-_ICEBERG_S: Final = "org.apache.iceberg.spark."
+_ICEBERG_PACKAGE: Final = "org.apache.iceberg.spark."
 _SELECTOR: Final = re.compile(r"(branch|tag)_(.+)|(snapshot_id|at_timestamp)_(\d+)")
 _NO_SUCH: Final = {"AnalysisException", "ParseException", "NoSuchTableException", "NoSuchNamespaceException"}
 
@@ -39,13 +39,13 @@ def open_table(
     java = Java(session)
     if not java.has(f"org.apache.iceberg.{_UTIL}"):
         return None
-    with unlogged():
-        loaded = _loaded(java, name)
+    with without_log():
+        loaded = _load(java, name)
     if loaded is None:
         return None
     found, selector = loaded
     table = found.table()
-    branch, selected = _selected(java, table, selector, name)
+    branch, selected = _resolve_selector(java, table, selector, name)
     chosen = [one for one in (snapshot, as_of, selected) if one is not None]
     if len(chosen) > 1 or (chosen and branch is not None):
         raise UsageError("a table is read at one snapshot or branch, and several are named", path=name)
@@ -54,13 +54,13 @@ def open_table(
     _check_staging(java, table, branch, name)
     fixed = selected if snapshot is None else snapshot
     if as_of is not None:
-        fixed = _at(java, table, round(as_of.timestamp() * 1000), name)
+        fixed = _snapshot_at(java, table, round(as_of.timestamp() * 1000), name)
     if fixed is not None and table.snapshot(fixed) is None:
-        raise UsageError(f"the table has no snapshot {fixed}", path=name, hint=_snapshots(name))
+        raise UsageError(f"the table has no snapshot {fixed}", path=name, hint=_snapshots_hint(name))
     return IcebergTable(java, name, table, branch=branch, fixed=fixed)
 
 
-def _loaded(java: Java, name: str) -> tuple[Any, str | None] | None:
+def _load(java: Java, name: str) -> tuple[Any, str | None] | None:
     """Iceberg's table for Spark, and the selector in its name; None where it is no Iceberg table.
 
     Raises UsageError for a view or a metadata table.
@@ -69,7 +69,7 @@ def _loaded(java: Java, name: str) -> tuple[Any, str | None] | None:
     try:
         found = java.iceberg(_UTIL).catalogAndIdentifier(java.spark, name)
         catalog, identifier = found.catalog(), found.identifier()
-        iceberg = _class(catalog).startswith(_ICEBERG_S)
+        iceberg = _class_name(catalog).startswith(_ICEBERG_PACKAGE)
         try:
             table = catalog.loadTable(identifier)
         except java_errors():
@@ -77,24 +77,24 @@ def _loaded(java: Java, name: str) -> tuple[Any, str | None] | None:
                 raise UsageError("it is a view, and has no files", path=name) from None
             raise
     except java_errors() as error:
-        raised = kinds(error)
+        raised = class_names(error)
         if not raised & _NO_SUCH and "Cannot use branch" in message(error):
             raise UsageError("the table has no such branch", path=name) from None
         if iceberg and not raised & _NO_SUCH:
             raise UnreadableError(f"the catalog can't load the table: {message(error)}", path=name) from None
         return None
-    kind = _class(table)
-    if not kind.startswith(_ICEBERG_S):
+    kind = _class_name(table)
+    if not kind.startswith(_ICEBERG_PACKAGE):
         return None
     of = None if kind.endswith("SparkChangelogTable") else table.table()
     if of is None or _is_metadata(of):
         table_name = name.rpartition(".")[0]
         raise UsageError("it is a metadata table, and has no data files of its own", path=name, hint=table_name)
     last = str(identifier.name())
-    return table, last if _SELECTOR.fullmatch(last) and not _named(of, last) else None
+    return table, last if _SELECTOR.fullmatch(last) and not _has_own_name(of, last) else None
 
 
-def _class(thing: Any) -> str:
+def _class_name(thing: Any) -> str:
     return str(thing.getClass().getName())
 
 
@@ -114,12 +114,12 @@ def _is_view(catalog: Any, identifier: Any) -> bool:
         return False
 
 
-def _named(table: Any, name: str) -> bool:
+def _has_own_name(table: Any, name: str) -> bool:
     """Whether a table's own name is the one that looks like a selector."""
     return bool(str(table.name()).rpartition(".")[2] == name)
 
 
-def _selected(java: Java, table: Any, selector: str | None, name: str) -> tuple[str | None, int | None]:
+def _resolve_selector(java: Java, table: Any, selector: str | None, name: str) -> tuple[str | None, int | None]:
     """The branch, or the id of the snapshot, that a selector in a table's name chooses."""
     match = None if selector is None else _SELECTOR.fullmatch(selector)
     if match is None:
@@ -129,15 +129,15 @@ def _selected(java: Java, table: Any, selector: str | None, name: str) -> tuple[
         return (None if ref == "main" else ref), None
     if kind == "tag":
         return None, int(table.snapshot(ref).snapshotId())
-    return None, int(number) if unit == "snapshot_id" else _at(java, table, int(number), name)
+    return None, int(number) if unit == "snapshot_id" else _snapshot_at(java, table, int(number), name)
 
 
-def _at(java: Java, table: Any, milliseconds: int, name: str) -> int:
+def _snapshot_at(java: Java, table: Any, milliseconds: int, name: str) -> int:
     """The id of the snapshot that was the main branch's at a time. Raises UsageError."""
     try:
         return int(java.iceberg("util.SnapshotUtil").snapshotIdAsOfTime(table, milliseconds))
     except java_errors() as error:
-        raise UsageError(message(error), path=name, hint=_snapshots(name)) from None
+        raise UsageError(message(error), path=name, hint=_snapshots_hint(name)) from None
 
 
 def _check_staging(java: Java, table: Any, branch: str | None, name: str) -> None:
@@ -153,5 +153,5 @@ def _check_staging(java: Java, table: Any, branch: str | None, name: str) -> Non
         raise UnsupportedError("the session's spark.wap.id stages commits", path=name, hint="unset spark.wap.id")
 
 
-def _snapshots(name: str) -> str:
+def _snapshots_hint(name: str) -> str:
     return f"the table's snapshots: SELECT committed_at, snapshot_id FROM {name}.snapshots"  # noqa: S608  a hint

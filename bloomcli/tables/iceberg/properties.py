@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from bloomcli.errors import UsageError
-from bloomcli.tables.base import Wanted
+from bloomcli.tables.base import FilterRequest
 
 _ENABLED: Final = "write.parquet.bloom-filter-enabled.column."
 _FPP: Final = "write.parquet.bloom-filter-fpp.column."
@@ -15,7 +15,7 @@ _ORC_COLUMNS: Final = "write.orc.bloom.filter.columns"
 _ORC_FPP: Final = "write.orc.bloom.filter.fpp"
 
 
-def wanted(properties: Mapping[str, str], table: str) -> tuple[Wanted, ...]:
+def filter_requests(properties: Mapping[str, str], table: str) -> tuple[FilterRequest, ...]:
     """The filters, those of Parquet files first. Properties may name columns that the table doesn't have.
 
     Args:
@@ -27,7 +27,7 @@ def wanted(properties: Mapping[str, str], table: str) -> tuple[Wanted, ...]:
     """
     size = _number(properties, _MAX_BYTES, table)
     parquet = [
-        Wanted(
+        FilterRequest(
             column=name.removeprefix(_ENABLED),
             format="parquet",
             fpp=_number(properties, _FPP + name.removeprefix(_ENABLED), table),
@@ -38,7 +38,7 @@ def wanted(properties: Mapping[str, str], table: str) -> tuple[Wanted, ...]:
     ]
     columns = [name.strip() for name in properties.get(_ORC_COLUMNS, "").split(",")]
     fpp = _number(properties, _ORC_FPP, table)
-    orc = [Wanted(column=name, format="orc", fpp=fpp) for name in columns if name]
+    orc = [FilterRequest(column=name, format="orc", fpp=fpp) for name in columns if name]
     return (*parquet, *orc)
 
 

@@ -10,7 +10,7 @@ from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.record_shape import RecordField, Shape
 from bloomcli.errors import UnsupportedError
 from bloomcli.tables.base import DataFile
-from bloomcli.tables.deleted_rows import DeletedRows, EqualityDeletes, PositionDeletes, TableRows, Vector
+from bloomcli.tables.deleted_rows import DeletedRows, DeletionVector, EqualityDeletes, PositionDeletes, TableRows
 from bloomcli.tables.iceberg.java import Java
 from bloomcli.tables.spark_shape import arrow_type
 
@@ -59,33 +59,38 @@ def _identity_sources(java: Java, table: Any) -> set[int]:
     return found
 
 
-def _fields(own: list[Any], spark: list[Any], names: Mapping[int, tuple[str, ...]], partitions: set[int]) -> Shape:
+def _fields(fields: list[Any], spark: list[Any], names: Mapping[int, tuple[str, ...]], partitions: set[int]) -> Shape:
     return tuple(
-        _field(one["name"], one["id"], one["type"], other["type"], names, _why_not(one, partitions))
-        for one, other in zip(own, spark, strict=True)
+        _field(one["name"], one["id"], one["type"], other["type"], names, _missing_reason(one, partitions))
+        for one, other in zip(fields, spark, strict=True)
     )
 
 
-def _why_not(field: Mapping[str, Any], partitions: set[int]) -> str | None:
+def _missing_reason(field: Mapping[str, Any], partitions: set[int]) -> str | None:
     if field.get("initial-default") is not None:
         return _DEFAULT.format(field["name"])
     return _PARTITION.format(field["name"]) if field["id"] in partitions else None
 
 
 def _field(
-    name: str, field_id: int, own: Any, spark: Any, names: Mapping[int, tuple[str, ...]], why_not: str | None = None
+    name: str,
+    field_id: int,
+    own_type: Any,
+    spark: Any,
+    names: Mapping[int, tuple[str, ...]],
+    missing_reason: str | None = None,
 ) -> RecordField:
     """A field, from its type in Iceberg's JSON and in Spark's."""
-    kind = None if isinstance(own, str) else own["type"]
+    kind = None if isinstance(own_type, str) else own_type["type"]
     parts: Shape = ()
     if kind == "struct":
-        parts = _fields(own["fields"], spark["fields"], names, set())
+        parts = _fields(own_type["fields"], spark["fields"], names, set())
     elif kind == "list":
-        parts = (_field("element", own["element-id"], own["element"], spark["elementType"], names),)
+        parts = (_field("element", own_type["element-id"], own_type["element"], spark["elementType"], names),)
     elif kind == "map":
         parts = (
-            _field("key", own["key-id"], own["key"], spark["keyType"], names),
-            _field("value", own["value-id"], own["value"], spark["valueType"], names),
+            _field("key", own_type["key-id"], own_type["key"], spark["keyType"], names),
+            _field("value", own_type["value-id"], own_type["value"], spark["valueType"], names),
         )
     return RecordField(
         name=name,
@@ -93,7 +98,7 @@ def _field(
         field_id=field_id,
         names=names.get(field_id, ()),
         parts=parts,
-        unless_lacking=why_not,
+        missing_reason=missing_reason,
     )
 
 
@@ -109,7 +114,7 @@ def _deleted(java: Java, file: DataFile, shape: Shape) -> DeletedRows | None:
             columns = _columns_of(one["equality-ids"], shape, path)
             equalities.append(EqualityDeletes(path=path, format=kind, shape=columns, size=size))
         elif kind == "puffin":
-            vectors.append(Vector(path=path, offset=one["content-offset"], size=one["content-size-in-bytes"]))
+            vectors.append(DeletionVector(path=path, offset=one["content-offset"], size=one["content-size-in-bytes"]))
         else:
             positions.append(PositionDeletes(path=path, format=kind, size=size))
     return DeletedRows(

@@ -13,20 +13,20 @@ from uuid import uuid4
 from bloomcli.errors import CorruptFile, UsageError
 from bloomcli.model.lineage import RowLineage
 from bloomcli.model.names import ColumnNames
-from bloomcli.tables.base import CommitInfo, DataFile, Replacement, Table, Wanted
+from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacement, Table
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg import checks, commit, properties
 from bloomcli.tables.iceberg.groups import EqualityNumbers, grouped
-from bloomcli.tables.iceberg.java import Java, kinds, message, reading
+from bloomcli.tables.iceberg.java import Java, class_names, message, reading
 from bloomcli.tables.iceberg.records import Record
 from bloomcli.tables.iceberg.rows import rows_of
 from bloomcli.tables.iceberg.scans import Tasks
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
-from bloomcli.tables.java import java_errors, unlogged
+from bloomcli.tables.java import java_errors, without_log
 
 _MAIN: Final = "main"
 _CONVERTER: Final = "org.apache.spark.sql.execution.datasources.SparkExpressionConverter"
-_GONE: Final = {"NotFoundException", "FileNotFoundException", "NoSuchFileException"}
+_NO_SUCH_FILE: Final = {"NotFoundException", "FileNotFoundException", "NoSuchFileException"}
 SELECTED: Final = re.compile(r"\.`?(tag_.+|snapshot_id_\d+|at_timestamp_\d+)`?$")
 """The selector of a snapshot behind a table's name."""
 _OURS: Final = re.compile(r"-bloom-[0-9a-f]{32}$")
@@ -158,7 +158,7 @@ class IcebergTable(Table):
         """A condition as Iceberg's expression: what Iceberg's own procedures do. Raises UsageError."""
         converter, spark = self.java.type(_CONVERTER), self.java.spark
         try:
-            with unlogged(), self._relation() as relation:
+            with without_log(), self._relation() as relation:
                 found = converter.collectResolvedSparkExpression(spark, relation, where)
                 return converter.convertToIcebergExpression(found)
         except java_errors() as error:
@@ -180,10 +180,10 @@ class IcebergTable(Table):
         finally:
             session.catalog.dropTempView(view)
 
-    def wanted(self) -> Sequence[Wanted]:
+    def filter_requests(self) -> Sequence[FilterRequest]:
         """The filters that the properties ask for, of Parquet and of ORC files."""
         found = self.java.items(self.table.properties().entrySet())
-        return properties.wanted({str(one.getKey()): str(one.getValue()) for one in found}, self.name)
+        return properties.filter_requests({str(one.getKey()): str(one.getValue()) for one in found}, self.name)
 
     def check_changes(self, *, new_row_ids: bool = False) -> None:
         """Raise UnsupportedError or UsageError where files can't be replaced; see `checks`."""
@@ -249,6 +249,6 @@ class IcebergTable(Table):
             try:
                 io.deleteFile(path)
             except java_errors() as error:
-                if not kinds(error) & _GONE:
+                if not class_names(error) & _NO_SUCH_FILE:
                     left.append(path)
         return left

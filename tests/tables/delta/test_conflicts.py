@@ -14,7 +14,7 @@ from support.delta_tables import Lake, info, made
 
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.errors import UnreadableError, UnsupportedError, WriteError
-from bloomcli.tables.base import Conflict, Replacement, Unknown
+from bloomcli.tables.base import Conflict, Replacement, UnknownOutcome
 from bloomcli.tables.delta import DeltaTable, commits
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -280,7 +280,8 @@ def test_a_broken_connection_is_a_commit_or_isn_t_known(lake: Lake, monkeypatch:
     real = table._table
     table._table = Losing(real, late=False)
     with pytest.raises(
-        Unknown, match="may still take place: Spark's Java process has ended or doesn't answer: the connection broke"
+        UnknownOutcome,
+        match="may still take place: Spark's Java process has ended or doesn't answer: the connection broke",
     ):
         table.commit(new, info())
     table._table = Losing(real, late=True)

@@ -20,7 +20,7 @@ from bloomcli.datasets.spark_session import activate
 from bloomcli.errors import UsageError
 from bloomcli.model.names import ColumnName
 from bloomcli.tables import registry
-from bloomcli.tables.base import Wanted
+from bloomcli.tables.base import FilterRequest
 from bloomcli.tables.delta import open_table
 
 if TYPE_CHECKING:
@@ -178,17 +178,17 @@ def test_table_properties_ask_parquet_s_writer_for_filters(lake: Lake) -> None:
     (file,) = lake.open().files()
     written = {c.column for c in bloomcli.inspect(portable(file.path)).by_column if c.filters}
     assert written == {"id", "l.list.element"}  # Delta's own writer heeds them
-    assert lake.open().wanted() == [
-        Wanted(column="id", fpp=0.001, max_bytes=4096),
-        Wanted(column="l.element", max_bytes=4096),
-        Wanted(column="old", max_bytes=4096),
+    assert lake.open().filter_requests() == [
+        FilterRequest(column="id", fpp=0.001, max_bytes=4096),
+        FilterRequest(column="l.element", max_bytes=4096),
+        FilterRequest(column="old", max_bytes=4096),
     ]
     lake.sql("alter table {t} set tblproperties ('parquet.bloom.filter.enabled' = 'true')")
-    assert [w.column for w in lake.open().wanted()] == ["id", "l.element", "old"]  # no filters of two values
+    assert [w.column for w in lake.open().filter_requests()] == ["id", "l.element", "old"]  # no filters of two values
     lake.sql("alter table {t} set tblproperties ('parquet.bloom.filter.fpp#id' = '2')")
     with pytest.raises(UsageError, match="fpp#id is '2'"):
-        lake.open().wanted()
-    assert Lake(lake.spark, lake.folder.with_name("none")).create("id int").open().wanted() == []
+        lake.open().filter_requests()
+    assert Lake(lake.spark, lake.folder.with_name("none")).create("id int").open().filter_requests() == []
 
 
 def test_ten_thousand_files_are_listed_and_replaced_in_seconds(lake: Lake, tmp_path: Path) -> None:

@@ -361,7 +361,7 @@ def test_a_session_that_stages_writes_is_refused(spark: SparkSession) -> None:
 
 def test_wanted_filters_come_from_the_table_s_properties(spark: SparkSession) -> None:
     name = make(spark, "asking", appends=0, **{"write.parquet.bloom-filter-enabled.column.parts.a": "true"})
-    assert [(one.column, one.format) for one in opened(spark, name).wanted()] == [("parts.a", "parquet")]
+    assert [(one.column, one.format) for one in opened(spark, name).filter_requests()] == [("parts.a", "parquet")]
 
 
 def test_imported_files_have_their_names_by_the_table_s_mapping(spark: SparkSession, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from support.iceberg_runs import (
 
 import bloomcli
 from bloomcli.errors import BloomError, WriteError
-from bloomcli.tables.base import Conflict, Unknown
+from bloomcli.tables.base import Conflict, UnknownOutcome
 from bloomcli.tables.iceberg import commit as commits
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def test_a_commit_that_may_have_taken_place_keeps_its_files(
 
     monkeypatch.setattr(commits._Attempt, "_commit", losing)
     before = files_below(table)
-    with pytest.raises(Unknown, match="it isn't known whether the commit has taken place") as caught:
+    with pytest.raises(UnknownOutcome, match="it isn't known whether the commit has taken place") as caught:
         table.commit(replacements, info(run="the-run"))
     assert "the-run" in (caught.value.hint or "")
     assert len(files_below(table) - before) == 1

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bloomcli.errors import UsageError
-from bloomcli.tables.base import Wanted
+from bloomcli.tables.base import FilterRequest
 from bloomcli.tables.iceberg.groups import grouped
-from bloomcli.tables.iceberg.properties import wanted
+from bloomcli.tables.iceberg.properties import filter_requests
 from bloomcli.tables.iceberg.schema import column_names
 
 SCHEMA = {
@@ -74,13 +74,13 @@ def test_wanted_filters_are_those_that_are_enabled_with_their_rate_and_size() ->
         "write.orc.bloom.filter.columns": "id, user.email",
         "write.orc.bloom.filter.fpp": "0.02",
     }
-    assert wanted(properties, "t") == (
-        Wanted(column="id", format="parquet", max_bytes=65536),
-        Wanted(column="user.email", format="parquet", fpp=0.001, max_bytes=65536),
-        Wanted(column="id", format="orc", fpp=0.02),
-        Wanted(column="user.email", format="orc", fpp=0.02),
+    assert filter_requests(properties, "t") == (
+        FilterRequest(column="id", format="parquet", max_bytes=65536),
+        FilterRequest(column="user.email", format="parquet", fpp=0.001, max_bytes=65536),
+        FilterRequest(column="id", format="orc", fpp=0.02),
+        FilterRequest(column="user.email", format="orc", fpp=0.02),
     )
-    assert wanted({"write.format.default": "orc"}, "t") == ()
+    assert filter_requests({"write.format.default": "orc"}, "t") == ()
 
 
 def test_a_property_that_is_no_number_is_named() -> None:
@@ -89,7 +89,7 @@ def test_a_property_that_is_no_number_is_named() -> None:
         "write.parquet.bloom-filter-max-bytes": "1M",
     }
     with pytest.raises(UsageError, match="bloom-filter-max-bytes is not a number: '1M'"):
-        wanted(properties, "t")
+        filter_requests(properties, "t")
 
 
 @pytest.mark.parametrize(

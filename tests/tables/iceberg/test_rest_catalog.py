@@ -12,7 +12,7 @@ from support.rest_catalog import FAILED, LOST_AFTER, LOST_BEFORE, UNSURE, RestCa
 
 import bloomcli
 from bloomcli.errors import UnreadableError, UsageError
-from bloomcli.tables.base import Unknown
+from bloomcli.tables.base import UnknownOutcome
 from bloomcli.tables.iceberg import open_table
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def test_a_commit_that_may_still_take_place_keeps_its_files(
     table, replacements = prepared(spark, name)
     files = files_below(table)
     catalog.fault = fault
-    with pytest.raises(Unknown, match="it isn't known"):
+    with pytest.raises(UnknownOutcome, match="it isn't known"):
         table.commit(replacements, info())
     assert catalog.fault is None
     assert rows(spark, name) == before

@@ -8,7 +8,7 @@ from bloomcli.model.inspect import InspectReport
 from bloomcli.model.lake import ColumnFilters
 
 
-def inspected(report: InspectReport, *, every: bool) -> FileRow:
+def inspect_row(report: InspectReport, *, every: bool) -> FileRow:
     """The row of a file that was inspected; with every filter if `every` is true."""
     broken = [f for f in report.filters if f.problem is not None]
     return FileRow(

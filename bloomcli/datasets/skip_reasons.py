@@ -16,6 +16,6 @@ LINKED: Final = "a link to a directory: these are followed only where they are n
 """Of a link."""
 
 
-def why(item: FileEntry) -> str:
+def skip_reason(item: FileEntry) -> str:
     """Why something that was listed is skipped without being opened."""
     return EMPTY if item.empty else LINKED

@@ -42,7 +42,7 @@ class Overview(NamedTuple):
     """Bytes of the files of tasks without a row."""
 
 
-def overview(tasks: Sequence[Task]) -> Overview:
+def overview_of(tasks: Sequence[Task]) -> Overview:
     """Look at all tasks."""
     state = bytearray(len(tasks))
     failed = dry_run = remote = False
@@ -69,27 +69,27 @@ def overview(tasks: Sequence[Task]) -> Overview:
     return Overview([i for _, i in first], bytes(state), open_, failed, dry_run, remote, light, total)
 
 
-class Planned(Mapping[int, Task]):
+class OrderedTasks(Mapping[int, Task]):
     """Tasks without a row by their positions, in the order in which they start. Each is made when it is looked up."""
 
-    def __init__(self, tasks: Sequence[Task], seen: Overview, threads: Callable[[int], int]) -> None:
-        self._tasks, self._seen, self._threads = tasks, seen, threads
+    def __init__(self, tasks: Sequence[Task], overview: Overview, threads: Callable[[int], int]) -> None:
+        self._tasks, self._overview, self._threads = tasks, overview, threads
 
     def __getitem__(self, position: int) -> Task:
         task = self._tasks[position]
         return replace(task, threads=self._threads(task.size))
 
     def __iter__(self) -> Iterator[int]:
-        yield from self._seen.first
+        yield from self._overview.first
         position = -1
-        while (position := self._seen.others.find(1, position + 1)) >= 0:
+        while (position := self._overview.others.find(1, position + 1)) >= 0:
             yield position
 
     def __len__(self) -> int:
-        return self._seen.open
+        return self._overview.open
 
 
-class Received(Mapping[int, Task]):
+class ReceivedTasks(Mapping[int, Task]):
     """Tasks by their positions, in the order in which they were added."""
 
     def __init__(self, positions: int) -> None:
