@@ -10,10 +10,10 @@ from typing import Final
 
 from bloomcli import limits
 from bloomcli.errors import BloomError
-from bloomcli.trials.job import Finished, Job, Message, Outcome, Started, TrialColumn, TrialFile
+from bloomcli.trials.job import Completion, Job, Message, Outcome, Progress, TrialColumn, TrialFile
 from bloomcli.trials.readers import named
 from bloomcli.trials.readers.base import Lookup, Reader
-from bloomcli.trials.values import Wanted
+from bloomcli.trials.values import LookupValue
 
 _ERROR_MOST: Final = 400
 """Characters of a reader's error that are shown."""
@@ -41,44 +41,49 @@ def messages(job: Job) -> Iterator[Message]:
     try:
         reader = named([job.reader])[0].reader()
     except BloomError as error:
-        yield Finished(error.reason, error.hint)
+        yield Completion(error.reason, error.hint)
         return
     except Exception as error:  # noqa: BLE001  it is the reader's: whatever it is, it is shown
-        yield Finished(_text(error))
+        yield Completion(_text(error))
         return
-    yield Started("")
+    yield Progress("")
     for at, file in enumerate(job.files):
         for number, column in enumerate(file.columns):
-            for index, wanted in enumerate(column.values):
-                yield from _outcome(reader, file, column, wanted, job.runs, (at, number, index))
+            for index, lookup_value in enumerate(column.values):
+                yield from _outcome(reader, file, column, lookup_value, job.runs, (at, number, index))
     reader.close()
-    yield Finished()
+    yield Completion()
 
 
 def _outcome(
-    reader: Reader, file: TrialFile, column: TrialColumn, wanted: Wanted, runs: int, place: tuple[int, int, int]
+    reader: Reader,
+    file: TrialFile,
+    column: TrialColumn,
+    lookup_value: LookupValue,
+    runs: int,
+    place: tuple[int, int, int],
 ) -> Iterator[Message]:
-    name = f"{column.column.path} = {wanted.literal}"
+    name = f"{column.column.path} = {lookup_value.literal}"
     counted = None
-    whole = wanted.rows <= limits.TRIAL_ROWS_COMPARED
-    yield Started(f"{name} without filters")
+    whole = lookup_value.rows <= limits.TRIAL_ROWS_COMPARED
+    yield Progress(f"{name} without filters")
     try:
-        without = reader.look_up(_lookup(file, column, wanted, filters=False, whole=whole))
+        without = reader.look_up(_lookup(file, column, lookup_value, filters=False, whole=whole))
     except Exception as error:  # noqa: BLE001
         counted = _text(error)
         whole = False
         try:  # it may be another column of the file that the reader can't read
-            without = reader.look_up(_lookup(file, column, wanted, filters=False, whole=whole))
+            without = reader.look_up(_lookup(file, column, lookup_value, filters=False, whole=whole))
         except Exception as other:  # noqa: BLE001
             yield Outcome(*place, _text(other), None)
             return
-    yield Started(f"{name} with filters")
-    lookups = [_lookup(file, column, wanted, filters=filters, whole=whole) for filters in (False, True)]
+    yield Progress(f"{name} with filters")
+    lookups = [_lookup(file, column, lookup_value, filters=filters, whole=whole) for filters in (False, True)]
     try:
         found = reader.look_up(lookups[True])
         seconds = []
         for run in range(runs):
-            yield Started(name)
+            yield Progress(name)
             seconds.append(_timed(reader, lookups, first=bool(run % 2)))
     except Exception as error:  # noqa: BLE001
         yield Outcome(*place, without, _text(error), counted=counted)
@@ -92,13 +97,13 @@ def _timed(reader: Reader, lookups: list[Lookup], *, first: bool) -> tuple[float
     return seconds[False], seconds[True]
 
 
-def _lookup(file: TrialFile, column: TrialColumn, wanted: Wanted, *, filters: bool, whole: bool) -> Lookup:
+def _lookup(file: TrialFile, column: TrialColumn, lookup_value: LookupValue, *, filters: bool, whole: bool) -> Lookup:
     switched = file.comparison == "switch"
     return Lookup(
         path=file.with_filters if filters else file.without_filters,
         format=file.format,
         names=column.names,
-        value=wanted.value,
+        value=lookup_value.value,
         filters=filters or not switched,
         whole=whole,
     )

@@ -62,7 +62,7 @@ def _is_known(path: str) -> bool:
 
 
 @contextmanager
-def _about(path: str, folder: Path) -> Iterator[None]:
+def _naming_original(path: str, folder: Path) -> Iterator[None]:
     """Have errors about a file's copies in `folder` name the file."""
     try:
         yield
@@ -84,7 +84,7 @@ class PreparedFile:
             UnreadableError, WriteError: as `bloomcli.add`.
         """
         self.path = path
-        with _about(path, folder), open_source(path) as source:
+        with _naming_original(path, folder), open_source(path) as source:
             file = open_file(source)
             self.format = file.format
             if not any(file.format in entry.formats for entry in ENTRIES):

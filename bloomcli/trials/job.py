@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from bloomcli.model.file import Column
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.trials.readers.base import Found
-from bloomcli.trials.values import Wanted
+from bloomcli.trials.readers.base import LookupResult
+from bloomcli.trials.values import LookupValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +16,7 @@ class TrialColumn:
 
     column: Column
     names: tuple[str, ...]
-    values: tuple[Wanted, ...]
+    values: tuple[LookupValue, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Job:
     """Timed runs of each lookup."""
 
 
-class Started(NamedTuple):
+class Progress(NamedTuple):
     """The reader has started, or goes on to the lookup that the text describes."""
 
     text: str
@@ -59,8 +59,8 @@ class Outcome(NamedTuple):
     column: int
     value: int
     """The positions of what was looked up."""
-    without: Found | str
-    with_filters: Found | str | None
+    without: LookupResult | str
+    with_filters: LookupResult | str | None
     """None if the lookup failed without filters already."""
     seconds: tuple[tuple[float, float], ...] = ()
     """Of each timed run: without filters, and with them."""
@@ -68,11 +68,11 @@ class Outcome(NamedTuple):
     """Why rows were only counted, although the value isn't frequent: the reader's error."""
 
 
-class Finished(NamedTuple):
+class Completion(NamedTuple):
     """All lookups are done, or the reader doesn't start: then why, and what to do."""
 
     error: str | None = None
     hint: str | None = None
 
 
-Message = Started | Outcome | Finished
+Message = Progress | Outcome | Completion

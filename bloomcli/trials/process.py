@@ -16,9 +16,9 @@ from multiprocessing.spawn import get_executable
 from typing import IO, Final
 
 from bloomcli.concurrency.signals import deferred
-from bloomcli.trials.job import Finished, Job, Message, Outcome, Started
+from bloomcli.trials.job import Completion, Job, Message, Outcome, Progress
 
-_CHILD: Final = (
+_CHILD_CODE: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
     " from bloomcli.trials.child import serve; serve(int(sys.argv[2]))"
 )
@@ -27,7 +27,7 @@ _END_SECONDS: Final = 5.0
 """How long a reader that has finished may take to end; Spark stops within two seconds."""
 
 
-def run(job: Job, timeout: float) -> Iterator[Outcome | Finished]:
+def run(job: Job, timeout: float) -> Iterator[Outcome | Completion]:
     """Yield the outcome of each lookup as it is done, and at the end how it ended.
 
     Args:
@@ -43,22 +43,22 @@ def run(job: Job, timeout: float) -> Iterator[Outcome | Finished]:
             with contextlib.suppress(BrokenPipeError):  # it ended: `_received` says how
                 here.send(job)
             yield from _received(child, here, timeout, output)
-        except NotStarted as error:
-            yield Finished(str(error))
+        except NotStartedError as error:
+            yield Completion(str(error))
         finally:
             if child is not None:
                 _end(child)
 
 
-class NotStarted(Exception):
+class NotStartedError(Exception):
     """The system starts no process; the message says why."""
 
 
 def _start(connection: Connection, output: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Start a reader's process at the other end of a connection. Raises NotStarted."""
+    """Start a reader's process at the other end of a connection. Raises NotStartedError."""
     try:
         return subprocess.Popen(  # noqa: S603  this Python
-            [os.fsdecode(get_executable()), "-c", _CHILD, json.dumps(sys.path), str(connection.fileno())],
+            [os.fsdecode(get_executable()), "-c", _CHILD_CODE, json.dumps(sys.path), str(connection.fileno())],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -66,27 +66,27 @@ def _start(connection: Connection, output: IO[bytes]) -> subprocess.Popen[bytes]
             start_new_session=True,  # Ctrl-C goes to this process, which ends the child and what it started
         )
     except OSError as error:
-        raise NotStarted(f"its process doesn't start: {error.strerror or error}") from None
+        raise NotStartedError(f"its process doesn't start: {error.strerror or error}") from None
 
 
 def _received(
     child: subprocess.Popen[bytes], connection: Connection, timeout: float, output: IO[bytes]
-) -> Iterator[Outcome | Finished]:
+) -> Iterator[Outcome | Completion]:
     doing = "it starts"
     while True:
         try:
             if not connection.poll(timeout):
-                yield Finished(f"no answer for {timeout:g} s: {doing}", "--timeout gives it more time")
+                yield Completion(f"no answer for {timeout:g} s: {doing}", "--timeout gives it more time")
                 return
             message: Message = connection.recv()
         except (EOFError, OSError):
-            yield Finished(f"its process ended {_how(child)}: {doing}{_last_line(output)}")
+            yield Completion(f"its process ended {_how(child)}: {doing}{_last_line(output)}")
             return
-        if isinstance(message, Started):
+        if isinstance(message, Progress):
             doing = message.text or doing
             continue
         yield message
-        if isinstance(message, Finished):
+        if isinstance(message, Completion):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(_END_SECONDS)
             return

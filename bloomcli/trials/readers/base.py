@@ -34,7 +34,7 @@ class Lookup:
     """Whether all columns are read. Otherwise the rows are only counted."""
 
 
-class Read(NamedTuple):
+class ReadMetrics(NamedTuple):
     """What a reader read for a lookup, by its own metrics; None for what it doesn't count."""
 
     row_groups: int | None = None
@@ -42,13 +42,13 @@ class Read(NamedTuple):
     bytes: int | None = None
 
 
-class Found(NamedTuple):
+class LookupResult(NamedTuple):
     """The rows that a reader found."""
 
     rows: int
     digest: bytes | None
     """Of all rows with all their columns, in any order; None if they were only counted."""
-    read: Read
+    metrics: ReadMetrics
 
 
 Rows = int | Iterable[Any]
@@ -60,7 +60,7 @@ class Query(NamedTuple):
 
     run: Callable[[], Rows]
     """Returns when all rows are there. Only this is timed."""
-    read: Callable[[], Read]
+    metrics: Callable[[], ReadMetrics]
     """What the run before read."""
 
 
@@ -71,11 +71,11 @@ class Reader(ABC):
     def query(self, lookup: Lookup) -> Query:
         """Prepare a lookup. Raises whatever the reader raises."""
 
-    def look_up(self, lookup: Lookup) -> Found:
+    def look_up(self, lookup: Lookup) -> LookupResult:
         """Run a lookup. Raises whatever the reader raises."""
         query = self.query(lookup)
         rows, digest = digest_of(query.run())
-        return Found(rows, digest, query.read())
+        return LookupResult(rows, digest, query.metrics())
 
     def seconds(self, lookup: Lookup) -> float:
         """Run a lookup that has run before, and return the time until its rows are there. Raises as `look_up`."""

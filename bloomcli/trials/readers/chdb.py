@@ -8,7 +8,7 @@ from uuid import UUID
 import pyarrow as pa
 from chdb import session
 
-from bloomcli.trials.readers.base import Lookup, Query, Read, Reader, Rows, rows_of
+from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, Rows, rows_of
 from bloomcli.trials.texts import is_binary, sql_text
 
 _SWITCH: Final = "input_format_parquet_bloom_filter_push_down"
@@ -29,12 +29,12 @@ class ChDB(Reader):
         """A SELECT."""
         file = f"file({_quoted(lookup.path)}, {_quoted(_FORMATS[lookup.format])})"
         column = ".".join(map(_name, lookup.names))
-        wanted = "toString(tuple(*))" if lookup.whole else "count()"
+        selection = "toString(tuple(*))" if lookup.whole else "count()"
         settings = [_NO_CACHE]
         if lookup.format == "parquet":
             settings.append(f"{_SWITCH} = {int(lookup.filters)}")
         statement = (
-            f"SELECT {wanted} FROM {file} WHERE {column} = {self._literal(lookup, file, column)}"  # noqa: S608  all names and texts are quoted
+            f"SELECT {selection} FROM {file} WHERE {column} = {self._literal(lookup, file, column)}"  # noqa: S608  all names and texts are quoted
             f" SETTINGS {', '.join(settings)}"
         )
         before = self._counted() if lookup.format == "parquet" else 0
@@ -45,8 +45,8 @@ class ChDB(Reader):
                 return rows_of(table)
             return int(table.column(0)[0].as_py())
 
-        def read() -> Read:
-            return Read(rows=self._counted() - before) if lookup.format == "parquet" else Read()
+        def read() -> ReadMetrics:
+            return ReadMetrics(rows=self._counted() - before) if lookup.format == "parquet" else ReadMetrics()
 
         return Query(run, read)
 

@@ -9,7 +9,7 @@ import datafusion
 import pyarrow as pa
 from datafusion import col, lit
 
-from bloomcli.trials.readers.base import Lookup, Query, Read, Reader, rows_of
+from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, rows_of
 from bloomcli.trials.texts import storage_of
 
 _SWITCH: Final = "datafusion.execution.parquet.bloom_filter_on_read"
@@ -55,10 +55,10 @@ class DataFusion(Reader):
         return self._tables[key]
 
 
-def _read(frame: Any) -> Read:
+def _read(frame: Any) -> ReadMetrics:
     metrics = frame.execution_plan().collect_metrics()
     scanned = [found.sum_by_name("bytes_scanned") for _, found in metrics]
-    return Read(
+    return ReadMetrics(
         row_groups=sum(map(int, _LEFT.findall(repr(metrics)))), bytes=sum(value for value in scanned if value)
     )
 

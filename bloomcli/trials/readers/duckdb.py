@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 
-from bloomcli.trials.readers.base import Lookup, Query, Read, Reader
+from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics
 from bloomcli.trials.texts import is_binary, sql_text
 
 _ROWS = '"bloom trial"'
@@ -27,8 +27,8 @@ class DuckDB(Reader):
         """A SELECT."""
         file = f"read_parquet({_quoted(lookup.path)}, hive_partitioning = false) AS {_ROWS}"
         column = ".".join((_ROWS, *(_name(name) for name in lookup.names)))
-        wanted = f"{_ROWS}::VARCHAR" if lookup.whole else "count(*)"
-        statement = f"SELECT {wanted} FROM {file} WHERE {column} = {self._literal(lookup, file, column)}"  # noqa: S608  all names and texts are quoted
+        selection = f"{_ROWS}::VARCHAR" if lookup.whole else "count(*)"
+        statement = f"SELECT {selection} FROM {file} WHERE {column} = {self._literal(lookup, file, column)}"  # noqa: S608  all names and texts are quoted
         return Query(lambda: self._rows(statement, whole=lookup.whole), self._read)
 
     def _rows(self, statement: str, *, whole: bool) -> list[Any] | int:
@@ -47,12 +47,12 @@ class DuckDB(Reader):
         zone = "+00" if kind == "TIMESTAMP WITH TIME ZONE" else ""
         return f"CAST({_quoted(sql_text(value) + zone)} AS {kind})"
 
-    def _read(self) -> Read:
+    def _read(self) -> ReadMetrics:
         try:
             profile = json.loads(self._connection.get_profiling_information(format="json"))
         except (AttributeError, duckdb.Error, ValueError):  # releases before 2.0
-            return Read()
-        return Read(
+            return ReadMetrics()
+        return ReadMetrics(
             row_groups=profile.get("query", {}).get("total_row_groups_scanned", 0),
             bytes=profile.get("io", {}).get("total_bytes_read", 0),
         )

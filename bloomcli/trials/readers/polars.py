@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pyarrow as pa
 
-from bloomcli.trials.readers.base import Lookup, Query, Read, Reader, Rows, rows_of
+from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, Rows, rows_of
 
 
 class Polars(Reader):
@@ -26,7 +26,7 @@ class Polars(Reader):
                 return int(frame.select(pl.len()).collect().item())
             return rows_of(frame.collect().to_arrow())
 
-        return Query(run, Read)
+        return Query(run, ReadMetrics)
 
 
 def start() -> Reader:

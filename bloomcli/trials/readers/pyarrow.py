@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow.dataset as ds
 
-from bloomcli.trials.readers.base import Lookup, Query, Read, Reader, Rows, rows_of
+from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, Rows, rows_of
 
 
 class PyArrow(Reader):
@@ -20,7 +20,7 @@ class PyArrow(Reader):
                 return int(data.count_rows(filter=condition))
             return rows_of(data.to_table(filter=condition))
 
-        return Query(run, Read)
+        return Query(run, ReadMetrics)
 
 
 def start() -> Reader:

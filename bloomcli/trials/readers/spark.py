@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from bloomcli.datasets.spark_session import session
-from bloomcli.trials.readers.base import Lookup, Query, Read, Reader, Rows
+from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, Rows
 from bloomcli.trials.texts import is_binary, sql_text
 
 _SWITCH: Final = "parquet.filter.bloom.enabled"
@@ -35,7 +35,7 @@ class Spark(Reader):
             rows = found.collect()
             return [row[0] for row in rows] if lookup.whole else int(rows[0][0])
 
-        return Query(run, lambda: Read(rows=_rows_read(found)))
+        return Query(run, lambda: ReadMetrics(rows=_rows_read(found)))
 
     def _frame(self, lookup: Lookup) -> Any:
         """The file: Spark reads its schema once."""

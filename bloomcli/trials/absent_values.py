@@ -18,7 +18,7 @@ _BYTES_OF_TEXT: Final = 1 << 10
 
 
 def absent_candidates(
-    low: pa.Scalar | None, high: pa.Scalar | None, samples: Sequence[pa.Scalar], count: int, chance: random.Random
+    low: pa.Scalar | None, high: pa.Scalar | None, samples: Sequence[pa.Scalar], count: int, rng: random.Random
 ) -> list[pa.Scalar]:
     """Values that a column may lack: between its bounds first, and then, in case it has all of those, beyond them.
 
@@ -26,11 +26,11 @@ def absent_candidates(
         low, high: the bounds; None for a column without values.
         samples: values of the column.
         count: how many, at most.
-        chance: the seeded source of chance.
+        rng: the seeded source of rng.
     """
     if low is None or high is None:
         return []
-    make = _maker(low, high, samples, chance)
+    make = _maker(low, high, samples, rng)
     return [] if make is None else [value for at in range(count) if (value := make(at >= count // 2)) is not None]
 
 
@@ -38,30 +38,30 @@ Make = Callable[[bool], pa.Scalar | None]
 """Gives a candidate; beyond the bounds if the argument is true."""
 
 
-def _maker(low: pa.Scalar, high: pa.Scalar, samples: Sequence[pa.Scalar], chance: random.Random) -> Make | None:
+def _maker(low: pa.Scalar, high: pa.Scalar, samples: Sequence[pa.Scalar], rng: random.Random) -> Make | None:
     kind = low.type
     if is_text(kind) or is_binary(kind):
-        return _changed(samples, kind, chance) if samples else None
+        return _changed(samples, kind, rng) if samples else None
     if pa.types.is_floating(kind):
-        return _floats(low.as_py(), high.as_py(), kind, chance)
+        return _floats(low.as_py(), high.as_py(), kind, rng)
     if pa.types.is_decimal(kind):
         unscaled = [int(value.as_py().scaleb(kind.scale)) for value in (low, high)]
-        return _numbers(unscaled, kind, chance, lambda number: Decimal(number).scaleb(-kind.scale))
+        return _numbers(unscaled, kind, rng, lambda number: Decimal(number).scaleb(-kind.scale))
     if pa.types.is_temporal(kind):
         whole = pa.int32() if kind.bit_width == 32 else pa.int64()
-        return _numbers([ticks(low), ticks(high)], kind, chance, lambda number: pa.scalar(number, whole).cast(kind))
+        return _numbers([ticks(low), ticks(high)], kind, rng, lambda number: pa.scalar(number, whole).cast(kind))
     if pa.types.is_integer(kind):
-        return _numbers([low.as_py(), high.as_py()], kind, chance, lambda number: number)
+        return _numbers([low.as_py(), high.as_py()], kind, rng, lambda number: number)
     return None
 
 
-def _numbers(bounds: Sequence[int], kind: pa.DataType, chance: random.Random, value: Callable[[int], Any]) -> Make:
+def _numbers(bounds: Sequence[int], kind: pa.DataType, rng: random.Random, value: Callable[[int], Any]) -> Make:
     """Numbers between the bounds, or up to as far above them as they are apart."""
     low, high = bounds
     width = max(high - low, len(_LETTERS))
 
     def make(beyond: bool) -> pa.Scalar | None:
-        number = high + chance.randint(1, width) if beyond else chance.randint(low, high)
+        number = high + rng.randint(1, width) if beyond else rng.randint(low, high)
         try:
             found = value(number)
             return found if isinstance(found, pa.Scalar) else pa.scalar(found, kind)
@@ -71,35 +71,35 @@ def _numbers(bounds: Sequence[int], kind: pa.DataType, chance: random.Random, va
     return make
 
 
-def _floats(low: float, high: float, kind: pa.DataType, chance: random.Random) -> Make:
+def _floats(low: float, high: float, kind: pa.DataType, rng: random.Random) -> Make:
     """Numbers between the bounds. Infinity is no bound."""
     low, high = (value if math.isfinite(value) else math.copysign(1e6, value) for value in (low, high))
 
     def make(beyond: bool) -> pa.Scalar:
-        number = chance.uniform(low, high)
+        number = rng.uniform(low, high)
         return pa.scalar(number + (abs(high - low) or 1.0) if beyond else number, kind)
 
     return make
 
 
-def _changed(samples: Sequence[pa.Scalar], kind: pa.DataType, chance: random.Random) -> Make:
+def _changed(samples: Sequence[pa.Scalar], kind: pa.DataType, rng: random.Random) -> Make:
     """Samples with some of their characters or bytes exchanged for those of other samples."""
     fixed = pa.types.is_fixed_size_binary(kind)
     texts: list[Any] = [value.as_py() if fixed else value.as_py()[:_BYTES_OF_TEXT] for value in samples]
-    signs: list[Any] = list(dict.fromkeys(_signs(texts))) or list(_LETTERS if is_text(kind) else range(256))
+    characters: list[Any] = list(dict.fromkeys(_characters(texts))) or list(_LETTERS if is_text(kind) else range(256))
 
     def make(beyond: bool) -> pa.Scalar | None:
-        text = list(chance.choice(texts))
+        text = list(rng.choice(texts))
         for _ in range(1 + len(text) // 4):
             if text:
-                text[chance.randrange(len(text))] = chance.choice(signs)
+                text[rng.randrange(len(text))] = rng.choice(characters)
         if (beyond or not text) and not fixed:
-            text += [chance.choice(signs) for _ in range(3)]
+            text += [rng.choice(characters) for _ in range(3)]
         return pa.scalar("".join(text) if is_text(kind) else bytes(text), kind)
 
     return make
 
 
-def _signs(texts: Sequence[Any]) -> Iterator[Any]:
+def _characters(texts: Sequence[Any]) -> Iterator[Any]:
     for text in texts:
         yield from text
