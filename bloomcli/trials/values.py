@@ -47,7 +47,7 @@ class LookupValue(NamedTuple):
         return "'" + self.text.replace("'", "''") + "'" if is_text(self.value.type) else self.text
 
 
-class ValueSample(NamedTuple):
+class ColumnSample(NamedTuple):
     """The extremes of a column, and values of random rows, in a type that all of Arrow's functions know."""
 
     extremes: list[pa.Scalar]
@@ -82,7 +82,7 @@ def counted_values(file: ColumnFile, leaf: Leaf, values: Sequence[pa.Scalar]) ->
     return tuple(_lookup_values(keyed, count_rows(file, leaf, list(keyed.values())), leaf))
 
 
-def _inner_first(candidates: Sequence[pa.Scalar], sample: ValueSample) -> list[pa.Scalar]:
+def _inner_first(candidates: Sequence[pa.Scalar], sample: ColumnSample) -> list[pa.Scalar]:
     """The candidates between minimum and maximum, then the others."""
 
     def is_outer(value: pa.Scalar) -> bool:
@@ -131,7 +131,7 @@ def _plus_zero(value: pa.Scalar) -> pa.Scalar:
     return pc.add(value, pa.scalar(0, value.type)) if pa.types.is_floating(value.type) else value
 
 
-def _sample(file: ColumnFile, leaf: Leaf, rows: int, count: int, rng: random.Random) -> ValueSample:
+def _sample(file: ColumnFile, leaf: Leaf, rows: int, count: int, rng: random.Random) -> ColumnSample:
     positions = sorted(rng.sample(range(rows), min(rows, count * _CANDIDATES)))
     specials: dict[str, pa.Scalar] = {}
     ends: dict[int, list[pa.Scalar]] = {}
@@ -153,7 +153,7 @@ def _sample(file: ColumnFile, leaf: Leaf, rows: int, count: int, rng: random.Ran
     some = sorted(rng.sample(sorted(ends), min(len(ends), _MOST_ROW_GROUPS)))
     rng.shuffle(others)
     extremes = [*specials.values(), *(v for v in (low, high) if v is not None), *(v for g in some for v in ends[g])]
-    return ValueSample(extremes, others, low, high)
+    return ColumnSample(extremes, others, low, high)
 
 
 def _specials(array: pa.Array) -> list[pa.Scalar]:
