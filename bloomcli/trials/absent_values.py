@@ -1,4 +1,4 @@
-"""Values of a column's domain that the column may not have: candidates, which are then looked up in the column."""
+"""Candidates for absent values: values of a column's domain. The caller then looks them up in the column."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from bloomcli.trials.texts import is_binary, is_text, ticks
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
 _BYTES_OF_TEXT: Final = 1 << 10
-"""The longest text that is changed; longer ones are cut."""
+"""Characters, or bytes, of the longest candidate; longer samples are cut."""
 
 
 def absent_candidates(
     low: pa.Scalar | None, high: pa.Scalar | None, samples: Sequence[pa.Scalar], count: int, rng: random.Random
 ) -> list[pa.Scalar]:
-    """Values that a column may lack: between its bounds first, and then, in case it has all of those, beyond them.
+    """Values that a column may not have: half of them between its bounds, and half beyond, in case it has all values
+    in between.
 
     Args:
         low, high: the bounds; None for a column without values.
         samples: values of the column.
-        count: how many, at most.
-        rng: the seeded source of rng.
+        count: the most values to return.
+        rng: the seeded source of random numbers.
     """
     if low is None or high is None:
         return []
@@ -35,7 +36,7 @@ def absent_candidates(
 
 
 Make = Callable[[bool], pa.Scalar | None]
-"""Gives a candidate; beyond the bounds if the argument is true."""
+"""Makes a candidate; beyond the bounds if the argument is true. None if the type can't hold the value."""
 
 
 def _maker(low: pa.Scalar, high: pa.Scalar, samples: Sequence[pa.Scalar], rng: random.Random) -> Make | None:
@@ -56,7 +57,7 @@ def _maker(low: pa.Scalar, high: pa.Scalar, samples: Sequence[pa.Scalar], rng: r
 
 
 def _numbers(bounds: Sequence[int], kind: pa.DataType, rng: random.Random, value: Callable[[int], Any]) -> Make:
-    """Numbers between the bounds, or up to as far above them as they are apart."""
+    """Numbers between the bounds, or above them by at most the distance between them."""
     low, high = bounds
     width = max(high - low, len(_LETTERS))
 
@@ -72,7 +73,7 @@ def _numbers(bounds: Sequence[int], kind: pa.DataType, rng: random.Random, value
 
 
 def _floats(low: float, high: float, kind: pa.DataType, rng: random.Random) -> Make:
-    """Numbers between the bounds. Infinity is no bound."""
+    """Numbers between the bounds. An infinite bound counts as 1e6."""
     low, high = (value if math.isfinite(value) else math.copysign(1e6, value) for value in (low, high))
 
     def make(beyond: bool) -> pa.Scalar:
@@ -83,7 +84,7 @@ def _floats(low: float, high: float, kind: pa.DataType, rng: random.Random) -> M
 
 
 def _changed(samples: Sequence[pa.Scalar], kind: pa.DataType, rng: random.Random) -> Make:
-    """Samples with some of their characters or bytes exchanged for those of other samples."""
+    """Samples in which some characters or bytes are replaced by those of other samples."""
     fixed = pa.types.is_fixed_size_binary(kind)
     texts: list[Any] = [value.as_py() if fixed else value.as_py()[:_BYTES_OF_TEXT] for value in samples]
     characters: list[Any] = list(dict.fromkeys(_characters(texts))) or list(_LETTERS if is_text(kind) else range(256))

@@ -1,4 +1,4 @@
-"""The process of a reader: it does a job's lookups one after the other, and sends each outcome."""
+"""The process of a reader: runs a job's lookups one after the other, and sends each outcome."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _ERROR_MOST: Final = 400
 
 
 def serve(descriptor: int) -> None:
-    """Receive a job on a connection, and send what comes of it. Ends with the process at the other end."""
+    """Receive a job on a connection, and send its messages. This process ends when the other end of the connection
+    closes."""
     with Connection(descriptor) as connection:
         job: Job = connection.recv()
         threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
@@ -29,7 +30,7 @@ def serve(descriptor: int) -> None:
 
 
 def _end_with(connection: Connection) -> None:
-    """End this process when the other end of the connection closes, also in the middle of a lookup."""
+    """End this process when the other end of the connection closes, even during a lookup."""
     try:
         connection.recv()
     except (EOFError, OSError):
@@ -37,13 +38,13 @@ def _end_with(connection: Connection) -> None:
 
 
 def messages(job: Job) -> Iterator[Message]:
-    """Start the reader and do the lookups."""
+    """Start the reader and run the lookups. Any error of the reader becomes a message."""
     try:
         reader = named([job.reader])[0].reader()
     except BloomError as error:
         yield Completion(error.reason, error.hint)
         return
-    except Exception as error:  # noqa: BLE001  it is the reader's: whatever it is, it is shown
+    except Exception as error:  # noqa: BLE001  an error of any type is the reader's, and is reported
         yield Completion(_text(error))
         return
     yield Progress("")
@@ -72,7 +73,7 @@ def _outcome(
     except Exception as error:  # noqa: BLE001
         counted = _text(error)
         whole = False
-        try:  # it may be another column of the file that the reader can't read
+        try:  # the reader may be unable to read another column of the file
             without = reader.look_up(_lookup(file, column, lookup_value, filters=False, whole=whole))
         except Exception as other:  # noqa: BLE001
             yield Outcome(*place, _text(other), None)
@@ -92,7 +93,10 @@ def _outcome(
 
 
 def _timed(reader: Reader, lookups: list[Lookup], *, first: bool) -> tuple[float, float]:
-    """The seconds without filters and with them, one directly after the other; with them first if `first`."""
+    """Time both lookups, one directly after the other: (seconds without filters, seconds with filters).
+
+    If `first` is true, the lookup with filters runs first.
+    """
     seconds = {filters: reader.seconds(lookups[filters]) for filters in (first, not first)}
     return seconds[False], seconds[True]
 

@@ -1,4 +1,4 @@
-"""Runs a reader in a process of its own, which is killed if it doesn't answer in time."""
+"""Runs a reader in its own process, and kills the process if it doesn't answer in time."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _CHILD_CODE: Final = (
 )
 _OUTPUT_READ: Final = 1 << 14
 _END_SECONDS: Final = 5.0
-"""How long a reader that has finished may take to end; Spark stops within two seconds."""
+"""The longest time that a process may take to end after its last message; Spark stops within two seconds."""
 
 
 def run(job: Job, timeout: float) -> Iterator[Outcome | Completion]:
-    """Yield the outcome of each lookup as it is done, and at the end how it ended.
+    """Yield the outcome of each lookup as soon as it is done, and then the completion.
 
     Args:
         job: the lookups.
@@ -38,9 +38,9 @@ def run(job: Job, timeout: float) -> Iterator[Outcome | Completion]:
     child: subprocess.Popen[bytes] | None = None
     with here, tempfile.TemporaryFile() as output:
         try:
-            with there, deferred():  # a signal must not come between the start of the process and its name
+            with there, deferred():  # no signal may arrive between the start of the process and its assignment
                 child = _start(there, output)
-            with contextlib.suppress(BrokenPipeError):  # it ended: `_received` says how
+            with contextlib.suppress(BrokenPipeError):  # the process ended: `_received` reports how
                 here.send(job)
             yield from _received(child, here, timeout, output)
         except NotStartedError as error:
@@ -51,19 +51,19 @@ def run(job: Job, timeout: float) -> Iterator[Outcome | Completion]:
 
 
 class NotStartedError(Exception):
-    """The system starts no process; the message says why."""
+    """The system can't start the process; the message says why."""
 
 
 def _start(connection: Connection, output: IO[bytes]) -> subprocess.Popen[bytes]:
     """Start a reader's process at the other end of a connection. Raises NotStartedError."""
     try:
-        return subprocess.Popen(  # noqa: S603  this Python
+        return subprocess.Popen(  # noqa: S603  this Python interpreter
             [os.fsdecode(get_executable()), "-c", _CHILD_CODE, json.dumps(sys.path), str(connection.fileno())],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             pass_fds=[connection.fileno()],
-            start_new_session=True,  # Ctrl-C goes to this process, which ends the child and what it started
+            start_new_session=True,  # Ctrl-C reaches only this process, which ends the child and its children
         )
     except OSError as error:
         raise NotStartedError(f"its process doesn't start: {error.strerror or error}") from None
@@ -108,7 +108,7 @@ def _last_line(output: IO[bytes]) -> str:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Kill the process and those that it started, which are in its session."""
+    """Kill the process and its children, which are in the same session."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

@@ -1,4 +1,4 @@
-"""Sums up the outcomes of a reader's lookups."""
+"""Makes a reader's row of the report from the outcomes of its lookups."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def reader_row_not_run(entry: Entry, version: str | None, formats: set[str]) -> ReaderTrial:
-    """The row of a reader that didn't run: it isn't installed, or reads no file of these formats."""
+    """The row of a reader that didn't run: it isn't installed, or doesn't read files of these formats."""
     if version is None:
         return _row(entry, None, "not-installed", formats, reason="not installed", hint=entry.install)
     names = " and ".join(format_named(name).title for name in sorted(formats))
@@ -39,10 +39,10 @@ def reader_row(entry: Entry, job: Job, outcomes: Sequence[Outcome], end: Complet
 
     Args:
         entry: the reader.
-        job: what it had to do.
-        outcomes: of the lookups that it did.
-        end: how it ended.
-        seconds: that it took, with its start.
+        job: the lookups that it was given.
+        outcomes: the outcomes of the lookups that it ran.
+        end: its last message.
+        seconds: the time that it took, including its start.
     """
     version = entry.version
     compared = [outcome for outcome in outcomes if outcome.with_filters is not None]
@@ -98,7 +98,8 @@ def _row(
 
 
 def _reasons(job: Job, outcomes: Sequence[Outcome], end: Completion) -> Iterator[str]:
-    """Why not everything was compared: the reader's errors, each once for a column, and how it ended."""
+    """Yield the reasons for which not all rows were compared: each error of the reader once per column, and the error
+    with which it ended."""
     failed: dict[tuple[str, str], int] = {}
     counted: dict[str, str] = {}
     for outcome in outcomes:
@@ -125,7 +126,7 @@ def _differences(entry: Entry, version: str, job: Job, outcomes: Iterable[Outcom
     for outcome in outcomes:
         file, column, lookup_value = _place(job, outcome)
         without, found = outcome.without, outcome.with_filters
-        assert isinstance(without, LookupResult)  # noqa: S101  it was compared
+        assert isinstance(without, LookupResult)  # noqa: S101  only compared outcomes are passed in
         if isinstance(found, LookupResult) and _same(without, found):
             continue
         rule = _rule(entry, version, file, column, lookup_value)
@@ -152,8 +153,8 @@ def _same(one: LookupResult, other: LookupResult) -> bool:
 
 
 def _rule(entry: Entry, version: str, file: TrialFile, column: Column, lookup_value: LookupValue) -> str | None:
-    """The rule about what a reader does wrong with this column or value: `validate` finds it in the file that has the
-    filters, and the table of readers says that this reader breaks it."""
+    """The rule about a known mistake of the reader with this column or value: `validate` reports it for the file with
+    filters, and the table of readers lists it for this reader. None if there is no such rule."""
     who = _known_reader(entry, version)
     if who is None:
         return None
@@ -174,7 +175,7 @@ def _broken_rules(path: str, column: str, reader: str) -> tuple[str, ...]:
 
 
 def _known_reader(entry: Entry, version: str) -> Reader | None:
-    """The table's row about this release."""
+    """The row of the table of readers for this release; None if the table doesn't have the reader."""
     major = int(version.partition(".")[0]) if version.partition(".")[0].isdigit() else None
     for name in entry.rules[1:]:
         old, _, first_new = name.partition(":")
@@ -228,7 +229,7 @@ def _lookup_figures(job: Job, column: str, group: Sequence[Outcome], *, present:
 
 
 def _total(numbers: Iterable[int | None]) -> int | None:
-    """The sum; None if a number isn't known, or there is none."""
+    """The sum; None if there are no numbers, or if one of them isn't known."""
     found = list(numbers)
     known = [number for number in found if number is not None]
     return sum(known) if known and len(known) == len(found) else None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bloomcli.model.queries import QueryLog
 
 OnLookup = Callable[[str, int, int], None]
-"""Called with the reader's title, its lookups that are done, and all of them."""
+"""Called with the reader's title, the number of its finished lookups, and the number of all its lookups."""
 
 
 def run(paths: Sequence[str], options: TrialOptions, *, on_lookup: OnLookup | None = None) -> TrialReport:
@@ -83,7 +83,7 @@ def _none_installed(entries: Sequence[Entry]) -> UnsupportedError:
 
 
 def _queries(options: TrialOptions, path: str) -> QueryLog | None:
-    """The lookups of the queries that the options name, by the columns of the first file."""
+    """The lookups of the queries that the options name, resolved with the columns of the first file."""
     if not options.queries:
         return None
     from bloomcli.advice.queries import read_queries
@@ -103,7 +103,7 @@ def _queries(options: TrialOptions, path: str) -> QueryLog | None:
 def _prepare_files(
     chosen: Sequence[str], folder: Path, options: TrialOptions, log: QueryLog | None, *, single: bool
 ) -> tuple[list[PreparedFile], list[tuple[str, str]]]:
-    """The files that can be tried, and why others can't. Raises BloomError if none can."""
+    """The files that can be tried, and the (path, reason) of those that can't. Raises BloomError if none can."""
     files: list[PreparedFile] = []
     failed: list[tuple[str, str]] = []
     for number, path in enumerate(chosen):

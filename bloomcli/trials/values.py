@@ -1,9 +1,9 @@
-"""The values that a trial looks up: some that a column has, and some that it doesn't.
+"""Chooses the values that a trial looks up: present values, which the column has, and absent ones.
 
-The first are the extremes, where readers and writers make mistakes (both zeros, NaN, the empty string, minimum and
-maximum, the first and the last value of row groups), and then values of random rows. The second lie between minimum
-and maximum where there are such values, so that statistics alone don't exclude them. The whole column is read twice:
-for the values, and to count the rows of each.
+Present values are first the extremes, where readers and writers make mistakes (both zeros, NaN, the empty string,
+minimum and maximum, the first and the last value of row groups), and then values of random rows. Absent values lie
+between minimum and maximum if possible, so that statistics alone don't exclude them. The whole column is read twice:
+to choose the values, and to count the rows that have them.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from bloomcli.trials.columns import ColumnFile, Leaf, comparable
 from bloomcli.trials.texts import is_binary, is_text, text_of
 
 _MOST_ROW_GROUPS: Final = 16
-"""Row groups whose first and last value are looked up, at most."""
+"""The most row groups whose first and last value are looked up."""
 _CANDIDATES: Final = 4
-"""Times as many candidates as values: some come twice, and some absent ones are there."""
+"""Candidates for each value to look up: some are duplicates, and some candidates for absent values are present."""
 
 
 class LookupValue(NamedTuple):
     """One value to look up."""
 
     text: str
-    """As `bloom probe` takes it."""
+    """The value as `bloom probe` accepts it."""
     value: pa.Scalar
-    """Of the type that Arrow reads the column as."""
+    """The value in the column's Arrow type."""
     rows: int
-    """Rows of the file that have the value, as Arrow compares them."""
+    """The number of rows of the file that have the value, compared by Arrow."""
 
     @property
     def present(self) -> bool:
@@ -43,12 +43,12 @@ class LookupValue(NamedTuple):
 
     @property
     def literal(self) -> str:
-        """For messages: text is in quotes, as in SQL, so that it can be told from the sentence around it."""
+        """The value for messages. Text is in quotes, as in SQL, which separate it from the sentence around it."""
         return "'" + self.text.replace("'", "''") + "'" if is_text(self.value.type) else self.text
 
 
 class ColumnSample(NamedTuple):
-    """The extremes of a column, and values of random rows, in a type that all of Arrow's functions know."""
+    """The extremes of a column, and values of random rows, in a type that all Arrow functions support."""
 
     extremes: list[pa.Scalar]
     others: list[pa.Scalar]
@@ -62,8 +62,8 @@ def sampled_values(file: ColumnFile, leaf: Leaf, rows: int, count: int, seed: in
     Args:
         file, leaf: the column.
         rows: rows of the file.
-        count: values that the file has, and as many that it doesn't; fewer where there are no more.
-        seed: of the choice.
+        count: the number of present values, and of absent values; fewer if there are no more.
+        seed: the seed of the random choice.
     """
     rng = random.Random(f"{seed} {leaf.column.path}")  # noqa: S311  a sample, not a secret
     sample = _sample(file, leaf, rows, count, rng)
@@ -77,7 +77,7 @@ def sampled_values(file: ColumnFile, leaf: Leaf, rows: int, count: int, seed: in
 
 
 def counted_values(file: ColumnFile, leaf: Leaf, values: Sequence[pa.Scalar]) -> tuple[LookupValue, ...]:
-    """Values that a query log names, each with the number of rows that have it."""
+    """The values of a query log, each with the number of rows that have it."""
     keyed = _first_of_each(values, leaf)
     return tuple(_lookup_values(keyed, count_rows(file, leaf, list(keyed.values())), leaf))
 
@@ -97,7 +97,7 @@ def _lookup_values(keyed: dict[str, pa.Scalar], counts: dict[str, int], leaf: Le
 
 
 def _first_of_each(values: Iterable[pa.Scalar], leaf: Leaf) -> dict[str, pa.Scalar]:
-    """The values by their texts, each once. A value that can't be read as the column's type is left out."""
+    """The values by their texts, each once. A value that the column's type can't hold is left out."""
     found: dict[str, pa.Scalar] = {}
     for value in values:
         try:
@@ -108,7 +108,7 @@ def _first_of_each(values: Iterable[pa.Scalar], leaf: Leaf) -> dict[str, pa.Scal
 
 
 def count_rows(file: ColumnFile, leaf: Leaf, values: Sequence[pa.Scalar]) -> dict[str, int]:
-    """Rows that have each value, by its text. Positive and negative zero have the same rows, as in SQL."""
+    """Count the rows that have each value, by the value's text. Positive and negative zero are equal, as in SQL."""
     texts = [text_of(value.cast(leaf.type)) for value in values]
     counts = dict.fromkeys(texts, 0)
     if not values:
@@ -127,7 +127,7 @@ def count_rows(file: ColumnFile, leaf: Leaf, values: Sequence[pa.Scalar]) -> dic
 
 
 def _plus_zero(value: pa.Scalar) -> pa.Scalar:
-    """The value, and +0.0 for -0.0: adding zero makes it positive (IEEE 754)."""
+    """The value; +0.0 for -0.0. Adding zero makes zero positive (IEEE 754)."""
     return pc.add(value, pa.scalar(0, value.type)) if pa.types.is_floating(value.type) else value
 
 
@@ -157,7 +157,7 @@ def _sample(file: ColumnFile, leaf: Leaf, rows: int, count: int, rng: random.Ran
 
 
 def _specials(array: pa.Array) -> list[pa.Scalar]:
-    """The zeros and NaN of floats, and the empty string."""
+    """Both zeros if floats have a zero, NaN if they have it, and the empty string if texts or bytes have it."""
     kind = array.type
     if pa.types.is_floating(kind):
         found = []

@@ -1,4 +1,4 @@
-"""ClickHouse, in chDB. It counts the rows of the row groups that it doesn't skip."""
+"""ClickHouse, as chDB. Its metrics: the rows of the row groups that it doesn't skip."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from bloomcli.trials.texts import is_binary, sql_text
 
 _SWITCH: Final = "input_format_parquet_bloom_filter_push_down"
 _ROWS: Final = "ParquetRowsFilterExpression"
-"""The event that counts rows which were decoded for a condition."""
+"""The event that counts the rows that were decoded for a condition."""
 _FORMATS: Final = {"parquet": "Parquet", "orc": "ORC"}
 _NO_CACHE: Final = "use_query_condition_cache = 0"
 
 
 class ChDB(Reader):
-    """A session in memory."""
+    """An in-memory session of chDB."""
 
     def __init__(self) -> None:
         self._session: Any = session.Session()  # type: ignore[no-untyped-call]
         self._types: dict[tuple[str, tuple[str, ...]], str] = {}
 
     def query(self, lookup: Lookup) -> Query:
-        """A SELECT."""
+        """Prepare a SELECT."""
         file = f"file({_quoted(lookup.path)}, {_quoted(_FORMATS[lookup.format])})"
         column = ".".join(map(_name, lookup.names))
         selection = "toString(tuple(*))" if lookup.whole else "count()"
@@ -70,12 +70,12 @@ class ChDB(Reader):
         return f"CAST(unhex('{data.hex()}') AS {kind})"
 
     def close(self) -> None:
-        """End the session."""
+        """Close the session."""
         self._session.close()
 
 
 def _bare(kind: str) -> str:
-    """A type without what says that it has nulls or a dictionary."""
+    """The name of a type without the wrappers for nulls and dictionaries."""
     for around in ("LowCardinality(", "Nullable("):
         if kind.startswith(around):
             kind = kind.removeprefix(around).removesuffix(")")
@@ -91,5 +91,5 @@ def _name(name: str) -> str:
 
 
 def start() -> Reader:
-    """A new session."""
+    """Start a session."""
     return ChDB()

@@ -1,4 +1,4 @@
-"""DuckDB. No option switches its filters off; it counts the row groups that it scans and the bytes that it reads."""
+"""DuckDB. Its metrics: the row groups that it scans, and the bytes that it reads. No option switches filters off."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics
 from bloomcli.trials.texts import is_binary, sql_text
 
 _ROWS = '"bloom trial"'
-"""The alias of the file, which no column has as its name."""
+"""The alias of the file. It must not be the name of a column."""
 
 
 class DuckDB(Reader):
-    """A database in memory."""
+    """An in-memory database of DuckDB."""
 
     def __init__(self) -> None:
         self._connection = duckdb.connect()
@@ -24,7 +24,7 @@ class DuckDB(Reader):
         self._types: dict[tuple[str, tuple[str, ...]], str] = {}
 
     def query(self, lookup: Lookup) -> Query:
-        """A SELECT."""
+        """Prepare a SELECT."""
         file = f"read_parquet({_quoted(lookup.path)}, hive_partitioning = false) AS {_ROWS}"
         column = ".".join((_ROWS, *(_name(name) for name in lookup.names)))
         selection = f"{_ROWS}::VARCHAR" if lookup.whole else "count(*)"
@@ -63,7 +63,7 @@ class DuckDB(Reader):
 
 
 def _plain(data: bytes, kind: str) -> str:
-    """Bytes that DuckDB reads as another type: a UUID, text, or an interval of months, days and milliseconds."""
+    """Format bytes that DuckDB reads as another type: UUID, text, or an interval of months, days and milliseconds."""
     if kind == "UUID":
         return data.hex()
     if kind == "INTERVAL":
@@ -81,5 +81,5 @@ def _name(name: str) -> str:
 
 
 def start() -> Reader:
-    """A new database."""
+    """Open a new database."""
     return DuckDB()

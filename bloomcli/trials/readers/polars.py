@@ -1,4 +1,4 @@
-"""Polars. It skips row groups by statistics, and never looks at filters."""
+"""Polars. It skips row groups by statistics, and never uses filters."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, Row
 
 
 class Polars(Reader):
-    """Lazy scans of one file."""
+    """Runs lazy scans of one file."""
 
     def query(self, lookup: Lookup) -> Query:
-        """A filter of a scan."""
+        """Prepare a scan with a filter."""
         top, *inner = lookup.names
         scan = pl.scan_parquet(lookup.path, hive_partitioning=False)
         field = pl.nth(scan.collect_schema().names().index(top))  # pl.col takes * and ^...$ as patterns
@@ -30,5 +30,5 @@ class Polars(Reader):
 
 
 def start() -> Reader:
-    """The reader."""
+    """Return the reader."""
     return Polars()

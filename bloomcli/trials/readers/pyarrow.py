@@ -1,4 +1,4 @@
-"""PyArrow's datasets. They skip row groups by statistics, and never look at filters."""
+"""PyArrow's datasets. They skip row groups by statistics, and never use filters."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, Row
 
 
 class PyArrow(Reader):
-    """Scans of one file."""
+    """Runs scans of one file."""
 
     def query(self, lookup: Lookup) -> Query:
-        """A filter of a scan."""
+        """Prepare a scan with a filter."""
         data = ds.dataset(lookup.path, format=lookup.format, partitioning=None)
         condition = ds.field(*lookup.names) == lookup.value
 
@@ -24,5 +24,5 @@ class PyArrow(Reader):
 
 
 def start() -> Reader:
-    """The reader."""
+    """Return the reader."""
     return PyArrow()

@@ -1,4 +1,4 @@
-"""Spark, on all cores of this machine. It counts the rows of the row groups that it doesn't skip."""
+"""Spark, on all cores of this machine. Its metrics: the rows of the row groups that it doesn't skip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONF: Final = {
 
 
 class Spark(Reader):
-    """A session of its own."""
+    """A local session of Spark."""
 
     def __init__(self) -> None:
         self._session = session("local[*]", _CONF)
@@ -25,7 +25,7 @@ class Spark(Reader):
         self._types: dict[tuple[str, tuple[str, ...]], str] = {}
 
     def query(self, lookup: Lookup) -> Query:
-        """A condition on a data frame."""
+        """Prepare a filtered data frame."""
         frame = self._frame(lookup)
         column = ".".join(map(_name, lookup.names))
         found = frame.where(f"{column} = {self._literal(lookup, frame, column)}")
@@ -38,7 +38,7 @@ class Spark(Reader):
         return Query(run, lambda: ReadMetrics(rows=_rows_read(found)))
 
     def _frame(self, lookup: Lookup) -> Any:
-        """The file: Spark reads its schema once."""
+        """The data frame of a file, cached so that Spark reads the schema once."""
         key = (lookup.filters, lookup.path)
         if key not in self._frames:
             reader = self._session.read.format(lookup.format)
@@ -64,7 +64,7 @@ class Spark(Reader):
 
 
 def _rows_read(frame: Any) -> int | None:
-    """The rows that the scan of the last run gave; None if the plan has no scan, or several."""
+    """The number of rows that the scan of the last run returned; None if the plan has no scan, or several."""
     plan = frame._jdf.queryExecution().executedPlan()
     if plan.getClass().getSimpleName() == "AdaptiveSparkPlanExec":
         plan = plan.executedPlan()
@@ -88,5 +88,5 @@ def _name(name: str) -> str:
 
 
 def start() -> Reader:
-    """A new session. Raises UnsupportedError if Spark doesn't start."""
+    """Start a session. Raises UnsupportedError if Spark doesn't start."""
     return Spark()
