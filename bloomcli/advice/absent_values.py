@@ -39,15 +39,15 @@ def absent_values(
         count: values for each unit.
         seed: the same seed gives the same values.
     """
-    chance = random.Random(seed)  # noqa: S311  a sample, no secret
+    rng = random.Random(seed)  # noqa: S311  a sample, no secret
     if typed.physical in _FLOATS:
-        return _floats(samples, typed, bounds, count, chance)
+        return _floats(samples, typed, bounds, count, rng)
     if typed.physical in _WIDTHS or kind_of(typed) == "DECIMAL":
-        return _numbers(samples, typed, bounds, count, chance)
+        return _numbers(samples, typed, bounds, count, rng)
     if typed.physical == "INT96" or kind_of(typed) in {"INTERVAL", "FLOAT16"}:
-        return [[chance.choice(sample) for _ in range(count)] if sample else [] for sample in samples]
-    texts = _Texts(samples, chance, fixed=typed.physical == "FIXED_LEN_BYTE_ARRAY")
-    return [[texts.absent(chance.choice(sample)) for _ in range(count)] if sample else [] for sample in samples]
+        return [[rng.choice(sample) for _ in range(count)] if sample else [] for sample in samples]
+    texts = _Texts(samples, rng, fixed=typed.physical == "FIXED_LEN_BYTE_ARRAY")
+    return [[texts.absent(rng.choice(sample)) for _ in range(count)] if sample else [] for sample in samples]
 
 
 class _Texts:
@@ -55,12 +55,12 @@ class _Texts:
 
     Args:
         samples: sampled values.
-        chance: decides.
+        rng: decides.
         fixed: values have one length.
     """
 
-    def __init__(self, samples: Sequence[Sequence[bytes]], chance: random.Random, *, fixed: bool) -> None:
-        self._chance, self._fixed = chance, fixed
+    def __init__(self, samples: Sequence[Sequence[bytes]], rng: random.Random, *, fixed: bool) -> None:
+        self._rng, self._fixed = rng, fixed
         self._known = {value for sample in samples for value in sample}
         ordered = sorted(self._known)
         self._low, self._high = (ordered[0], ordered[-1]) if ordered else (b"", b"")
@@ -88,7 +88,7 @@ class _Texts:
                 if self._low <= made <= self._high:
                     return made
                 outside = outside or made
-        return _changed(value, self._pools, self._chance) if outside is None else outside
+        return _changed(value, self._pools, self._rng) if outside is None else outside
 
     def _crossed(self, value: bytes, more: int) -> bytes:
         """The value with about half of the characters that vary replaced by those of other values.
@@ -97,13 +97,13 @@ class _Texts:
             value: a value of the sample.
             more: so many characters are inserted behind those that vary.
         """
-        chance = self._chance
+        rng = self._rng
         out: list[Any] = list(value) if self._texts is None else list(value.decode())
         places = [place for place in range(min(len(out), _PLACES)) if self._varies[place]]
-        for place in chance.sample(places, -(-len(places) // 2)):
-            out[place] = chance.choice(self._at[place])
-        for place in sorted(chance.choices(places, k=more), reverse=True) if places else ():
-            out.insert(place + 1, chance.choice(self._at[place]))
+        for place in rng.sample(places, -(-len(places) // 2)):
+            out[place] = rng.choice(self._at[place])
+        for place in sorted(rng.choices(places, k=more), reverse=True) if places else ():
+            out.insert(place + 1, rng.choice(self._at[place]))
         return bytes(out) if self._texts is None else "".join(out).encode()
 
 
@@ -112,7 +112,7 @@ def _numbers(
     typed: Column,
     bounds: tuple[Any, Any] | None,
     count: int,
-    chance: random.Random,
+    rng: random.Random,
 ) -> list[list[bytes]]:
     keys = [decode_bound(value, typed) for sample in samples for value in sample]
     if not keys:
@@ -127,9 +127,7 @@ def _numbers(
         size = width or (value.bit_length() if value >= 0 else (-value - 1).bit_length()) // 8 + 1
         return (value & (1 << 8 * size) - 1).to_bytes(size, order)
 
-    return [
-        [encoded(keys[0] + step * chance.randint(first, max(first, last))) for _ in range(count)] for _ in samples
-    ]
+    return [[encoded(keys[0] + step * rng.randint(first, max(first, last))) for _ in range(count)] for _ in samples]
 
 
 def _floats(
@@ -137,7 +135,7 @@ def _floats(
     typed: Column,
     bounds: tuple[Any, Any] | None,
     count: int,
-    chance: random.Random,
+    rng: random.Random,
 ) -> list[list[bytes]]:
     keys = [decode_bound(value, typed) for sample in samples for value in sample]
     finite = [key for key in keys if key is not None and math.isfinite(key)]
@@ -147,7 +145,7 @@ def _floats(
     if not (math.isfinite(low) and math.isfinite(high)):
         low, high = min(finite), max(finite)
     form = _FLOATS[typed.physical]
-    return [[struct.pack(form, low + (high - low) * chance.random()) for _ in range(count)] for _ in samples]
+    return [[struct.pack(form, low + (high - low) * rng.random()) for _ in range(count)] for _ in samples]
 
 
 def _pools(values: Sequence[bytes]) -> dict[int, bytes]:
@@ -167,12 +165,12 @@ def _pools(values: Sequence[bytes]) -> dict[int, bytes]:
     return pools
 
 
-def _changed(value: bytes, pools: dict[int, bytes], chance: random.Random) -> bytes:
+def _changed(value: bytes, pools: dict[int, bytes], rng: random.Random) -> bytes:
     """The value with about half of the characters that can be replaced replaced."""
     places = [at for at, byte in enumerate(value) if byte in pools]
     if not places:
-        return value + bytes([chance.choice(b"0123456789")]) if value.isascii() else value
+        return value + bytes([rng.choice(b"0123456789")]) if value.isascii() else value
     out = bytearray(value)
-    for at in chance.sample(places, max(1, -(-len(places) // 2))):
-        out[at] = chance.choice(pools[out[at]])
+    for at in rng.sample(places, max(1, -(-len(places) // 2))):
+        out[at] = rng.choice(pools[out[at]])
     return bytes(out)

@@ -26,7 +26,7 @@ from bloomcli.storage.registry import open_source, store_of
 
 
 @dataclass(slots=True)
-class _ListedOnce:
+class _CachingEngine:
     """An engine that lists the files of a run once: their columns are needed before the queries are read."""
 
     engine: Engine
@@ -71,7 +71,7 @@ def advise(
     Raises: as `bloomcli.advise`.
     """
     options = options.checked()
-    engine = _ListedOnce(engine)
+    engine = _CachingEngine(engine)
     log = _queries(engine, paths, options) if options.queries else None
     figures = measure(engine, paths, options, log=log, on_row=on_row)
     budget = None if options.budget is None else read_budget(options.budget)

@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from bloomcli.advice.column_samples import Samples
-from bloomcli.advice.distinct import UnitDistinct, distinct, distinct_per_unit
-from bloomcli.advice.lookup_costs import FilterSizes, Lookups, Product, summed
-from bloomcli.advice.ratios import Sampled, ratio
-from bloomcli.advice.universe import Universe
+from bloomcli.advice.column_metadata import ColumnMetadata
+from bloomcli.advice.column_samples import ColumnSamples
+from bloomcli.advice.distinct import UnitSketch, distinct, distinct_per_unit
+from bloomcli.advice.lookup_costs import FilterSizes, LookupCosts, Product, summed
+from bloomcli.advice.ratios import SampleSize, ratio
 from bloomcli.commands.value_sample import numpy
 from bloomcli.model.advice import AtRate, ColumnAdvice, ExistingFilters, Interval, LookupGain
 
-_ALL: Final = Sampled(1, 1)
+_ALL: Final = SampleSize(1, 1)
 _SATURATED: Final = 0.5
 """The rate from which a filter is of no use to speak of."""
 
 
-def column_advice(samples: Samples, fpp: float, lookups: int | None) -> ColumnAdvice:
+def column_advice(samples: ColumnSamples, fpp: float, lookups: int | None) -> ColumnAdvice:
     """All figures of a column."""
-    universe = samples.universe
+    metadata = samples.metadata
     kinds = (samples.present(), samples.absent(), samples.queried())
     wanted = samples.rates.index(fpp)
     sizes = [samples.sizes(at) for at in range(len(samples.rates))]
     rates = tuple(_at_rate(at, rate, kinds, sizes[at], samples) for at, rate in enumerate(samples.rates))
     chosen = rates[wanted]
     units = [
-        UnitDistinct(unit.sketch, universe.units[key].values)
+        UnitSketch(unit.sketch, metadata.units[key].values)
         for key, unit in samples.units.items()
-        if key in universe.units
+        if key in metadata.units
     ]
     present, absent, queried = (
         None
@@ -39,29 +39,29 @@ def column_advice(samples: Samples, fpp: float, lookups: int | None) -> ColumnAd
     )
     saved = chosen.saved_queried or _mean([s for s in (chosen.saved_present, chosen.saved_absent) if s is not None])
     return ColumnAdvice(
-        column=universe.column,
-        type=universe.type,
+        column=metadata.column,
+        type=metadata.type,
         recommended=False,
         reason="",
         reason_id="",
         fpp=fpp,
         filter_bytes=chosen.filter_bytes,
         seconds_to_add=_seconds(samples),
-        files=universe.files,
-        row_groups=universe.row_groups,
-        rows=universe.rows,
-        nulls=universe.nulls,
-        column_bytes=universe.bytes,
-        distinct=distinct(units, len(universe.units), universe.values) if units else None,
+        files=metadata.files,
+        row_groups=metadata.row_groups,
+        rows=metadata.rows,
+        nulls=metadata.nulls,
+        column_bytes=metadata.bytes,
+        distinct=distinct(units, len(metadata.units), metadata.values) if units else None,
         distinct_per_row_group=distinct_per_unit(
-            units, len(universe.units), universe.values, samples.plan.sketch_bits
+            units, len(metadata.units), metadata.values, samples.plan.sketch_bits
         )
         if units
         else None,
         overlap=None if kinds[0] is None else kinds[0].overlap,
-        dictionary_row_groups=universe.dictionary,
-        unfilterable=universe.unfilterable,
-        loses_rows=universe.loses_rows,
+        dictionary_row_groups=metadata.dictionary,
+        unfilterable=metadata.unfilterable,
+        loses_rows=metadata.loses_rows,
         present=present,
         absent=absent,
         queried=queried,
@@ -73,7 +73,9 @@ def column_advice(samples: Samples, fpp: float, lookups: int | None) -> ColumnAd
     )
 
 
-def _at_rate(at: int, rate: float, kinds: Sequence[Lookups | None], sizes: FilterSizes, samples: Samples) -> AtRate:
+def _at_rate(
+    at: int, rate: float, kinds: Sequence[LookupCosts | None], sizes: FilterSizes, samples: ColumnSamples
+) -> AtRate:
     costs = [None if kind is None else kind.with_filter(at) for kind in kinds]
     saved = [None if kind is None else kind.saved(at, sizes) for kind in kinds]
     return AtRate(
@@ -99,74 +101,74 @@ def _mean(found: Sequence[Interval]) -> Interval | None:
     )
 
 
-def _seconds(samples: Samples) -> Interval | None:
+def _seconds(samples: ColumnSamples) -> Interval | None:
     """Time to decode and hash all values on one core, at the pace of the sample."""
     np = numpy()
-    units, universe = samples.units, samples.universe
+    units, metadata = samples.units, samples.metadata
     known = [
-        (unit.seconds, universe.units[key].values) for key, unit in samples.units.items() if key in universe.units
+        (unit.seconds, metadata.units[key].values) for key, unit in samples.units.items() if key in metadata.units
     ]
     if not known or not units:
         return None
     taken, values = (np.array(column, float) for column in zip(*known, strict=True))
     top = float((taken / np.maximum(values, 1)).max()) or 1e-12
     share = ratio((taken / top)[:, None, None], np.maximum(values, 1)[:, None, None], samples.drawn(len(known)), _ALL)
-    return summed([(1, Product(top * universe.values, others=(share,)))])
+    return summed([(1, Product(top * metadata.values, others=(share,)))])
 
 
-def _existing(samples: Samples) -> ExistingFilters | None:
-    universe = samples.universe
-    if not universe.filters:
+def _existing(samples: ColumnSamples) -> ExistingFilters | None:
+    metadata = samples.metadata
+    if not metadata.filters:
         return None
     found = [unit.existing for unit in samples.units.values()]
     measured = sum(one.measured for one in found)
     rates = [one.max_fpp for one in found if one.max_fpp is not None]
-    foldable = sum(one.foldable_bytes for one in found) * universe.filters // max(measured, 1)
+    foldable = sum(one.foldable_bytes for one in found) * metadata.filters // max(measured, 1)
     highest = max(rates, default=None)
     if any(one.unreadable for one in found):
         judgement = "unreadable"
     elif highest is not None and highest >= _SATURATED:
         judgement = "saturated"
-    elif universe.without_filter:
+    elif metadata.without_filter:
         judgement = "missing"
     else:
         judgement = "foldable" if foldable else "worth"
     return ExistingFilters(
-        filters=universe.filters,
-        row_groups_without_filter=universe.without_filter,
-        bitset_bytes=universe.filter_bytes,
+        filters=metadata.filters,
+        row_groups_without_filter=metadata.without_filter,
+        bitset_bytes=metadata.filter_bytes,
         max_fpp=highest,
         foldable_bytes=foldable,
         judgement=judgement,
     )
 
 
-def unmeasured(universe: Universe, lookups: int | None, fpp: float) -> ColumnAdvice:
+def unmeasured(metadata: ColumnMetadata, lookups: int | None, fpp: float) -> ColumnAdvice:
     """A column whose values weren't read: what the metadata say."""
     return ColumnAdvice(
-        column=universe.column,
-        type=universe.type,
+        column=metadata.column,
+        type=metadata.type,
         recommended=False,
         reason="",
         reason_id="",
         fpp=fpp,
-        files=universe.files,
-        row_groups=universe.row_groups,
-        rows=universe.rows,
-        nulls=universe.nulls,
-        column_bytes=universe.bytes,
-        dictionary_row_groups=universe.dictionary,
-        unfilterable=universe.unfilterable,
-        loses_rows=universe.loses_rows,
+        files=metadata.files,
+        row_groups=metadata.row_groups,
+        rows=metadata.rows,
+        nulls=metadata.nulls,
+        column_bytes=metadata.bytes,
+        dictionary_row_groups=metadata.dictionary,
+        unfilterable=metadata.unfilterable,
+        loses_rows=metadata.loses_rows,
         lookups=lookups,
         existing=None
-        if not universe.filters
+        if not metadata.filters
         else ExistingFilters(
-            filters=universe.filters,
-            row_groups_without_filter=universe.without_filter,
-            bitset_bytes=universe.filter_bytes,
+            filters=metadata.filters,
+            row_groups_without_filter=metadata.without_filter,
+            bitset_bytes=metadata.filter_bytes,
             max_fpp=None,
             foldable_bytes=0,
-            judgement="missing" if universe.without_filter else "worth",
+            judgement="missing" if metadata.without_filter else "worth",
         ),
     )

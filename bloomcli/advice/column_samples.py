@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bloomcli.advice.column_metadata import ColumnMetadata, UnitKey
 from bloomcli.advice.coverage import Coverage
-from bloomcli.advice.lookup_costs import BYTES, NUMBER, Chance, FilterSizes, Lookups, filter_sizes
+from bloomcli.advice.lookup_costs import BYTES, NUMBER, FilterSizes, LookupCosts, RateEstimate, filter_sizes
 from bloomcli.advice.plan import Plan
-from bloomcli.advice.ratios import Ratio, Sampled
-from bloomcli.advice.universe import UnitKey, Universe
+from bloomcli.advice.ratios import Ratio, SampleSize
 from bloomcli.commands.advise_options import LookupValues
 from bloomcli.commands.value_sample import numpy
 from bloomcli.filters.sizing import tight_estimate, upper_bound_bytes
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_NOTHING: Final = Sampled(1, 1)
+_NOTHING: Final = SampleSize(1, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """Which cells of the looked-up values belong to which kind: givers, as many for absent values, and one more."""
+    """The values to look up in other units, in cells: first the sampled values, by value unit and part, then as many
+    cells with absent values, and one cell with the literals of the queries."""
 
-    givers: tuple[UnitKey, ...]
+    value_units: tuple[UnitKey, ...]
     absent: tuple[tuple[bytes, ...], ...]
-    """Absent values of each giver."""
+    """Absent values of each value unit."""
     queried: tuple[tuple[bytes, float], ...]
     """Literals of the queries and their weights, which sum to 1."""
     parts: int
@@ -41,15 +42,15 @@ class Cells:
     @property
     def count(self) -> int:
         """The number of cells."""
-        return 2 * self.parts * len(self.givers) + 1
+        return 2 * self.parts * len(self.value_units) + 1
 
-    def looked_up(self, universe: Universe, given: Sequence[UnitSample]) -> LookupValues:
+    def looked_up(self, metadata: ColumnMetadata, value_samples: Sequence[UnitSample]) -> LookupValues:
         """All values with their cells and weights."""
         values: list[bytes] = []
         cells: list[int] = []
         weights: list[float] = []
-        first_absent = self.parts * len(self.givers)
-        for start, groups in ((0, [unit.values for unit in given]), (first_absent, self.absent)):
+        first_absent = self.parts * len(self.value_units)
+        for start, groups in ((0, [unit.values for unit in value_samples]), (first_absent, self.absent)):
             for at, group in enumerate(groups):
                 for number, value in enumerate(group):
                     values.append(value)
@@ -60,7 +61,7 @@ class Cells:
             cells.append(self.count - 1)
             weights.append(weight)
         return LookupValues(
-            typed=universe.typed,
+            typed=metadata.typed,
             values=tuple(values),
             cells=tuple(cells),
             weights=tuple(weights),
@@ -71,16 +72,16 @@ class Cells:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Samples:
+class ColumnSamples:
     """All that was sampled of one column."""
 
-    universe: Universe
+    metadata: ColumnMetadata
     plan: Plan
     rates: tuple[float, ...]
     cells: Cells
-    given: Mapping[UnitKey, UnitSample]
-    """Of the units that give values, in the order of `cells.givers`."""
-    taken: Mapping[UnitKey, UnitSample]
+    value_samples: Mapping[UnitKey, UnitSample]
+    """Of the units that give values, in the order of `cells.value_units`."""
+    lookup_samples: Mapping[UnitKey, UnitSample]
     settled: bool
     tight: bool
     """New filters have tight sizes."""
@@ -98,40 +99,40 @@ class Samples:
     @property
     def units(self) -> dict[UnitKey, UnitSample]:
         """All sampled units."""
-        return {**self.given, **self.taken}
+        return {**self.value_samples, **self.lookup_samples}
 
-    def drawn(self, count: int) -> Sampled:
+    def drawn(self, count: int) -> SampleSize:
         """How units of this column were drawn: those that have values."""
-        return Sampled(len(self.universe.units), min(count, len(self.universe.units)))
+        return SampleSize(len(self.metadata.units), min(count, len(self.metadata.units)))
 
     def matrix(self) -> Floats:
         """Takers x cells x sums."""
         np = numpy()
         shape = (self.cells.count, self.sums)
-        found = [np.frombuffer(unit.sums).reshape(shape) for unit in self.taken.values() if unit.sums]
+        found = [np.frombuffer(unit.sums).reshape(shape) for unit in self.lookup_samples.values() if unit.sums]
         stacked: Floats = np.stack(found) if found else np.zeros((0, *shape))
         return stacked
 
-    def present(self) -> Lookups | None:
+    def present(self) -> LookupCosts | None:
         """The sampled values."""
         np = numpy()
-        givers = [(at, key) for at, key in enumerate(self.cells.givers) if self.given[key].values]
-        if not givers or not self.taken:
+        value_units = [(at, key) for at, key in enumerate(self.cells.value_units) if self.value_samples[key].values]
+        if not value_units or not self.lookup_samples:
             return None
-        sums = self._by_giver([at for at, _ in givers], 0)
-        places = {key: at for at, key in enumerate(self.taken)}
-        own = np.zeros((len(givers), self.parts, self.sums))
-        left = np.zeros((len(givers), self.parts, 2))
-        for row, (_, key) in enumerate(givers):
-            unit = self.given[key]
+        sums = self._by_giver([at for at, _ in value_units], 0)
+        places = {key: at for at, key in enumerate(self.lookup_samples)}
+        own = np.zeros((len(value_units), self.parts, self.sums))
+        left = np.zeros((len(value_units), self.parts, 2))
+        for row, (_, key) in enumerate(value_units):
+            unit = self.value_samples[key]
             if key in places:
                 sums[row, :, places[key]] = 0
             own[row] = np.frombuffer(unit.sums).reshape(self.parts, self.sums)
             left[row] = self._in_parts(unit.values)
         left = np.maximum(left - own[:, :, :2], 0)
-        keys = [key for _, key in givers]
+        keys = [key for _, key in value_units]
         return self._lookups(
-            keys, sums, own, left, self.drawn(len(givers)), sum(len(self.given[k].values) for k in keys)
+            keys, sums, own, left, self.drawn(len(value_units)), sum(len(self.value_samples[k].values) for k in keys)
         )
 
     @property
@@ -139,10 +140,10 @@ class Samples:
         """Parts of a giver's values."""
         return self.cells.parts
 
-    def _by_giver(self, givers: Sequence[int], first: int) -> Floats:
-        """Givers x parts x takers x sums."""
+    def _by_giver(self, value_units: Sequence[int], first: int) -> Floats:
+        """Givers x parts x lookup_units x sums."""
         np = numpy()
-        cells = [[first + self.parts * at + part for part in range(self.parts)] for at in givers]
+        cells = [[first + self.parts * at + part for part in range(self.parts)] for at in value_units]
         sums: Floats = np.ascontiguousarray(self.matrix()[:, np.array(cells, np.intp)].transpose(1, 2, 0, 3))
         return sums
 
@@ -160,29 +161,31 @@ class Samples:
 
     def _left(self, values: Sequence[bytes]) -> list[float]:
         """Means of the row groups and bytes that min/max leave in all units."""
-        keys = [decode_bound(value, self.universe.typed) for value in values]
+        keys = [decode_bound(value, self.metadata.typed) for value in values]
         return [
             sum(coverage.at(key) for key in keys) / max(len(keys), 1)
-            for coverage in (self.universe.by_number, self.universe.by_bytes)
+            for coverage in (self.metadata.by_number, self.metadata.by_bytes)
         ]
 
     def _lookups(
-        self, keys: Sequence[UnitKey], sums: Floats, own: Floats, left: Floats, givers: Sampled, values: int
-    ) -> Lookups:
+        self, keys: Sequence[UnitKey], sums: Floats, own: Floats, left: Floats, value_units: SampleSize, values: int
+    ) -> LookupCosts:
         np = numpy()
-        units = self.universe.units
+        units = self.metadata.units
         order = {key: at for at, key in enumerate(units)}
         places = [order[key] for key in keys]
         whole = np.array([(unit.row_groups, unit.bytes) for unit in units.values()], float)
         extremes = [
             coverage.extremes([unit.hull for unit in units.values()])
-            for coverage in (self.universe.by_number, self.universe.by_bytes)
+            for coverage in (self.metadata.by_number, self.metadata.by_bytes)
         ]
         least = np.maximum(np.stack([low for low, _ in extremes], axis=1) - whole, 0)
-        most = np.stack([high for _, high in extremes], axis=1) - (whole if self.universe.single else 0)
-        untaken = [max(1 - len(self.given[key].values) / max(self._distinct_of(key), 1.0), 0.0) for key in keys]
-        return Lookups(
-            universe=self.universe,
+        most = np.stack([high for _, high in extremes], axis=1) - (whole if self.metadata.single else 0)
+        unsampled = [
+            max(1 - len(self.value_samples[key].values) / max(self._distinct_of(key), 1.0), 0.0) for key in keys
+        ]
+        return LookupCosts(
+            metadata=self.metadata,
             values=values,
             sums=sums,
             own=own,
@@ -192,43 +195,43 @@ class Samples:
             most=np.maximum(most, least)[places],
             mean_least=(float(least[:, 0].mean()), float(least[:, 1].mean())),
             mean_most=(float(np.maximum(most, least)[:, 0].mean()), float(np.maximum(most, least)[:, 1].mean())),
-            givers=givers,
-            takers=self.drawn(len(self.taken)),
-            untaken=np.array(untaken),
-            shares=self._shares([len(self.given[key].values) for key in keys]),
+            value_units=value_units,
+            lookup_units=self.drawn(len(self.lookup_samples)),
+            unsampled=np.array(unsampled),
+            shares=self._shares([len(self.value_samples[key].values) for key in keys]),
             settled=self.settled,
-            chances=None,
-            each=np.array([float(len(self.given[key].values)) for key in keys]),
+            rate_estimates=None,
+            each=np.array([float(len(self.value_samples[key].values)) for key in keys]),
         )
 
     def _distinct_of(self, key: UnitKey) -> float:
         from bloomcli.commands.value_sample import datasketches
 
-        return float(datasketches().compact_theta_sketch.deserialize(self.given[key].sketch).get_estimate())
+        return float(datasketches().compact_theta_sketch.deserialize(self.value_samples[key].sketch).get_estimate())
 
-    def absent(self) -> Lookups | None:
+    def absent(self) -> LookupCosts | None:
         """The values that aren't there."""
         np = numpy()
-        givers = [at for at, group in enumerate(self.cells.absent) if group]
-        if not givers or not self.taken:
+        value_units = [at for at, group in enumerate(self.cells.absent) if group]
+        if not value_units or not self.lookup_samples:
             return None
-        sums = self._by_giver(givers, self.parts * len(self.cells.givers))
-        if not sums.any() and not self._rules_out(givers):
+        sums = self._by_giver(value_units, self.parts * len(self.cells.value_units))
+        if not sums.any() and not self._rules_out(value_units):
             return None
-        left = np.array([self._in_parts(self.cells.absent[at]) for at in givers])
-        counts = [len(self.cells.absent[at]) for at in givers]
-        # others than texts are drawn independently of the givers
-        drawn = self.drawn(len(givers)) if self._in_groups else Sampled(len(givers), len(givers))
+        left = np.array([self._in_parts(self.cells.absent[at]) for at in value_units])
+        counts = [len(self.cells.absent[at]) for at in value_units]
+        # others than texts are drawn independently of the value_units
+        drawn = self.drawn(len(value_units)) if self._in_groups else SampleSize(len(value_units), len(value_units))
         return self._from_outside(sums, left, drawn, self._shares(counts), counts)
 
-    def _rules_out(self, givers: Sequence[int]) -> bool:
+    def _rules_out(self, value_units: Sequence[int]) -> bool:
         """Min/max leaves something of fewer row groups than all for the values."""
-        return any(self._left(self.cells.absent[at])[NUMBER] < self.universe.by_number.total for at in givers)
+        return any(self._left(self.cells.absent[at])[NUMBER] < self.metadata.by_number.total for at in value_units)
 
-    def queried(self) -> Lookups | None:
+    def queried(self) -> LookupCosts | None:
         """The literals of the queries."""
         np = numpy()
-        if not self.cells.queried or not self.taken:
+        if not self.cells.queried or not self.lookup_samples:
             return None
         sums = self.matrix()[:, -1:, :].transpose(1, 0, 2)[:, None]
         weighted = np.zeros((1, 1, 2))
@@ -237,17 +240,17 @@ class Samples:
         return self._from_outside(sums, weighted, None, np.ones((1, 1)), [len(self.cells.queried)])
 
     def _from_outside(
-        self, sums: Floats, left: Floats, givers: Sampled | None, shares: Floats, counts: Sequence[int]
-    ) -> Lookups:
-        """Values that come from no unit; without givers, they are all that there are."""
+        self, sums: Floats, left: Floats, value_units: SampleSize | None, shares: Floats, counts: Sequence[int]
+    ) -> LookupCosts:
+        """Values that come from no unit; without value_units, they are all that there are."""
         np = numpy()
         count = len(sums)
-        tops = np.array([_highest(self.universe.by_number), _highest(self.universe.by_bytes)])
-        exact = givers is None
+        tops = np.array([_highest(self.metadata.by_number), _highest(self.metadata.by_bytes)])
+        exact = value_units is None
         least = left[:, 0] if exact else np.zeros((count, 2))
         most = left[:, 0] if exact else np.tile(tops, (count, 1))
-        return Lookups(
-            universe=self.universe,
+        return LookupCosts(
+            metadata=self.metadata,
             values=sum(counts),
             sums=sums,
             own=np.zeros((count, sums.shape[1], self.sums)),
@@ -257,21 +260,21 @@ class Samples:
             most=most,
             mean_least=(float(least[:, NUMBER].mean()), float(least[:, BYTES].mean())),
             mean_most=(float(most[:, NUMBER].mean()), float(most[:, BYTES].mean())),
-            givers=_NOTHING if givers is None else givers,
-            takers=self.drawn(len(self.taken)),
-            untaken=np.zeros(count) if exact else np.ones(count),
+            value_units=_NOTHING if value_units is None else value_units,
+            lookup_units=self.drawn(len(self.lookup_samples)),
+            unsampled=np.zeros(count) if exact else np.ones(count),
             shares=shares,
             settled=self.settled,
-            chances=None if exact else self._chances(),
+            rate_estimates=None if exact else self._rate_estimates(),
             each=np.array(counts, float),
         )
 
     @property
     def _in_groups(self) -> bool:
         """Absent values are made from sampled ones, so that those of a giver resemble each other."""
-        return self.universe.typed.physical in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}
+        return self.metadata.typed.physical in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}
 
-    def _chances(self) -> tuple[Chance, ...]:
+    def _rate_estimates(self) -> tuple[RateEstimate, ...]:
         """How often new filters may have a value that they don't have: the mean of all sampled ones, from 0 to the
         highest. Which of them the values meet that min/max leaves isn't known here."""
         units = list(self.units.values())
@@ -280,22 +283,22 @@ class Samples:
         for at, rate in enumerate(self.rates):
             most = max([rate, *(unit.highest_fpp[at] for unit in units)])
             mean = sum(unit.filter_fpp[at] for unit in units) / max(groups, 1)
-            found.append(Chance(most, Ratio(mean / most, 0.0, 0.0)))
+            found.append(RateEstimate(most, Ratio(mean / most, 0.0, 0.0)))
         return tuple(found)
 
     def sizes(self, rate: int) -> FilterSizes:
         """New filters at a rate."""
         np = numpy()
-        universe, units = self.universe, self.units
+        metadata, units = self.metadata, self.units
         found = np.array([unit.filter_bytes[rate] for unit in units.values()], float)
         fixed = bool(units) and all(unit.fixed_filters for unit in units.values())
         if fixed:
-            groups = sum(universe.units[key].row_groups for key in units if key in universe.units)
+            groups = sum(metadata.units[key].row_groups for key in units if key in metadata.units)
             return filter_sizes(
-                found, found, float(found.sum()) / max(groups, 1) * universe.row_groups, _NOTHING, fixed=True
+                found, found, float(found.sum()) / max(groups, 1) * metadata.row_groups, _NOTHING, fixed=True
             )
         bound = tight_estimate if self.tight else upper_bound_bytes
-        tops = {key: float(bound(unit.values, self.rates[rate])) for key, unit in universe.units.items()}
+        tops = {key: float(bound(unit.values, self.rates[rate])) for key, unit in metadata.units.items()}
         most = np.array([tops.get(key, float(size)) for key, size in zip(units, found, strict=True)])
         return filter_sizes(found, most, sum(tops.values()), self.drawn(len(units)), fixed=False)
 

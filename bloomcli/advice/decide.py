@@ -33,7 +33,7 @@ def decide(figures: AdviseReport, *, budget: Budget | None = None) -> AdviseRepo
     limit = None if budget is None else budget.of(figures.bytes)
     gap = None
     if limit is not None:
-        columns, choice = within(columns, limit, figures)
+        columns, choice = within_budget(columns, limit, figures)
         gap = choice.gap
     recommended = sorted((c for c in columns if c.recommended), key=lambda c: -(_saved(c) * (c.lookups or 1)))
     return replace(
@@ -47,7 +47,9 @@ def decide(figures: AdviseReport, *, budget: Budget | None = None) -> AdviseRepo
     )
 
 
-def within(columns: Sequence[ColumnAdvice], limit: int, figures: AdviseReport) -> tuple[list[ColumnAdvice], Choice]:
+def within_budget(
+    columns: Sequence[ColumnAdvice], limit: int, figures: AdviseReport
+) -> tuple[list[ColumnAdvice], Choice]:
     """The columns with the filters that save most within `limit` bytes, and the choice.
 
     Each recommended column has its sizes at the rates that it was measured at, down to `figures.fpp`. A column counts

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.advice.ratios import Ratio, Sampled, ratio
+from bloomcli.advice.ratios import Ratio, SampleSize, ratio
 from bloomcli.commands.value_sample import datasketches, numpy
 from bloomcli.model.advice import Interval
 from bloomcli.named_tuple import NamedTuple
@@ -26,7 +26,7 @@ _DEVIATIONS: Final = 3
 """Of a sketch's bounds: 99.7 %."""
 
 
-class UnitDistinct(NamedTuple):
+class UnitSketch(NamedTuple):
     """The distinct values of one sampled unit."""
 
     sketch: bytes
@@ -51,7 +51,7 @@ class _Incidence(NamedTuple):
         return tuple(self.scale * int(np.count_nonzero(found)) for found in (counts > 0, counts == 1, counts == 2))  # type: ignore[return-value]
 
 
-def distinct(units: Sequence[UnitDistinct], population: int, most: int) -> Interval:
+def distinct(units: Sequence[UnitSketch], population: int, most: int) -> Interval:
     """Distinct values over all units.
 
     Args:
@@ -112,7 +112,7 @@ def _unseen(incidence: _Incidence, drawn: int, population: int) -> tuple[float, 
     return estimate, estimate / factor
 
 
-def _if_alone(incidence: _Incidence, units: Sequence[UnitDistinct], population: int, most: int) -> float:
+def _if_alone(incidence: _Incidence, units: Sequence[UnitSketch], population: int, most: int) -> float:
     """Upper end of the values of all units that are in one sampled unit only, if they were in no other at all."""
     np = numpy()
     alone = incidence.occurs & (incidence.occurs.sum(axis=1) == 1)[:, None]
@@ -121,13 +121,13 @@ def _if_alone(incidence: _Incidence, units: Sequence[UnitDistinct], population: 
     found = ratio(
         np.minimum(once, values)[:, None, None],
         values[:, None, None],
-        Sampled(population, len(units)),
-        Sampled(1, 1),
+        SampleSize(population, len(units)),
+        SampleSize(1, 1),
     )
     return found.interval(_ALPHA)[1] * most
 
 
-def distinct_per_unit(units: Sequence[UnitDistinct], population: int, most: int, sketch_bits: int) -> Interval:
+def distinct_per_unit(units: Sequence[UnitSketch], population: int, most: int, sketch_bits: int) -> Interval:
     """Mean of the distinct values of a unit."""
     np = numpy()
     found = datasketches()
@@ -137,8 +137,8 @@ def distinct_per_unit(units: Sequence[UnitDistinct], population: int, most: int,
     share: Ratio = ratio(
         np.minimum(counts, values)[:, None, None],
         values[:, None, None],
-        Sampled(population, len(units)),
-        Sampled(1, 1),
+        SampleSize(population, len(units)),
+        SampleSize(1, 1),
     )
     error = _NORMAL / math.sqrt(1 << sketch_bits) if any(s.is_estimation_mode() for s in sketches) else 0.0
     low, high = share.interval(_ALPHA)

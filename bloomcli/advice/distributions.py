@@ -79,11 +79,11 @@ def beta_quantile(probability: float, a: float, b: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def t_quantile(probability: float, freedom: float) -> float:
+def t_quantile(probability: float, degrees_of_freedom: float) -> float:
     """The quantile of Student's t distribution, for probabilities of 0.5 and more."""
 
     def cumulative(t: float) -> float:
-        return 1 - incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5) / 2
+        return 1 - incomplete_beta(degrees_of_freedom / (degrees_of_freedom + t * t), degrees_of_freedom / 2, 0.5) / 2
 
     high = 1.0
     while cumulative(high) < probability and high < 1e12:

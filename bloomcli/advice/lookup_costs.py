@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.advice.ratios import EXACTLY_ONE, UNKNOWN, Ratio, Sampled, ratio
-from bloomcli.advice.universe import Universe
+from bloomcli.advice.column_metadata import ColumnMetadata
+from bloomcli.advice.ratios import EXACTLY_ONE, UNKNOWN, Ratio, SampleSize, ratio
 from bloomcli.commands.value_sample import numpy
 from bloomcli.model.advice import Interval, LookupCost
 from bloomcli.model.column_sample import RATE_SUMS, SUMS
@@ -29,7 +29,7 @@ ALPHA: Final = 0.05
 NUMBER: Final = 0
 BYTES: Final = 1
 _TODAY: Final = 2
-_ONE: Final = Sampled(1, 1)
+_ONE: Final = SampleSize(1, 1)
 
 
 class Product(NamedTuple):
@@ -56,8 +56,8 @@ class Product(NamedTuple):
 def summed(terms: Sequence[tuple[int, Product]], scale: float = 1.0) -> Interval:
     """A sum of products with their signs, and its interval: each ratio has so high a confidence that all of them hold
     together (Bonferroni's inequality)."""
-    chances = {id(r) for _, term in terms for r in term.ratios()}
-    alpha = ALPHA / max(len(chances), 1)
+    rate_estimates = {id(r) for _, term in terms for r in term.ratios()}
+    alpha = ALPHA / max(len(rate_estimates), 1)
     low = high = estimate = 0.0
     for sign, term in terms:
         ends = [term.first.interval(alpha), *(other.interval(alpha) for other in term.others)]
@@ -83,7 +83,7 @@ class FilterSizes:
         return summed([(1, Product(self.most, others=(self.share,)))])
 
 
-class Chance(NamedTuple):
+class RateEstimate(NamedTuple):
     """The rate of new filters."""
 
     most: float
@@ -93,14 +93,14 @@ class Chance(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lookups:
+class LookupCosts:
     """One kind of value, and what its lookups read. Sums are those of a part of a giver's values, weighted so that
     the mean of all parts is the mean of all values."""
 
-    universe: Universe
+    metadata: ColumnMetadata
     values: int
     sums: Floats
-    """Givers x parts x takers x sums; of a giver's values in the giver itself they are 0."""
+    """Givers x parts x lookup_units x sums; of a giver's values in the giver itself they are 0."""
     own: Floats
     """Givers x parts x sums: in the giver itself; 0 for values that come from no unit."""
     own_whole: Floats
@@ -113,22 +113,22 @@ class Lookups:
     mean_least: tuple[float, float]
     mean_most: tuple[float, float]
     """Their means over all units that values could come from."""
-    givers: Sampled
-    takers: Sampled
-    untaken: Floats
+    value_units: SampleSize
+    lookup_units: SampleSize
+    unsampled: Floats
     """Of each giver the share of its different values that aren't in the sample."""
     shares: Floats
     """Givers x parts: the weights of the parts, whose mean is 1."""
     settled: bool
     """Nothing but min/max decides what is read today: there are no filters, and no dictionaries count."""
-    chances: tuple[Chance, ...] | None
+    rate_estimates: tuple[RateEstimate, ...] | None
     """Of absent values: how often new filters leave a row group, at each rate. It is their own measured rate, which
     is what the lookups of all absent values come to."""
     each: Floats
     """Of each giver the number of values in the sample."""
 
-    def _ratio(self, part: Floats, whole: Floats, takers: Sampled = _ONE) -> Ratio:
-        return ratio(part, whole, self.givers, takers, self.untaken, self.each)
+    def _ratio(self, part: Floats, whole: Floats, lookup_units: SampleSize = _ONE) -> Ratio:
+        return ratio(part, whole, self.value_units, lookup_units, self.unsampled, self.each)
 
     @cached_property
     def _left(self) -> tuple[Product, Product]:
@@ -142,7 +142,7 @@ class Lookups:
             if spread <= 1e-9 * max(self.mean_most[kind], 1.0):
                 found.append(Product(1.0, offset))
             else:
-                share = ratio(part[:, :, None], room[:, :, None], self.givers, _ONE, self.untaken, self.each)
+                share = ratio(part[:, :, None], room[:, :, None], self.value_units, _ONE, self.unsampled, self.each)
                 found.append(Product(1.0, offset, spread, share))
         return found[0], found[1]
 
@@ -152,17 +152,17 @@ class Lookups:
         if left.offset <= 0 and not left.spread:
             return Product(0.0)
         if share is None:
-            share = self._ratio(part, self.sums[..., kind], self.takers)
+            share = self._ratio(part, self.sums[..., kind], self.lookup_units)
         return left._replace(others=(share,))
 
     def _here(self, part: Floats, kind: int) -> Product:
         """What is read in the value's own unit."""
         if not self.own_whole.any():
             return Product(0.0)
-        units = self.universe.units.values()
+        units = self.metadata.units.values()
         mean = sum(unit.bytes if kind else unit.row_groups for unit in units) / max(len(units), 1)
         whole = self.own_whole[:, kind, None] * self.shares
-        if self.universe.single and numpy().allclose(part, whole):
+        if self.metadata.single and numpy().allclose(part, whole):
             return Product(mean)  # a row group is read for its own values
         return Product(mean, others=(self._ratio(part[:, :, None], whole[:, :, None]),))
 
@@ -172,7 +172,7 @@ class Lookups:
         for kind in (NUMBER, BYTES):
             here = self._here(self.own[..., number + kind], kind)
             there = self._elsewhere(self.sums[..., number + kind], kind, share)
-            scale = 1.0 if kind else 1 / max(self.universe.row_groups, 1)
+            scale = 1.0 if kind else 1 / max(self.metadata.row_groups, 1)
             found.append(summed([(1, here), (1, there)], scale))
         return LookupCost(row_groups=found[0], bytes=found[1])
 
@@ -189,13 +189,13 @@ class Lookups:
     def _later(self, rate: int, kind: int) -> Product:
         """What is read in other units with filters of a rate."""
         part = self.sums[..., SUMS + RATE_SUMS * rate + kind]
-        if self.chances is None:
+        if self.rate_estimates is None:
             return self._elsewhere(part, kind)
-        most, share = self.chances[rate]
+        most, share = self.rate_estimates[rate]
         today = self._before(kind)
         whole = most * self.sums[..., _TODAY + kind]
         if whole.sum():
-            share = self._ratio(part, whole, self.takers)
+            share = self._ratio(part, whole, self.lookup_units)
         return today._replace(factor=today.factor * most, others=(*today.others, share))
 
     def _before(self, kind: int) -> Product:
@@ -207,7 +207,7 @@ class Lookups:
         at = SUMS + RATE_SUMS * rate
         found = [
             summed([(1, self._here(self.own[..., at + kind], kind)), (1, self._later(rate, kind))], scale)
-            for kind, scale in ((NUMBER, 1 / max(self.universe.row_groups, 1)), (BYTES, 1.0))
+            for kind, scale in ((NUMBER, 1 / max(self.metadata.row_groups, 1)), (BYTES, 1.0))
         ]
         return LookupCost(row_groups=found[0], bytes=found[1])
 
@@ -216,20 +216,20 @@ class Lookups:
         at, today = SUMS + RATE_SUMS * rate + BYTES, _TODAY + BYTES
         each = sizes.share
         read = (self._here(self.own[..., _TODAY], NUMBER), self._before(NUMBER))
-        per_group = sizes.most / max(sum(unit.row_groups for unit in self.universe.units.values()), 1)
+        per_group = sizes.most / max(sum(unit.row_groups for unit in self.metadata.units.values()), 1)
         terms = [
             (1, self._here(self.own[..., today], BYTES)),
             (-1, self._here(self.own[..., at], BYTES)),
             *((-1, r._replace(factor=r.factor * per_group, others=(*r.others, each))) for r in read),
         ]
-        if self.chances is None:
+        if self.rate_estimates is None:
             terms.append((1, self._elsewhere(self.sums[..., today] - self.sums[..., at], BYTES)))
         else:
             terms += [(1, self._before(BYTES)), (-1, self._later(rate, BYTES))]
         return summed([term for term in terms if term[1].factor])
 
 
-def filter_sizes(found: Floats, most: Floats, all_most: float, units: Sampled, *, fixed: bool) -> FilterSizes:
+def filter_sizes(found: Floats, most: Floats, all_most: float, units: SampleSize, *, fixed: bool) -> FilterSizes:
     """The sizes of all filters from those of sampled units.
 
     Args:

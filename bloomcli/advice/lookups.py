@@ -16,7 +16,7 @@ from bloomcli.values.literals import parse
 
 if TYPE_CHECKING:
     from bloomcli.advice.sql.constants import Slots, Value
-    from bloomcli.advice.sql.templates import Read
+    from bloomcli.advice.sql.templates import ColumnLookup
 
 MOST_LITERALS: Final = 10_000
 """Different values of a column that are kept."""
@@ -24,7 +24,7 @@ _MOST_COLUMNS: Final = 10_000
 _TEXTS: Final = {"STRING", "ENUM", "JSON"}
 
 
-class Sample:
+class LiteralSample:
     """The values of a column: all of them, or a uniform random sample of the lookups.
 
     Up to `most` different values are counted exactly. With one more, `most` of the lookups so far are drawn, and each
@@ -64,22 +64,22 @@ class Sample:
 
 @dataclass
 class _Column:
-    values: Sample
+    values: LiteralSample
     lookups: int = 0
     statements: int = 0
     unknown: int = 0
 
 
-class Refusals:
+class UnservedCounter:
     """Counts the predicates that no filter serves."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str | None]] = Counter()
         self._examples: dict[tuple[str, str | None], str] = {}
 
-    def count(self, refused: Iterable[tuple[str, str | None, str]]) -> None:
+    def count(self, unserved: Iterable[tuple[str, str | None, str]]) -> None:
         """Count predicates, each with its kind, its column and an example, which may be empty."""
-        for kind, column, example in refused:
+        for kind, column, example in unserved:
             key = (kind, column)
             if key in self._counts or len(self._counts) < _MOST_COLUMNS:
                 self._counts[key] += 1
@@ -96,7 +96,7 @@ class Refusals:
 
 
 @dataclass
-class Lookups:
+class LookupCounter:
     """Counts lookups by column.
 
     Args:
@@ -108,19 +108,19 @@ class Lookups:
     random: Random
     _columns: dict[str, _Column] = field(default_factory=dict)
 
-    def count(self, reads: Iterable[Read], slots: Slots, refusals: Refusals) -> None:
+    def count(self, lookups: Iterable[ColumnLookup], slots: Slots, unserved: UnservedCounter) -> None:
         """Count the lookups of a text with these literals."""
         looked_up = set()
-        for column, values, statement in reads:
+        for column, values, statement in lookups:
             of_column = self._columns.get(column)
             if of_column is None:
                 if len(self._columns) >= _MOST_COLUMNS:
                     continue
-                of_column = self._columns[column] = _Column(Sample(self.random))
+                of_column = self._columns[column] = _Column(LiteralSample(self.random))
             typed = self.types.get(column)
             for value in values(slots):
                 if value is not None and typed is not None and _casts(typed, value):
-                    refusals.count([("expression", column, f"{column} = ?")])
+                    unserved.count([("expression", column, f"{column} = ?")])
                     continue
                 looked_up.add((column, statement))
                 of_column.lookups += 1

@@ -12,9 +12,9 @@ from typing import Final
 
 from bloomcli.advice.absent_values import absent_values
 from bloomcli.advice.column_figures import column_advice, unmeasured
-from bloomcli.advice.column_samples import Cells, Samples
+from bloomcli.advice.column_metadata import ColumnMetadata, UnitKey, all_columns
+from bloomcli.advice.column_samples import Cells, ColumnSamples
 from bloomcli.advice.plan import Plan, plan, some_files
-from bloomcli.advice.universe import UnitKey, Universe, universes
 from bloomcli.commands.advise_options import ExtentOptions, LookupValues, UnitOptions
 from bloomcli.commands.advise_units import literals
 from bloomcli.commands.options import AdviseOptions, policy_of
@@ -122,9 +122,9 @@ def measure(
     rows = run.rows(dict.fromkeys(looked_at, about))
     files = {at: row.extents for at, row in rows.items() if row.extents is not None}
     if not files:
-        raise _nothing(run)
+        raise _no_files_error(run)
     drawn = plan({at: tasks[at].path for at in files}, files, options.sample, options.seed)
-    found = universes(files.items())
+    found = all_columns(files.items())
     for name in options.columns:
         if not any(matches([name], path) for path in found):
             raise UnknownColumn(
@@ -153,7 +153,7 @@ def measure(
     )
 
 
-def _nothing(run: _Run) -> BloomError:
+def _no_files_error(run: _Run) -> BloomError:
     """The error where no file could be looked at: of the kind of the files' errors, if these are of one kind."""
     if not run.failed:
         return UsageError("none of the files is of a known format", hint="bloom reads Parquet, ORC and Mosaic files")
@@ -166,33 +166,33 @@ def _nothing(run: _Run) -> BloomError:
     return (UnreadableError if kind is None or len(codes) > 1 else kind)(error, path=path, hint=first.hint)
 
 
-def _columns(run: _Run, found: Mapping[str, Universe], drawn: Plan, log: QueryLog | None) -> list[ColumnAdvice]:
+def _columns(run: _Run, found: Mapping[str, ColumnMetadata], drawn: Plan, log: QueryLog | None) -> list[ColumnAdvice]:
     readable = {path: one for path, one in found.items() if one.unfilterable is None or one.loses_rows}
-    given = {
+    value_samples = {
         path: {key: _as_typed(unit, found[path].typed) for key, unit in units.items()}
-        for path, units in _units(run, drawn.givers, drawn, dict.fromkeys(readable)).items()
+        for path, units in _units(run, drawn.value_units, drawn, dict.fromkeys(readable)).items()
     }
-    cells = {path: _cells(run, one, given.get(path, {}), drawn, log) for path, one in readable.items()}
+    cells = {path: _cells(run, one, value_samples.get(path, {}), drawn, log) for path, one in readable.items()}
     wanted = {
-        path: cells[path].looked_up(one, list(given[path].values()))
+        path: cells[path].looked_up(one, list(value_samples[path].values()))
         for path, one in readable.items()
-        if path in given
+        if path in value_samples
     }
-    taken = _units(run, drawn.takers, drawn, wanted)
+    lookup_samples = _units(run, drawn.lookup_units, drawn, wanted)
     asked = {column.column: column.lookups for column in log.columns} if log is not None else None
     advice = []
     for path, one in found.items():
         lookups = None if asked is None else asked.get(path, 0)
-        if path not in given or path not in taken:
+        if path not in value_samples or path not in lookup_samples:
             advice.append(unmeasured(one, lookups, run.options.fpp))
             continue
-        samples = Samples(
-            universe=one,
+        samples = ColumnSamples(
+            metadata=one,
             plan=drawn,
             rates=run.rates,
             cells=cells[path],
-            given=given[path],
-            taken=taken[path],
+            value_samples=value_samples[path],
+            lookup_samples=lookup_samples[path],
             tight=run.tight,
             settled=not one.filters and not (_by_dictionary(run) and one.dictionary),
         )
@@ -252,28 +252,32 @@ def _as_typed(unit: UnitSample, typed: Column) -> UnitSample:
 
 
 def _cells(
-    run: _Run, universe: Universe, given: Mapping[UnitKey, UnitSample], drawn: Plan, log: QueryLog | None
+    run: _Run,
+    metadata: ColumnMetadata,
+    value_samples: Mapping[UnitKey, UnitSample],
+    drawn: Plan,
+    log: QueryLog | None,
 ) -> Cells:
-    typed = universe.typed
-    samples = [unit.values for unit in given.values()]
+    typed = metadata.typed
+    samples = [unit.values for unit in value_samples.values()]
     longest = max((len(value) for values in samples for value in values), default=0)
     count = min(drawn.values // 2, _ABSENT_BYTES // max(longest * len(samples), 1))
-    absent = absent_values(samples, typed, universe.by_number.bounds, max(count, _LEAST), run.options.seed)
+    absent = absent_values(samples, typed, metadata.by_number.bounds, max(count, _LEAST), run.options.seed)
     return Cells(
-        givers=tuple(given),
+        value_units=tuple(value_samples),
         absent=tuple(map(tuple, absent)),
-        queried=tuple(_queried(universe, log)),
+        queried=tuple(_queried(metadata, log)),
         parts=drawn.parts,
     )
 
 
-def _queried(universe: Universe, log: QueryLog | None) -> list[tuple[bytes, float]]:
+def _queried(metadata: ColumnMetadata, log: QueryLog | None) -> list[tuple[bytes, float]]:
     """The literals of the queries, with their shares. One that the column can't hold is left out."""
-    asked = next((c for c in log.columns if c.column == universe.column), None) if log is not None else None
+    asked = next((c for c in log.columns if c.column == metadata.column), None) if log is not None else None
     found: list[tuple[bytes, int]] = []
     for text, count in asked.literals if asked is not None else ():
         try:
-            literal = parse(text, universe.typed)
+            literal = parse(text, metadata.typed)
         except LiteralError:
             continue
         found += [(encoded, count) for encoded in literal.encodings[:1]]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from bloomcli.advice.universe import UnitKey
+from bloomcli.advice.column_metadata import UnitKey
 from bloomcli.commands.sampling import chosen, share
 from bloomcli.datasets.task import Task
 from bloomcli.model.column_sample import FileExtents
@@ -35,9 +35,9 @@ class Plan(NamedTuple):
     """The units of a run."""
 
     population: int
-    givers: Mapping[int, tuple[int, ...]]
+    value_units: Mapping[int, tuple[int, ...]]
     """Units that give values, by the positions of their files."""
-    takers: Mapping[int, tuple[int, ...]]
+    lookup_units: Mapping[int, tuple[int, ...]]
     """Units in which the values are looked up."""
     values: int
     """Values of each giver."""
@@ -46,15 +46,18 @@ class Plan(NamedTuple):
     """Random parts of a giver's values, which say how much the values of a unit differ."""
 
     @property
-    def giver_keys(self) -> list[UnitKey]:
-        """The givers in order."""
-        return [(file, unit) for file, units in sorted(self.givers.items()) for unit in units]
+    def value_unit_keys(self) -> list[UnitKey]:
+        """The value_units in order."""
+        return [(file, unit) for file, units in sorted(self.value_units.items()) for unit in units]
 
     @property
     def sampled(self) -> set[UnitKey]:
         """All units of both samples."""
         return {
-            (file, unit) for units in (self.givers, self.takers) for file, found in units.items() for unit in found
+            (file, unit)
+            for units in (self.value_units, self.lookup_units)
+            for file, found in units.items()
+            for unit in found
         }
 
 
@@ -83,8 +86,8 @@ def plan(paths: Mapping[int, str], files: Mapping[int, FileExtents], sample: str
     bits = (_SKETCHES_BYTES // (8 * 2 * count * max(columns, 1))).bit_length() - 1
     return Plan(
         population=len(units),
-        givers=_by_file(units, drawn[0]),
-        takers=_by_file(units, drawn[1]),
+        value_units=_by_file(units, drawn[0]),
+        lookup_units=_by_file(units, drawn[1]),
         values=max(_values(count, columns) // count, _VALUES_LEAST),
         sketch_bits=min(max(bits, _SKETCH_BITS[0]), _SKETCH_BITS[1]),
         parts=min(max(_PARTS_IN_ALL // count, _PARTS[0]), _PARTS[1]),

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.advice.lookups import Lookups, Refusals
+from bloomcli.advice.lookups import LookupCounter, UnservedCounter
 from bloomcli.errors import UsageError, near_names
 from bloomcli.extras import needed
 from bloomcli.model.file import Column
@@ -60,8 +60,8 @@ def read_queries(
         import sqlglot  # noqa: F401  the error names the extra
     from bloomcli.advice.query_tables import QueryTables
 
-    spoken = _dialect(dialect)
-    log = _Log(spoken, QueryTables(spoken, tables), columns, seed)
+    sql_dialect = _dialect(dialect)
+    log = _Log(sql_dialect, QueryTables(sql_dialect, tables), columns, seed)
     listed = expand([os.fspath(path) for path in paths])
     for item in listed:
         if item.problem is not None:
@@ -95,9 +95,9 @@ class _Log:
 
         names = Names(dialect, columns)
         self._dialect, self._tables = dialect, tables
-        self._analyser = Analyser(dialect, names, tables.ours)
-        self._lookups = Lookups(names.types, random.Random(seed))  # noqa: S311  a sample, no secret
-        self._refusals = Refusals()
+        self._analyser = Analyser(dialect, names, tables.in_question)
+        self._lookups = LookupCounter(names.types, random.Random(seed))  # noqa: S311  a sample, no secret
+        self._unserved = UnservedCounter()
         self._statements = self._about = self._unreadable = 0
         self._examples: list[str] = []
 
@@ -125,8 +125,8 @@ class _Log:
         if not found.about:
             return
         self._about += found.about
-        self._refusals.count(found.refused)
-        self._lookups.count(found.lookups, slots, self._refusals)
+        self._unserved.count(found.unserved)
+        self._lookups.count(found.lookups, slots, self._unserved)
 
     def result(self, paths: str) -> QueryLog:
         """Everything. Raises UsageError if no statement could be read, or it isn't clear which table is meant."""
@@ -144,6 +144,6 @@ class _Log:
             unreadable=self._unreadable,
             unreadable_examples=tuple(self._examples),
             columns=self._lookups.result(),
-            unserved=self._refusals.result(),
+            unserved=self._unserved.result(),
             tables=self._tables.counts(),
         )

@@ -36,7 +36,7 @@ class QueryTables:
         self._counts: Counter[tuple[str, ...]] = Counter()
         self._spelled: dict[tuple[str, ...], str] = {}
 
-    def ours(self, parts: Parts) -> bool:
+    def in_question(self, parts: Parts) -> bool:
         """Whether a table is the one in question. Qualified and unqualified names match: `orders` and `db.orders`."""
         if not parts:
             return False

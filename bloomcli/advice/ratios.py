@@ -32,8 +32,8 @@ class Ratio(NamedTuple):
     estimate: float
     trials: float
     """Independent trials with the same variance; infinite where the ratio is exact, 0 where nothing is known."""
-    freedom: float
-    """Degrees of freedom of the variance."""
+    degrees_of_freedom: float
+    """Degrees of degrees_of_freedom of the variance."""
 
     @property
     def exact(self) -> bool:
@@ -47,9 +47,9 @@ class Ratio(NamedTuple):
         if self.trials <= 0:
             return 0.0, 1.0
         trials = self.trials
-        if self.freedom >= 1:  # the variance is an estimate itself
+        if self.degrees_of_freedom >= 1:  # the variance is an estimate itself
             normal = t_quantile(1 - alpha / 2, 1e6)
-            trials *= (normal / t_quantile(1 - alpha / 2, self.freedom)) ** 2
+            trials *= (normal / t_quantile(1 - alpha / 2, self.degrees_of_freedom)) ** 2
         return clopper_pearson(self.estimate, trials, alpha)
 
 
@@ -57,7 +57,7 @@ EXACTLY_ONE: Final = Ratio(1.0, math.inf, math.inf)
 UNKNOWN: Final = Ratio(0.5, 0.0, 0.0)
 
 
-class Sampled(NamedTuple):
+class SampleSize(NamedTuple):
     """How one side's units were drawn."""
 
     population: int
@@ -65,7 +65,7 @@ class Sampled(NamedTuple):
     drawn: int
 
     @property
-    def left_out(self) -> float:
+    def unsampled_share(self) -> float:
         """The share of the units that aren't in the sample: the finite population correction."""
         return 1.0 if not self.population else max(1 - self.drawn / self.population, 0.0)
 
@@ -73,20 +73,20 @@ class Sampled(NamedTuple):
 def ratio(
     part: Floats,
     whole: Floats,
-    givers: Sampled,
-    takers: Sampled,
+    value_units: SampleSize,
+    lookup_units: SampleSize,
     within: Floats | None = None,
     each: Floats | None = None,
 ) -> Ratio:
     """The ratio of two sums over all pairs of units.
 
     Args:
-        part, whole: givers x parts x takers: sums of random parts of a unit's values. The part is no more than the
-            whole. Without takers (a single one that is no sample) `takers` is the population of 1.
-        givers: how units that give values were drawn.
-        takers: how units in which they are looked up were drawn.
-        within: for each giver the share of its values that weren't taken; none by default.
-        each: for each giver the number of its values that were taken; by default one for each part.
+        part, whole: value units x parts x lookup units: sums over random parts of a unit's values. `part` is at most
+            `whole`. Ratios that have no lookup units have one in both arrays, and `lookup_units` is (1, 1).
+        value_units: how many of the units that values come from were drawn.
+        lookup_units: how many of the units in which values are looked up were drawn.
+        within: for each value unit, the share of its values that weren't sampled; 0 by default.
+        each: for each value unit, the number of its sampled values; by default one for each part.
     """
     np = numpy()
     total = float(whole.sum())
@@ -97,27 +97,27 @@ def ratio(
     parts = part.shape[1]
     rows, columns = rest.sum(axis=(1, 2)), rest.sum(axis=(0, 1))
     weights_of_rows, weights_of_columns = whole.sum(axis=(1, 2)), whole.sum(axis=(0, 1))
-    untaken = np.zeros(len(rows)) if within is None else within
-    variance = givers.left_out * _spread(rows) + takers.left_out * _spread(columns)
+    unsampled = np.zeros(len(rows)) if within is None else within
+    variance = value_units.unsampled_share * _spread(rows) + lookup_units.unsampled_share * _spread(columns)
     if parts > 1:
         within_rows = parts * rest.sum(axis=2).var(axis=1, ddof=1)
-        variance += (1 - givers.left_out) * float((untaken * within_rows).sum())
+        variance += (1 - value_units.unsampled_share) * float((unsampled * within_rows).sum())
     kish_rows, kish_columns = _kish(weights_of_rows), _kish(weights_of_columns)
     of_part = 1.0 if each is None else max(float(each.mean()) / parts, 1.0)
-    inner = float(untaken.mean()) * (1 - givers.left_out) / (_kish(whole.sum(axis=2)) * of_part)
-    # a rare property of some givers or their values, or of some takers, is seen in none of so many
-    least = max(givers.left_out / kish_rows + inner, takers.left_out / kish_columns)
+    inner = float(unsampled.mean()) * (1 - value_units.unsampled_share) / (_kish(whole.sum(axis=2)) * of_part)
+    # a rare property of some value_units or their values, or of some lookup_units, is seen in none of so many
+    least = max(value_units.unsampled_share / kish_rows + inner, lookup_units.unsampled_share / kish_columns)
     if least <= 0:
         return Ratio(estimate, math.inf, math.inf)
     trials = 1 / least
     if variance > _NOISE * total * total:
         trials = min(trials, estimate * (1 - estimate) * total * total / variance)
-    freedom = [kish_columns - 1] if takers.left_out > 0 else []
-    if givers.left_out > 0:
-        freedom.append(kish_rows - 1)
+    degrees_of_freedom = [kish_columns - 1] if lookup_units.unsampled_share > 0 else []
+    if value_units.unsampled_share > 0:
+        degrees_of_freedom.append(kish_rows - 1)
     elif inner > 0:  # all units give values: only these are left to chance
-        freedom.append(kish_rows * (parts - 1))
-    return Ratio(estimate, trials, min(freedom))
+        degrees_of_freedom.append(kish_rows * (parts - 1))
+    return Ratio(estimate, trials, min(degrees_of_freedom))
 
 
 def _spread(sums: Floats) -> float:

@@ -59,9 +59,9 @@ class _Verdict(NamedTuple):
 def recommend(column: ColumnAdvice, request: Request) -> ColumnAdvice:
     """The figures of a column with the recommendation: `recommended`, `reason`, `reason_id`, and what is made of the
     filters that it has."""
-    verdict = _on_values(column, request)
+    verdict = _on_new_filters(column, request)
     if column.existing is not None and column.existing.filters:
-        existing = judged(column, column.existing, request)
+        existing = judge(column, column.existing, request)
         column = replace(column, existing=existing)
         verdict = _on_existing(existing, verdict)
     return replace(
@@ -69,7 +69,7 @@ def recommend(column: ColumnAdvice, request: Request) -> ColumnAdvice:
     )
 
 
-def judged(column: ColumnAdvice, existing: ExistingFilters, request: Request) -> ExistingFilters:
+def judge(column: ColumnAdvice, existing: ExistingFilters, request: Request) -> ExistingFilters:
     """The filters that a column has, with their judgement."""
     if existing.judgement == "unreadable":
         return existing
@@ -86,7 +86,7 @@ def judged(column: ColumnAdvice, existing: ExistingFilters, request: Request) ->
     return replace(existing, judgement=judgement)
 
 
-def _on_values(column: ColumnAdvice, request: Request) -> _Verdict:
+def _on_new_filters(column: ColumnAdvice, request: Request) -> _Verdict:
     """The verdict on new filters."""
     why_not = _worthless(column, request)
     if why_not is not None:
@@ -103,14 +103,14 @@ def _on_values(column: ColumnAdvice, request: Request) -> _Verdict:
     partly = column.existing is not None and column.existing.filters and column.existing.row_groups_without_filter
     if (saved.low > 0 or (partly and saved.estimate > 0)) and saved.estimate >= LEAST_SAVED * today:
         return _Verdict(True, "saves", _saves(column))
-    return _too_little(column)
+    return _saves_too_little(column)
 
 
 def _worthless(column: ColumnAdvice, request: Request) -> _Verdict | None:
     """Why any filter of the column is useless or harmful, whatever its size; None if it isn't."""
     if column.unfilterable is not None:
         return _Verdict(False, "loses-rows" if column.loses_rows else "unfilterable", column.unfilterable)
-    left = _left(column)
+    left = _remaining_row_groups(column)
     if left is not None and column.row_groups > 1 and left <= min(PRUNED, column.row_groups / 2):
         return _Verdict(
             False, "sorted", f"sorted: min/max leaves {_of(left, column.row_groups)} for a value, without a filter"
@@ -125,7 +125,7 @@ def _worthless(column: ColumnAdvice, request: Request) -> _Verdict | None:
     return _few_values(column) if column.queried is None else None
 
 
-def _left(column: ColumnAdvice) -> float | None:
+def _remaining_row_groups(column: ColumnAdvice) -> float | None:
     """The row groups that min/max leaves for a value."""
     return None if column.overlap is None else column.overlap.estimate * column.row_groups
 
@@ -153,10 +153,10 @@ def _few_values(column: ColumnAdvice) -> _Verdict | None:
     )
 
 
-def _too_little(column: ColumnAdvice) -> _Verdict:
+def _saves_too_little(column: ColumnAdvice) -> _Verdict:
     """Why a filter saves too little, by what the figures say excludes row groups already."""
     today, after = reads(column)
-    left = _left(column)
+    left = _remaining_row_groups(column)
     groups = column.row_groups
     existing = column.existing
     if existing is not None and existing.filters and not existing.row_groups_without_filter:

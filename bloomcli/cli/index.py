@@ -141,7 +141,7 @@ def _run(form: str, work: Callable[[OnTasks], IndexReport]) -> int:
         output.say(f"bloom: {row.error}", err=True)
         if row.hint:
             output.say(f"hint: {row.hint}", err=True)
-    output.write("index", report, form, text_index.made)
+    output.write("index", report, form, text_index.index_change)
     return report.exit_code
 
 
@@ -163,5 +163,5 @@ def inspect(index: str, form: str) -> int:
     from bloomcli.functions.index import index_inspect
     from bloomcli.report import text_index
 
-    output.write("index-inspect", index_inspect(index), form, text_index.inspected)
+    output.write("index-inspect", index_inspect(index), form, text_index.index_facts)
     return 0

@@ -1,6 +1,6 @@
 """Fits the blocks of a text report to a terminal's width.
 
-`laid_out` is the only place that decides how a report fits. Numbers with their units, types and names are never
+`fit` is the only place that decides how a report fits. Numbers with their units, types and names are never
 broken. A grid that is too wide loses its bars and sparklines, and then becomes narrower step by step, until it fits:
 
 1. Columns that are the same in every row move into a line above the grid.
@@ -21,8 +21,8 @@ from typing import Final
 
 from bloomcli.report.human import width
 from bloomcli.report.layout import Block, Cell, Grid, Head, Line, Pairs, Paragraph, Style, line
-from bloomcli.report.values import CUT, shorter
-from bloomcli.report.wrapping import filled, wrapped
+from bloomcli.report.values import CUT, shorten
+from bloomcli.report.wrapping import fill_lines, wrap_text
 
 Piece = tuple[str, Style]
 """Text of a laid-out line, and its style."""
@@ -39,7 +39,7 @@ _LEAST_WIDTH: Final = 20
 """Narrower terminals get lines of this width, which they break themselves."""
 
 
-def laid_out(blocks: Iterable[Block], columns: int | None) -> Iterator[list[Piece]]:
+def fit(blocks: Iterable[Block], columns: int | None) -> Iterator[list[Piece]]:
     """Yield the lines of a report, as pieces of text with their styles.
 
     Args:
@@ -55,7 +55,7 @@ def laid_out(blocks: Iterable[Block], columns: int | None) -> Iterator[list[Piec
         elif isinstance(block, Pairs):
             yield from _pairs(block, columns)
         elif isinstance(block, Grid):
-            yield from _whole(block.undrawn()) if columns is None else _fitted(block, columns)
+            yield from _whole(block.without_graphics()) if columns is None else _fitted(block, columns)
         else:
             yield []
 
@@ -63,7 +63,7 @@ def laid_out(blocks: Iterable[Block], columns: int | None) -> Iterator[list[Piec
 def _line(block: Line, columns: int | None) -> Iterator[list[Piece]]:
     text, style = block.cell.text, block.cell.style
     whole = columns is None or block.whole
-    lines = [text] if whole else wrapped(text, (columns or 0) - block.indent, _HANGING)
+    lines = [text] if whole else wrap_text(text, (columns or 0) - block.indent, _HANGING)
     for number, part in enumerate(lines):
         yield [(" " * (block.indent + _HANGING * (number > 0)) + part, style)]
 
@@ -73,7 +73,7 @@ def _paragraph(block: Paragraph, columns: int | None) -> Iterator[list[Piece]]:
     hanging = 0
     if columns is not None:
         hanging = _HANGING if texts[0].startswith(("- ", "* ")) else 0
-        texts = wrapped(" ".join(text.strip() for text in texts), columns, hanging)
+        texts = wrap_text(" ".join(text.strip() for text in texts), columns, hanging)
     for number, text in enumerate(texts):
         yield [(" " * (hanging * (number > 0)) + text, block.lines[0].style)]
 
@@ -82,7 +82,7 @@ def _pairs(block: Pairs, columns: int | None) -> Iterator[list[Piece]]:
     longest = max((width(name) for name, _ in block.items), default=0)
     for name, cell in block.items:
         room = None if columns is None else columns - longest - len(_SPACE)
-        for number, part in enumerate([cell.text] if room is None else wrapped(cell.text, room)):
+        for number, part in enumerate([cell.text] if room is None else wrap_text(cell.text, room)):
             yield [(_padded("" if number else name, longest) + _SPACE, Style.DIM), (part, cell.style)]
 
 
@@ -118,9 +118,9 @@ def _grid(grid: Grid, prose: int | None = None) -> Iterator[list[Piece]]:
         cells = [(cell.text, cell.style) for cell in row[: len(heads)]]
         rest: list[str] = []
         if prose == 0 and row[-1].text:
-            rest = [_INDENT + text for text in wrapped(row[-1].text, max(_total(widths), _LEAST_PROSE))]
+            rest = [_INDENT + text for text in wrap_text(row[-1].text, max(_total(widths), _LEAST_PROSE))]
         elif prose:
-            first, *rest = wrapped(cells[-1][0], prose)
+            first, *rest = wrap_text(cells[-1][0], prose)
             cells[-1] = (first, cells[-1][1])
             rest = [" " * (_total(widths) - prose) + text for text in rest]
         yield _row(cells, widths, heads)
@@ -156,9 +156,9 @@ def _legend(grid: Grid, shown: Grid, left_out: Sequence[str], columns: int | Non
 def _fitted(whole: Grid, columns: int) -> Iterator[list[Piece]]:
     """Yield the lines of a grid in a terminal, by the steps above."""
     if _total(_widths(whole)) > columns:
-        undrawn = whole.undrawn()
-        if _total(_widths(undrawn)) <= columns or _total(_widths(_without_repetition(whole)[0])) > columns:
-            whole = undrawn
+        without_graphics = whole.without_graphics()
+        if _total(_widths(without_graphics)) <= columns or _total(_widths(_without_repetition(whole)[0])) > columns:
+            whole = without_graphics
     if _total(_widths(whole)) <= columns:
         yield from _grid(whole)
         yield from _legend(whole, whole, (), columns)
@@ -184,7 +184,7 @@ def _fitted(whole: Grid, columns: int) -> Iterator[list[Piece]]:
 
 
 def _dim(parts: Sequence[str], columns: int) -> Iterator[list[Piece]]:
-    for number, text in enumerate(filled(parts, columns, _HANGING)):
+    for number, text in enumerate(fill_lines(parts, columns, _HANGING)):
         yield [(" " * (_HANGING * (number > 0)) + text, Style.DIM)]
 
 
@@ -192,8 +192,8 @@ def _without_repetition(grid: Grid) -> tuple[Grid, list[list[str]]]:
     """The grid without the columns that are the same in every row, and the parts of the lines that say so."""
     if len(grid.rows) < 2:
         return grid, []
-    undrawn = [i for i, head in enumerate(grid.heads) if not head.drawn]
-    same = {i for i in undrawn if len({row[i].text for row in grid.rows}) == 1}
+    without_graphics = [i for i, head in enumerate(grid.heads) if not head.graphic]
+    same = {i for i in without_graphics if len({row[i].text for row in grid.rows}) == 1}
     if len(same) == len(grid.heads):
         same -= {0}
     kept = _only(grid, set(range(len(grid.heads))) - same)
@@ -216,7 +216,7 @@ def _listed(before: str, items: Sequence[str]) -> Iterator[list[str]]:
 
 def _only(grid: Grid, kept: set[int]) -> Grid:
     order = sorted(kept)
-    return grid.having((grid.heads[i] for i in order), (tuple(row[i] for i in order) for row in grid.rows))
+    return grid.with_cells((grid.heads[i] for i in order), (tuple(row[i] for i in order) for row in grid.rows))
 
 
 def _without_directory(grid: Grid) -> tuple[Grid, str]:
@@ -235,16 +235,16 @@ def _without_directory(grid: Grid) -> tuple[Grid, str]:
         path = Cell(row[found].text[len(directory) :], row[found].style)
         return (*row[:found], path, *row[found + 1 :])
 
-    return grid.having(grid.heads, map(cut, grid.rows)), directory
+    return grid.with_cells(grid.heads, map(cut, grid.rows)), directory
 
 
 def _shortened(grid: Grid) -> Grid:
     """The grid with the values cut that are longer than their column allows."""
 
     def cut(cell: Cell, most: int) -> Cell:
-        return Cell(shorter(cell.text, most), cell.style) if most else cell
+        return Cell(shorten(cell.text, most), cell.style) if most else cell
 
-    return grid.having(
+    return grid.with_cells(
         grid.heads,
         (tuple(cut(cell, head.most) for cell, head in zip(row, grid.heads, strict=True)) for row in grid.rows),
     )
@@ -297,7 +297,7 @@ def _stacked(grid: Grid, columns: int) -> Iterator[list[Piece]]:
                 continue
             title = f"{head.title} "
             room = columns - len(_INDENT) - width(title)
-            first, *rest = wrapped(cell.text, room) if head.prose else [cell.text]
+            first, *rest = wrap_text(cell.text, room) if head.prose else [cell.text]
             needed = len(_SPACE) + width(title) + width(first)
             if pieces and used + needed > columns:
                 yield pieces

@@ -9,8 +9,7 @@ from typing import Final, Protocol
 from bloomcli.words import noun, rate, size
 
 __all__ = [
-    "RuledOut",
-    "alone",
+    "RuleOutCounts",
     "count",
     "csv_field",
     "growth",
@@ -18,6 +17,7 @@ __all__ = [
     "line",
     "printable",
     "rate",
+    "rule_out_text",
     "seconds",
     "share",
     "size",
@@ -84,7 +84,7 @@ def is_plain(text: str) -> bool:
     return text.isascii() and text.isprintable() and _MARK not in text
 
 
-class RuledOut(Protocol):
+class RuleOutCounts(Protocol):
     """Numbers of row groups, of one file or of several."""
 
     @property
@@ -104,7 +104,7 @@ class RuledOut(Protocol):
         """Those that only dictionaries rule out."""
 
 
-def alone(totals: RuledOut) -> str:
+def rule_out_text(totals: RuleOutCounts) -> str:
     """Say how many row groups filters rule out, if they aren't all that are absent, and how many min/max and
     dictionaries do."""
     filters = totals.skipped_row_groups

@@ -53,7 +53,7 @@ class Line(NamedTuple):
 
 
 class Paragraph(NamedTuple):
-    """Lines of one paragraph, which are filled again on a terminal. An item of a list starts with a mark."""
+    """Lines of one paragraph, which a terminal refills to its width. An item of a list starts with a mark."""
 
     lines: tuple[Cell, ...]
 
@@ -78,7 +78,7 @@ class Head(NamedTuple):
     """Sentences, which can wrap. Only the last column can be prose."""
     most: int = 0
     """Cells of the longest value that a grid shows if it is too wide; longer ones are cut. 0: any."""
-    drawn: bool = False
+    graphic: bool = False
     """Bars or sparklines, which repeat figures of other columns: only on terminals that show UTF-8, and only where
     there is room for them."""
 
@@ -106,21 +106,21 @@ class Grid:
         """Append a row."""
         self.rows.append(tuple(c if isinstance(c, Cell) else Cell(c) for c in cells))
 
-    def explained(self, title: str, sentence: str) -> None:
+    def explain(self, title: str, sentence: str) -> None:
         """Add a sentence to the legend."""
         self.legend.append((title, sentence))
 
-    def undrawn(self) -> Grid:
+    def without_graphics(self) -> Grid:
         """The same grid without bars and sparklines."""
-        kept = [i for i, head in enumerate(self.heads) if not head.drawn]
+        kept = [i for i, head in enumerate(self.heads) if not head.graphic]
         if len(kept) == len(self.heads):
             return self
-        grid = self.having((self.heads[i] for i in kept), (tuple(row[i] for i in kept) for row in self.rows))
-        titles = {head.title for head in self.heads if head.drawn}
+        grid = self.with_cells((self.heads[i] for i in kept), (tuple(row[i] for i in kept) for row in self.rows))
+        titles = {head.title for head in self.heads if head.graphic}
         grid.legend = [(title, sentence) for title, sentence in self.legend if title not in titles]
         return grid
 
-    def having(self, heads: Iterable[Head], rows: Iterable[tuple[Cell, ...]]) -> Grid:
+    def with_cells(self, heads: Iterable[Head], rows: Iterable[tuple[Cell, ...]]) -> Grid:
         """The same grid with other columns or cells."""
         return Grid(tuple(heads), tuple(rows), complete=self.complete, legend=self.legend)
 

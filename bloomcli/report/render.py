@@ -1,6 +1,6 @@
 """Writes blocks to a stream: in colours and as wide as the terminal on a terminal, as plain text elsewhere.
 
-Plain text is never wrapped or truncated, regardless of COLUMNS, so that scripts and pagers get whole rows.
+Plain text is never wrap_text or truncated, regardless of COLUMNS, so that scripts and pagers get whole rows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TextIO
 
 from bloomcli.report import human
-from bloomcli.report.fitting import Piece, laid_out
+from bloomcli.report.fitting import Piece, fit
 from bloomcli.report.layout import Block, Cell, Grid, Line, Pairs, Paragraph, Style
 
 _CODES: Final = {Style.TITLE: "1", Style.DIM: "2", Style.GOOD: "32", Style.WARN: "33", Style.BAD: "31"}
@@ -30,7 +30,7 @@ def write(blocks: Iterable[Block], stream: TextIO) -> None:
         stream.writelines(text + "\n" for text in plain(blocks))
         return
     text = _coloured if _has_colours() else _text
-    stream.writelines(text(pieces) + "\n" for pieces in laid_out(blocks, _columns(stream)))
+    stream.writelines(text(pieces) + "\n" for pieces in fit(blocks, _columns(stream)))
 
 
 def _encodable(block: Block, encoding: str) -> Block:
@@ -47,14 +47,14 @@ def _encodable(block: Block, encoding: str) -> Block:
         case Pairs(items):
             return Pairs(tuple((name, shown(cell)) for name, cell in items))
         case Grid():
-            grid = block.undrawn()
-            return grid.having(grid.heads, (tuple(map(shown, row)) for row in grid.rows))
+            grid = block.without_graphics()
+            return grid.with_cells(grid.heads, (tuple(map(shown, row)) for row in grid.rows))
     return block
 
 
 def plain(blocks: Iterable[Block]) -> Iterator[str]:
     """Yield the blocks as lines of unstyled text that a CI log doesn't interpret as commands."""
-    return (human.line(_text(pieces)) for pieces in laid_out(blocks, None))
+    return (human.line(_text(pieces)) for pieces in fit(blocks, None))
 
 
 def _text(pieces: Sequence[Piece]) -> str:

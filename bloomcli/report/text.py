@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.model.file import Presence
-from bloomcli.report.human import alone, count, growth, rate, seconds, size
+from bloomcli.report.human import count, growth, rate, rule_out_text, seconds, size
 from bloomcli.report.layout import PRESENCE_STYLE, Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.locations import row_group_text, type_text
 from bloomcli.report.text_filters import hex_dump, inspect
@@ -136,7 +136,7 @@ def _summary(column: str, totals: ValueTotals) -> str:
         }.get(totals.answer, "not ruled out in")
         where = groups if totals.row_groups == 1 else f"all {groups}"
         text = f"{name}: {answer} {where}; a reader can't skip {'it' if totals.row_groups == 1 else 'any'}"
-    text += f" ({alone(totals)})"
+    text += f" ({rule_out_text(totals)})"
     if totals.gain_row_groups:
         text += f"; gain {plural(totals.gain_row_groups, 'row group')}, {size(totals.gain_bytes)}"
     elif totals.skipped_row_groups:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from bloomcli.model.dataset import FileRow
 from bloomcli.model.file import Presence
 from bloomcli.model.probe import ValueTotals
-from bloomcli.report.human import alone, size
+from bloomcli.report.human import rule_out_text, size
 from bloomcli.report.layout import PRESENCE_STYLE, Block, line
 from bloomcli.words import plural
 
@@ -31,7 +31,7 @@ def answers(rows: Iterable[FileRow], *, listed: bool) -> Iterator[Block]:
             f"{value}: absent in {total.answers[Presence.ABSENT]:,} of {plural(total.answers.total(), 'file')};"
             f" a reader may skip {total.absent_row_groups:,} of {plural(total.row_groups, 'row group')},"
             f" {size(total.absent_bytes)}"
-            f" ({alone(total)})"
+            f" ({rule_out_text(total)})"
         )
         if not listed:
             yield from _files(rows, value, total)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.report.drawn import sparkline
+from bloomcli.report.bars import sparkline
 from bloomcli.report.human import count, rate, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, line
 from bloomcli.report.locations import row_group_text
@@ -45,7 +45,7 @@ def columns(report: InspectReport) -> Iterator[Block]:
             *([Head("size", figures=True, rank=4)] * sizes),
             *([Head("filters", figures=True), Head("filter size", figures=True, rank=7)] * filters),
             *([Head("worst FPP", figures=True, rank=2)] * filters),
-            *([Head(_FILLS, drawn=True)] * bool(fills)),
+            *([Head(_FILLS, graphic=True)] * bool(fills)),
         ),
         complete="--format json",
     )
@@ -128,18 +128,18 @@ def _problems(report: InspectReport) -> Iterator[Block]:
 def _explain(report: InspectReport, grid: Grid) -> None:
     """Say what the marks in the table mean, as far as there are any, and how to see more."""
     if report.filters:
-        grid.explained("filters", "filters: row groups with one.")
+        grid.explain("filters", "filters: row groups with one.")
     if any(c.distinct is not None for c in report.by_column):
         unit = "stripe or row group" if report.stripes is not None else "row group"
         estimated = any(c.distinct_from == "filter" for c in report.by_column)
-        grid.explained("NDV", f"NDV: of the {unit} with most{', ~ estimated from a filter' if estimated else ''}.")
-    if any(head.drawn for head in grid.heads):
-        grid.explained(_FILLS, f"{_FILLS}: shares of set bits by row group, the highest of several; █ is nearly all.")
-    grid.explained(CUT, f"{CUT}: cut; --format json has the value as the file has it.")
+        grid.explain("NDV", f"NDV: of the {unit} with most{', ~ estimated from a filter' if estimated else ''}.")
+    if any(head.graphic for head in grid.heads):
+        grid.explain(_FILLS, f"{_FILLS}: shares of set bits by row group, the highest of several; █ is nearly all.")
+    grid.explain(CUT, f"{CUT}: cut; --format json has the value as the file has it.")
     if any(item.bucket is not None for item in report.by_column):
-        grid.explained("bucket", "Columns of a bucket are stored together; --pages shows the buckets.")
+        grid.explain("bucket", "Columns of a bucket are stored together; --pages shows the buckets.")
     if report.filters:
-        grid.explained("", f"--all shows {_each(len(report.filters))}.")
+        grid.explain("", f"--all shows {_each(len(report.filters))}.")
 
 
 def _each(number: int) -> str:

@@ -21,7 +21,7 @@ ROWS_SHOWN: Final = 50
 """Reports on at most this many files list every file."""
 _COMPLETE: Final = "--all or --format csv"
 """What shows all rows."""
-_TROUBLE_SHOWN: Final = 200
+_NOTES_SHOWN: Final = 200
 _NOTE_WIDTH: Final = 40
 """Longer notes are printed below the table: on a terminal of 80 cells, they would wrap after every word."""
 _STYLE: Final = {
@@ -33,7 +33,7 @@ _STYLE: Final = {
 }
 
 _CHANGING: Final = ("add", "remove", "fold")
-_WORKED: Final = (Status.DONE, Status.PLANNED)
+_PROCESSED: Final = (Status.DONE, Status.PLANNED)
 """The statuses of files that the command changed or answered for, or would change."""
 
 
@@ -45,17 +45,17 @@ def dataset(report: DatasetReport, *, every: bool = False) -> Iterator[Block]:
     if listed:
         yield _grid(report)
         yield Gap()
-    sums, troubles = _Sums(), _Troubles()
+    sums, notes = _Sums(), _Notes()
     for row in report.rows:
         sums.add(row)
-        reason = row.reason if row.status in _WORKED else None
+        reason = row.reason if row.status in _PROCESSED else None
         if row.status is Status.FAILED or (reason and (not listed or _is_long(reason))):
             if every:
-                yield from _trouble(row)
-            troubles.add(row)
+                yield from _note_lines(row)
+            notes.add(row)
     if not every:
-        yield from troubles.lines()
-    if troubles:
+        yield from notes.lines()
+    if notes:
         yield Gap()
     yield from _totals(report, sums, listed=listed)
     if not listed:
@@ -117,7 +117,7 @@ def _size(value: int | None) -> str:
     return "-" if value is None else size(value)
 
 
-def _trouble(row: FileRow, others: int = 0) -> Iterator[Block]:
+def _note_lines(row: FileRow, others: int = 0) -> Iterator[Block]:
     """The error of a file with its hint, or its note.
 
     Args:
@@ -134,39 +134,39 @@ def _trouble(row: FileRow, others: int = 0) -> Iterator[Block]:
 
 
 @dataclass(slots=True)
-class _Alike:
+class _SharedNote:
     """Files that have the same error or note."""
 
     first: FileRow
     others: int = 0
 
 
-class _Troubles:
+class _Notes:
     """Errors and notes of files. What several files have in common is shown once, with the first of them."""
 
     def __init__(self) -> None:
-        self._alike: dict[tuple[str, ...], _Alike] = {}
+        self._shared: dict[tuple[str, ...], _SharedNote] = {}
         self._not_shown = 0
 
     def __bool__(self) -> bool:
-        return bool(self._alike)
+        return bool(self._shared)
 
     def add(self, row: FileRow) -> None:
         """Add a file's error or note."""
         hint = (row.hint or "").replace(quoted(row.path), "")
         key = ((row.error or "").removeprefix(f"{row.path}: "), hint, row.reason or "")
-        known = self._alike.get(key)
+        known = self._shared.get(key)
         if known is not None:
             known.others += 1
-        elif len(self._alike) < _TROUBLE_SHOWN:
-            self._alike[key] = _Alike(row)
+        elif len(self._shared) < _NOTES_SHOWN:
+            self._shared[key] = _SharedNote(row)
         else:
             self._not_shown += 1
 
     def lines(self) -> Iterator[Block]:
         """What is wrong, and with how many files."""
-        for alike in self._alike.values():
-            yield from _trouble(alike.first, alike.others)
+        for shared in self._shared.values():
+            yield from _note_lines(shared.first, shared.others)
         if self._not_shown:
             yield line(f"... and {plural(self._not_shown, 'file')} more: {_COMPLETE}")
 
@@ -180,7 +180,7 @@ class _Sums:
 
     def add(self, row: FileRow) -> None:
         """Add a file."""
-        if row.status in _WORKED:
+        if row.status in _PROCESSED:
             self.worked += 1
             self.filters += row.filters or 0
             self.filter_bytes += row.filter_bytes or 0

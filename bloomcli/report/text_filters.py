@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bloomcli.model.file import SIGNATURE
 from bloomcli.model.filter_facts import FilterFacts
-from bloomcli.report.drawn import bar
+from bloomcli.report.bars import bar
 from bloomcli.report.human import count, rate, share, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.locations import row_group_text, type_text
@@ -185,7 +185,7 @@ def _filter_grid(filters: Iterable[FilterFacts], *, with_header: bool) -> Grid:
             *([Head("header", rank=7)] if with_header else []),
             Head("NDV", figures=True, rank=1),
             Head("fill", figures=True, rank=3),
-            Head("", drawn=True),
+            Head("", graphic=True),
             Head("FPP", figures=True),
             Head("bits/value", figures=True, rank=4),
         )

@@ -14,7 +14,7 @@ from bloomcli.model.gate import GateReport
 from bloomcli.report.human import seconds, speed
 from bloomcli.report.layout import Block, Cell, Gap, Line, Pairs, Style, line
 from bloomcli.report.locations import finding_location
-from bloomcli.report.text_table import at_version, titled
+from bloomcli.report.text_table import table_title, version_text
 from bloomcli.report.text_traffic import traffic_pairs
 from bloomcli.report.verdict import baseline, checked, is_clean, is_single_file, sampling, unique, verdict
 from bloomcli.rules import rule
@@ -134,7 +134,7 @@ def _known(report: GateReport) -> Iterator[Line]:
 def _run_facts(report: GateReport) -> Pairs:
     items = [("checked", Cell(checked(report)))]
     if report.table is not None:
-        items.append(("table", Cell(f"{titled(report.table)}, {at_version(report.table, report.version)}")))
+        items.append(("table", Cell(f"{table_title(report.table)}, {version_text(report.table, report.version)}")))
     if report.excluded:
         items.append(("excluded", Cell(f"{plural(report.excluded, 'file')}, by the policy", Style.DIM)))
     items += [("sample", Cell(text)) for text in [sampling(report)] if text]

@@ -12,7 +12,7 @@ from bloomcli.report.layout import Block, Gap, Grid, Head, line
 from bloomcli.words import noun, plural
 
 
-def made(report: IndexReport) -> Iterator[Block]:
+def index_change(report: IndexReport) -> Iterator[Block]:
     """What `index build` or `index update` did."""
     yield line(f"{_verdict(report)}")
     would = "would be " if report.dry_run else ""
@@ -69,7 +69,7 @@ def _verdict(report: IndexReport) -> str:
     return f"{report.path}: not written"
 
 
-def inspected(facts: IndexFacts) -> Iterator[Block]:
+def index_facts(facts: IndexFacts) -> Iterator[Block]:
     """What an index has."""
     yield line(f"{facts.path}: {size(facts.bytes)}, by {facts.created_by}")
     files = f"{plural(facts.files, 'file')} of {size(facts.data_bytes)}"

@@ -9,7 +9,7 @@ from typing import Final
 
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.lake import ColumnOverFiles
-from bloomcli.report.drawn import bar
+from bloomcli.report.bars import bar
 from bloomcli.report.human import count, rate, size
 from bloomcli.report.layout import Block, Gap, Grid, Head, Style, line
 from bloomcli.words import plural
@@ -58,7 +58,7 @@ def _grid(report: DatasetReport) -> Grid:
             Head("with filter", figures=True),
             *([Head("partly", figures=True)] * partly),
             Head("without", figures=True),
-            Head("", drawn=True),
+            Head("", graphic=True),
             Head("filters", figures=True, rank=4),
             *([Head("unreadable", figures=True)] * unreadable),
             Head("filter size", figures=True, rank=2),

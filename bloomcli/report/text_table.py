@@ -16,12 +16,12 @@ _VERSIONS: Final = {"iceberg": "snapshot", "delta": "version"}
 _COMMITS_SHOWN: Final = 10
 
 
-def titled(table: TableFacts) -> str:
+def table_title(table: TableFacts) -> str:
     """Return ``ice.db.orders (Iceberg)``."""
     return f"{table.name} ({_TITLES.get(table.format, table.format)})"
 
 
-def at_version(table: TableFacts, version: int | None) -> str:
+def version_text(table: TableFacts, version: int | None) -> str:
     """Return ``snapshot 123``, ``version 7``, or that the table has none."""
     return "no snapshot" if version is None else f"{_VERSIONS.get(table.format, 'version')} {version}"
 
@@ -31,7 +31,7 @@ def table_lines(report: DatasetReport) -> Iterator[Block]:
     table = report.table
     if table is None:
         return
-    start = f"table {titled(table)}, {at_version(table, report.version_before)}"
+    start = f"table {table_title(table)}, {version_text(table, report.version_before)}"
     if report.command not in {"add", "remove", "fold"}:
         yield line(f"{start}: {plural(report.files, 'data file')}")
     elif not report.commits:
@@ -41,7 +41,7 @@ def table_lines(report: DatasetReport) -> Iterator[Block]:
         if len(report.commits) > 1:
             yield from _each(report)
     else:
-        versions = [at_version(table, commit.version) for commit in report.commits[-1:]]
+        versions = [version_text(table, commit.version) for commit in report.commits[-1:]]
         last = "the last one " if len(report.commits) > 1 else ""
         yield line(f"{start}: {_replaced(report)} replaced in {_commits(report)}, {last}{versions[0]}", Style.GOOD)
 

@@ -46,7 +46,7 @@ def _start(text: str, cells: int) -> str:
     return "".join(taken)
 
 
-def shorter(text: str, most: int = VALUE_WIDTH) -> str:
+def shorten(text: str, most: int = VALUE_WIDTH) -> str:
     """Cut a value of `value` that takes more than `most` cells: the fraction of a number or time, never its other
     digits; the whole value if it has no fraction, or more digits than fit before it."""
     if width(text) <= most:

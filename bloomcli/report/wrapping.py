@@ -19,7 +19,7 @@ _BREAK: Final = re.compile(
 """A blank where a line can be broken."""
 
 
-def wrapped(text: str, columns: int, hanging: int = 0) -> list[str]:
+def wrap_text(text: str, columns: int, hanging: int = 0) -> list[str]:
     """Break text into lines, at blanks only; longer words stay whole.
 
     Args:
@@ -33,10 +33,10 @@ def wrapped(text: str, columns: int, hanging: int = 0) -> list[str]:
     for found in _BREAK.finditer(text):
         words.append(text[start : found.start()])
         start = found.end()
-    return filled(_whole_commands([*words, text[start:]]), columns, hanging)
+    return fill_lines(_whole_commands([*words, text[start:]]), columns, hanging)
 
 
-def filled(words: Iterable[str], columns: int, hanging: int = 0) -> list[str]:
+def fill_lines(words: Iterable[str], columns: int, hanging: int = 0) -> list[str]:
     """Lines of words, as many words on each as fit."""
     lines: list[str] = []
     for word in words:

@@ -1,7 +1,7 @@
-"""Lookups by installed readers, with the filters of a file and without them: `trial`.
+"""`trial`: lookups by installed readers, with a file's filters and without them.
 
     values of a column -> lookups -> a process for each reader -> rows, metrics, times -> report
 
-Each reader runs in a process of its own (`process`, `child`), so that one that crashes or hangs is a row of the
-report. `readers` has a module for each of them, behind one interface.
+Each reader runs in its own process (`process`, `child`), so that a crash or a hang becomes a row of the report.
+`readers` has one module per reader, all with the same interface.
 """

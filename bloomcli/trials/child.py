@@ -1,4 +1,4 @@
-"""The process of a reader: it does a job's lookups one after the other, and sends each outcome."""
+"""The process of a reader: runs a job's lookups one after the other, and sends each outcome."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from typing import Final
 
 from bloomcli import limits
 from bloomcli.errors import BloomError
-from bloomcli.trials.job import Finished, Job, Message, Outcome, Started, TrialColumn, TrialFile
+from bloomcli.trials.job import Completion, Job, Message, Outcome, Progress, TrialColumn, TrialFile
 from bloomcli.trials.readers import named
 from bloomcli.trials.readers.base import Lookup, Reader
-from bloomcli.trials.values import Wanted
+from bloomcli.trials.values import LookupValue
 
 _ERROR_MOST: Final = 400
 """Characters of a reader's error that are shown."""
 
 
 def serve(descriptor: int) -> None:
-    """Receive a job on a connection, and send what comes of it. Ends with the process at the other end."""
+    """Receive a job on a connection, and send its messages. This process ends when the other end of the connection
+    closes."""
     with Connection(descriptor) as connection:
         job: Job = connection.recv()
         threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
@@ -29,7 +30,7 @@ def serve(descriptor: int) -> None:
 
 
 def _end_with(connection: Connection) -> None:
-    """End this process when the other end of the connection closes, also in the middle of a lookup."""
+    """End this process when the other end of the connection closes, even during a lookup."""
     try:
         connection.recv()
     except (EOFError, OSError):
@@ -37,48 +38,53 @@ def _end_with(connection: Connection) -> None:
 
 
 def messages(job: Job) -> Iterator[Message]:
-    """Start the reader and do the lookups."""
+    """Start the reader and run the lookups. Any error of the reader becomes a message."""
     try:
         reader = named([job.reader])[0].reader()
     except BloomError as error:
-        yield Finished(error.reason, error.hint)
+        yield Completion(error.reason, error.hint)
         return
-    except Exception as error:  # noqa: BLE001  it is the reader's: whatever it is, it is shown
-        yield Finished(_text(error))
+    except Exception as error:  # noqa: BLE001  an error of any type is the reader's, and is reported
+        yield Completion(_text(error))
         return
-    yield Started("")
+    yield Progress("")
     for at, file in enumerate(job.files):
         for number, column in enumerate(file.columns):
-            for index, wanted in enumerate(column.values):
-                yield from _outcome(reader, file, column, wanted, job.runs, (at, number, index))
+            for index, lookup_value in enumerate(column.values):
+                yield from _outcome(reader, file, column, lookup_value, job.runs, (at, number, index))
     reader.close()
-    yield Finished()
+    yield Completion()
 
 
 def _outcome(
-    reader: Reader, file: TrialFile, column: TrialColumn, wanted: Wanted, runs: int, place: tuple[int, int, int]
+    reader: Reader,
+    file: TrialFile,
+    column: TrialColumn,
+    lookup_value: LookupValue,
+    runs: int,
+    place: tuple[int, int, int],
 ) -> Iterator[Message]:
-    name = f"{column.column.path} = {wanted.literal}"
+    name = f"{column.column.path} = {lookup_value.literal}"
     counted = None
-    whole = wanted.rows <= limits.TRIAL_ROWS_COMPARED
-    yield Started(f"{name} without filters")
+    whole = lookup_value.rows <= limits.TRIAL_ROWS_COMPARED
+    yield Progress(f"{name} without filters")
     try:
-        without = reader.look_up(_lookup(file, column, wanted, filters=False, whole=whole))
+        without = reader.look_up(_lookup(file, column, lookup_value, filters=False, whole=whole))
     except Exception as error:  # noqa: BLE001
         counted = _text(error)
         whole = False
-        try:  # it may be another column of the file that the reader can't read
-            without = reader.look_up(_lookup(file, column, wanted, filters=False, whole=whole))
+        try:  # the reader may be unable to read another column of the file
+            without = reader.look_up(_lookup(file, column, lookup_value, filters=False, whole=whole))
         except Exception as other:  # noqa: BLE001
             yield Outcome(*place, _text(other), None)
             return
-    yield Started(f"{name} with filters")
-    lookups = [_lookup(file, column, wanted, filters=filters, whole=whole) for filters in (False, True)]
+    yield Progress(f"{name} with filters")
+    lookups = [_lookup(file, column, lookup_value, filters=filters, whole=whole) for filters in (False, True)]
     try:
         found = reader.look_up(lookups[True])
         seconds = []
         for run in range(runs):
-            yield Started(name)
+            yield Progress(name)
             seconds.append(_timed(reader, lookups, first=bool(run % 2)))
     except Exception as error:  # noqa: BLE001
         yield Outcome(*place, without, _text(error), counted=counted)
@@ -87,18 +93,21 @@ def _outcome(
 
 
 def _timed(reader: Reader, lookups: list[Lookup], *, first: bool) -> tuple[float, float]:
-    """The seconds without filters and with them, one directly after the other; with them first if `first`."""
+    """Time both lookups, one directly after the other: (seconds without filters, seconds with filters).
+
+    If `first` is true, the lookup with filters runs first.
+    """
     seconds = {filters: reader.seconds(lookups[filters]) for filters in (first, not first)}
     return seconds[False], seconds[True]
 
 
-def _lookup(file: TrialFile, column: TrialColumn, wanted: Wanted, *, filters: bool, whole: bool) -> Lookup:
+def _lookup(file: TrialFile, column: TrialColumn, lookup_value: LookupValue, *, filters: bool, whole: bool) -> Lookup:
     switched = file.comparison == "switch"
     return Lookup(
         path=file.with_filters if filters else file.without_filters,
         format=file.format,
         names=column.names,
-        value=wanted.value,
+        value=lookup_value.value,
         filters=filters or not switched,
         whole=whole,
     )

@@ -1,4 +1,4 @@
-"""The columns of a file as Arrow reads them: their names in structs, and their values, batch by batch."""
+"""Columns of a file, read by Arrow: the names of nested fields, and the values in batches."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _NO_SETS: Final = {
     pa.string_view(): pa.string(),
     pa.binary_view(): pa.binary(),
 }
-"""Types that Arrow has few functions for, and types with the same values that it has all of them for."""
+"""Types that few Arrow functions support, and the types with the same values that all of them support."""
 
 
 class Leaf(NamedTuple):
-    """A column that readers can compare with a value."""
+    """A leaf column that readers can compare with a value."""
 
     column: Column
     names: tuple[str, ...]
-    """Its name and, in structs, those of the fields below it."""
+    """The column's name; in structs, then the names of the nested fields."""
     type: pa.DataType
-    """The type that Arrow reads it as, without extensions and dictionaries."""
+    """The Arrow type, without extensions and dictionaries."""
 
 
 class Values(NamedTuple):
@@ -39,11 +39,11 @@ class Values(NamedTuple):
 
     row_group: int
     array: pa.Array
-    """Of a type that all of Arrow's functions know."""
+    """Its type is one that all Arrow functions support."""
 
 
 class ColumnFile:
-    """A local Parquet or ORC file, read by Arrow. Closing the file that it was opened with ends it."""
+    """A local Parquet or ORC file, read by Arrow."""
 
     def __init__(self, path: str, file_format: str) -> None:
         self._path = path
@@ -55,11 +55,11 @@ class ColumnFile:
         self._leaves: dict[str, list[Leaf]] = {}
 
     def leaf(self, column: Column) -> Leaf:
-        """The column as Arrow reads it.
+        """The Arrow leaf of a column.
 
         Raises:
-            UsageError: no reader can compare the column with a value: it lies in a list or a map, or its name isn't
-                the only one of its kind.
+            UsageError: no reader can compare the column with a value: it is in a list or a map, or several columns
+                have its name.
         """
         found = [(names, kind) for names, kind in _leaves((), self._schema) if ".".join(names) == column.path]
         if len(found) == 1:
@@ -69,14 +69,14 @@ class ColumnFile:
         raise UsageError(f"column {column.path} can't be looked up: {reason}", path=self._path)
 
     def values(self, leaf: Leaf) -> Iterator[Values]:
-        """All values, without nulls. Raises CorruptFile."""
+        """Yield all values in batches, without nulls. Raises CorruptFile."""
         try:
             for row_group, batch in self._batches(".".join(leaf.names)):
                 array = batch.column(0)
                 for name in leaf.names[1:]:
                     array = pc.struct_field(_storage(array), name)
                 yield Values(row_group, comparable(_storage(array)).drop_null())
-        except (pa.ArrowException, OSError) as error:  # encrypted pages are an OSError
+        except (pa.ArrowException, OSError) as error:  # Arrow raises OSError for encrypted pages
             raise CorruptFile(f"Arrow can't read column {leaf.column.path}: {error}", path=self._path) from None
 
     def _batches(self, path: str) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -101,7 +101,7 @@ def _leaves(
 
 
 def _storage(array: pa.Array) -> pa.Array:
-    """The values of an extension type or a dictionary as those of the type below it."""
+    """The array without extension types and dictionaries: the values of the storage type."""
     while True:
         if isinstance(array.type, pa.BaseExtensionType):
             array = array.storage
@@ -112,6 +112,6 @@ def _storage(array: pa.Array) -> pa.Array:
 
 
 def comparable(array: pa.Array) -> pa.Array:
-    """The same values in a type that all of Arrow's functions know."""
+    """The same values in a type that all Arrow functions support."""
     kind = _NO_SETS.get(array.type, array.type)
     return array if kind == array.type else array.cast(kind)

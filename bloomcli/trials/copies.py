@@ -1,8 +1,8 @@
 """The temporary copies of a trial: with filters, without filters, and of files in stores.
 
-They lie in a folder of their own, which is removed at the end, also when Ctrl-C or SIGTERM stops the trial. A file of
-this machine that is read as it is has a link there, so that no reader takes anything from its name or its folder:
-partitions, patterns, checksums. A trial holds the lock of its folder: the next one removes those of killed trials.
+They are in a temporary folder, which is removed at the end, also when Ctrl-C or SIGTERM stops the trial. A local file
+that needs no copy has a link there: otherwise readers would derive partitions, patterns or checksums from its name
+and folder. A trial holds a lock on its folder, so that the next trial can remove the folders of killed ones.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ from bloomcli.words import size
 
 _PREFIX: Final = "bloom-trial-"
 _MADE_SECONDS: Final = 60.0
-"""A folder that is younger may be one that its trial has not locked yet."""
+"""The trial of a younger folder may not have locked it yet."""
 _PIECE_BYTES: Final = 8 << 20
 _ANY_READER: Final = ("arrow-rs",)
-"""A reader that loses no rows by filters: a trial is to show which others do, so no column is left out for them."""
+"""A reader that loses no rows by filters. With it, `add` leaves no column out: the trial shows which readers lose
+rows."""
 
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A folder that is removed at the end of the block, whatever ends it.
+    """A folder that is removed at the end of the block, also after an error or a signal.
 
     Raises:
         WriteError: the folder can't be made.
@@ -60,9 +61,9 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def _remove_left_folders() -> None:
-    """Remove the folders of killed trials: this user's, whose lock nobody holds."""
+    """Remove the folders of killed trials: those of this user that no process holds a lock on."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # another trial removes it too, or has its lock
+        with suppress(OSError):  # another trial removes it at the same time, or holds its lock
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 about = os.fstat(descriptor)
@@ -74,15 +75,21 @@ def _remove_left_folders() -> None:
 
 
 class Copies:
-    """The copies of one file."""
+    """Makes the copies of one file."""
 
     def __init__(self, folder: Path, path: str, file_format: str) -> None:
-        """`folder` is made, for this file only."""
+        """Create `folder`, which holds the copies of this file only, and in it a link to the file, or a copy of an
+        object in a store.
+
+        Raises:
+            UnsupportedError: the object is larger than `limits.TRIAL_DOWNLOAD_MAX_BYTES`.
+            WriteError: there isn't enough space, or the folder can't be written.
+        """
         self._folder, self._path, self._suffix = folder, path, f".{file_format}"
         with convert_os_errors(str(folder)):
             folder.mkdir()
         self.original = self._original()
-        """The file as it is."""
+        """The local path of the unchanged file."""
 
     def _original(self) -> str:
         store, link = store_of(self._path), self._folder / f"original{self._suffix}"
@@ -106,7 +113,10 @@ class Copies:
         return str(link)
 
     def with_filters(self, columns: tuple[str, ...], fpp: float) -> str:
-        """A copy that has filters of these columns too. Raises: as `bloomcli.add`, and WriteError."""
+        """Write a copy with the file's filters and new ones of these columns, and return its path.
+
+        Raises: as `bloomcli.add`, and WriteError.
+        """
         output = self._folder / f"with-filters{self._suffix}"
         options = AddOptions(columns=columns, fpp=fpp, output=output, readers=_ANY_READER)
         self._check_space(add.run(self.original, replace(options, dry_run=True)).bytes_after)
@@ -114,14 +124,17 @@ class Copies:
         return str(output)
 
     def without_filters(self, path: str) -> str:
-        """A copy of one of these files without any filter. Raises: as `bloomcli.remove`, and WriteError."""
+        """Write a copy of `path`, one of these files, without any filter, and return the copy's path.
+
+        Raises: as `bloomcli.remove`, and WriteError.
+        """
         output = self._folder / f"without-filters{self._suffix}"
         self._check_space(Path(path).stat().st_size)
         remove.run(path, RemoveOptions(output=output))
         return str(output)
 
     def _check_space(self, needed: int) -> None:
-        """Raises WriteError if a new file would be larger than what is free."""
+        """Raise WriteError if a new file of `needed` bytes is larger than the free space."""
         free = shutil.disk_usage(self._folder).free
         if needed > free:
             raise WriteError(

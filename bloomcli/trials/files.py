@@ -1,4 +1,4 @@
-"""The files of a trial: which of a dataset, which of their columns and values, and what is compared with what."""
+"""Chooses the files of a trial, their columns and values, and the two files that each reader compares."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def sampled_files(listed: Sequence[FileEntry], options: TrialOptions) -> list[FileEntry]:
-    """The files of a dataset to try. Raises UsageError if there are none of a known format."""
+    """The sample of a dataset's files to try. Raises UsageError if no file has a known format."""
     files = [item for item in listed if item.problem is None and not item.skipped]
     taken = chosen_files(
         [item.relative for item in files],
@@ -62,8 +62,8 @@ def _is_known(path: str) -> bool:
 
 
 @contextmanager
-def _about(path: str, folder: Path) -> Iterator[None]:
-    """Have errors about a file's copies in `folder` name the file."""
+def _naming_original(path: str, folder: Path) -> Iterator[None]:
+    """Make errors about a file's copies in `folder` name the original file."""
     try:
         yield
     except BloomError as error:
@@ -84,7 +84,7 @@ class PreparedFile:
             UnreadableError, WriteError: as `bloomcli.add`.
         """
         self.path = path
-        with _about(path, folder), open_source(path) as source:
+        with _naming_original(path, folder), open_source(path) as source:
             file = open_file(source)
             self.format = file.format
             if not any(file.format in entry.formats for entry in ENTRIES):
@@ -96,7 +96,7 @@ class PreparedFile:
             filtered = file.filtered_columns()
             chosen = _chosen(file, filtered, options, log)
             self.left_out: tuple[str, ...] = ()
-            """Why columns that only a glob names aren't tried; one text for each."""
+            """For each column that only a glob names and that isn't tried: why not."""
             self.columns = tuple(self._values(file, chosen, options, log))
             self._had_filters = any(one.column.index in filtered for one in self.columns)
             bare = tuple(one.column.path for one in self.columns if one.column.index not in filtered)
@@ -115,7 +115,7 @@ class PreparedFile:
             except (UsageError, UnsupportedError) as error:
                 if column.path in options.columns:
                     raise
-                problems.append(error)  # a glob, or all columns with filters: the others can be tried
+                problems.append(error)  # the column was chosen by a glob or by its filters: try the others
         if problems and not found:
             raise problems[0]
         self.left_out = tuple(error.reason for error in problems)
@@ -124,7 +124,7 @@ class PreparedFile:
     def _column(
         self, file: FilterFile, arrow: ColumnFile, column: Column, options: TrialOptions, log: QueryLog | None
     ) -> TrialColumn:
-        """A column and its values. Raises UsageError or UnsupportedError: it can't be tried."""
+        """A column and its values. Raises UsageError or UnsupportedError if it can't be tried."""
         unreadable = file.why_unreadable(column)
         if unreadable is not None:
             raise UnsupportedError(f"column {column.path} can't be tried: {unreadable}", path=self.path)
@@ -143,7 +143,7 @@ class PreparedFile:
         return self._copies.without_filters(self._with_filters)
 
     def for_reader(self, entry: Entry) -> TrialFile:
-        """The file as a reader tries it. Raises: as `bloomcli.remove`, and WriteError."""
+        """The file with and without filters, for one reader. Raises: as `bloomcli.remove`, and WriteError."""
         if not self._had_filters:
             without, comparison = self._copies.original, "added"
         elif self.format in entry.switches:
@@ -162,7 +162,7 @@ class PreparedFile:
 
 
 def _chosen(file: FilterFile, filtered: set[int], options: TrialOptions, log: QueryLog | None) -> list[Column]:
-    """The columns to try: those that are named, or that queries look up, or that have filters."""
+    """The columns to try: the named ones, else those that queries look up, else those with filters."""
     path = file.source.path
     names: Sequence[str] = options.columns
     if not names and log is not None:
@@ -183,13 +183,13 @@ def _chosen(file: FilterFile, filtered: set[int], options: TrialOptions, log: Qu
 
 
 def _look_at(logs: Sequence[str], path: str) -> str:
-    """The command that lists what queries look up, and why filters can't serve it."""
+    """A hint: the command that lists the queries' predicates, and why filters can't serve them."""
     names = " ".join(f"--queries {quoted(log)}" for log in logs)
     return f"`bloom advise {quoted(path)} {names}` lists the predicates that filters can't serve"
 
 
 def _literals(file: FilterFile, leaf: Leaf, log: QueryLog, most: int) -> list[pa.Scalar]:
-    """The most frequent literals of a column, as Arrow's values."""
+    """The most frequent literals of a column in the queries, as Arrow scalars."""
     column = file.literal_column(leaf.column)
     found: list[pa.Scalar] = []
     for queried in log.columns:

@@ -1,4 +1,4 @@
-"""What a reader's process gets to do, and what it answers. All of it can be pickled."""
+"""The job of a reader's process, and the messages that it sends back. All classes can be pickled."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from bloomcli.model.file import Column
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.trials.readers.base import Found
-from bloomcli.trials.values import Wanted
+from bloomcli.trials.readers.base import LookupResult
+from bloomcli.trials.values import LookupValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,21 +16,21 @@ class TrialColumn:
 
     column: Column
     names: tuple[str, ...]
-    values: tuple[Wanted, ...]
+    values: tuple[LookupValue, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialFile:
-    """A file as one reader looks values up in it."""
+    """The two versions of a file in which one reader looks up values."""
 
     path: str
     """As the user named it."""
     format: str
     row_groups: int
     with_filters: str
-    """The local file that has the filters."""
+    """The local file with filters."""
     without_filters: str
-    """The local file that hasn't; the same one if the reader's option switches them off."""
+    """The local file without filters; the same file if an option of the reader switches filters off."""
     comparison: str
     """``switch``, ``added`` or ``removed``, as in `ReaderTrial.comparison`."""
     columns: tuple[TrialColumn, ...]
@@ -46,33 +46,33 @@ class Job:
     """Timed runs of each lookup."""
 
 
-class Started(NamedTuple):
-    """The reader has started, or goes on to the lookup that the text describes."""
+class Progress(NamedTuple):
+    """A message: the reader has started (empty text), or begins the lookup that the text describes."""
 
     text: str
 
 
 class Outcome(NamedTuple):
-    """One lookup. An error of the reader stands in place of its rows."""
+    """A message: the result of one lookup. If the reader failed, the result is its error."""
 
     file: int
     column: int
     value: int
-    """The positions of what was looked up."""
-    without: Found | str
-    with_filters: Found | str | None
-    """None if the lookup failed without filters already."""
+    """Positions in `Job.files`, `TrialFile.columns` and `TrialColumn.values`."""
+    without: LookupResult | str
+    with_filters: LookupResult | str | None
+    """None if the lookup failed even without filters."""
     seconds: tuple[tuple[float, float], ...] = ()
-    """Of each timed run: without filters, and with them."""
+    """For each timed run: seconds without filters, seconds with filters."""
     counted: str | None = None
-    """Why rows were only counted, although the value isn't frequent: the reader's error."""
+    """The reader's error because of which rows were only counted, although the value isn't frequent."""
 
 
-class Finished(NamedTuple):
-    """All lookups are done, or the reader doesn't start: then why, and what to do."""
+class Completion(NamedTuple):
+    """The last message: all lookups are done, or `error` says why not, and `hint` what to do."""
 
     error: str | None = None
     hint: str | None = None
 
 
-Message = Started | Outcome | Finished
+Message = Progress | Outcome | Completion

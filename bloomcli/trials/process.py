@@ -1,4 +1,4 @@
-"""Runs a reader in a process of its own, which is killed if it doesn't answer in time."""
+"""Runs a reader in its own process, and kills the process if it doesn't answer in time."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from multiprocessing.spawn import get_executable
 from typing import IO, Final
 
 from bloomcli.concurrency.signals import deferred
-from bloomcli.trials.job import Finished, Job, Message, Outcome, Started
+from bloomcli.trials.job import Completion, Job, Message, Outcome, Progress
 
-_CHILD: Final = (
+_CHILD_CODE: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
     " from bloomcli.trials.child import serve; serve(int(sys.argv[2]))"
 )
 _OUTPUT_READ: Final = 1 << 14
 _END_SECONDS: Final = 5.0
-"""How long a reader that has finished may take to end; Spark stops within two seconds."""
+"""The longest time that a process may take to end after its last message; Spark stops within two seconds."""
 
 
-def run(job: Job, timeout: float) -> Iterator[Outcome | Finished]:
-    """Yield the outcome of each lookup as it is done, and at the end how it ended.
+def run(job: Job, timeout: float) -> Iterator[Outcome | Completion]:
+    """Yield the outcome of each lookup as soon as it is done, and then the completion.
 
     Args:
         job: the lookups.
@@ -38,55 +38,55 @@ def run(job: Job, timeout: float) -> Iterator[Outcome | Finished]:
     child: subprocess.Popen[bytes] | None = None
     with here, tempfile.TemporaryFile() as output:
         try:
-            with there, deferred():  # a signal must not come between the start of the process and its name
+            with there, deferred():  # no signal may arrive between the start of the process and its assignment
                 child = _start(there, output)
-            with contextlib.suppress(BrokenPipeError):  # it ended: `_received` says how
+            with contextlib.suppress(BrokenPipeError):  # the process ended: `_received` reports how
                 here.send(job)
             yield from _received(child, here, timeout, output)
-        except NotStarted as error:
-            yield Finished(str(error))
+        except NotStartedError as error:
+            yield Completion(str(error))
         finally:
             if child is not None:
                 _end(child)
 
 
-class NotStarted(Exception):
-    """The system starts no process; the message says why."""
+class NotStartedError(Exception):
+    """The system can't start the process; the message says why."""
 
 
 def _start(connection: Connection, output: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Start a reader's process at the other end of a connection. Raises NotStarted."""
+    """Start a reader's process at the other end of a connection. Raises NotStartedError."""
     try:
-        return subprocess.Popen(  # noqa: S603  this Python
-            [os.fsdecode(get_executable()), "-c", _CHILD, json.dumps(sys.path), str(connection.fileno())],
+        return subprocess.Popen(  # noqa: S603  this Python interpreter
+            [os.fsdecode(get_executable()), "-c", _CHILD_CODE, json.dumps(sys.path), str(connection.fileno())],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             pass_fds=[connection.fileno()],
-            start_new_session=True,  # Ctrl-C goes to this process, which ends the child and what it started
+            start_new_session=True,  # Ctrl-C reaches only this process, which ends the child and its children
         )
     except OSError as error:
-        raise NotStarted(f"its process doesn't start: {error.strerror or error}") from None
+        raise NotStartedError(f"its process doesn't start: {error.strerror or error}") from None
 
 
 def _received(
     child: subprocess.Popen[bytes], connection: Connection, timeout: float, output: IO[bytes]
-) -> Iterator[Outcome | Finished]:
+) -> Iterator[Outcome | Completion]:
     doing = "it starts"
     while True:
         try:
             if not connection.poll(timeout):
-                yield Finished(f"no answer for {timeout:g} s: {doing}", "--timeout gives it more time")
+                yield Completion(f"no answer for {timeout:g} s: {doing}", "--timeout gives it more time")
                 return
             message: Message = connection.recv()
         except (EOFError, OSError):
-            yield Finished(f"its process ended {_how(child)}: {doing}{_last_line(output)}")
+            yield Completion(f"its process ended {_how(child)}: {doing}{_last_line(output)}")
             return
-        if isinstance(message, Started):
+        if isinstance(message, Progress):
             doing = message.text or doing
             continue
         yield message
-        if isinstance(message, Finished):
+        if isinstance(message, Completion):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(_END_SECONDS)
             return
@@ -108,7 +108,7 @@ def _last_line(output: IO[bytes]) -> str:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Kill the process and those that it started, which are in its session."""
+    """Kill the process and its children, which are in the same session."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

@@ -1,4 +1,4 @@
-"""Sums up the outcomes of a reader's lookups."""
+"""Makes a reader's row of the report from the outcomes of its lookups."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bloomcli.model.file import Column
 from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups
 from bloomcli.rules.reader_types import NEGATIVE_ZERO
 from bloomcli.rules.readers import reader as known_reader
-from bloomcli.trials.job import Finished, Job, Outcome, TrialFile
-from bloomcli.trials.readers.base import Found
-from bloomcli.trials.values import Wanted
+from bloomcli.trials.job import Completion, Job, Outcome, TrialFile
+from bloomcli.trials.readers.base import LookupResult
+from bloomcli.trials.values import LookupValue
 from bloomcli.values.column_types import kind_of
 from bloomcli.words import plural
 
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from bloomcli.trials.readers import Entry
 
 
-def not_run(entry: Entry, version: str | None, formats: set[str]) -> ReaderTrial:
-    """The row of a reader that didn't run: it isn't installed, or reads no file of these formats."""
+def reader_row_not_run(entry: Entry, version: str | None, formats: set[str]) -> ReaderTrial:
+    """The row of a reader that didn't run: it isn't installed, or doesn't read files of these formats."""
     if version is None:
         return _row(entry, None, "not-installed", formats, reason="not installed", hint=entry.install)
     names = " and ".join(format_named(name).title for name in sorted(formats))
     return _row(entry, version, "unsupported", formats, reason=f"it doesn't read {names} files")
 
 
-def summed(entry: Entry, job: Job, outcomes: Sequence[Outcome], end: Finished, seconds: float) -> ReaderTrial:
+def reader_row(entry: Entry, job: Job, outcomes: Sequence[Outcome], end: Completion, seconds: float) -> ReaderTrial:
     """The row of a reader that ran.
 
     Args:
         entry: the reader.
-        job: what it had to do.
-        outcomes: of the lookups that it did.
-        end: how it ended.
-        seconds: that it took, with its start.
+        job: the lookups that it was given.
+        outcomes: the outcomes of the lookups that it ran.
+        end: its last message.
+        seconds: the time that it took, including its start.
     """
     version = entry.version
     compared = [outcome for outcome in outcomes if outcome.with_filters is not None]
@@ -97,8 +97,9 @@ def _row(
     )
 
 
-def _reasons(job: Job, outcomes: Sequence[Outcome], end: Finished) -> Iterator[str]:
-    """Why not everything was compared: the reader's errors, each once for a column, and how it ended."""
+def _reasons(job: Job, outcomes: Sequence[Outcome], end: Completion) -> Iterator[str]:
+    """Yield the reasons for which not all rows were compared: each error of the reader once per column, and the error
+    with which it ended."""
     failed: dict[tuple[str, str], int] = {}
     counted: dict[str, str] = {}
     for outcome in outcomes:
@@ -115,7 +116,7 @@ def _reasons(job: Job, outcomes: Sequence[Outcome], end: Finished) -> Iterator[s
         yield end.error
 
 
-def _place(job: Job, outcome: Outcome) -> tuple[TrialFile, Column, Wanted]:
+def _place(job: Job, outcome: Outcome) -> tuple[TrialFile, Column, LookupValue]:
     file = job.files[outcome.file]
     column = file.columns[outcome.column]
     return file, column.column, column.values[outcome.value]
@@ -123,14 +124,14 @@ def _place(job: Job, outcome: Outcome) -> tuple[TrialFile, Column, Wanted]:
 
 def _differences(entry: Entry, version: str, job: Job, outcomes: Iterable[Outcome]) -> Iterator[RowDifference]:
     for outcome in outcomes:
-        file, column, wanted = _place(job, outcome)
+        file, column, lookup_value = _place(job, outcome)
         without, found = outcome.without, outcome.with_filters
-        assert isinstance(without, Found)  # noqa: S101  it was compared
-        if isinstance(found, Found) and _same(without, found):
+        assert isinstance(without, LookupResult)  # noqa: S101  only compared outcomes are passed in
+        if isinstance(found, LookupResult) and _same(without, found):
             continue
-        rule = _rule(entry, version, file, column, wanted)
-        who = f"{entry.title} {version}: {column.path} = {wanted.literal}"
-        if not isinstance(found, Found):
+        rule = _rule(entry, version, file, column, lookup_value)
+        who = f"{entry.title} {version}: {column.path} = {lookup_value.literal}"
+        if not isinstance(found, LookupResult):
             what = f"fails with filters, and returns {plural(without.rows, 'row')} without: {found}"
         elif without.rows != found.rows:
             what = f"returns {plural(found.rows, 'row')} with filters and {without.rows:,} without"
@@ -139,32 +140,32 @@ def _differences(entry: Entry, version: str, job: Job, outcomes: Iterable[Outcom
         yield RowDifference(
             path=file.path,
             column=column.path,
-            value=wanted.text,
+            value=lookup_value.text,
             rows_without=without.rows,
-            rows_with=found.rows if isinstance(found, Found) else None,
+            rows_with=found.rows if isinstance(found, LookupResult) else None,
             rule=rule,
             message=f"{who} {what}",
         )
 
 
-def _same(one: Found, other: Found) -> bool:
+def _same(one: LookupResult, other: LookupResult) -> bool:
     return one.rows == other.rows and one.digest == other.digest
 
 
-def _rule(entry: Entry, version: str, file: TrialFile, column: Column, wanted: Wanted) -> str | None:
-    """The rule about what a reader does wrong with this column or value: `validate` finds it in the file that has the
-    filters, and the table of readers says that this reader breaks it."""
-    who = _in_table(entry, version)
+def _rule(entry: Entry, version: str, file: TrialFile, column: Column, lookup_value: LookupValue) -> str | None:
+    """The rule about a known mistake of the reader with this column or value: `validate` reports it for the file with
+    filters, and the table of readers lists it for this reader. None if there is no such rule."""
+    who = _known_reader(entry, version)
     if who is None:
         return None
-    if wanted.text in {"0.0", "-0.0"} and who.loses_zeros(kind_of(column).upper(), file.format):
+    if lookup_value.text in {"0.0", "-0.0"} and who.loses_zeros(kind_of(column).upper(), file.format):
         return NEGATIVE_ZERO if NEGATIVE_ZERO in who.wrong_about else None
     known = {*who.wrong_about, *who.refuses, *who.misreads} - {NEGATIVE_ZERO}
-    return next((rule for rule in _found(file.with_filters, column.path, who.name) if rule in known), None)
+    return next((rule for rule in _broken_rules(file.with_filters, column.path, who.name) if rule in known), None)
 
 
 @cache
-def _found(path: str, column: str, reader: str) -> tuple[str, ...]:
+def _broken_rules(path: str, column: str, reader: str) -> tuple[str, ...]:
     """The rules that a column's filters break for a reader; none if the file can't be validated."""
     try:
         report = validate.run(path, ValidateOptions(columns=[column], readers=[reader]).checked())
@@ -173,8 +174,8 @@ def _found(path: str, column: str, reader: str) -> tuple[str, ...]:
     return tuple(finding.id for finding in report.findings)
 
 
-def _in_table(entry: Entry, version: str) -> Reader | None:
-    """The table's row about this release."""
+def _known_reader(entry: Entry, version: str) -> Reader | None:
+    """The row of the table of readers for this release; None if the table doesn't have the reader."""
     major = int(version.partition(".")[0]) if version.partition(".")[0].isdigit() else None
     for name in entry.rules[1:]:
         old, _, first_new = name.partition(":")
@@ -191,20 +192,20 @@ def _lookups(job: Job, outcomes: Sequence[Outcome]) -> Iterator[TrialLookups]:
             for present in (True, False):
                 groups.setdefault((column.column.path, present), [])
     for outcome in outcomes:
-        _, looked_up, wanted = _place(job, outcome)
-        groups[looked_up.path, wanted.present].append(outcome)
+        _, looked_up, lookup_value = _place(job, outcome)
+        groups[looked_up.path, lookup_value.present].append(outcome)
     for (path, present), group in groups.items():
         if group:
-            yield _one(job, path, group, present=present)
+            yield _lookup_figures(job, path, group, present=present)
 
 
-def _one(job: Job, column: str, group: Sequence[Outcome], *, present: bool) -> TrialLookups:
+def _lookup_figures(job: Job, column: str, group: Sequence[Outcome], *, present: bool) -> TrialLookups:
     pairs = [
         (outcome.without, outcome.with_filters)
         for outcome in group
-        if isinstance(outcome.without, Found) and isinstance(outcome.with_filters, Found)
+        if isinstance(outcome.without, LookupResult) and isinstance(outcome.with_filters, LookupResult)
     ]
-    without, found = [one.read for one, _ in pairs], [other.read for _, other in pairs]
+    without, found = [one.metrics for one, _ in pairs], [other.metrics for _, other in pairs]
     times = [pair for outcome in group for pair in outcome.seconds]
     return TrialLookups(
         column=column,
@@ -228,7 +229,7 @@ def _one(job: Job, column: str, group: Sequence[Outcome], *, present: bool) -> T
 
 
 def _total(numbers: Iterable[int | None]) -> int | None:
-    """The sum; None if a number isn't known, or there is none."""
+    """The sum; None if there are no numbers, or if one of them isn't known."""
     found = list(numbers)
     known = [number for number in found if number is not None]
     return sum(known) if known and len(known) == len(found) else None

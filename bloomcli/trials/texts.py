@@ -1,4 +1,4 @@
-"""Values as texts: for reports, as `bloom probe` takes them, and for SQL, as engines cast them to a column's type."""
+"""Converts values to text: as `bloom probe` accepts it, for reports, and as SQL engines cast it, for queries."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _JULIAN_EPOCH: Final = 2440588
 
 
 def storage_of(kind: pa.DataType) -> pa.DataType:
-    """The type that holds the values of an extension type or a dictionary; otherwise the type itself."""
+    """The storage type of an extension type, the value type of a dictionary; otherwise the type itself."""
     if isinstance(kind, pa.BaseExtensionType):
         return storage_of(kind.storage_type)
     return storage_of(kind.value_type) if pa.types.is_dictionary(kind) else kind
 
 
 def is_binary(kind: pa.DataType) -> bool:
-    """Whether values are bytes that are no text."""
+    """Whether values are bytes that aren't text."""
     return bool(
         pa.types.is_binary(kind)
         or pa.types.is_large_binary(kind)
@@ -42,14 +42,14 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def ticks(value: pa.Scalar) -> int:
-    """The number that stands for a date, a time or a timestamp, in its own unit."""
+    """The integer that represents a date, a time or a timestamp, in the unit of its type."""
     small = pa.types.is_date32(value.type) or pa.types.is_time32(value.type)
     number: int = value.cast(pa.int32() if small else pa.int64()).as_py()
     return number
 
 
 def text_of(value: pa.Scalar) -> str:
-    """A value as `bloom probe` takes it."""
+    """Format a value as `bloom probe` accepts it."""
     kind = value.type
     if pa.types.is_timestamp(kind):
         return calendar.format_timestamp(ticks(value) * _NANOS[kind.unit]) + ("Z" if kind.tz is not None else "")
@@ -57,7 +57,7 @@ def text_of(value: pa.Scalar) -> str:
 
 
 def sql_text(value: pa.Scalar) -> str:
-    """A value that isn't bytes, as SQL engines read it in `CAST('text' AS type)`; timestamps without a zone."""
+    """Format a value that isn't bytes for `CAST('text' AS type)` in SQL; timestamps without a zone."""
     kind = value.type
     if pa.types.is_timestamp(kind):
         return calendar.format_timestamp(ticks(value) * _NANOS[kind.unit]).replace("T", " ")
@@ -79,12 +79,12 @@ def _shortest(value: pa.Scalar) -> float:
 
 
 def from_text(text: str, column: Column, kind: pa.DataType) -> pa.Scalar | None:
-    """A value that a query names; None if the column can't store it.
+    """Convert a literal of a query to a value; None if the column can't store it.
 
     Args:
-        text: as `bloom probe` takes it.
-        column: as `FilterFile.literal_column` gives it.
-        kind: the type that Arrow reads the column as.
+        text: the literal as `bloom probe` accepts it.
+        column: the result of `FilterFile.literal_column`.
+        kind: the Arrow type of the column.
 
     Raises:
         LiteralError: the text isn't a value of the column's type.
@@ -111,7 +111,7 @@ def from_text(text: str, column: Column, kind: pa.DataType) -> pa.Scalar | None:
 
 
 def _days(data: bytes) -> int:
-    """Days since 1970 of the Julian day in an INT96."""
+    """Convert the Julian day of an INT96 to days since 1970."""
     return int.from_bytes(data, "little", signed=True) - _JULIAN_EPOCH
 
 

@@ -16,10 +16,10 @@ from bloomcli.storage.listing import expand, is_dataset
 from bloomcli.storage.registry import open_source
 from bloomcli.trials.copies import temporary_folder
 from bloomcli.trials.files import PreparedFile, sampled_files
-from bloomcli.trials.job import Finished, Job, Outcome
+from bloomcli.trials.job import Completion, Job, Outcome
 from bloomcli.trials.process import run as run_reader
 from bloomcli.trials.readers import Entry, named
-from bloomcli.trials.summary import not_run, summed
+from bloomcli.trials.summary import reader_row, reader_row_not_run
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bloomcli.model.queries import QueryLog
 
 OnLookup = Callable[[str, int, int], None]
-"""Called with the reader's title, its lookups that are done, and all of them."""
+"""Called with the reader's title, the number of its finished lookups, and the number of all its lookups."""
 
 
 def run(paths: Sequence[str], options: TrialOptions, *, on_lookup: OnLookup | None = None) -> TrialReport:
@@ -45,8 +45,8 @@ def run(paths: Sequence[str], options: TrialOptions, *, on_lookup: OnLookup | No
     problems = [(shown(item.path), str(item.problem)) for item in listed if item.problem is not None]
     log = _queries(options, chosen[0])
     with temporary_folder() as folder:
-        files, failed = _prepare(chosen, folder, options, log, single=single)
-        readers = tuple(_tried(entry, files, options, on_lookup) for entry in entries)
+        files, failed = _prepare_files(chosen, folder, options, log, single=single)
+        readers = tuple(_try_reader(entry, files, options, on_lookup) for entry in entries)
     if not any(reader.status in {"equal", "unequal", "failed"} for reader in readers):
         raise UnsupportedError(
             "no named reader that is installed reads these files",
@@ -83,7 +83,7 @@ def _none_installed(entries: Sequence[Entry]) -> UnsupportedError:
 
 
 def _queries(options: TrialOptions, path: str) -> QueryLog | None:
-    """The lookups of the queries that the options name, by the columns of the first file."""
+    """The lookups of the queries that the options name, resolved with the columns of the first file."""
     if not options.queries:
         return None
     from bloomcli.advice.queries import read_queries
@@ -100,10 +100,10 @@ def _queries(options: TrialOptions, path: str) -> QueryLog | None:
     )
 
 
-def _prepare(
+def _prepare_files(
     chosen: Sequence[str], folder: Path, options: TrialOptions, log: QueryLog | None, *, single: bool
 ) -> tuple[list[PreparedFile], list[tuple[str, str]]]:
-    """The files that can be tried, and why others can't. Raises BloomError if none can."""
+    """The files that can be tried, and the (path, reason) of those that can't. Raises BloomError if none can."""
     files: list[PreparedFile] = []
     failed: list[tuple[str, str]] = []
     for number, path in enumerate(chosen):
@@ -116,26 +116,26 @@ def _prepare(
     return files, failed
 
 
-def _tried(
+def _try_reader(
     entry: Entry, files: Sequence[PreparedFile], options: TrialOptions, on_lookup: OnLookup | None
 ) -> ReaderTrial:
     started = time.perf_counter()
     formats = {file.format for file in files}
     mine = [file for file in files if file.format in entry.formats]
     if entry.version is None or not mine:
-        return not_run(entry, entry.version, formats)
+        return reader_row_not_run(entry, entry.version, formats)
     job = Job(reader=entry.name, files=tuple(file.for_reader(entry) for file in mine), runs=options.runs)
     total = sum(len(column.values) for file in job.files for column in file.columns)
     outcomes: list[Outcome] = []
-    end = Finished("it ended early")
+    end = Completion("it ended early")
     for message in run_reader(job, options.timeout):
-        if isinstance(message, Finished):
+        if isinstance(message, Completion):
             end = message
             continue
         outcomes.append(message)
         if on_lookup is not None:
             on_lookup(entry.title, len(outcomes), total)
-    return summed(entry, job, outcomes, end, time.perf_counter() - started)
+    return reader_row(entry, job, outcomes, end, time.perf_counter() - started)
 
 
 def _remarks(files: Sequence[PreparedFile]) -> list[str]:

@@ -1,9 +1,9 @@
-"""The values that a trial looks up: some that a column has, and some that it doesn't.
+"""Chooses the values that a trial looks up: present values, which the column has, and absent ones.
 
-The first are the extremes, where readers and writers make mistakes (both zeros, NaN, the empty string, minimum and
-maximum, the first and the last value of row groups), and then values of random rows. The second lie between minimum
-and maximum where there are such values, so that statistics alone don't exclude them. The whole column is read twice:
-for the values, and to count the rows of each.
+Present values are first the extremes, where readers and writers make mistakes (both zeros, NaN, the empty string,
+minimum and maximum, the first and the last value of row groups), and then values of random rows. Absent values lie
+between minimum and maximum if possible, so that statistics alone don't exclude them. The whole column is read twice:
+to choose the values, and to count the rows that have them.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.trials.absent import absent_candidates
+from bloomcli.trials.absent_values import absent_candidates
 from bloomcli.trials.columns import ColumnFile, Leaf, comparable
 from bloomcli.trials.texts import is_binary, is_text, text_of
 
-_ENDS: Final = 16
-"""Row groups whose first and last value are looked up, at most."""
-_MORE: Final = 4
-"""Times as many candidates as values: some come twice, and some absent ones are there."""
+_MOST_ROW_GROUPS: Final = 16
+"""The most row groups whose first and last value are looked up."""
+_CANDIDATES: Final = 4
+"""Candidates for each value to look up: some are duplicates, and some candidates for absent values are present."""
 
 
-class Wanted(NamedTuple):
+class LookupValue(NamedTuple):
     """One value to look up."""
 
     text: str
-    """As `bloom probe` takes it."""
+    """The value as `bloom probe` accepts it."""
     value: pa.Scalar
-    """Of the type that Arrow reads the column as."""
+    """The value in the column's Arrow type."""
     rows: int
-    """Rows of the file that have the value, as Arrow compares them."""
+    """The number of rows of the file that have the value, compared by Arrow."""
 
     @property
     def present(self) -> bool:
@@ -43,12 +43,12 @@ class Wanted(NamedTuple):
 
     @property
     def literal(self) -> str:
-        """For messages: text is in quotes, as in SQL, so that it can be told from the sentence around it."""
+        """The value for messages. Text is in quotes, as in SQL, which separate it from the sentence around it."""
         return "'" + self.text.replace("'", "''") + "'" if is_text(self.value.type) else self.text
 
 
-class Sampled(NamedTuple):
-    """The extremes of a column, and values of random rows, in a type that all of Arrow's functions know."""
+class ColumnSample(NamedTuple):
+    """The extremes of a column, and values of random rows, in a type that all Arrow functions support."""
 
     extremes: list[pa.Scalar]
     others: list[pa.Scalar]
@@ -56,48 +56,48 @@ class Sampled(NamedTuple):
     high: pa.Scalar | None
 
 
-def sampled_values(file: ColumnFile, leaf: Leaf, rows: int, wanted: int, seed: int) -> tuple[Wanted, ...]:
+def sampled_values(file: ColumnFile, leaf: Leaf, rows: int, count: int, seed: int) -> tuple[LookupValue, ...]:
     """Choose the values of a column to look up.
 
     Args:
         file, leaf: the column.
         rows: rows of the file.
-        wanted: values that the file has, and as many that it doesn't; fewer where there are no more.
-        seed: of the choice.
+        count: the number of present values, and of absent values; fewer if there are no more.
+        seed: the seed of the random choice.
     """
-    chance = random.Random(f"{seed} {leaf.column.path}")  # noqa: S311  a sample, not a secret
-    found = _sample(file, leaf, rows, wanted, chance)
-    present = _first_of_each([*found.extremes, *found.others], leaf)
-    candidates = absent_candidates(found.low, found.high, found.others, wanted * _MORE, chance)
-    absent = _first_of_each(_inner_first(candidates, found), leaf)
-    counts = count_rows(file, leaf, [*present.values(), *absent.values()])
-    there = [w for w in _wanted(present, counts, leaf) if w.rows]
-    gone = [w for w in _wanted(absent, counts, leaf) if not w.rows and w.text not in present]
-    return (*there[:wanted], *gone[:wanted])
+    rng = random.Random(f"{seed} {leaf.column.path}")  # noqa: S311  a sample, not a secret
+    sample = _sample(file, leaf, rows, count, rng)
+    in_column = _first_of_each([*sample.extremes, *sample.others], leaf)
+    candidates = absent_candidates(sample.low, sample.high, sample.others, count * _CANDIDATES, rng)
+    made = _first_of_each(_inner_first(candidates, sample), leaf)
+    counts = count_rows(file, leaf, [*in_column.values(), *made.values()])
+    present = [value for value in _lookup_values(in_column, counts, leaf) if value.rows]
+    absent = [value for value in _lookup_values(made, counts, leaf) if not value.rows and value.text not in in_column]
+    return (*present[:count], *absent[:count])
 
 
-def counted_values(file: ColumnFile, leaf: Leaf, values: Sequence[pa.Scalar]) -> tuple[Wanted, ...]:
-    """Values that a query log names, each with the number of rows that have it."""
+def counted_values(file: ColumnFile, leaf: Leaf, values: Sequence[pa.Scalar]) -> tuple[LookupValue, ...]:
+    """The values of a query log, each with the number of rows that have it."""
     keyed = _first_of_each(values, leaf)
-    return tuple(_wanted(keyed, count_rows(file, leaf, list(keyed.values())), leaf))
+    return tuple(_lookup_values(keyed, count_rows(file, leaf, list(keyed.values())), leaf))
 
 
-def _inner_first(candidates: Sequence[pa.Scalar], found: Sampled) -> list[pa.Scalar]:
+def _inner_first(candidates: Sequence[pa.Scalar], sample: ColumnSample) -> list[pa.Scalar]:
     """The candidates between minimum and maximum, then the others."""
 
     def is_outer(value: pa.Scalar) -> bool:
-        return bool(pc.less(value, found.low).as_py() or pc.less(found.high, value).as_py())
+        return bool(pc.less(value, sample.low).as_py() or pc.less(sample.high, value).as_py())
 
     return sorted(candidates, key=is_outer)
 
 
-def _wanted(keyed: dict[str, pa.Scalar], counts: dict[str, int], leaf: Leaf) -> Iterator[Wanted]:
+def _lookup_values(keyed: dict[str, pa.Scalar], counts: dict[str, int], leaf: Leaf) -> Iterator[LookupValue]:
     for text, value in keyed.items():
-        yield Wanted(text, value.cast(leaf.type), counts[text])
+        yield LookupValue(text, value.cast(leaf.type), counts[text])
 
 
 def _first_of_each(values: Iterable[pa.Scalar], leaf: Leaf) -> dict[str, pa.Scalar]:
-    """The values by their texts, each once. A value that can't be read as the column's type is left out."""
+    """The values by their texts, each once. A value that the column's type can't hold is left out."""
     found: dict[str, pa.Scalar] = {}
     for value in values:
         try:
@@ -108,7 +108,7 @@ def _first_of_each(values: Iterable[pa.Scalar], leaf: Leaf) -> dict[str, pa.Scal
 
 
 def count_rows(file: ColumnFile, leaf: Leaf, values: Sequence[pa.Scalar]) -> dict[str, int]:
-    """Rows that have each value, by its text. Positive and negative zero have the same rows, as in SQL."""
+    """Count the rows that have each value, by the value's text. Positive and negative zero are equal, as in SQL."""
     texts = [text_of(value.cast(leaf.type)) for value in values]
     counts = dict.fromkeys(texts, 0)
     if not values:
@@ -127,12 +127,12 @@ def count_rows(file: ColumnFile, leaf: Leaf, values: Sequence[pa.Scalar]) -> dic
 
 
 def _plus_zero(value: pa.Scalar) -> pa.Scalar:
-    """The value, and +0.0 for -0.0: adding zero makes it positive (IEEE 754)."""
+    """The value; +0.0 for -0.0. Adding zero makes zero positive (IEEE 754)."""
     return pc.add(value, pa.scalar(0, value.type)) if pa.types.is_floating(value.type) else value
 
 
-def _sample(file: ColumnFile, leaf: Leaf, rows: int, wanted: int, chance: random.Random) -> Sampled:
-    positions = sorted(chance.sample(range(rows), min(rows, wanted * _MORE)))
+def _sample(file: ColumnFile, leaf: Leaf, rows: int, count: int, rng: random.Random) -> ColumnSample:
+    positions = sorted(rng.sample(range(rows), min(rows, count * _CANDIDATES)))
     specials: dict[str, pa.Scalar] = {}
     ends: dict[int, list[pa.Scalar]] = {}
     others: list[pa.Scalar] = []
@@ -150,14 +150,14 @@ def _sample(file: ColumnFile, leaf: Leaf, rows: int, wanted: int, chance: random
         ends[row_group] = [ends.get(row_group, [array[0]])[0], array[-1]]
         bounds = pc.min_max(array) if not pa.types.is_boolean(array.type) else {"min": array[0], "max": array[-1]}
         low, high = _lower(low, bounds["min"]), _higher(high, bounds["max"])
-    some = sorted(chance.sample(sorted(ends), min(len(ends), _ENDS)))
-    chance.shuffle(others)
+    some = sorted(rng.sample(sorted(ends), min(len(ends), _MOST_ROW_GROUPS)))
+    rng.shuffle(others)
     extremes = [*specials.values(), *(v for v in (low, high) if v is not None), *(v for g in some for v in ends[g])]
-    return Sampled(extremes, others, low, high)
+    return ColumnSample(extremes, others, low, high)
 
 
 def _specials(array: pa.Array) -> list[pa.Scalar]:
-    """The zeros and NaN of floats, and the empty string."""
+    """Both zeros if floats have a zero, NaN if they have it, and the empty string if texts or bytes have it."""
     kind = array.type
     if pa.types.is_floating(kind):
         found = []
@@ -171,14 +171,14 @@ def _specials(array: pa.Array) -> list[pa.Scalar]:
 
 
 def _lower(one: pa.Scalar | None, other: pa.Scalar) -> pa.Scalar | None:
-    return _better(one, other, lower=True)
+    return _bound(one, other, lower=True)
 
 
 def _higher(one: pa.Scalar | None, other: pa.Scalar) -> pa.Scalar | None:
-    return _better(one, other, lower=False)
+    return _bound(one, other, lower=False)
 
 
-def _better(one: pa.Scalar | None, other: pa.Scalar, *, lower: bool) -> pa.Scalar | None:
+def _bound(one: pa.Scalar | None, other: pa.Scalar, *, lower: bool) -> pa.Scalar | None:
     if one is None or not other.is_valid:
         return other if other.is_valid else one
     less: Any = pc.less(other, one).as_py()

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import pytest
 
-from bloomcli.advice.lookups import MOST_LITERALS, Sample
+from bloomcli.advice.lookups import MOST_LITERALS, LiteralSample
 from bloomcli.advice.queries import read_queries
 from bloomcli.advice.sql.statements import MOST_CHARACTERS
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
@@ -47,7 +47,7 @@ def literals(log: QueryLog) -> dict[str, dict[str, int]]:
     return {column.column: dict(column.literals) for column in log.columns}
 
 
-def refused(log: QueryLog) -> dict[tuple[str, str | None], int]:
+def unserved(log: QueryLog) -> dict[tuple[str, str | None], int]:
     """How many predicates of each kind and column no filter serves."""
     return {(item.kind, item.column): item.count for item in log.unserved}
 
@@ -67,22 +67,22 @@ class TestWhatCountsAsALookup:
     def test_an_or_of_two_columns_is_not_served(self, read: Reads) -> None:
         log = read("SELECT * FROM t WHERE id = 1 OR other = 2")
         assert log.columns == ()
-        assert refused(log) == {("or", "id"): 1, ("or", "other"): 1}
+        assert unserved(log) == {("or", "id"): 1, ("or", "other"): 1}
 
     def test_an_or_looks_up_the_columns_that_all_its_branches_do(self, read: Reads) -> None:
         log = read("SELECT * FROM t WHERE (id = 1 AND a = 1) OR (id = 2 AND b = 1)")
         assert literals(log) == {"id": {"1": 1, "2": 1}}
-        assert refused(log) == {("or", "a"): 1, ("or", "b"): 1}
+        assert unserved(log) == {("or", "a"): 1, ("or", "b"): 1}
 
     def test_negations_are_turned_inside_out(self, read: Reads) -> None:
         log = read("SELECT * FROM t WHERE NOT (id <> 1 OR NOT kind = 'a') AND NOT (id IN (3))")
         assert literals(log) == {"id": {"1": 1}, "kind": {"a": 1}}
-        assert refused(log) == {("negation", "id"): 1}
+        assert unserved(log) == {("negation", "id"): 1}
 
     def test_a_range_of_one_value_is_an_equality(self, read: Reads) -> None:
         log = read("SELECT * FROM t WHERE day BETWEEN DATE '2024-01-01' AND DATE '2024-01-01' AND n BETWEEN 1 AND 2")
         assert literals(log) == {"day": {"2024-01-01": 1}}
-        assert refused(log) == {("range", "n"): 1}
+        assert unserved(log) == {("range", "n"): 1}
 
     @pytest.mark.parametrize(
         ("dialect", "marker"),
@@ -99,7 +99,7 @@ class TestWhatCountsAsALookup:
     def test_a_constant_that_the_engine_computes_is_a_lookup_without_a_literal(self, read: Reads) -> None:
         log = read("SELECT * FROM t WHERE day = current_date - INTERVAL '1' DAY AND id = abs(-5) AND x = random()")
         assert {c.column: c.without_literal for c in log.columns} == {"day": 1, "id": 1}
-        assert refused(log) == {("expression", "x"): 1}
+        assert unserved(log) == {("expression", "x"): 1}
 
     @pytest.mark.parametrize(
         ("predicate", "kind"),
@@ -135,7 +135,7 @@ class TestWhatCountsAsALookup:
             ["t"],
         )
         assert literals(log) == {"id": {"1": 1, "2": 1, "3": 1, "5": 1}, "day": {"2024-01-01": 1}}
-        assert refused(log) == {("join", "id"): 2, ("join", "kind"): 1}
+        assert unserved(log) == {("join", "id"): 2, ("join", "kind"): 1}
 
     def test_conditions_of_outer_joins_count_for_the_side_whose_rows_they_choose(self, read: Reads) -> None:
         log = read(
@@ -146,7 +146,7 @@ class TestWhatCountsAsALookup:
             tables=["t"],
         )
         assert literals(log) == {"b": {"2": 1}, "c": {"3": 1}, "e": {"5": 1}}
-        assert refused(log) == {("join", "id"): 2, ("join", "a"): 1, ("join", "d"): 1}
+        assert unserved(log) == {("join", "id"): 2, ("join", "a"): 1, ("join", "d"): 1}
 
 
 class TestNames:
@@ -182,7 +182,7 @@ class TestNames:
             columns=columns,
         )
         assert literals(log) == {"user.id": {"1": 1, "2": 1}, "user.address.city": {"Oslo": 1, "Rome": 1}}
-        assert ("expression", "tags.list.element") in refused(log)
+        assert ("expression", "tags.list.element") in unserved(log)
 
     @pytest.mark.parametrize(
         ("dialect", "name", "found"),
@@ -197,12 +197,12 @@ class TestNames:
     ) -> None:
         log = read(f"SELECT * FROM t WHERE {name} = 1", dialect, columns=["UserID"])
         assert ("UserID" in literals(log)) == found
-        assert bool(refused(log)) != found
+        assert bool(unserved(log)) != found
 
     def test_a_column_that_the_files_lack_is_listed(self, read: Reads) -> None:
         log = read("SELECT * FROM t WHERE dt = '2024-01-01' AND id = 1", columns=["id"])
         assert literals(log) == {"id": {"1": 1}}
-        assert refused(log) == {("not-in-files", "dt"): 1}
+        assert unserved(log) == {("not-in-files", "dt"): 1}
 
     def test_names_without_a_table_belong_to_the_table_that_has_such_a_column(self, read: Reads) -> None:
         log = read(
@@ -241,7 +241,7 @@ class TestTypes:
         ]
         log = read("SELECT * FROM t WHERE name = 5 AND id = '6'", "spark", columns=columns)
         assert literals(log) == {"id": {"6": 1}}
-        assert refused(log) == {("expression", "name"): 1}
+        assert unserved(log) == {("expression", "name"): 1}
 
     def test_what_the_columns_type_can_not_be_is_counted_as_what_no_filter_serves(self, read: Reads) -> None:
         columns = [
@@ -250,7 +250,7 @@ class TestTypes:
         ]
         log = read("SELECT * FROM t WHERE id IN (7, 'n/a') AND day = '2026-13-45'", columns=columns)
         assert literals(log) == {"id": {"7": 1}}
-        assert refused(log) == {("expression", "id"): 1, ("expression", "day"): 1}
+        assert unserved(log) == {("expression", "id"): 1, ("expression", "day"): 1}
 
     def test_a_text_that_looks_like_binary_stays_text(self, read: Reads) -> None:
         plain = Column(path="raw", index=0, physical="BYTE_ARRAY")
@@ -381,14 +381,14 @@ class TestValuesOfQueries:
 
 class TestBounds:
     def test_a_sample_is_exact_while_there_are_few_values(self) -> None:
-        sample = Sample(Random(0), most=3)
+        sample = LiteralSample(Random(0), most=3)
         for text in "abcabca":
             sample.add(text)
         assert (sample.sampled, sample.values()) == (False, (("a", 3), ("b", 2), ("c", 2)))
 
     def test_a_sample_of_many_is_uniform_over_lookups_and_seeded(self) -> None:
         def drawn(seed: int) -> dict[str, int]:
-            sample = Sample(Random(seed), most=200)
+            sample = LiteralSample(Random(seed), most=200)
             for i in range(20_000):
                 sample.add("hot" if i % 4 == 0 else f"cold{i}")
             assert sample.sampled
@@ -453,8 +453,8 @@ class TestWholeWorkloads:
         from bloomcli.advice.sql import templates
 
         parsed = []
-        whole = templates.Analyser._of
-        monkeypatch.setattr(templates.Analyser, "_of", lambda *a: (parsed.append(1), whole(*a))[1])
+        whole = templates.Analyser._analyse_tokens
+        monkeypatch.setattr(templates.Analyser, "_analyse_tokens", lambda *a: (parsed.append(1), whole(*a))[1])
         log = read(mixed_log(2000), "duckdb", ["lineitem"], TPCH_COLUMNS["lineitem"].split())
         assert (log.statements, log.unreadable) == (2000, 0)
         assert len(parsed) <= len(TPCH) + len(HITS) + 5  # Q7's pairs of nations, BETWEEN of equal ends

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from bloomcli.advice.coverage import Coverage, Range
-from bloomcli.advice.distinct import UnitDistinct, distinct
+from bloomcli.advice.distinct import UnitSketch, distinct
 from bloomcli.advice.distributions import beta_quantile, clopper_pearson, incomplete_beta, t_quantile
-from bloomcli.advice.ratios import Sampled, ratio
+from bloomcli.advice.ratios import SampleSize, ratio
 from bloomcli.commands.value_sample import Sketch, ValueSample, mixed, sketch_hashes
 
-ONE: Final = Sampled(1, 1)
+ONE: Final = SampleSize(1, 1)
 
 
 def test_quantiles_are_those_of_tables() -> None:
@@ -44,7 +44,7 @@ def test_a_ratio_of_a_crossed_sample_covers_the_truth() -> None:
         drawn = np.random.default_rng(seed)
         a, b = drawn.choice(120, 15, replace=False), drawn.choice(90, 15, replace=False)
         part = (share * whole)[np.ix_(a, b)][:, None, :]
-        found = ratio(part, whole[np.ix_(a, b)][:, None, :], Sampled(120, 15), Sampled(90, 15))
+        found = ratio(part, whole[np.ix_(a, b)][:, None, :], SampleSize(120, 15), SampleSize(90, 15))
         low, high = found.interval(0.05)
         hits += low <= truth <= high
     assert hits >= 0.95 * 300
@@ -52,13 +52,13 @@ def test_a_ratio_of_a_crossed_sample_covers_the_truth() -> None:
 
 def test_a_ratio_over_all_units_is_exact() -> None:
     part = np.array([[[1.0]], [[0.0]]])
-    found = ratio(part, np.ones((2, 1, 1)), Sampled(2, 2), ONE, np.zeros(2))
+    found = ratio(part, np.ones((2, 1, 1)), SampleSize(2, 2), ONE, np.zeros(2))
     assert found.exact
     assert found.interval(0.05) == (0.5, 0.5)
 
 
 def test_a_property_that_no_sampled_unit_has_may_be_rare() -> None:
-    found = ratio(np.zeros((50, 1, 1)), np.ones((50, 1, 1)), Sampled(10_000, 50), ONE)
+    found = ratio(np.zeros((50, 1, 1)), np.ones((50, 1, 1)), SampleSize(10_000, 50), ONE)
     low, high = found.interval(0.05)
     assert low == 0
     assert 0.06 < high < 0.09
@@ -137,7 +137,7 @@ def test_distinct_values_of_all_units_lie_within_the_interval(kind: str) -> None
     for unit in sets:
         sketch = Sketch(11)
         sketch.add(mixed(unit))
-        sketches.append(UnitDistinct(sketch.packed(), 1000))
+        sketches.append(UnitSketch(sketch.packed(), 1000))
     hits = 0
     for seed in range(100):
         drawn = np.random.default_rng(seed).choice(60, 12, replace=False)

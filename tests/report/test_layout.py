@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from bloomcli.report.fitting import laid_out
+from bloomcli.report.fitting import fit
 from bloomcli.report.layout import Cell, Gap, Grid, Head, Line, Pairs, Paragraph, line
 from bloomcli.report.values import CUT
-from bloomcli.report.wrapping import wrapped
+from bloomcli.report.wrapping import wrap_text
 
 
 def lines(block: object, columns: int | None) -> list[str]:
     """The text of a block's lines."""
-    return ["".join(text for text, _ in pieces).rstrip() for pieces in laid_out([block], columns)]  # type: ignore[list-item]
+    return ["".join(text for text, _ in pieces).rstrip() for pieces in fit([block], columns)]  # type: ignore[list-item]
 
 
 def table(*rows: tuple[str, ...], prose: str | None = None) -> Grid:
@@ -147,7 +147,7 @@ def test_prose_wraps_within_its_column_or_goes_below_the_row() -> None:
 @pytest.mark.parametrize("columns", range(20, 60))
 def test_numbers_types_and_commands_are_never_broken(columns: int) -> None:
     text = "12 files, 1.5 KiB -> 2.5 MiB (+0.35 %) of INT64 (DATE) took 4 ms; `bloom add --columns id`"
-    found = wrapped(text, columns, 2)
+    found = wrap_text(text, columns, 2)
     assert " ".join(found) == text
     for whole in ("1.5 KiB", "-> 2.5 MiB", "(+0.35 %)", "INT64 (DATE)", "4 ms", "`bloom add --columns id`"):
         assert sum(whole in part for part in found) == 1

@@ -16,7 +16,7 @@ from bloomcli.model.advice import AdviseReport, Interval
 from bloomcli.model.queries import QueryLog, UnservedPredicate
 from bloomcli.report import csv_advice, render, text_advice
 from bloomcli.report import json as json_report
-from bloomcli.report.fitting import laid_out
+from bloomcli.report.fitting import fit
 
 LOG = QueryLog(
     statements=10_000,
@@ -47,7 +47,7 @@ def advised(**given: Any) -> AdviseReport:
 
 
 def lines(found: AdviseReport, width: int | None = None) -> list[str]:
-    return ["".join(text for text, _ in pieces).rstrip() for pieces in laid_out(text_advice.advice(found), width)]
+    return ["".join(text for text, _ in pieces).rstrip() for pieces in fit(text_advice.advice(found), width)]
 
 
 def test_the_answer_is_what_to_add_then_what_to_leave_then_the_commands() -> None:

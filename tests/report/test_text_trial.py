@@ -9,7 +9,7 @@ import pytest
 
 from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups, TrialReport
 from bloomcli.report import csv_trial, render, text_trial
-from bloomcli.report.fitting import laid_out
+from bloomcli.report.fitting import fit
 
 HALF = Quartiles(low=0.41, median=0.5, high=0.62, count=100)
 LOOKUPS = TrialLookups(
@@ -102,7 +102,7 @@ REPORT = TrialReport(
 
 
 def lines(report: TrialReport, width: int | None = None) -> list[str]:
-    found = laid_out(text_trial.trial(report), width)
+    found = fit(text_trial.trial(report), width)
     return ["".join(text for text, _ in pieces).rstrip() for pieces in found]
 
 

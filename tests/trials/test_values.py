@@ -18,10 +18,10 @@ from bloomcli.formats.registry import open_file
 from bloomcli.storage.registry import open_source
 from bloomcli.trials.columns import ColumnFile
 from bloomcli.trials.texts import from_text, text_of
-from bloomcli.trials.values import Wanted, counted_values, sampled_values
+from bloomcli.trials.values import LookupValue, counted_values, sampled_values
 
 
-def values_of(path: Path, column: str, wanted: int = 8, seed: int = 0) -> tuple[Wanted, ...]:
+def values_of(path: Path, column: str, wanted: int = 8, seed: int = 0) -> tuple[LookupValue, ...]:
     with open_source(path) as source:
         file = open_file(source)
         (found,) = [c for c in file.leaves if c.path == column]
@@ -34,7 +34,7 @@ def written(path: Path, values: Sequence[Any], kind: pa.DataType, *, rows: int =
     return path
 
 
-def texts(found: Sequence[Wanted], *, present: bool) -> set[str]:
+def texts(found: Sequence[LookupValue], *, present: bool) -> set[str]:
     return {one.text for one in found if one.present == present}
 
 

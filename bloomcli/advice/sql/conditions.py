@@ -12,7 +12,7 @@ from typing import Final
 from sqlglot import exp
 
 from bloomcli.advice.sql.constants import Compiler, Constant
-from bloomcli.advice.sql.scopes import Resolved, Scope, Source, resolve
+from bloomcli.advice.sql.scopes import ResolvedColumn, Scope, Source, resolve
 from bloomcli.named_tuple import NamedTuple
 
 _NONDETERMINISTIC: Final = (exp.Rand, exp.Randn, exp.Uuid)
@@ -27,7 +27,7 @@ class Lookup(NamedTuple):
     values: tuple[Constant, ...]
 
 
-class Refused(NamedTuple):
+class UnservedPredicate(NamedTuple):
     """A predicate that no filter can serve. Fields as those of `model.queries.UnservedPredicate`."""
 
     kind: str
@@ -35,17 +35,17 @@ class Refused(NamedTuple):
     node: exp.Expr
 
 
-class Found(NamedTuple):
+class Predicates(NamedTuple):
     """What a condition looks up, and its predicates that no filter serves."""
 
     lookups: tuple[Lookup, ...] = ()
-    refused: tuple[Refused, ...] = ()
+    unserved: tuple[UnservedPredicate, ...] = ()
 
 
-_NOTHING: Final = Found()
+_NOTHING: Final = Predicates()
 
 
-class Conditions:
+class ConditionAnalyser:
     """Derives the lookups of the conditions of one scope.
 
     Args:
@@ -58,14 +58,14 @@ class Conditions:
     def __init__(self, scope: Scope, constant: Compiler, allowed: Callable[[Source | None], bool]) -> None:
         self._scope, self._constant, self._allowed = scope, constant, allowed
 
-    def of(self, node: exp.Expr, *, negated: bool = False) -> Found:
+    def analyse(self, node: exp.Expr, *, negated: bool = False) -> Predicates:
         """What a condition looks up."""
         while isinstance(node, exp.Paren | exp.Not):
             negated ^= isinstance(node, exp.Not)
             node = node.this
         if isinstance(node, exp.And | exp.Or):
-            parts = [self.of(part, negated=negated) for part in node.flatten()]
-            return _all(parts) if isinstance(node, exp.And) != negated else _any(parts, node)
+            parts = [self.analyse(part, negated=negated) for part in node.flatten()]
+            return _conjunction(parts) if isinstance(node, exp.And) != negated else _disjunction(parts, node)
         match node:
             case exp.EQ() | exp.NullSafeEQ() if not negated:
                 return self._equal(node, node.this, node.expression)
@@ -75,54 +75,58 @@ class Conditions:
                 return self._in(node)
             case exp.Between() if not negated and _same(node.args["low"], node.args["high"]):
                 return self._equal(node, node.this, node.args["low"])
-        return self._refused(_kind(node, negated), node)
+        return self._unserved(_kind(node, negated), node)
 
-    def _equal(self, node: exp.Expr, left: exp.Expr, right: exp.Expr) -> Found:
+    def _equal(self, node: exp.Expr, left: exp.Expr, right: exp.Expr) -> Predicates:
         for side, other in ((left, right), (right, left)):
             column = resolve(side, self._scope)
             if column is not None:
                 return self._column_equal(node, column, other)
-        return self._refused("expression", node)
+        return self._unserved("expression", node)
 
-    def _column_equal(self, node: exp.Expr, column: Resolved, other: exp.Expr) -> Found:
+    def _column_equal(self, node: exp.Expr, column: ResolvedColumn, other: exp.Expr) -> Predicates:
         if isinstance(other, exp.Any):
             members = _members(other.this)
             if members is None:
                 query = other.this.find(exp.Query) if isinstance(other.this, exp.Expr) else None
-                return self._refused("expression" if query is None else "subquery", node)
+                return self._unserved("expression" if query is None else "subquery", node)
             return self._looked_up(node, column, members)
         second = resolve(other, self._scope)
         if second is not None:
             return self._joined(node, column, second)
         if isinstance(other, exp.Null):
-            return self._refused("null", node)
+            return self._unserved("null", node)
         return self._looked_up(node, column, [other])
 
-    def _joined(self, node: exp.Expr, first: Resolved, second: Resolved) -> Found:
+    def _joined(self, node: exp.Expr, first: ResolvedColumn, second: ResolvedColumn) -> Predicates:
         """Columns that are equal to each other: a join, unless both are of one row."""
         kind = "expression" if first.source is not None and first.source is second.source else "join"
         sides = [side for side in (first, second) if side.columns and side.problem != "not-in-files"]
         if kind == "expression":
-            return self._refused(kind, node) if sides else _NOTHING
+            return self._unserved(kind, node) if sides else _NOTHING
         names = {name for side in sides for name in side.columns}
-        return Found(refused=tuple(Refused(kind, name, node) for name in sorted(names)))
+        return Predicates(unserved=tuple(UnservedPredicate(kind, name, node) for name in sorted(names)))
 
-    def _in(self, node: exp.In) -> Found:
+    def _in(self, node: exp.In) -> Predicates:
         column = resolve(node.this, self._scope)
         if node.args.get("query") is not None:
-            return self._refused("subquery", node)
+            return self._unserved("subquery", node)
         if column is None or node.args.get("field") is not None or node.args.get("unnest") is not None:
-            return self._refused("expression", node)
+            return self._unserved("expression", node)
         members: list[exp.Expr] = node.expressions
         if len(members) == 1 and (inner := _members(members[0])) is not None:  # ClickHouse: id IN [1, 2]
             members = inner
         return self._looked_up(node, column, members)
 
-    def _looked_up(self, node: exp.Expr, column: Resolved, values: Iterable[exp.Expr]) -> Found:
+    def _looked_up(self, node: exp.Expr, column: ResolvedColumn, values: Iterable[exp.Expr]) -> Predicates:
         if column.columns and column.source is None:  # of an outer query, whose rows the condition doesn't choose
             return _NOTHING
         if not column.columns:
-            return _NOTHING if column.problem is None else Found(refused=(Refused(column.problem, None, node),))
+            return (
+                _NOTHING
+                if column.problem is None
+                else Predicates(unserved=(UnservedPredicate(column.problem, None, node),))
+            )
         constants = [self._constant(value) for value in values]
         known = [constant for constant in constants if constant is not None]
         problem = column.problem
@@ -131,15 +135,17 @@ class Conditions:
         elif problem is None and not self._allowed(column.source):
             problem = "join"
         if problem is not None:
-            return Found(refused=tuple(Refused(problem, name, node) for name in dict.fromkeys(column.columns)))
-        return Found(lookups=tuple(Lookup(name, tuple(known)) for name in column.columns))
+            return Predicates(
+                unserved=tuple(UnservedPredicate(problem, name, node) for name in dict.fromkeys(column.columns))
+            )
+        return Predicates(lookups=tuple(Lookup(name, tuple(known)) for name in column.columns))
 
-    def _refused(self, kind: str, node: exp.Expr) -> Found:
+    def _unserved(self, kind: str, node: exp.Expr) -> Predicates:
         """A predicate that no filter serves, if it is about columns of the table in question."""
         names = set(self._columns(node))
         if not names:
             return _NOTHING
-        return Found(refused=(Refused(kind, names.pop() if len(names) == 1 else None, node),))
+        return Predicates(unserved=(UnservedPredicate(kind, names.pop() if len(names) == 1 else None, node),))
 
     def _columns(self, node: exp.Expr) -> Iterator[str]:
         """Columns of the table in question in an expression; those of queries within it are theirs."""
@@ -182,16 +188,16 @@ def _kind(node: exp.Expr, negated: bool) -> str:
     return "like" if isinstance(node, _PATTERNS) else "expression"
 
 
-def _all(parts: Iterable[Found]) -> Found:
+def _conjunction(parts: Iterable[Predicates]) -> Predicates:
     """What a conjunction looks up: what each of its parts does."""
     parts = list(parts)
-    return Found(
+    return Predicates(
         tuple(lookup for part in parts for lookup in part.lookups),
-        tuple(refused for part in parts for refused in part.refused),
+        tuple(unserved for part in parts for unserved in part.unserved),
     )
 
 
-def _any(parts: list[Found], node: exp.Expr) -> Found:
+def _disjunction(parts: list[Predicates], node: exp.Expr) -> Predicates:
     """What a disjunction looks up: the values of a column that each of its parts looks up."""
     each: list[dict[str, Lookup]] = []
     for part in parts:
@@ -201,7 +207,7 @@ def _any(parts: list[Found], node: exp.Expr) -> Found:
         each.append(by_column)
     common = [column for column in each[0] if all(column in found for found in each)]
     others = dict.fromkeys(column for found in each for column in found if column not in common)
-    return Found(
+    return Predicates(
         tuple(Lookup(column, tuple(v for found in each for v in found[column].values)) for column in common),
-        (*_all(parts).refused, *(Refused("or", column, node) for column in others)),
+        (*_conjunction(parts).unserved, *(UnservedPredicate("or", column, node) for column in others)),
     )

@@ -97,31 +97,31 @@ class Compiler:
             case exp.Null():
                 return lambda _: []
             case exp.Boolean():
-                return _fixed(Value("true" if node.this else "false", "boolean"))
+                return _known_constant(Value("true" if node.this else "false", "boolean"))
             case exp.National() | exp.RawString():
-                return _fixed(Value(str(node.this), "text"))
+                return _known_constant(Value(str(node.this), "text"))
             case exp.Placeholder() | exp.Parameter() | exp.SessionParameter():
-                return _fixed(None)
+                return _known_constant(None)
             case exp.Neg():
-                return _mapped(self(node.this), _negated)
+                return _map(self(node.this), _negated)
         converted = self._converted(node)
         if converted is not None:
             inner, to = converted
-            return _mapped(self(inner), to)
-        return None if any(isinstance(part, _NOT_CONSTANT) for part in node.walk()) else _fixed(None)
+            return _map(self(inner), to)
+        return None if any(isinstance(part, _NOT_CONSTANT) for part in node.walk()) else _known_constant(None)
 
     def _literal(self, text: str, kind: str) -> Constant:
         slot = self._slot_of.get(text)
         if slot is None:
-            return _fixed(_kept(Value(text, kind)))
-        return lambda slots: [_kept(Value(given, kind)) for given in slots[slot]]
+            return _known_constant(_within_limit(Value(text, kind)))
+        return lambda slots: [_within_limit(Value(given, kind)) for given in slots[slot]]
 
     def _hex(self, node: exp.HexString) -> Constant:
         text, integer = str(node.this), bool(node.args.get("is_integer"))
         slot = self._slot_of.get(text)
         if slot is None:
-            return _fixed(_of_hex(text, integer=integer))
-        return lambda slots: [_of_hex(given, integer=integer) for given in slots[slot]]
+            return _known_constant(_from_hex(text, integer=integer))
+        return lambda slots: [_from_hex(given, integer=integer) for given in slots[slot]]
 
     def _converted(self, node: exp.Expr) -> tuple[exp.Expr, _Conversion] | None:
         """The operand of a cast, or of a function like one, and what it makes of a value."""
@@ -129,7 +129,7 @@ class Compiler:
             case exp.Cast() if not node.args.get("format"):
                 return node.this, self._cast(node.to)
             case exp.Unhex():
-                return node.this, lambda value, _: _of_hex(value.text, integer=False)
+                return node.this, lambda value, _: _from_hex(value.text, integer=False)
             case exp.TsOrDsToDate() | exp.Date() | exp.Timestamp() | exp.TsOrDsToTimestamp():
                 if {name for name, value in node.args.items() if value not in (None, False, [])} <= {"this", "safe"}:
                     dates = isinstance(node, exp.TsOrDsToDate | exp.Date)
@@ -153,16 +153,16 @@ class Compiler:
     def _with_scale(self, conversion: _Conversion, scale: exp.Expr | None) -> _Conversion:
         """The conversion with a number of digits behind the point that the statement names; without it, none."""
         constant = None if scale is None else self(scale)
-        return _Scaled(conversion, constant)
+        return _ScaledConversion(conversion, constant)
 
 
-class _Scaled:
+class _ScaledConversion:
     """A conversion whose number of digits behind the point is a literal of the statement."""
 
     def __init__(self, conversion: _Conversion, scale: Constant | None) -> None:
         self._conversion, self._scale = conversion, scale
 
-    def bound(self, slots: Slots) -> _Conversion:
+    def bind(self, slots: Slots) -> _Conversion:
         """The conversion for a statement with these literals."""
         values = self._scale(slots) if self._scale is not None else [Value("0", "number")]
         digits = values[0].text if len(values) == 1 and values[0] is not None else ""
@@ -174,29 +174,29 @@ class _Scaled:
         return self._conversion(value, digits)
 
 
-def _fixed(value: Value | None) -> Constant:
+def _known_constant(value: Value | None) -> Constant:
     return lambda _: [value]
 
 
-def _mapped(constant: Constant | None, conversion: _Conversion) -> Constant | None:
+def _map(constant: Constant | None, conversion: _Conversion) -> Constant | None:
     if constant is None:
         return None
 
     def values(slots: Slots) -> Values:
-        bound = conversion.bound(slots) if isinstance(conversion, _Scaled) else conversion
-        return [None if value is None else _checked(bound, value) for value in constant(slots)]
+        convert = conversion.bind(slots) if isinstance(conversion, _ScaledConversion) else conversion
+        return [None if value is None else _convert(convert, value) for value in constant(slots)]
 
     return values
 
 
-def _checked(conversion: _Conversion, value: Value) -> Value | None:
+def _convert(conversion: _Conversion, value: Value) -> Value | None:
     try:
         return conversion(value, None)
     except (ValueError, OverflowError):  # a cast that the engine refuses, or makes NULL
         return None
 
 
-def _kept(value: Value) -> Value | None:
+def _within_limit(value: Value) -> Value | None:
     if value.kind == "number":
         value = Value(value.text.replace("_", ""), "number")
     return value if len(value.text) <= MOST_VALUE_CHARACTERS else None
@@ -208,14 +208,14 @@ def _negated(value: Value, _: int | None = None) -> Value | None:
     return Value(value.text[1:] if value.text.startswith("-") else f"-{value.text}", "number")
 
 
-def _of_hex(text: str, *, integer: bool) -> Value | None:
+def _from_hex(text: str, *, integer: bool) -> Value | None:
     try:
         data = bytes.fromhex(text if len(text) % 2 == 0 else f"0{text}")
     except ValueError:
         return None
     if integer:
         return Value(str(int.from_bytes(data, "big")), "number")
-    return _kept(Value(f"0x{data.hex()}", "bytes"))
+    return _within_limit(Value(f"0x{data.hex()}", "bytes"))
 
 
 def _to_text(value: Value, _: int | None) -> Value | None:
@@ -285,7 +285,7 @@ def _to_binary(value: Value, _: int | None) -> Value | None:
         return value
     if value.kind != "text" or "\\" in value.text:
         return None
-    return _kept(Value(f"0x{value.text.encode('utf-8', 'surrogateescape').hex()}", "bytes"))
+    return _within_limit(Value(f"0x{value.text.encode('utf-8', 'surrogateescape').hex()}", "bytes"))
 
 
 _CASTS: Final[dict[object, _Conversion]] = {

@@ -7,29 +7,29 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from bloomcli.advice.sql.conditions import Conditions, Found, Refused
+from bloomcli.advice.sql.conditions import ConditionAnalyser, Predicates, UnservedPredicate
 from bloomcli.advice.sql.constants import Compiler
 from bloomcli.advice.sql.names import Name, Names
-from bloomcli.advice.sql.scopes import BaseTable, Branch, Derived, Relation, Scope, Source, resolve
+from bloomcli.advice.sql.scopes import BaseTable, Branch, DerivedTable, Relation, Scope, Source, resolve
 
 _JOINED: dict[str, str] = {"LEFT": "right", "RIGHT": "left", "FULL": "neither"}
 """The side of an outer join whose rows a condition of its ON narrows."""
 
 
 @dataclass(eq=False)
-class Reader:
+class StatementReader:
     """Walks through one statement.
 
     Attributes:
         tables: every table that is read, as often as it is.
-        found: what each condition looks up.
+        predicates: what each condition looks up.
     """
 
     names: Names
     constant: Compiler
-    ours: Callable[[tuple[Name, ...]], bool]
+    in_question: Callable[[tuple[Name, ...]], bool]
     tables: list[tuple[Name, ...]] = field(default_factory=list)
-    found: list[Found] = field(default_factory=list)
+    predicates: list[Predicates] = field(default_factory=list)
 
     def statement(self, node: exp.Expr) -> None:
         """Read a statement of any kind. Statements that only define something read nothing."""
@@ -48,7 +48,7 @@ class Reader:
             case _:
                 self._within(node, ctes, None)
 
-    def _change(self, node: exp.Expr, ctes: dict[str, Derived]) -> None:
+    def _change(self, node: exp.Expr, ctes: dict[str, DerivedTable]) -> None:
         """A DELETE or UPDATE looks up the rows that it changes."""
         scope = Scope(self.names)
         using = node.args.get("using") or []
@@ -58,7 +58,7 @@ class Reader:
         self._where(node, scope, ctes)
         self._within_all(node.args.get("expressions") or (), ctes, scope)
 
-    def _merge(self, node: exp.Merge, ctes: dict[str, Derived]) -> None:
+    def _merge(self, node: exp.Merge, ctes: dict[str, DerivedTable]) -> None:
         """ON narrows the rows of the target that are read, unless rows that match nothing are changed too."""
         scope = Scope(self.names)
         self._add(node.this, scope, ctes)
@@ -72,7 +72,7 @@ class Reader:
         if condition is not None:
             self._condition(condition, scope, ctes, lambda source: source is target and not keeps)
 
-    def _ctes(self, node: exp.Expr, known: dict[str, Derived], parent: Scope | None) -> dict[str, Derived]:
+    def _ctes(self, node: exp.Expr, known: dict[str, DerivedTable], parent: Scope | None) -> dict[str, DerivedTable]:
         """The CTEs that a statement sees: those from outside and its own."""
         with_ = node.args.get("with_")
         if with_ is None:
@@ -84,14 +84,14 @@ class Reader:
                 table.name.casefold() == name.casefold() for table in cte.this.find_all(exp.Table)
             )
             if recursive:  # its rows come from each other: a value can't be looked up in those it begins with
-                self._query(cte.this, {**known, name: Derived()}, parent)
-                known[name] = Derived()
+                self._query(cte.this, {**known, name: DerivedTable()}, parent)
+                known[name] = DerivedTable()
             else:
                 found = self._query(cte.this, known, parent)
-                known[name] = Derived(found.branches, _alias_columns(cte))
+                known[name] = DerivedTable(found.branches, _alias_columns(cte))
         return known
 
-    def _query(self, node: exp.Expr, ctes: dict[str, Derived], parent: Scope | None) -> Derived:
+    def _query(self, node: exp.Expr, ctes: dict[str, DerivedTable], parent: Scope | None) -> DerivedTable:
         """Read a query, and give it as a relation."""
         while isinstance(node, exp.Subquery) and not node.args.get("joins"):
             ctes = self._ctes(node, ctes, parent)
@@ -99,20 +99,20 @@ class Reader:
             node = node.this
             if limited:
                 self._query(node, ctes, parent)
-                return Derived()
+                return DerivedTable()
         ctes = self._ctes(node, ctes, parent)
         if isinstance(node, exp.SetOperation):
             sides = [self._query(side, ctes, parent) for side in (node.this, node.expression)]
             if node.args.get("limit") or node.args.get("offset"):
-                return Derived()
-            return Derived([branch for side in sides for branch in side.branches])
+                return DerivedTable()
+            return DerivedTable([branch for side in sides for branch in side.branches])
         if isinstance(node, exp.Select):
-            return Derived([Branch(node, self._select(node, ctes, parent))])
+            return DerivedTable([Branch(node, self._select(node, ctes, parent))])
         if isinstance(node, exp.Subquery | exp.Table):
             self._add(node, Scope(self.names, parent), ctes)
-        return Derived()
+        return DerivedTable()
 
-    def _select(self, node: exp.Select, ctes: dict[str, Derived], parent: Scope | None) -> Scope:
+    def _select(self, node: exp.Select, ctes: dict[str, DerivedTable], parent: Scope | None) -> Scope:
         scope = Scope(self.names, parent)
         from_ = node.args.get("from_")
         if from_ is not None:
@@ -131,7 +131,7 @@ class Reader:
         self._within_all([value for name, value in node.args.items() if name not in read], ctes, scope)
         return scope
 
-    def _joins(self, node: exp.Expr, scope: Scope, ctes: dict[str, Derived]) -> None:
+    def _joins(self, node: exp.Expr, scope: Scope, ctes: dict[str, DerivedTable]) -> None:
         for join in node.args.get("joins") or ():
             left = list(scope.sources)
             self._add(join.this, scope, ctes)
@@ -154,16 +154,18 @@ class Reader:
             column = name if isinstance(name, exp.Column) else exp.Column(this=name.copy())
             found = resolve(column, scope)
             if found is not None and found.problem is None:
-                self.found.append(Found(refused=tuple(Refused("join", path, column) for path in found.columns)))
+                self.predicates.append(
+                    Predicates(unserved=tuple(UnservedPredicate("join", path, column) for path in found.columns))
+                )
 
-    def _add(self, node: exp.Expr, scope: Scope, ctes: dict[str, Derived]) -> None:
+    def _add(self, node: exp.Expr, scope: Scope, ctes: dict[str, DerivedTable]) -> None:
         """Add a relation of FROM, and those that are joined to it, to a scope."""
         alias = _alias(node)
         match node:
             case exp.Table() if isinstance(node.this, exp.Identifier | exp.Dot):
                 relation = self._table(node, ctes)
                 if node.args.get("pivots"):
-                    relation = BaseTable((), ours=False)
+                    relation = BaseTable((), in_question=False)
                 scope.sources.append(Source(alias, relation))
             case exp.Subquery() | exp.Paren() if isinstance(node.this, exp.Table | exp.Join) or (
                 isinstance(node.this, exp.Subquery) and alias is None
@@ -172,32 +174,34 @@ class Reader:
             case exp.Query():
                 below = self._query(node, ctes, scope.parent)
                 branches = [] if node.args.get("pivots") else below.branches
-                scope.sources.append(Source(alias or Name("", quoted=False), Derived(branches, _alias_columns(node))))
+                scope.sources.append(
+                    Source(alias or Name("", quoted=False), DerivedTable(branches, _alias_columns(node)))
+                )
             case exp.Lateral() if isinstance(node.this, exp.Query):
                 below = self._query(node.this, ctes, scope)
-                scope.sources.append(Source(alias, Derived(below.branches, _alias_columns(node))))
+                scope.sources.append(Source(alias, DerivedTable(below.branches, _alias_columns(node))))
             case exp.Table() if (named := _function_path(node)) is not None:
                 self.tables.append((named,))
                 scope.sources.append(
-                    Source(alias or Name("", quoted=False), BaseTable((named,), self.ours((named,))))
+                    Source(alias or Name("", quoted=False), BaseTable((named,), self.in_question((named,))))
                 )
             case _:  # VALUES, an unnested list, a function of other arguments
                 self._within(node, ctes, scope)
                 columns = _alias_columns(node)
-                scope.sources.append(Source(alias or Name("", quoted=False), Derived([], columns)))
+                scope.sources.append(Source(alias or Name("", quoted=False), DerivedTable([], columns)))
         self._joins(node, scope, ctes)
 
-    def _table(self, node: exp.Table, ctes: dict[str, Derived]) -> Relation:
+    def _table(self, node: exp.Table, ctes: dict[str, DerivedTable]) -> Relation:
         parts = tuple(
             Name(part.name, bool(part.args.get("quoted"))) for part in node.parts if isinstance(part, exp.Identifier)
         )
         if len(parts) == 1 and self.names.key(parts[0]) in ctes:
             cte = ctes[self.names.key(parts[0])]
-            return Derived(cte.branches, _alias_columns(node) or cte.columns)
+            return DerivedTable(cte.branches, _alias_columns(node) or cte.columns)
         self.tables.append(parts)
-        return BaseTable(parts, self.ours(parts))
+        return BaseTable(parts, self.in_question(parts))
 
-    def _where(self, node: exp.Expr, scope: Scope, ctes: dict[str, Derived]) -> None:
+    def _where(self, node: exp.Expr, scope: Scope, ctes: dict[str, DerivedTable]) -> None:
         where = node.args.get("where")
         if where is not None:
             self._condition(where.this, scope, ctes)
@@ -206,19 +210,19 @@ class Reader:
         self,
         node: exp.Expr,
         scope: Scope,
-        ctes: dict[str, Derived],
+        ctes: dict[str, DerivedTable],
         allowed: Callable[[Source | None], bool] = lambda _: True,
     ) -> None:
-        self.found.append(Conditions(scope, self.constant, allowed).of(node))
+        self.predicates.append(ConditionAnalyser(scope, self.constant, allowed).analyse(node))
         self._within(node, ctes, scope)
 
-    def _within_all(self, items: Iterable[object], ctes: dict[str, Derived], scope: Scope | None) -> None:
+    def _within_all(self, items: Iterable[object], ctes: dict[str, DerivedTable], scope: Scope | None) -> None:
         for item in items:
             for node in item if isinstance(item, list) else [item]:
                 if isinstance(node, exp.Expr):
                     self._within(node, ctes, scope)
 
-    def _within(self, node: exp.Expr, ctes: dict[str, Derived], scope: Scope | None) -> None:
+    def _within(self, node: exp.Expr, ctes: dict[str, DerivedTable], scope: Scope | None) -> None:
         """Read the queries within an expression."""
         for part in node.walk(prune=lambda part: isinstance(part, exp.Query)):
             if isinstance(part, exp.Query):

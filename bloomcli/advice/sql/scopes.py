@@ -21,7 +21,7 @@ class BaseTable:
 
     parts: tuple[Name, ...]
     """Its qualified name; empty for what isn't a named table (VALUES, a function, an unnested list)."""
-    ours: bool
+    in_question: bool
 
 
 @dataclass(eq=False)
@@ -33,7 +33,7 @@ class Branch:
 
 
 @dataclass(eq=False)
-class Derived:
+class DerivedTable:
     """A subquery or CTE."""
 
     branches: list[Branch] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Derived:
     """The names that its alias gives its columns, if it does."""
 
 
-Relation = BaseTable | Derived
+Relation = BaseTable | DerivedTable
 
 
 class Source(NamedTuple):
@@ -61,7 +61,7 @@ class Scope:
     aliases: dict[str, exp.Expr] = field(default_factory=dict)
 
 
-class Resolved(NamedTuple):
+class ResolvedColumn(NamedTuple):
     """What a column of a statement means."""
 
     columns: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Resolved(NamedTuple):
     """The relation of the scope that it comes from; None for an outer query's."""
 
 
-_NOTHING: Final = Resolved()
+_NOTHING: Final = ResolvedColumn()
 
 
 def parts_of(node: exp.Expr | None) -> tuple[Name, ...] | None:
@@ -100,15 +100,15 @@ def _is_text(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal) and bool(node.is_string)
 
 
-def resolve(node: exp.Expr, scope: Scope) -> Resolved | None:
+def resolve(node: exp.Expr, scope: Scope) -> ResolvedColumn | None:
     """What a column means; None if the expression isn't a column."""
     parts = parts_of(node)
     return None if parts is None else _resolve(parts, scope, _MOST_STEPS)
 
 
-def _resolve(parts: Sequence[Name], scope: Scope, steps: int) -> Resolved:
+def _resolve(parts: Sequence[Name], scope: Scope, steps: int) -> ResolvedColumn:
     if steps == 0:
-        return Resolved(problem="subquery")
+        return ResolvedColumn(problem="subquery")
     names = scope.names
     for source in scope.sources:
         rest = _without_source(parts, source, names)
@@ -120,7 +120,7 @@ def _resolve(parts: Sequence[Name], scope: Scope, steps: int) -> Resolved:
     alias = scope.aliases.get(names.key(parts[0])) if len(parts) == 1 else None
     aliased = None if alias is None else parts_of(alias)
     if alias is not None and (aliased or ())[-1:] != tuple(parts):
-        return Resolved(problem="expression") if aliased is None else _resolve(aliased, scope, steps - 1)
+        return ResolvedColumn(problem="expression") if aliased is None else _resolve(aliased, scope, steps - 1)
     if scope.parent is not None:
         outer = _resolve(parts, scope.parent, steps - 1)
         if outer.columns or outer.problem:
@@ -146,39 +146,39 @@ def _without_source(parts: Sequence[Name], source: Source, names: Names) -> Sequ
 def _has(relation: Relation, parts: Sequence[Name], names: Names, steps: int = _MOST_STEPS) -> bool:
     """Whether a relation is known to have a column."""
     if isinstance(relation, BaseTable):
-        return relation.ours and names.known and names.begins(parts[0])
+        return relation.in_question and names.known and names.begins(parts[0])
     return steps > 0 and any(
         output is not None or any(_has(below.relation, parts, names, steps - 1) for below in branch.scope.sources)
         for branch, output in _outputs(relation, parts[0], names)
     )
 
 
-def _within(parts: Sequence[Name], source: Source, names: Names, steps: int) -> Resolved:
+def _within(parts: Sequence[Name], source: Source, names: Names, steps: int) -> ResolvedColumn:
     """What a column of a relation means."""
     relation = source.relation
-    if isinstance(relation, Derived):
+    if isinstance(relation, DerivedTable):
         found = [_output(branch, output, parts, steps) for branch, output in _outputs(relation, parts[0], names)]
         served = tuple(column for inner in found if inner.problem is None for column in inner.columns)
-        return Resolved(served) if served else next((inner for inner in found if inner.problem), _NOTHING)
-    if not relation.ours:
+        return ResolvedColumn(served) if served else next((inner for inner in found if inner.problem), _NOTHING)
+    if not relation.in_question:
         return _NOTHING
     column = names.column(parts)
     if column is not None:
-        return Resolved((column,))
+        return ResolvedColumn((column,))
     group = names.group(parts)
     if group is not None:
-        return Resolved((group,), "expression")
-    return Resolved((".".join(part.text for part in parts),), "not-in-files")
+        return ResolvedColumn((group,), "expression")
+    return ResolvedColumn((".".join(part.text for part in parts),), "not-in-files")
 
 
-def _output(branch: Branch, output: exp.Expr | None, parts: Sequence[Name], steps: int) -> Resolved:
+def _output(branch: Branch, output: exp.Expr | None, parts: Sequence[Name], steps: int) -> ResolvedColumn:
     """What a column of a subquery means within one of its SELECTs; `output` is None below a star."""
     inner = tuple(parts) if output is None else parts_of(output)
     if inner is None:
-        return Resolved(problem="expression")
+        return ResolvedColumn(problem="expression")
     found = _resolve(inner if output is None else (*inner, *parts[1:]), branch.scope, steps - 1)
     if found.problem is None and found.columns and not _passes(branch.select, inner[-1], branch.scope.names):
-        return Resolved(found.columns, "subquery")
+        return ResolvedColumn(found.columns, "subquery")
     return found
 
 
@@ -200,7 +200,7 @@ def _passes(select: exp.Select, column: Name, names: Names) -> bool:
     )
 
 
-def _outputs(relation: Derived, name: Name, names: Names) -> Iterator[tuple[Branch, exp.Expr | None]]:
+def _outputs(relation: DerivedTable, name: Name, names: Names) -> Iterator[tuple[Branch, exp.Expr | None]]:
     """The expression of each SELECT that a column of a subquery comes from; None for one of a star's columns."""
     position = next((i for i, column in enumerate(relation.columns) if names.same(column, name)), None)
     for branch in relation.branches:

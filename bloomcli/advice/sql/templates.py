@@ -19,11 +19,11 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from bloomcli.advice.sql.conditions import Refused
+from bloomcli.advice.sql.conditions import UnservedPredicate
 from bloomcli.advice.sql.constants import Compiler, Slots, Values
 from bloomcli.advice.sql.examples import example
 from bloomcli.advice.sql.names import Name, Names
-from bloomcli.advice.sql.reading import Reader
+from bloomcli.advice.sql.reading import StatementReader
 from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Unreadable(Exception):
     """The dialect's parser refuses the statement."""
 
 
-class Read(NamedTuple):
+class ColumnLookup(NamedTuple):
     """Values of a column that a statement looks up."""
 
     column: str
@@ -71,8 +71,8 @@ class Analysis:
     """The tables of each statement."""
     about: int
     """Statements that read the table in question."""
-    lookups: tuple[Read, ...]
-    refused: tuple[tuple[str, str | None, str], ...]
+    lookups: tuple[ColumnLookup, ...]
+    unserved: tuple[tuple[str, str | None, str], ...]
     """The kind, the column and the example of each predicate that no filter serves. The example is empty if there was
     one before."""
     statements: int = 1
@@ -120,7 +120,7 @@ class Analyser:
     """Analyses the statements of a log.
 
     Args:
-        ours: whether a table with this qualified name is the one in question.
+        in_question: whether a table with this qualified name is the one in question.
         cached: keep what statements that differ in literals only have in common.
     """
 
@@ -128,11 +128,11 @@ class Analyser:
         self,
         dialect: Dialect,
         names: Names,
-        ours: Callable[[tuple[Name, ...]], bool],
+        in_question: Callable[[tuple[Name, ...]], bool],
         *,
         cached: bool = True,
     ) -> None:
-        self._dialect, self._names, self._ours, self._cached = dialect, names, ours, cached
+        self._dialect, self._names, self._in_question, self._cached = dialect, names, in_question, cached
         self._parser = dialect.parser()
         self._known: OrderedDict[bytes, Analysis | None] = OrderedDict()
         self._examples: set[tuple[str, str | None]] = set()
@@ -147,7 +147,7 @@ class Analyser:
             tokens = self._dialect.tokenize(text)
         _check_nesting(tokens)
         if not self._cached:
-            return self._of(tokens, text, {}), ()
+            return self._analyse_tokens(tokens, text, {}), ()
         split = _split(tokens)
         key = split.key
         if key not in self._known:
@@ -156,16 +156,16 @@ class Analyser:
                 self._known.popitem(last=False)
         self._known.move_to_end(key)
         found = self._known[key]
-        return (self._of(tokens, text, {}), ()) if found is None else (found, split.slots)
+        return (self._analyse_tokens(tokens, text, {}), ()) if found is None else (found, split.slots)
 
     def _template(self, split: _Split, text: str) -> Analysis | None:
         """What all statements of a template read; None if it depends on their literals."""
         try:
-            return self._of(split.tokens, text, split.marks)
+            return self._analyse_tokens(split.tokens, text, split.marks)
         except (Unreadable, _LiteralMatters):
             return None
 
-    def _of(self, tokens: list[Token], text: str, marks: dict[str, int]) -> Analysis:
+    def _analyse_tokens(self, tokens: list[Token], text: str, marks: dict[str, int]) -> Analysis:
         with _quiet(), _refusing():
             parsed = [node for node in self._parser.parse(tokens, text) if node is not None]
         readers = []
@@ -174,7 +174,7 @@ class Analyser:
                 raise Unreadable  # an expression: sqlglot takes SELEC * FRM t for a product
             if marks and any(_MARK in str(part.this) for part in node.find_all(exp.Identifier, exp.Var)):
                 raise _LiteralMatters
-            reader = Reader(self._names, Compiler(marks), self._ours)
+            reader = StatementReader(self._names, Compiler(marks), self._in_question)
             with _refusing_depth():
                 reader.statement(node)
             readers.append(reader)
@@ -183,21 +183,21 @@ class Analyser:
             raise _LiteralMatters
         return Analysis(
             tables=tuple(tables),
-            about=sum(any(map(self._ours, reader.tables)) for reader in readers),
+            about=sum(any(map(self._in_question, reader.tables)) for reader in readers),
             lookups=tuple(
-                Read(lookup.column, constant, number)
+                ColumnLookup(lookup.column, constant, number)
                 for number, reader in enumerate(readers)
-                for found in reader.found
+                for found in reader.predicates
                 for lookup in found.lookups
                 for constant in lookup.values
             ),
-            refused=tuple(
-                self._refused(item) for reader in readers for found in reader.found for item in found.refused
+            unserved=tuple(
+                self._unserved(item) for reader in readers for found in reader.predicates for item in found.unserved
             ),
             statements=len(parsed),
         )
 
-    def _refused(self, item: Refused) -> tuple[str, str | None, str]:
+    def _unserved(self, item: UnservedPredicate) -> tuple[str, str | None, str]:
         """A predicate with its SQL if it is the first of its kind: making SQL takes longer than reading it."""
         key = (item.kind, item.column)
         if key in self._examples:

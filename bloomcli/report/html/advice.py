@@ -10,7 +10,7 @@ from bloomcli.model.sizes import TIGHT
 from bloomcli.report.html import charts, scales
 from bloomcli.report.html.charts import Curve, Estimate
 from bloomcli.report.html.draw import chart
-from bloomcli.report.html.file import rated
+from bloomcli.report.html.file import rate_cell
 from bloomcli.report.html.parts import (
     Cell,
     Chart,
@@ -122,10 +122,10 @@ def _to_add(columns: Sequence[ColumnAdvice], limits: Limits) -> Table:
             (
                 Cell(column.column),
                 Cell(column.type),
-                _sized(column.filter_bytes),
-                rated(column.filter_share),
-                rated(column.fpp),
-                _sized(column.saved_bytes),
+                _size_cell(column.filter_bytes),
+                rate_cell(column.filter_share),
+                rate_cell(column.fpp),
+                _size_cell(column.saved_bytes),
                 Cell(_interval(column.saved_bytes)),
                 figure(count(column.lookups), column.lookups),
                 figure("-" if time is None else seconds(time.estimate), None if time is None else time.estimate),
@@ -158,7 +158,7 @@ def _skipped(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
         parts = (1 - today, max(today - then, 0.0), min(then, today))
         bar = tuple(zip((tone for tone, _ in _SKIPPED), parts, strict=True))
         rows.append((name, bar, f"{rate(parts[2])} read"))
-        figures.append((Cell(name), *map(rated, parts)))
+        figures.append((Cell(name), *map(rate_cell, parts)))
     title = "Row groups that a lookup of an absent value skips"
     heads = (Head("column"), *(Head(text, figures=True) for _, text in _SKIPPED))
     yield chart(
@@ -212,7 +212,7 @@ def _saved(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
     ]
     ticks = scales.signed_sizes(min(s.low for _, s in columns), max(s.high for _, s in columns))
     figures = [
-        (Cell(column.column), _sized(saved), Cell(_interval(saved)), _sized(column.filter_bytes))
+        (Cell(column.column), _size_cell(saved), Cell(_interval(saved)), _size_cell(column.filter_bytes))
         for column, saved in columns
     ]
     heads = (
@@ -244,7 +244,7 @@ def _sizes(columns: Sequence[ColumnAdvice], rule: str) -> Chart:
         panels.append(Curve(column.column, tuple(points), point if column.recommended else None, label))
         for at in column.rates:
             is_chosen = "yes" if column.recommended and at.fpp == column.fpp else "no"
-            figures.append((Cell(column.column), rated(at.fpp), _sized(at.filter_bytes), Cell(is_chosen)))
+            figures.append((Cell(column.column), rate_cell(at.fpp), _size_cell(at.filter_bytes), Cell(is_chosen)))
     sizes = [x for panel in panels for x, _ in panel.points]
     fpps = [y for panel in panels for _, y in panel.points]
     heads = (Head("column"), Head("FPP", figures=True), Head("filter size", figures=True), Head("chosen"))
@@ -299,8 +299,8 @@ def _figures(columns: Sequence[ColumnAdvice], limits: Limits) -> Table:
             Cell("yes" if column.recommended else "no"),
             *(figure(count(n), n) for n in (column.rows, column.nulls)),
             figure("-" if column.column_bytes is None else size(column.column_bytes), column.column_bytes),
-            *(_counted(found) for found in (column.distinct, column.distinct_per_row_group)),
-            rated(None if column.overlap is None else column.overlap.estimate),
+            *(_count_cell(found) for found in (column.distinct, column.distinct_per_row_group)),
+            rate_cell(None if column.overlap is None else column.overlap.estimate),
             *(figure(count(n), n) for n in (column.dictionary_row_groups, column.sampled_row_groups)),
         )
         for column in columns[: limits.rows]
@@ -312,11 +312,11 @@ def _rest(shown: int, total: int) -> str:
     return f"The chart shows the first {shown} of {count(total)} columns." if total > shown else ""
 
 
-def _sized(found: Interval | None) -> Cell:
+def _size_cell(found: Interval | None) -> Cell:
     return figure("-" if found is None else size(round(found.estimate)), None if found is None else found.estimate)
 
 
-def _counted(found: Interval | None) -> Cell:
+def _count_cell(found: Interval | None) -> Cell:
     return figure(count(None if found is None else found.estimate), None if found is None else found.estimate)
 
 

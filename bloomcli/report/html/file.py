@@ -195,8 +195,8 @@ def _map_table(by_column: ByColumn, names: Sequence[str], word: str) -> Table:
             (
                 Cell(name),
                 figure(count(groups), groups),
-                sized(min(bits, default=None)),
-                sized(max(bits, default=None)),
+                size_cell(min(bits, default=None)),
+                size_cell(max(bits, default=None)),
                 figure(count(unreadable), unreadable),
             )
         )
@@ -217,7 +217,7 @@ def _offsets(report: InspectReport, by_column: ByColumn) -> Chart:
         rows.append((name, scales.shares(parts, report.file_bytes)))
         first, last = min((p[0] for p in parts), default=0), max((p[1] for p in parts), default=0)
         total = sum(end - start for start, end in parts)
-        figures.append((Cell(name), figure(count(first), first), figure(count(last), last), sized(total)))
+        figures.append((Cell(name), figure(count(first), first), figure(count(last), last), size_cell(total)))
     heads = (
         Head("column"),
         Head("first byte of the first filter", figures=True),
@@ -239,11 +239,11 @@ def _offsets(report: InspectReport, by_column: ByColumn) -> Chart:
 def _figures(by_column: ByColumn) -> Iterator[Part]:
     fills = {name: [f.fill for f in found if f.fill is not None] for name, found in by_column.items()}
     rates = {name: [f.fpp for f in found if f.fpp is not None] for name, found in by_column.items()}
-    yield from spreads("Share of set bits (fill)", fills, logarithmic=False)
-    yield from spreads("Measured false-positive rate", rates, logarithmic=True)
+    yield from spread_charts("Share of set bits (fill)", fills, logarithmic=False)
+    yield from spread_charts("Measured false-positive rate", rates, logarithmic=True)
 
 
-def spreads(
+def spread_charts(
     title: str, figures: dict[str, list[float]], *, logarithmic: bool, what: str = "filters"
 ) -> Iterator[Part]:
     """Yield the chart of figures by column, if there are any."""
@@ -265,9 +265,9 @@ def spreads(
         (
             row.name,
             figure(count(len(known[row.name])), len(known[row.name])),
-            rated(row.low),
-            rated(row.median),
-            rated(row.high),
+            rate_cell(row.low),
+            rate_cell(row.median),
+            rate_cell(row.high),
         )
         for row in exact
     ]
@@ -316,10 +316,10 @@ def _columns(report: InspectReport, limits: Limits) -> Table:
                 "-" if item.min is None else value(item.min, exact=item.min_exact),
                 "-" if item.max is None else value(item.max, exact=item.max_exact),
                 figure(("~" if item.distinct_from == "filter" else "") + count(item.distinct), item.distinct),
-                sized(item.compressed_bytes),
+                size_cell(item.compressed_bytes),
                 figure(with_filter, item.row_groups_with_filter),
-                sized(item.bitset_bytes or None),
-                rated(item.max_fpp),
+                size_cell(item.bitset_bytes or None),
+                rate_cell(item.max_fpp),
                 Cell(remark, tone="bad" if remark else ""),
             )
         )
@@ -352,10 +352,10 @@ def _filters(report: InspectReport, limits: Limits) -> Iterator[Part]:
             figure(str(facts.row_group), facts.row_group),
             type_text(facts.physical, facts.logical),
             figure(str(facts.offset), facts.offset),
-            sized(facts.bitset_bytes),
+            size_cell(facts.bitset_bytes),
             figure(count(facts.ndv_estimate), facts.ndv_estimate),
-            rated(facts.fill),
-            rated(facts.fpp),
+            rate_cell(facts.fill),
+            rate_cell(facts.fpp),
             Cell(facts.problem or facts.untrusted or "", tone="bad"),
         )
         for _, facts in sorted(order)
@@ -371,11 +371,11 @@ def _filters(report: InspectReport, limits: Limits) -> Iterator[Part]:
     )
 
 
-def sized(number: int | None) -> Cell:
+def size_cell(number: int | None) -> Cell:
     """Return a cell with a number of bytes."""
     return figure("-" if number is None else size(number), number)
 
 
-def rated(number: float | None) -> Cell:
+def rate_cell(number: float | None) -> Cell:
     """Return a cell with a rate."""
     return figure(rate(number), number)

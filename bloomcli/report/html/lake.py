@@ -11,7 +11,7 @@ from bloomcli.model.lake import ColumnFilters, ColumnOverFiles
 from bloomcli.report.html import charts, scales
 from bloomcli.report.html.charts import Place
 from bloomcli.report.html.draw import chart
-from bloomcli.report.html.file import rated, sized
+from bloomcli.report.html.file import rate_cell, size_cell
 from bloomcli.report.html.parts import (
     Cell,
     Chart,
@@ -68,7 +68,7 @@ def page(report: DatasetReport, limits: Limits) -> Page:
         names = [column.column for column in filtered[: scales.ROWS]]
         rates: dict[str, list[float]] = {name: [] for name in names}
         left = len(filtered) - len(names)
-        parts = [_covered(filtered, names), _map(report, names, rates, left), *_rates(rates)]
+        parts = [_coverage(filtered, names), _map(report, names, rates, left), *_rates(rates)]
         sections.append(Section("Coverage", tuple(parts)))
     if columns:
         sections.append(Section("Columns", (_columns(columns, limits),)))
@@ -125,7 +125,7 @@ def _totals(report: DatasetReport) -> Iterator[Part]:
         yield Text(remark, "warn")
 
 
-def _covered(filtered: list[ColumnOverFiles], names: list[str]) -> Chart:
+def _coverage(filtered: list[ColumnOverFiles], names: list[str]) -> Chart:
     """In how many files each column has filters."""
     rows = []
     figures = []
@@ -206,9 +206,9 @@ def _place(sums: _Sums, low: float, high: float) -> Place | None:
 
 
 def _rates(rates: dict[str, list[float]]) -> Iterator[Part]:
-    from bloomcli.report.html.file import spreads
+    from bloomcli.report.html.file import spread_charts
 
-    yield from spreads("Worst false-positive rate of each file", rates, logarithmic=True, what="files")
+    yield from spread_charts("Worst false-positive rate of each file", rates, logarithmic=True, what="files")
 
 
 def _rest(shown: int, total: int) -> str:
@@ -228,8 +228,8 @@ def _columns(columns: tuple[ColumnOverFiles, ...], limits: Limits) -> Table:
                 *(figure(count(n), n) for n in numbers),
                 figure(count(column.filters), column.filters),
                 Cell(count(column.unreadable), column.unreadable, "bad" if column.unreadable else ""),
-                sized(column.bitset_bytes),
-                rated(column.max_fpp),
+                size_cell(column.bitset_bytes),
+                rate_cell(column.max_fpp),
             )
         )
     return table("Columns over all files", heads, rows, total=len(columns))
@@ -264,8 +264,8 @@ def _file(number: int, row: FileRow) -> tuple[Cell, ...]:
         Cell(row.status.value, tone=_TONE.get(row.status, "")),
         Cell(row.format or "-"),
         *(figure(count(n), n) for n in numbers),
-        sized(row.filter_bytes),
-        sized(row.bytes_before),
-        rated(row.max_fpp),
+        size_cell(row.filter_bytes),
+        size_cell(row.bytes_before),
+        rate_cell(row.max_fpp),
         Cell(row.error or row.reason or "", tone="bad" if row.error else ""),
     )

@@ -1,4 +1,4 @@
-"""The readers that `trial` can run: what is known about each without importing it."""
+"""The readers that `trial` can run, and the facts about each that need no import of it."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _NO_SWITCH: Final[Mapping[str, str]] = {}
 
 
 class Entry(NamedTuple):
-    """A reader, and the package that it comes in."""
+    """A reader: its package, formats and options."""
 
     name: str
     title: str
     package: str
-    """The distribution, as pip names it."""
+    """The name of the distribution for pip."""
     extra: str
-    """bloomcli's extra that installs it; empty for a package that bloomcli always needs."""
+    """The extra of bloomcli that installs it; empty for a package that bloomcli always needs."""
     formats: frozenset[str]
     """Formats that it reads."""
     probes: frozenset[str]
-    """Formats whose filters it looks up values in."""
+    """Formats whose filters it uses."""
     rules: tuple[str, ...] = ()
-    """Its names in the table of readers, the current release first; those of old releases have the first version
-    that isn't theirs behind a colon."""
+    """Its names in the table of readers: first that of the current release, then those of older releases, each with a
+    colon and the first later version that it doesn't apply to."""
     switches: Mapping[str, str] = _NO_SWITCH
-    """For each format, the option that switches only the filters off."""
+    """For each format, the option that switches filters off and nothing else."""
     aliases: tuple[str, ...] = ()
 
     @property
@@ -51,7 +51,7 @@ class Entry(NamedTuple):
         return f"pip install 'bloomcli[{self.extra}]'" if self.extra else f"pip install {self.package}"
 
     def reader(self) -> Reader:
-        """Start the reader in this process. Raises ImportError, BloomError, and whatever the reader raises."""
+        """Start the reader in this process. Raises ImportError, BloomError, and any exception of the reader."""
         made: Reader = import_module(f"bloomcli.trials.readers.{self.name}").start()
         return made
 
@@ -109,16 +109,16 @@ ENTRIES: Final = (
         aliases=("clickhouse",),
     ),
 )
-"""In the order in which they run if no reader is named."""
+"""All readers, in the order in which they run if no reader is named."""
 
 _BY_NAME: Final = {name: entry for entry in ENTRIES for name in (entry.name, *entry.aliases)}
 
 
 def named(names: Iterable[str]) -> tuple[Entry, ...]:
-    """The readers with these names, each once; all of them if there are no names.
+    """The readers with these names, each once; all readers if there are no names.
 
     Raises:
-        UsageError: an unknown name; with similar ones.
+        UsageError: a name is unknown; the hint has similar names.
     """
     found = {entry.name: entry for entry in map(_one, names)}
     return tuple(found.values()) or ENTRIES

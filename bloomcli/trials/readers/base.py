@@ -19,49 +19,49 @@ _DIGEST_BYTES = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
-    """The rows of a file in which a column equals a value."""
+    """A request for the rows of a file in which a column equals a value."""
 
     path: str
-    """A local file, whose name and folder have no meaning to any reader."""
+    """A local file. No reader derives anything from its name or folder."""
     format: str
     names: tuple[str, ...]
-    """The column: its name and, in structs, those of the fields below it."""
+    """The column's name; in structs, then the names of the nested fields."""
     value: pa.Scalar
-    """Of the type that Arrow reads the column as."""
+    """The value in the column's Arrow type."""
     filters: bool
-    """Whether the reader may use filters; it is False only for readers and formats that have such an option."""
+    """Whether the reader may use filters. False only for readers and formats with an option to switch them off."""
     whole: bool
-    """Whether all columns are read. Otherwise the rows are only counted."""
+    """True to return whole rows, False to count the rows only."""
 
 
-class Read(NamedTuple):
-    """What a reader read for a lookup, by its own metrics; None for what it doesn't count."""
+class ReadMetrics(NamedTuple):
+    """The amounts that a reader read for a lookup, by its own metrics; None for those that it doesn't count."""
 
     row_groups: int | None = None
     rows: int | None = None
     bytes: int | None = None
 
 
-class Found(NamedTuple):
-    """The rows that a reader found."""
+class LookupResult(NamedTuple):
+    """The number and digest of the rows that a reader returned, and its metrics."""
 
     rows: int
     digest: bytes | None
-    """Of all rows with all their columns, in any order; None if they were only counted."""
-    read: Read
+    """A digest of all rows with all their columns, in any order; None if the rows were only counted."""
+    metrics: ReadMetrics
 
 
 Rows = int | Iterable[Any]
-"""The number of rows, or each row as an object with a `repr` of all that it contains."""
+"""The number of rows, or each row as an object whose `repr` shows all its values."""
 
 
 class Query(NamedTuple):
-    """A lookup in a reader's own form."""
+    """A prepared lookup of one reader."""
 
     run: Callable[[], Rows]
-    """Returns when all rows are there. Only this is timed."""
-    read: Callable[[], Read]
-    """What the run before read."""
+    """Runs the lookup and returns all rows. Only this call is timed."""
+    metrics: Callable[[], ReadMetrics]
+    """Returns the metrics of the previous run."""
 
 
 class Reader(ABC):
@@ -69,23 +69,23 @@ class Reader(ABC):
 
     @abstractmethod
     def query(self, lookup: Lookup) -> Query:
-        """Prepare a lookup. Raises whatever the reader raises."""
+        """Prepare a lookup. Raises any exception of the reader."""
 
-    def look_up(self, lookup: Lookup) -> Found:
-        """Run a lookup. Raises whatever the reader raises."""
+    def look_up(self, lookup: Lookup) -> LookupResult:
+        """Run a lookup. Raises any exception of the reader."""
         query = self.query(lookup)
         rows, digest = digest_of(query.run())
-        return Found(rows, digest, query.read())
+        return LookupResult(rows, digest, query.metrics())
 
     def seconds(self, lookup: Lookup) -> float:
-        """Run a lookup that has run before, and return the time until its rows are there. Raises as `look_up`."""
+        """Run a lookup that has run before, and return its seconds, up to the last row. Raises: as `look_up`."""
         query = self.query(lookup)
         started = time.perf_counter()
         query.run()
         return time.perf_counter() - started
 
-    def close(self) -> None:  # noqa: B027  most readers have nothing to end
-        """End the reader."""
+    def close(self) -> None:  # noqa: B027  most readers have nothing to close
+        """Stop the reader."""
 
 
 def digest_of(rows: Rows) -> tuple[int, bytes | None]:
@@ -101,7 +101,7 @@ def digest_of(rows: Rows) -> tuple[int, bytes | None]:
 
 
 def rows_of(table: pa.Table) -> Iterable[tuple[Any, ...]]:
-    """The rows of a table as Python's values."""
+    """The rows of a table as tuples of Python values."""
     if not table.num_columns:
         return [()] * table.num_rows
     return list(zip(*map(_values, table.columns), strict=True))
@@ -110,8 +110,8 @@ def rows_of(table: pa.Table) -> Iterable[tuple[Any, ...]]:
 def _values(column: pa.ChunkedArray) -> list[Any]:
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_time64(kind):
-        column = pc.cast(column, pa.int64())  # Python's own times have no nanoseconds
+        column = pc.cast(column, pa.int64())  # Python's datetime types have no nanoseconds
     try:
         return list(column.to_pylist())
-    except (ValueError, OverflowError, ArithmeticError):  # such values below a list or a struct; times out of range
+    except (ValueError, OverflowError, ArithmeticError):  # such values in a list or a struct; times out of range
         return [column.slice(at, 1).to_string() for at in range(len(column))]

@@ -1,4 +1,4 @@
-"""ClickHouse, in chDB. It counts the rows of the row groups that it doesn't skip."""
+"""ClickHouse, as chDB. Its metrics: the rows of the row groups that it doesn't skip."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from uuid import UUID
 import pyarrow as pa
 from chdb import session
 
-from bloomcli.trials.readers.base import Lookup, Query, Read, Reader, Rows, rows_of
+from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, Rows, rows_of
 from bloomcli.trials.texts import is_binary, sql_text
 
 _SWITCH: Final = "input_format_parquet_bloom_filter_push_down"
 _ROWS: Final = "ParquetRowsFilterExpression"
-"""The event that counts rows which were decoded for a condition."""
+"""The event that counts the rows that were decoded for a condition."""
 _FORMATS: Final = {"parquet": "Parquet", "orc": "ORC"}
 _NO_CACHE: Final = "use_query_condition_cache = 0"
 
 
 class ChDB(Reader):
-    """A session in memory."""
+    """An in-memory session of chDB."""
 
     def __init__(self) -> None:
         self._session: Any = session.Session()  # type: ignore[no-untyped-call]
         self._types: dict[tuple[str, tuple[str, ...]], str] = {}
 
     def query(self, lookup: Lookup) -> Query:
-        """A SELECT."""
+        """Prepare a SELECT."""
         file = f"file({_quoted(lookup.path)}, {_quoted(_FORMATS[lookup.format])})"
         column = ".".join(map(_name, lookup.names))
-        wanted = "toString(tuple(*))" if lookup.whole else "count()"
+        selection = "toString(tuple(*))" if lookup.whole else "count()"
         settings = [_NO_CACHE]
         if lookup.format == "parquet":
             settings.append(f"{_SWITCH} = {int(lookup.filters)}")
         statement = (
-            f"SELECT {wanted} FROM {file} WHERE {column} = {self._literal(lookup, file, column)}"  # noqa: S608  all names and texts are quoted
+            f"SELECT {selection} FROM {file} WHERE {column} = {self._literal(lookup, file, column)}"  # noqa: S608  all names and texts are quoted
             f" SETTINGS {', '.join(settings)}"
         )
         before = self._counted() if lookup.format == "parquet" else 0
@@ -45,8 +45,8 @@ class ChDB(Reader):
                 return rows_of(table)
             return int(table.column(0)[0].as_py())
 
-        def read() -> Read:
-            return Read(rows=self._counted() - before) if lookup.format == "parquet" else Read()
+        def read() -> ReadMetrics:
+            return ReadMetrics(rows=self._counted() - before) if lookup.format == "parquet" else ReadMetrics()
 
         return Query(run, read)
 
@@ -70,12 +70,12 @@ class ChDB(Reader):
         return f"CAST(unhex('{data.hex()}') AS {kind})"
 
     def close(self) -> None:
-        """End the session."""
+        """Close the session."""
         self._session.close()
 
 
 def _bare(kind: str) -> str:
-    """A type without what says that it has nulls or a dictionary."""
+    """The name of a type without the wrappers for nulls and dictionaries."""
     for around in ("LowCardinality(", "Nullable("):
         if kind.startswith(around):
             kind = kind.removeprefix(around).removesuffix(")")
@@ -91,5 +91,5 @@ def _name(name: str) -> str:
 
 
 def start() -> Reader:
-    """A new session."""
+    """Start a session."""
     return ChDB()

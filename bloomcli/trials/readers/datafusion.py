@@ -1,4 +1,4 @@
-"""DataFusion. It counts the row groups that statistics and filters leave, and the bytes that it reads."""
+"""DataFusion. Its metrics: the row groups that remain after statistics and filters, and the bytes that it reads."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import datafusion
 import pyarrow as pa
 from datafusion import col, lit
 
-from bloomcli.trials.readers.base import Lookup, Query, Read, Reader, rows_of
+from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, rows_of
 from bloomcli.trials.texts import storage_of
 
 _SWITCH: Final = "datafusion.execution.parquet.bloom_filter_on_read"
 _LEFT: Final = re.compile(r"row_groups_pruned_bloom_filter\{[^}]*\}=\d+ total → (\d+) matched")
-"""Row groups that are left after filters; without filters those that are left after statistics."""
+"""Finds the row groups that remain after filters; with filters off, those that remain after statistics."""
 
 
 class DataFusion(Reader):
-    """A session with filters, and one without."""
+    """Two sessions of DataFusion: one with filters, one without."""
 
     def __init__(self) -> None:
         self._sessions = {
@@ -28,7 +28,7 @@ class DataFusion(Reader):
         self._tables: dict[tuple[bool, str], Any] = {}
 
     def query(self, lookup: Lookup) -> Query:
-        """A condition on a data frame."""
+        """Prepare a filtered data frame."""
         table = self._table(lookup)
         top, *inner = lookup.names
         field, kind = col(_name(top)), table.schema().field(top).type
@@ -55,10 +55,10 @@ class DataFusion(Reader):
         return self._tables[key]
 
 
-def _read(frame: Any) -> Read:
+def _read(frame: Any) -> ReadMetrics:
     metrics = frame.execution_plan().collect_metrics()
     scanned = [found.sum_by_name("bytes_scanned") for _, found in metrics]
-    return Read(
+    return ReadMetrics(
         row_groups=sum(map(int, _LEFT.findall(repr(metrics)))), bytes=sum(value for value in scanned if value)
     )
 
@@ -68,5 +68,5 @@ def _name(name: str) -> str:
 
 
 def start() -> Reader:
-    """New sessions."""
+    """Start both sessions."""
     return DataFusion()

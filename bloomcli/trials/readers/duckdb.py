@@ -1,4 +1,4 @@
-"""DuckDB. No option switches its filters off; it counts the row groups that it scans and the bytes that it reads."""
+"""DuckDB. Its metrics: the row groups that it scans, and the bytes that it reads. No option switches filters off."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 import duckdb
 
-from bloomcli.trials.readers.base import Lookup, Query, Read, Reader
+from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics
 from bloomcli.trials.texts import is_binary, sql_text
 
 _ROWS = '"bloom trial"'
-"""The alias of the file, which no column has as its name."""
+"""The alias of the file. It must not be the name of a column."""
 
 
 class DuckDB(Reader):
-    """A database in memory."""
+    """An in-memory database of DuckDB."""
 
     def __init__(self) -> None:
         self._connection = duckdb.connect()
@@ -24,11 +24,11 @@ class DuckDB(Reader):
         self._types: dict[tuple[str, tuple[str, ...]], str] = {}
 
     def query(self, lookup: Lookup) -> Query:
-        """A SELECT."""
+        """Prepare a SELECT."""
         file = f"read_parquet({_quoted(lookup.path)}, hive_partitioning = false) AS {_ROWS}"
         column = ".".join((_ROWS, *(_name(name) for name in lookup.names)))
-        wanted = f"{_ROWS}::VARCHAR" if lookup.whole else "count(*)"
-        statement = f"SELECT {wanted} FROM {file} WHERE {column} = {self._literal(lookup, file, column)}"  # noqa: S608  all names and texts are quoted
+        selection = f"{_ROWS}::VARCHAR" if lookup.whole else "count(*)"
+        statement = f"SELECT {selection} FROM {file} WHERE {column} = {self._literal(lookup, file, column)}"  # noqa: S608  all names and texts are quoted
         return Query(lambda: self._rows(statement, whole=lookup.whole), self._read)
 
     def _rows(self, statement: str, *, whole: bool) -> list[Any] | int:
@@ -47,12 +47,12 @@ class DuckDB(Reader):
         zone = "+00" if kind == "TIMESTAMP WITH TIME ZONE" else ""
         return f"CAST({_quoted(sql_text(value) + zone)} AS {kind})"
 
-    def _read(self) -> Read:
+    def _read(self) -> ReadMetrics:
         try:
             profile = json.loads(self._connection.get_profiling_information(format="json"))
         except (AttributeError, duckdb.Error, ValueError):  # releases before 2.0
-            return Read()
-        return Read(
+            return ReadMetrics()
+        return ReadMetrics(
             row_groups=profile.get("query", {}).get("total_row_groups_scanned", 0),
             bytes=profile.get("io", {}).get("total_bytes_read", 0),
         )
@@ -63,7 +63,7 @@ class DuckDB(Reader):
 
 
 def _plain(data: bytes, kind: str) -> str:
-    """Bytes that DuckDB reads as another type: a UUID, text, or an interval of months, days and milliseconds."""
+    """Format bytes that DuckDB reads as another type: UUID, text, or an interval of months, days and milliseconds."""
     if kind == "UUID":
         return data.hex()
     if kind == "INTERVAL":
@@ -81,5 +81,5 @@ def _name(name: str) -> str:
 
 
 def start() -> Reader:
-    """A new database."""
+    """Open a new database."""
     return DuckDB()

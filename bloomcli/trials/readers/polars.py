@@ -1,18 +1,18 @@
-"""Polars. It skips row groups by statistics, and never looks at filters."""
+"""Polars. It skips row groups by statistics, and never uses filters."""
 
 from __future__ import annotations
 
 import polars as pl
 import pyarrow as pa
 
-from bloomcli.trials.readers.base import Lookup, Query, Read, Reader, Rows, rows_of
+from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, Rows, rows_of
 
 
 class Polars(Reader):
-    """Lazy scans of one file."""
+    """Runs lazy scans of one file."""
 
     def query(self, lookup: Lookup) -> Query:
-        """A filter of a scan."""
+        """Prepare a scan with a filter."""
         top, *inner = lookup.names
         scan = pl.scan_parquet(lookup.path, hive_partitioning=False)
         field = pl.nth(scan.collect_schema().names().index(top))  # pl.col takes * and ^...$ as patterns
@@ -26,9 +26,9 @@ class Polars(Reader):
                 return int(frame.select(pl.len()).collect().item())
             return rows_of(frame.collect().to_arrow())
 
-        return Query(run, Read)
+        return Query(run, ReadMetrics)
 
 
 def start() -> Reader:
-    """The reader."""
+    """Return the reader."""
     return Polars()

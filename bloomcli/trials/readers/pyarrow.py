@@ -1,17 +1,17 @@
-"""PyArrow's datasets. They skip row groups by statistics, and never look at filters."""
+"""PyArrow's datasets. They skip row groups by statistics, and never use filters."""
 
 from __future__ import annotations
 
 import pyarrow.dataset as ds
 
-from bloomcli.trials.readers.base import Lookup, Query, Read, Reader, Rows, rows_of
+from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, Rows, rows_of
 
 
 class PyArrow(Reader):
-    """Scans of one file."""
+    """Runs scans of one file."""
 
     def query(self, lookup: Lookup) -> Query:
-        """A filter of a scan."""
+        """Prepare a scan with a filter."""
         data = ds.dataset(lookup.path, format=lookup.format, partitioning=None)
         condition = ds.field(*lookup.names) == lookup.value
 
@@ -20,9 +20,9 @@ class PyArrow(Reader):
                 return int(data.count_rows(filter=condition))
             return rows_of(data.to_table(filter=condition))
 
-        return Query(run, Read)
+        return Query(run, ReadMetrics)
 
 
 def start() -> Reader:
-    """The reader."""
+    """Return the reader."""
     return PyArrow()

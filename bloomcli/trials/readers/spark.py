@@ -1,11 +1,11 @@
-"""Spark, on all cores of this machine. It counts the rows of the row groups that it doesn't skip."""
+"""Spark, on all cores of this machine. Its metrics: the rows of the row groups that it doesn't skip."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from bloomcli.datasets.spark_session import session
-from bloomcli.trials.readers.base import Lookup, Query, Read, Reader, Rows
+from bloomcli.trials.readers.base import Lookup, Query, Reader, ReadMetrics, Rows
 from bloomcli.trials.texts import is_binary, sql_text
 
 _SWITCH: Final = "parquet.filter.bloom.enabled"
@@ -17,7 +17,7 @@ _CONF: Final = {
 
 
 class Spark(Reader):
-    """A session of its own."""
+    """A local session of Spark."""
 
     def __init__(self) -> None:
         self._session = session("local[*]", _CONF)
@@ -25,7 +25,7 @@ class Spark(Reader):
         self._types: dict[tuple[str, tuple[str, ...]], str] = {}
 
     def query(self, lookup: Lookup) -> Query:
-        """A condition on a data frame."""
+        """Prepare a filtered data frame."""
         frame = self._frame(lookup)
         column = ".".join(map(_name, lookup.names))
         found = frame.where(f"{column} = {self._literal(lookup, frame, column)}")
@@ -35,10 +35,10 @@ class Spark(Reader):
             rows = found.collect()
             return [row[0] for row in rows] if lookup.whole else int(rows[0][0])
 
-        return Query(run, lambda: Read(rows=_rows_read(found)))
+        return Query(run, lambda: ReadMetrics(rows=_rows_read(found)))
 
     def _frame(self, lookup: Lookup) -> Any:
-        """The file: Spark reads its schema once."""
+        """The data frame of a file, cached so that Spark reads the schema once."""
         key = (lookup.filters, lookup.path)
         if key not in self._frames:
             reader = self._session.read.format(lookup.format)
@@ -64,7 +64,7 @@ class Spark(Reader):
 
 
 def _rows_read(frame: Any) -> int | None:
-    """The rows that the scan of the last run gave; None if the plan has no scan, or several."""
+    """The number of rows that the scan of the last run returned; None if the plan has no scan, or several."""
     plan = frame._jdf.queryExecution().executedPlan()
     if plan.getClass().getSimpleName() == "AdaptiveSparkPlanExec":
         plan = plan.executedPlan()
@@ -88,5 +88,5 @@ def _name(name: str) -> str:
 
 
 def start() -> Reader:
-    """A new session. Raises UnsupportedError if Spark doesn't start."""
+    """Start a session. Raises UnsupportedError if Spark doesn't start."""
     return Spark()

@@ -79,5 +79,5 @@ def test_statements_that_share_a_template_are_read_as_if_each_were_parsed(severa
         by_template, slots = cached.analyse(statement)
         alone, none = single.analyse(statement)
         assert _looked_up(by_template, slots) == _looked_up(alone, none)
-        assert [item[:2] for item in by_template.refused] == [item[:2] for item in alone.refused]
+        assert [item[:2] for item in by_template.unserved] == [item[:2] for item in alone.unserved]
         assert (by_template.tables, by_template.about) == (alone.tables, alone.about)

@@ -12,8 +12,8 @@ from support.html_reports import of_file, of_lake
 from support.terminal import on_terminal
 
 from bloomcli.report import render, text_dataset, text_filters
-from bloomcli.report.drawn import CELLS, bar, sparkline
-from bloomcli.report.fitting import laid_out
+from bloomcli.report.bars import CELLS, bar, sparkline
+from bloomcli.report.fitting import fit
 from bloomcli.report.layout import Block, Grid, Head
 
 DRAWN = set("▁▂▃▄▅▆▇█▏▎▍▌▋▊▉")
@@ -41,7 +41,7 @@ def test_nothing_is_drawn_without_figures() -> None:
 
 def grid() -> Grid:
     """Two rows, with a bar each."""
-    made = Grid((Head("name"), Head("share", figures=True), Head("", drawn=True), Head("note", rank=1)))
+    made = Grid((Head("name"), Head("share", figures=True), Head("", graphic=True), Head("note", rank=1)))
     made.add("a", "30 %", bar(0.3), "one")
     made.add("b", "90 %", bar(0.9), "two")
     return made
@@ -49,7 +49,7 @@ def grid() -> Grid:
 
 def lines(blocks: list[Block], columns: int | None) -> list[str]:
     """The grid at a width."""
-    return ["".join(text for text, _ in pieces).rstrip() for pieces in laid_out(blocks, columns)]
+    return ["".join(text for text, _ in pieces).rstrip() for pieces in fit(blocks, columns)]
 
 
 def test_bars_give_way_before_any_column_does() -> None:

@@ -30,7 +30,7 @@ class Unit:
 
 
 @dataclass(kw_only=True)
-class Universe:
+class ColumnMetadata:
     """One column over all files that have it."""
 
     column: str
@@ -114,13 +114,15 @@ def _keys(bounds: Sequence[bytes | None], typed: Column) -> list[Any]:
     return [None if bound is None else decode_bound(bound, typed) for bound in bounds]
 
 
-def universes(files: Iterable[tuple[int, FileExtents]]) -> dict[str, Universe]:
+def all_columns(files: Iterable[tuple[int, FileExtents]]) -> dict[str, ColumnMetadata]:
     """The columns of all files, by path, in the order in which files have them."""
-    found: dict[str, Universe] = {}
+    found: dict[str, ColumnMetadata] = {}
     for position, file in files:
         for column in file.columns:
             one = found.get(column.column)
             if one is None:
-                one = found[column.column] = Universe(column=column.column, type=column.type, typed=column.typed)
+                one = found[column.column] = ColumnMetadata(
+                    column=column.column, type=column.type, typed=column.typed
+                )
             one.add(position, file, column)
     return found

@@ -1,4 +1,4 @@
-"""Bars and sparklines of characters, for the columns of grids that terminals show (`layout.Head.drawn`)."""
+"""Bars and sparklines of characters, for the columns of grids that terminals show (`layout.Head.graphic`)."""
 
 from __future__ import annotations
 
