@@ -255,7 +255,11 @@ class Search:
             yield RuledOutFiles(files, row_groups)
 
     def _one(
-        self, item: FileEntry, stop: Stop, indexed: IndexedRowGroups | None = None, filters: FilterResult | None = None
+        self,
+        item: FileEntry,
+        stop: Stop,
+        indexed: IndexedRowGroups | None = None,
+        filters: FilterResult | None = None,
     ) -> FileResult:
         """Search a file. What is wrong with it is in its report."""
         spool = Spool()

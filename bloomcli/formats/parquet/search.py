@@ -127,7 +127,9 @@ class ParquetSearch(UnitSearch):
                 yield Matches(found.rows, texts.take(found.numbers))
         return None
 
-    def _equal(self, wanted: WantedValues, candidates: Candidates, part: page_decoder.DecodedValues) -> Iterator[Matches]:
+    def _equal(
+        self, wanted: WantedValues, candidates: Candidates, part: page_decoder.DecodedValues
+    ) -> Iterator[Matches]:
         """The rows of some pages that have one of the candidates."""
         chosen = wanted.forms.take(candidates.forms)
         values = finding.comparable(part.values, self._column)
