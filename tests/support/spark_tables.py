@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 QUICK_JAVA: Final = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -Xms1g -Xmn400m -XX:MetaspaceSize=400m"
+    " -Djdk.lang.Process.launchMechanism=VFORK"
 )
 """A session of some minutes that works on few rows spends more on compiling than what it gains by it. This compiler's
 code has 48 MiB by default, which were full after 1,800 stages: Java stopped compiling, and the session failed. The
-first sizes of the heap and of the metadata are so small by default that collecting them takes a tenth of the time."""
+first sizes of the heap and of the metadata are so small by default that collecting them takes a tenth of the time.
+Hadoop starts a chmod for each file that it writes: the last option has Java do so in one step."""
 SMALL: Final = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
@@ -26,8 +28,10 @@ SMALL: Final = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
 }
-"""For tables of a few rows: plans that aren't compiled start in a fraction of the time."""
+"""For tables of a few rows: plans that aren't compiled start in a fraction of the time. Delta writes its log by the
+last one, without files of checksums, for each of which Hadoop would start four programs."""
 CLASS_PATHS: Final = ("spark.driver.extraClassPath", "spark.executor.extraClassPath")
 """What names the jars of Iceberg and Delta. Spark loads ``spark.jars`` by a loader whose classes aren't shared."""
 ROOT: Final = Path(__file__).parents[2]
