@@ -1,4 +1,4 @@
-"""find: the rows of one file that have values, or whether there are any."""
+"""find: the rows of one file that have one of some values."""
 
 from __future__ import annotations
 
@@ -34,24 +34,25 @@ if TYPE_CHECKING:
 
 
 class FilterResult(NamedTuple):
-    """What was asked of a file's filters before it is searched."""
+    """What a file's filters say of the values, before the file is searched."""
 
     lookup: FilterLookup
+    """The lookup that gave the answer."""
     answer: FilterAnswer
 
 
 class IndexedRowGroups(NamedTuple):
-    """What an index says of a file before it is opened."""
+    """The row groups of a file that may have a value, as an index says."""
 
     row_groups: frozenset[int]
-    """The numbers of the row groups (in ORC of the stripes) that may have a value."""
+    """Numbers of the row groups (ORC: stripes)."""
     seen: Fingerprint
-    """Of the file that was indexed."""
+    """Fingerprint of the file when it was indexed."""
     end: bytes | None = None
-    """The packed end of this file (`bloomcli.index.ends`): it needn't be opened then."""
+    """The packed end of the file (`bloomcli.index.ends`), which saves the request that opens it."""
 
     def possible(self, source: Source) -> frozenset[int] | None:
-        """The row groups of the file that was opened; None if it isn't the one that was indexed."""
+        """The row groups; None if the open file isn't the one that was indexed."""
         return self.row_groups if source.fingerprint.has_content_of(self.seen) else None
 
 
@@ -68,16 +69,15 @@ def run(
 
     Args:
         path: a file or a URI.
-        options: checked.
-        values: what is looked for.
-        emit: called with the rows in order, at most `options.limit`. With `maybe` and `files_only`
-            it isn't called.
-        stop: ends the search early.
-        indexed: the row groups that may have a value, by an index; None: all. All of a file that changed since, too.
-        filter_result: what the file's filters say, if it is known.
+        options: checked options.
+        values: the values to find.
+        emit: called with the rows in order, at most `options.limit`. Not called with `maybe` and `files_only`.
+        stop: cancels the search.
+        indexed: the row groups to search, from an index; None: all. Ignored if the file changed since.
+        filter_result: the answer of the file's filters, if they were looked at already.
 
     Raises:
-        UsageError, LiteralError: no such column, a text that isn't a value of it.
+        UsageError, LiteralError: no such column, a text that isn't a value of the column.
         UnreadableError, UnsupportedError, CorruptFile: as `bloomcli.inspect`, and for the column's pages.
     """
     if indexed is None or indexed.end is None:
@@ -86,7 +86,7 @@ def run(
     try:
         return _run(path, options, values, emitted, stop, indexed, filter_result)
     except SourceChanged:
-        if emitted.rows:  # they are of the file that was indexed
+        if emitted.rows:  # these rows are from the file that was indexed
             raise
     return _run(path, options, values, emit, stop, indexed._replace(end=None), filter_result)
 
@@ -104,8 +104,11 @@ class _Emitted:
 
 
 def opened(path: str, indexed: IndexedRowGroups | None) -> Source:
-    """Open a file; without a request where an index has its end, and reads raise SourceChanged then if it isn't the
-    file that was indexed. Raises as `open_source`."""
+    """Open a file. Raises as `open_source`.
+
+    If an index has the file's end, this sends no request, and reads raise SourceChanged if the file isn't the one that
+    was indexed.
+    """
     if indexed is None or indexed.end is None:
         return open_source(path)
     from bloomcli.index.ends import unpacked_end
@@ -122,12 +125,12 @@ def _run(
     indexed: IndexedRowGroups | None,
     filter_result: FilterResult | None,
 ) -> FileFound:
-    """As `run`; raises SourceChanged where a file that needn't be opened has changed."""
+    """As `run`; raises SourceChanged for a file that is read by its end in an index, and that changed since."""
     with opened(path, indexed) as original:
         try:
             found = _searched(original, options, values, emit, stop, indexed, filter_result)
         except (CorruptFile, UnsupportedError):
-            check_not_written(original)  # it isn't the file that is at fault
+            check_not_written(original)  # raises another error if something writes to the file
             raise
         check_not_written(original)
         return found
@@ -144,7 +147,7 @@ def _searched(
 ) -> FileFound:
     """Find the rows of an open file."""
     row_groups: Collection[int] | None = None if indexed is None else indexed.possible(original)
-    by_index = row_groups is not None  # it has told as much as filters do
+    by_index = row_groups is not None  # the index says as much as the filters
     source = _counted(original, values)
     if not by_index and (scanned := _scanned(original, values, options, emit)) is not None:
         return scanned
@@ -192,8 +195,8 @@ def _searched(
 
 
 def _column_search(file: FilterFile, options: FindOptions) -> tuple[Column, ColumnSearch]:
-    """The column, and the search of it."""
-    if not file.searched:  # refuses whatever the file's columns are
+    """The column, and its search."""
+    if not file.searched:  # raises UnsupportedError, whatever the file's columns are
         file.search(Column(path=options.column, index=0, physical=""))
     column = only_column(file, options.column, purpose="find")
     search = file.search(column)
@@ -202,7 +205,7 @@ def _column_search(file: FilterFile, options: FindOptions) -> tuple[Column, Colu
 
 
 def record_type(path: str, options: FindOptions) -> tuple[pa.StructType, int]:
-    """The type of a file's records, and the bytes that were read of the file. Raises as `run`."""
+    """The type of a file's records, and the number of bytes read. Raises as `run`."""
     import pyarrow as pa
 
     with open_source(path) as original:
@@ -221,8 +224,10 @@ def _plain(
     emit: Emit,
     stop: Stop | None,
 ) -> FileFound | None:
-    """Search a file without Arrow; None where Arrow has to. `row_groups`: those that may have values; None: it isn't
-    known."""
+    """Search a file without Arrow; None if the search needs Arrow.
+
+    `row_groups`: the row groups that may have values; None if not known.
+    """
     if not isinstance(values, Values) or values.plain == "nothing" or values.few is None:
         return None
     from bloomcli.commands import plain_search
@@ -238,8 +243,10 @@ def _plain(
 
 
 def _scanned(original: Source, values: Values | ValueParts, options: FindOptions, emit: Emit) -> FileFound | None:
-    """Find the rows of a file like one that was searched before, without a lookup in its filters; None where the
-    filters are looked at."""
+    """Find the rows of a file by a scan of its column, without its filters; None if the filters are to be read.
+
+    This is for files with the schema of one that was searched before.
+    """
     filter_lookup = values.filter_lookup if isinstance(values, Values) else None
     if filter_lookup is None or not options.rows or options.limit is not None:
         return None
@@ -254,18 +261,18 @@ def _scanned(original: Source, values: Values | ValueParts, options: FindOptions
 def scanned_together(
     paths: Sequence[str], options: FindOptions, values: Values, rows: int, size: int
 ) -> tuple[list[FileFound], pa.RecordBatch | None]:
-    """Find the rows of several files like one that was searched before, without a lookup in their filters.
+    """Find the rows of several files by a scan of the column, without their filters. As `_scanned`.
 
     Args:
-        paths: files; those from the first one on that isn't of this machine aren't searched.
-        options: of `run`.
-        values: what is looked for.
-        rows: the search ends behind the file with which there are so many rows; or
-        size: so many bytes of values.
+        paths: files. The scan ends before the first one that isn't local.
+        options: the options of `run`.
+        values: the values to find.
+        rows: the scan ends after the file with which it has this number of rows,
+        size: or this number of bytes of values.
 
     Returns:
-        What was done with the first files, maybe with none: the next one is to be searched by itself, or with others
-        behind it. And their rows, one file after the other; None if they have none.
+        The results of the first files; it may be none, and the caller then searches the next file on its own. And the
+        rows of these files in order; None if they have no rows.
     """
     filter_lookup = values.filter_lookup
     if filter_lookup is None or not filter_lookup.scans or not options.rows or options.limit is not None:
@@ -275,8 +282,8 @@ def scanned_together(
     if found is None:
         return [], None
     done = paths[: len(found.files)]
-    told = [_of_scan(path, filter_lookup, one) for path, one in zip(done, found.files, strict=True)]
-    return told, _batch_of(done, found, values) if len(found.rows) else None
+    results = [_of_scan(path, filter_lookup, one) for path, one in zip(done, found.files, strict=True)]
+    return results, _batch_of(done, found, values) if len(found.rows) else None
 
 
 def _batch_of(paths: Sequence[str], found: FileRows, values: Values) -> pa.RecordBatch:
@@ -300,10 +307,15 @@ def _of_scan(path: str, filter_lookup: FilterLookup, found: FileScanned) -> File
 
 
 def _filter_result(original: Source, values: Values | ValueParts, known: FilterResult | None) -> FilterResult | None:
-    """What the filters of a file tell, where a file like it was searched before; None where nothing is known."""
-    filter_lookup = values.filter_lookup if isinstance(values, Values) else None  # threads may put another one there
+    """What the filters of a file say, if a file with the same schema was searched before; else None.
+
+    `known`: the answer of an earlier lookup.
+    """
+    filter_lookup = (
+        values.filter_lookup if isinstance(values, Values) else None
+    )  # read once: other threads may set it
     if known is not None and known.answer.stamp != (original.fingerprint.size, original.fingerprint.mtime_ns):
-        known = None  # another file has the name since
+        known = None  # the file was replaced since
     if filter_lookup is None or (known is not None and known.lookup is filter_lookup):
         return known
     answer = filter_lookup.look_up(original)
@@ -313,7 +325,7 @@ def _filter_result(original: Source, values: Values | ValueParts, known: FilterR
 
 
 def _left(values: Values | ValueParts, answer: FilterAnswer) -> Values | ValueParts:
-    """The values that filters leave, where many are looked for."""
+    """The values that filters don't rule out, if the lookup says which."""
     if answer.texts is None or not isinstance(values, Values):
         return values
     return Values(values.texts.take(answer.texts))
@@ -326,8 +338,10 @@ def _without_rows(
     options: FindOptions,
     filters: FilterResult | None,
 ) -> FileFound | None:
-    """What is told of a file like one that was searched before, if it has no rows; None where it has some, or is to
-    be opened to know. `row_groups`: those that may have values, by its filters or an index; None: it isn't known."""
+    """The result of a file without rows, if compiled code can find that out without opening it; else None.
+
+    `row_groups`: the row groups that may have values, by the filters or an index; None if not known.
+    """
     known = values.filter_lookup if isinstance(values, Values) else None
     lookup = known if filters is None else filters.lookup
     if lookup is None or row_groups is None or (filters is None and not lookup.can_batch):
@@ -357,9 +371,9 @@ def _without_rows(
 
 
 def _counted(original: Source, values: Values | ValueParts) -> CountingSource:
-    """A file whose bytes are counted."""
+    """Count the bytes that are read of a file."""
     if isinstance(values, Values) or not original.request_bytes:
         return CountingSource(original)
     from bloomcli.storage.caching_source import CachingSource
 
-    return CachingSource(original)  # the filters are read for each part
+    return CachingSource(original)  # each part of the values reads the filters

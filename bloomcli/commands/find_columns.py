@@ -1,4 +1,4 @@
-"""The columns of what `find` finds."""
+"""The columns of the rows that `find` returns."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMNS: Final = ("path", "stripe", "row_group", "row", "value", "record")
-"""The columns of what is found: the file, the stripe (null in formats without stripes), the row group (in a stripe
-counted within it), the row's number in the file from 0 on, the value as it was given (binary), and the row, a struct
-of the selected columns."""
+"""The columns: the file, the stripe (null in formats without stripes), the row group (ORC: its number in the stripe),
+the row's number in the file from 0, the value as it was given (binary), and the record, a struct of the selected
+columns."""
 
 Emit = Callable[["pa.RecordBatch"], None]
-"""Takes rows that were found, with `COLUMNS`."""
+"""A function that takes rows with `COLUMNS`."""
 
 
 def batch_of(
@@ -28,7 +28,7 @@ def batch_of(
     texts: pa.LargeBinaryArray,
     records: pa.RecordBatch,
 ) -> pa.RecordBatch:
-    """Rows of a file, with `COLUMNS`; one entry of each array for each row."""
+    """Make the rows of a file, with `COLUMNS`. Each array has one entry for each row."""
     return batch_of_files([path], [len(rows)], stripe, row_groups, rows, texts, records)
 
 
@@ -41,7 +41,7 @@ def batch_of_files(
     texts: pa.LargeBinaryArray,
     records: pa.RecordBatch,
 ) -> pa.RecordBatch:
-    """Rows of several files, so many of one file after the other; as `batch_of`."""
+    """Make the rows of several files, as `batch_of`. `counts`: the number of rows of each file, in order."""
     import pyarrow as pa
 
     from bloomcli.formats.arrays import binaries, repeated

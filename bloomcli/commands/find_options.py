@@ -13,7 +13,7 @@ from bloomcli.errors import UsageError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindOptions(Options):
-    """Options of `find`, but for the values."""
+    """Options of `find`, except for the values."""
 
     command: ClassVar[str] = "find"
 
@@ -25,11 +25,11 @@ class FindOptions(Options):
 
     @property
     def rows(self) -> bool:
-        """Rows are wanted, and not only files."""
+        """Whether the search returns rows, and not only files."""
         return not (self.files_only or self.maybe)
 
     def checked(self) -> Self:
-        """The names as a tuple. Raises UsageError."""
+        """The options with the names as a tuple. Raises UsageError."""
         if not self.column:
             raise UsageError("no column to find values in", hint="name it with --column")
         if self.limit is not None and self.limit < 1:

@@ -1,4 +1,4 @@
-"""The values that `find` looks for."""
+"""The values that `find` looks for, and their conversions to columns' types."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ T = TypeVar("T")
 
 
 class Conversions(Generic[T]):
-    """What values are in columns of each kind: it is made once, for many files. That a text is no value of a kind is
-    remembered, too: millions before it aren't converted anew for each file."""
+    """A cache of values converted for each kind of column: each conversion runs once for many files.
+
+    It also keeps LiteralErrors, so that the texts before a wrong one aren't converted again for each file.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -39,12 +41,12 @@ class Conversions(Generic[T]):
         """The values as a kind of column stores them.
 
         Args:
-            kind: of the column.
-            path: the file that has it, for errors.
-            convert: makes them. What else than LiteralError it raises isn't remembered.
+            kind: the kind of column.
+            path: the file, for errors.
+            convert: converts the values. Errors other than LiteralError aren't kept.
 
         Raises:
-            LiteralError: a text is no value of the column.
+            LiteralError: a text isn't a value of the column.
         """
         with self._lock:
             found = self._found.get(kind)
@@ -59,29 +61,29 @@ class Conversions(Generic[T]):
         return found
 
     def made(self) -> Iterator[T]:
-        """Yield all that was made."""
+        """Yield all conversions that succeeded."""
         return (found for found in self._found.values() if not isinstance(found, LiteralError))
 
 
 class Values:
-    """The values that are looked for: converted once for each type of column that files have.
+    """The values to find, converted once for each type that the column has in the files.
 
     Args:
         texts: a few, or many as UTF-8 in an Arrow array.
 
     Attributes:
-        filter_lookup: tells of files like one that was searched whether they can't have the values.
-        given: a few texts, or an array.
-        file: the path of the file that they come from.
-        plain: what is told without Arrow of files, until one needs Arrow: their rows, which are taken as
-            `plain_search.PlainRows` then, too; only that they have none; nothing.
+        filter_lookup: looks the values up in the filters of files with the schema of one that was searched.
+        given: the texts: a tuple of a few, or an array.
+        file: the path of the file that the values come from.
+        plain: what a search without Arrow may return, until a file needs Arrow. "rows": rows, as
+            `plain_search.PlainRows`; "absence": only that a file has no rows; "nothing": such a search isn't tried.
     """
 
     filter_lookup: FilterLookup | None = None
     file: str | None = None
     plain: Literal["rows", "absence", "nothing"] = "absence"
     _without_rows = 0
-    """Files without rows, less those with rows, where `plain` is ``absence``."""
+    """Number of files without rows minus those with rows, where `plain` is ``absence``."""
 
     def __init__(self, texts: Sequence[str] | pa.LargeBinaryArray) -> None:
         self.given: tuple[str, ...] | pa.LargeBinaryArray = tuple(texts) if isinstance(texts, list | tuple) else texts
@@ -89,12 +91,12 @@ class Values:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of values."""
         return len(self.given)
 
     @cached_property
     def few(self) -> tuple[str, ...] | None:
-        """The values; None if they are many."""
+        """The values as texts; None if there are more than `VALUES_MOST`."""
         if self.count > VALUES_MOST:
             return None
         if isinstance(self.given, tuple):
@@ -102,20 +104,20 @@ class Values:
         return tuple(text.decode("utf-8", "surrogateescape") for text in self.given.to_pylist())
 
     def searched_plainly(self, found: FileFound | Fallback) -> FileFound | None:
-        """What was found of a file without Arrow; None where it is to be searched with Arrow."""
-        from bloomcli.commands.plain_search import Fallback  # imported by then
+        """Note the outcome of a search without Arrow. Returns its result; None if the search needs Arrow."""
+        from bloomcli.commands.plain_search import Fallback  # the caller has imported it
 
         if isinstance(found, FileFound):
             self._without_rows += 1
             return found
         self._without_rows -= 1
-        if found is Fallback.NOT_PLAIN or self._without_rows < 0:  # those with rows are searched twice
+        if found is Fallback.NOT_PLAIN or self._without_rows < 0:  # files with rows are searched twice
             self.plain = "nothing"
         return None
 
     @cached_property
     def texts(self) -> pa.LargeBinaryArray:
-        """The values, as UTF-8."""
+        """The values as UTF-8."""
         if not isinstance(self.given, tuple):
             return self.given
         from bloomcli.formats.arrays import binaries
@@ -123,9 +125,9 @@ class Values:
         return binaries([text.encode("utf-8", "surrogateescape") for text in self.given])
 
     def hashed(self, column: Column) -> Iterator[HashedValues]:
-        """The values as an index has those of a column. Without Arrow where they are few. Raises LiteralError."""
+        """Yield the values' hashes as an index has them for a column. A few need no Arrow. Raises LiteralError."""
         yield hash_for_index(self.given, column)
 
     def of(self, file: FilterFile, column: Column, search: ColumnSearch) -> WantedValues:
-        """The values as a file's column stores them. Raises LiteralError."""
+        """The values converted for a file's column. Raises LiteralError."""
         return self._converted.of(kind_of(file, column), file.source.path, lambda: search.wanted(self.texts))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _ROWS_BEFORE_FIRST: Final = 1 << 20
-"""Rows of a file whose column is read as a whole although the first rows may be enough."""
+"""Most rows of a file whose column is read as a whole although the first rows may be enough."""
 
 
 class Place(NamedTuple):
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 
 def placed(found: Iterable[Candidates]) -> Iterator[Place]:
-    """The row groups of a file, in order, with the numbers of their first rows."""
+    """Add the numbers of their first rows to the row groups of a file."""
     first = 0
     for candidates in found:
         yield Place(candidates, first)
@@ -47,19 +47,19 @@ class Work:
     def __init__(
         self, file: FilterFile, search: ColumnSearch, wanted: WantedValues | None, options: FindOptions, emit: Emit
     ) -> None:
-        """`wanted`: the values; None where they are in parts."""
+        """`wanted`: the values to find; None if they are in parts."""
         self.file, self.search, self.wanted, self.options = file, search, wanted, options
         self.columns, self._emit = selected(file, options), emit
         self.rows = 0
         self.row_groups = 0
 
     def candidates(self) -> Iterable[Candidates]:
-        """Of each row group the values that it may have."""
+        """For each row group, the values that it may have."""
         assert self.wanted is not None  # noqa: S101  see `_PartedWork`
         return self.search.candidates(self.wanted)
 
     def was_read(self, candidates: Candidates) -> bool:
-        """Whether the column was read before it was known what the row group may have: it never is by default."""
+        """Whether the row group's column was read to find out which values it may have. By default it isn't."""
         del candidates
         return False
 
@@ -70,22 +70,22 @@ class Work:
 
     @property
     def pages_left_out(self) -> int:
-        """Data pages of the row groups that were read, which the page index rules out."""
+        """Data pages that the page index rules out, in the row groups that were read."""
         return self.search.pages_left_out
 
     @property
     def enough(self) -> bool:
-        """No further row is wanted."""
+        """Whether the search has all the rows that it needs."""
         return self.rows == self.options.limit or (self.options.files_only and self.rows > 0)
 
     def scan_bytes(self, groups: Iterable[Place]) -> int:
-        """What a scan of the file reads."""
+        """Compressed bytes that a scan of the file reads."""
         if self.options.rows:
             return self.search.scanned_bytes(self.columns)
         return sum(place.candidates.chunk_bytes for place in groups)
 
     def row_groups_of(self, places: Iterable[Place], stop: Stop | None) -> None:
-        """Find the rows of row groups, until there are enough. Raises Stopped."""
+        """Find the rows of row groups, until they are enough. Raises Stopped."""
         for place in places:
             if stop is not None:
                 stop.check()
@@ -108,8 +108,10 @@ class Work:
             self._records(place, rows[:count], texts[:count])
 
     def matches(self, wanted: WantedValues, candidates: Candidates) -> tuple[pa.Int64Array, pa.Int64Array]:
-        """Rows of a row group that have one of the candidates, as many as are shown or more, and the positions of
-        their texts."""
+        """The rows of a row group that have one of the candidates, and the positions of their texts.
+
+        With a limit, and with `files_only`, the search ends early, but not before it has enough rows.
+        """
         import pyarrow as pa
 
         from bloomcli.formats.arrays import int64s
@@ -142,7 +144,7 @@ class Work:
 
 
 class _FoundValuesWork(Work):
-    """The search of one file for those of many values that it may have, by the hashes of its column."""
+    """The search of one file for the few of many values that it may have, by the hashes of its column."""
 
     def __init__(
         self, file: FilterFile, search: ColumnSearch, found: FoundValues, options: FindOptions, emit: Emit
@@ -152,26 +154,26 @@ class _FoundValuesWork(Work):
         self.row_groups = len(found.pages)
 
     def candidates(self) -> Iterable[Candidates]:
-        """Of each row group the values that it may have."""
+        """For each row group, the values that it may have."""
         return super().candidates() if self._found.any_value else self._found.row_groups
 
     def was_read(self, candidates: Candidates) -> bool:
-        """Whether the column was read before it was known what the row group may have."""
+        """Whether the row group's column was read to find out which values it may have."""
         return (candidates.stripe, candidates.row_group) in self._found.pages
 
     def row_group(self, place: Place) -> None:
         """Find the rows of a row group, and give them to `emit`."""
-        self.row_groups -= self.was_read(place.candidates)  # it was counted
+        self.row_groups -= self.was_read(place.candidates)  # counted already
         super().row_group(place)
 
     @property
     def pages_read(self) -> int:
-        """Data pages that were decoded, most of which were decoded again if they have values."""
+        """Data pages that were decoded. Those with values are decoded twice, and counted once."""
         return max(sum(self._found.pages.values()), self.search.pages_read)
 
     @property
     def pages_left_out(self) -> int:
-        """Data pages that the page index rules out, and that weren't decoded before."""
+        """Data pages that the page index rules out, and that weren't decoded for their hashes."""
         return max(self.search.pages_read + self.search.pages_left_out - self.pages_read, 0)
 
 
@@ -181,7 +183,7 @@ class _PartedWork(Work):
     parted: PartedSearch
 
     def candidates(self) -> Iterable[Candidates]:
-        """Of each row group whether it may have values."""
+        """For each row group, whether it may have values."""
         return self.parted.candidates()
 
     def row_group(self, place: Place) -> None:
@@ -191,7 +193,7 @@ class _PartedWork(Work):
         self.row_groups += 1
         found, owners, texts = [], [], []
         for wanted, positions in self.parted.rounds(place.candidates):
-            forms = wanted.owners  # from 0 on
+            forms = wanted.owners  # 0, 1, 2 and so on
             rows, own = self.matches(wanted, place.candidates._replace(forms=forms, nan=wanted.nan is not None))
             found.append(rows)
             owners.append(positions.take(own))
@@ -211,7 +213,7 @@ def work_of(
     emit: Emit,
     stop: Stop | None,
 ) -> Work:
-    """The search of a file. Raises LiteralError, Stopped."""
+    """Make the search of a file. Raises LiteralError, Stopped."""
     if isinstance(values, Values):
         return Work(file, search, values.of(file, column, search), options, emit)
     if search.boolean:
@@ -234,8 +236,8 @@ def _found_values(
     options: FindOptions,
     stop: Stop | None,
 ) -> FoundValues | None:
-    """Those of many values that a file may have; None where they aren't known before the search."""
-    if options.maybe:  # that is what filters and statistics tell of all values
+    """The values of many that a file may have; None if only the search finds them."""
+    if options.maybe:  # filters and statistics decide, for all values
         return None
     if (options.files_only or options.limit is not None) and file.rows > _ROWS_BEFORE_FIRST:
         return None

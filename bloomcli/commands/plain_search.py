@@ -1,4 +1,4 @@
-"""find without Arrow: few rows of files with plain columns."""
+"""find without Arrow: a few rows of files whose columns have plain types."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ from bloomcli.storage.counting_source import CountingSource
 
 
 class Fallback(Enum):
-    """Why a file has to be searched with Arrow."""
+    """Why the search of a file needs Arrow."""
 
-    NOT_PLAIN = "its columns, its pages or the values aren't plain, or something is wrong with it"
-    HAS_ROWS = "it has rows, and only files without any were to be told"
+    NOT_PLAIN = "its columns, its pages or the values aren't plain, or the file is damaged"
+    HAS_ROWS = "it has rows, and this search only decides files without rows"
 
 
 class PlainRows(NamedTuple):
-    """Rows that were found, as a record batch of `find_columns.COLUMNS` has them."""
+    """Rows with the interface of a record batch of `find_columns.COLUMNS`."""
 
     rows: Sequence[dict[str, Any]]
-    """Each with the keys `find_columns.COLUMNS`; `value` is text."""
+    """A dict with the keys `find_columns.COLUMNS` for each row; `value` is text."""
 
     @property
     def num_rows(self) -> int:
-        """How many."""
+        """Number of rows."""
         return len(self.rows)
 
     @property
     def nbytes(self) -> int:
-        """Nothing: they are few and short."""
+        """0: the rows are few and short."""
         return 0
 
     def slice(self, start: int, count: int) -> PlainRows:
-        """Some of them."""
+        """`count` rows from `start` on."""
         return PlainRows(self.rows[start : start + count])
 
 
 def search_of(file: FilterFile, options: FindOptions, texts: Sequence[str]) -> PlainSearch | None:
-    """What searches an open file without Arrow; None where Arrow has to, which then tells of errors, too."""
+    """The search of an open file without Arrow; None if it needs Arrow, which then reports errors, too."""
     try:
         column = only_column(file, options.column, purpose="find")
         return file.plain_search(column, texts, selected(file, options) if options.rows else ())
@@ -67,18 +67,18 @@ def found(
     emit: Callable[[Any], None] | None,
     stop: Stop | None,
 ) -> FileFound | Fallback:
-    """Find the rows of one file, or why Arrow has to.
+    """Find the rows of one file, or return why the search needs Arrow.
 
     Args:
         file: the open file.
-        source: what it reads from.
-        search: of the file.
-        options: checked.
-        texts: the values.
-        row_groups: those that may have a value; None: all.
+        source: the source that the file reads from.
+        search: the file's search.
+        options: checked options.
+        texts: the values to find.
+        row_groups: the row groups that may have a value; None: all.
         emit: called once with `PlainRows`, if rows are found; not called with `maybe` and `files_only`. None: a file
             with rows returns `Fallback.HAS_ROWS`.
-        stop: ends the search early.
+        stop: cancels the search.
     """
     groups = file.row_group_count
     rows: list[dict[str, Any]] = []

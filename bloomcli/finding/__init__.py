@@ -1,1 +1,1 @@
-"""`find` in many files: several at a time, what is found in the order of the files, and the report."""
+"""`find` in many files: several files at a time, rows in the files' order, and the report."""

@@ -1,4 +1,4 @@
-"""Asks the filters of many files of this machine, before the files that are left are searched one by one."""
+"""Looks values up in the filters of many local files, before the remaining files are searched one by one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bloomcli.finding.pruning import IndexAnswer
 
 _BATCH_FILES: Final = 64
-"""Files of one call, at most."""
+"""Most files of one call of compiled code."""
 
 
 class FileToSearch(NamedTuple):
@@ -30,22 +30,22 @@ class FileToSearch(NamedTuple):
 
     item: FileEntry
     indexed: IndexAnswer | NoAnswer | None = None
-    """What an index tells of it."""
+    """What an index says of the file, or why it has no answer; None without an index."""
     filters: FilterResult | None = None
-    """What its filters tell."""
+    """What the file's filters say; None where they weren't looked at."""
 
 
 def files_to_search(
     listed: Sequence[FileEntry], values: Values, threads: Threads, jobs: int, stop: Stop
 ) -> Iterator[FileToSearch | FilterAnswer]:
-    """The files to search, and the answers for those that filters rule out, in the order of the files.
+    """Yield the files to search, and the answers for those that filters rule out, in the files' order.
 
     Args:
         listed: all files.
-        values: what is looked for. Files are searched until one tells which filters to ask.
-        threads: ask.
+        values: the values to find. The search of a first file sets `values.filter_lookup`.
+        threads: run the calls of compiled code.
         jobs: calls at a time.
-        stop: ends them.
+        stop: cancels them.
     """
     waiting: deque[Future[list[FileToSearch | FilterAnswer]]] = deque()
     at = 0
@@ -64,7 +64,10 @@ def files_to_search(
 
 
 def look_up(items: Sequence[FileEntry], filter_lookup: FilterLookup, stop: Stop) -> list[FileToSearch | FilterAnswer]:
-    """Some files to search, and the answers for those that filters rule out, in order. Raises Stopped."""
+    """Look some files up: the files to search, and the answers for those that filters rule out, in order.
+
+    Raises Stopped.
+    """
     result: list[FileToSearch | FilterAnswer] = []
     named = ((item, None if item.problem or item.skipped else system_name(item.path)) for item in items)
     for local, some in groupby(named, lambda one: one[1] is not None):

@@ -1,4 +1,4 @@
-"""Finds values in many files of this machine or of stores: several files at a time, results in the files' order."""
+"""Finds values in many files, local or in stores: several files at a time, results in the files' order."""
 
 from __future__ import annotations
 
@@ -42,28 +42,28 @@ if TYPE_CHECKING:
 
 
 class FileResult(NamedTuple):
-    """A file that was searched."""
+    """The result of one file."""
 
     found: FileFound
     batches: Iterator[pa.RecordBatch]
-    """Its rows, with the columns `bloomcli.commands.find_columns.COLUMNS`; they are read before the next file."""
+    """The rows, with the columns `bloomcli.commands.find_columns.COLUMNS`. Read them before the next file."""
     no_answer: NoAnswer | None = None
-    """Why the index told nothing of it."""
+    """Why the index had no answer for the file."""
     unopened: bool = False
-    """The index told all of it."""
+    """The file wasn't opened: the index was enough."""
 
 
 _BATCH_FILES: Final = 1000
-"""So many files that an index rules out are counted together."""
+"""Most files that an index rules out and that are counted at once."""
 
 
 _ALONE: Final = 0.04
-"""Seconds for which one thread searches the files of which an index names the row groups: a page of such a file takes
-a millisecond, most of it in Python, and two threads take longer for it than one."""
+"""Seconds for which a single thread searches files whose row groups an index names. A page of such a file takes a
+millisecond, mostly in Python, so that two threads take longer than one."""
 
 
 class RuledOutFiles(NamedTuple):
-    """Files in a row that the index rules out."""
+    """Consecutive files that the index rules out."""
 
     files: int
     row_groups: int
@@ -74,9 +74,9 @@ class Search:
 
     Args:
         paths: files, directories, patterns and URIs.
-        values: what is looked for.
-        options: of `find`.
-        jobs: files at a time; None: as many as there are cores, and more for files in stores.
+        values: the values to find.
+        options: the options of `find`.
+        jobs: files at a time; None: the number of cores, and more for files in stores.
         index: an index of these files, which is read first.
 
     Raises:
@@ -86,8 +86,8 @@ class Search:
     """
 
     on_files: Callable[[int, int, int], None] | None = None
-    """Called as the search goes on with the files that were searched, those in all, and the rows that were found; the
-    files, where rows aren't searched."""
+    """Progress callback: files searched so far, all files, and rows found so far (files found, where no rows are
+    read)."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Search:
 
     @property
     def report(self) -> FindReport:
-        """What was found and read so far."""
+        """The totals so far."""
         sums = {name: getattr(self._report, name) + number for name, number in self._sums.items()}
         return replace(self._report, **sums, errors=tuple(self._errors), exit_code=self._code)
 
@@ -131,7 +131,7 @@ class Search:
         return values
 
     def files(self) -> Iterator[FileResult]:
-        """Each file that filters don't rule out, with what was found in it, in order. The limit ends the search."""
+        """Yield the results of the files that filters don't rule out, in order. The limit ends the search."""
         left = self._options.limit
         for one in self._each():
             if not isinstance(one, FileResult):
@@ -142,7 +142,7 @@ class Search:
             if left is not None and found.rows > left:
                 found, batches = _first_rows(found, batches, left)
             self._count(found)
-            self._add(files_unopened=unopened)  # files behind the one that ends the search aren't counted
+            self._add(files_unopened=unopened)  # not for files after the one that ends the search
             if no_answer is not None and found.reason is None:
                 self._add(
                     files_not_indexed=no_answer is NoAnswer.UNKNOWN, files_changed=no_answer is NoAnswer.CHANGED
@@ -161,7 +161,7 @@ class Search:
         self._report = with_traffic(self._report, self._meter.total)
 
     def _report_progress(self) -> None:
-        """Say how far the search is."""
+        """Call `on_files`."""
         if self.on_files is not None:
             sums = self._sums
             done = sums["files"] + sums["failed"] + sums["skipped"]
@@ -172,7 +172,7 @@ class Search:
         return len(self._listed)
 
     def record_type(self) -> pa.StructType | None:
-        """The type of the records of the first file that can be searched; None where none can."""
+        """The type of the records of the first file that can be searched; None if no file can."""
         with counted_by(self._meter):
             for item in self._listed:
                 if item.problem is not None or item.skipped:
@@ -192,7 +192,7 @@ class Search:
         stop = Stop()
         with Threads(jobs if jobs > 1 else 0, "bloom-find") as threads:
             waiting: deque[FileResult | FilterAnswer | RuledOutFiles | Future[FileResult]] = deque()
-            searched, most = 0, jobs if threads.most else 0  # one more than are worked on
+            searched, most = 0, jobs if threads.most else 0  # one more than are in work
             alone = 0.0 if remote else _ALONE
             try:
                 for piece in self._pieces(threads, jobs, stop, remote=remote):
@@ -219,7 +219,7 @@ class Search:
     def _pieces(
         self, threads: Threads, jobs: int, stop: Stop, *, remote: bool
     ) -> Iterator[FileResult | FilterAnswer | RuledOutFiles | FileToSearch]:
-        """The files to search, and what is known of the others, in order."""
+        """Yield the files to search, and the results of the others, in order."""
         if self._index is not None:
             yield from self._by_index(self._index)
         elif not remote and isinstance(self._values, Values):
@@ -235,7 +235,7 @@ class Search:
             return self._one(item, stop, None if indexed is None else indexed.indexed, filters)
 
     def _by_index(self, index: Pruning) -> Iterator[FileResult | RuledOutFiles | FileToSearch]:
-        """The files to search, and what the index tells of the others, in order."""
+        """Yield the files to search, and the results of those that the index decides, in order."""
         files = row_groups = 0
         for item in self._listed:
             ruled = index.of(item)
@@ -261,7 +261,7 @@ class Search:
         indexed: IndexedRowGroups | None = None,
         filters: FilterResult | None = None,
     ) -> FileResult:
-        """Search a file. What is wrong with it is in its report."""
+        """Search a file. Errors go to its result."""
         spool = Spool()
         if item.problem is not None:
             return FileResult(failed(item.path, item.problem), iter(()))
@@ -296,7 +296,7 @@ class Search:
     def _count(self, found: FileFound) -> None:
         maybe = self._options.maybe and bool(found.row_groups_possible)
         if found.format is None and found.error is None and found.reason is None and not maybe:
-            self._add(files=1, row_groups=found.row_groups)  # it wasn't opened
+            self._add(files=1, row_groups=found.row_groups)  # not opened
             return
         self._add(
             files=int(found.reason is None and found.error is None),
@@ -333,7 +333,7 @@ def _index(path: str, values: Values | ValueParts, options: FindOptions) -> Prun
 def _first_rows(
     found: FileFound, batches: Iterator[pa.RecordBatch], most: int
 ) -> tuple[FileFound, Iterator[pa.RecordBatch]]:
-    """A file's first rows."""
+    """The first rows of a file."""
 
     def first() -> Iterator[pa.RecordBatch]:
         left = most
@@ -347,5 +347,5 @@ def _first_rows(
 
 
 def failed(path: str, error: BloomError) -> FileFound:
-    """What is said of a file that failed."""
+    """The result of a file that failed."""
     return FileFound(path=shown(path), error=str(error), hint=completed(error.hint, path), exit_code=error.exit_code)

@@ -1,8 +1,7 @@
-"""Looks many blocks of values up in the filters of many files, block by block: each block is converted once for all
-files, and not once for each of them.
+"""Looks blocks of values up in the filters of many files. Each block is converted once, not once for each file.
 
-The files are those of this machine that are like one of them, as `FilterLookup` tells. Others are searched by
-themselves, and so are files that change meanwhile.
+This is for local files whose schema is the same as that of a first file (`FilterLookup`). Other files are searched
+one by one, and so are files that change during the lookup.
 """
 
 from __future__ import annotations
@@ -29,46 +28,45 @@ if TYPE_CHECKING:
     from bloomcli.formats.finding import ColumnSearch
 
 _REMAINING_BYTES: Final = 64 << 20
-"""Of the values that filters leave, for all files together. If there are more, the file with most is searched by
-itself."""
+"""Limit for the remaining values of all files. Beyond it, the file with most of them is searched on its own."""
 _TRIES: Final = 3
-"""Files that are opened until one tells what others are like."""
+"""Most files that are opened to get a `FilterLookup`."""
 
 Stamp = tuple[int, int, int]
 
 
 @dataclass(slots=True)
 class RemainingValues:
-    """The values that a file's filters leave, and what was read for that."""
+    """The values that a file's filters don't rule out, and what was read for the lookup."""
 
     values: list[pa.Array] = field(default_factory=list)
-    """As the frame has them, of one block after the other."""
+    """Values of the frame, an array for each block."""
     answer: FilterAnswer | None = None
-    """What was told for the last block."""
+    """The answer for the last block."""
     format: str | None = None
     bytes_read: int = 0
     stamp: Stamp | None = None
-    """What tells whether the file is still the same."""
+    """The file's inode, size and change time, by which a change is noticed."""
 
     @property
     def nbytes(self) -> int:
-        """Of the values."""
+        """Bytes of the values."""
         return sum(array.nbytes for array in self.values)
 
 
 def remaining_values(paths: Sequence[str | None], options: FindOptions, blocks: Blocks) -> dict[int, RemainingValues]:
-    """What the filters of files leave of all values.
+    """The values that the filters of each file don't rule out.
 
     Args:
-        paths: of the files; None for one that isn't looked at.
-        options: of `find`.
-        blocks: more than one.
+        paths: the files; None for a file to leave out.
+        options: the options of `find`.
+        blocks: the values, in more than one block.
 
     Returns:
-        By the positions of files, those of which it is known.
+        The remaining values by the file's position, for the files that this lookup can decide.
     """
     found = {at: RemainingValues() for at, path in enumerate(paths) if path is not None}
-    if len(found) == 1:  # values are converted once in any case, and its filters are read once
+    if len(found) == 1:  # a file's own search converts the values and reads the filters once, too
         return {}
     for at in list(found)[:_TRIES]:
         try:
@@ -78,7 +76,7 @@ def remaining_values(paths: Sequence[str | None], options: FindOptions, blocks: 
                     if like is None:
                         return {}
                     _look_up(found, paths, like, block)
-        except BloomError:  # of the file that was opened, whose own search says so
+        except BloomError:  # the file's own search reports it
             del found[at]
             continue
         return found
@@ -96,7 +94,7 @@ def _search_of(path: str, options: FindOptions) -> Iterator[tuple[ColumnSearch, 
 def _look_up(
     found: dict[int, RemainingValues], paths: Sequence[str | None], like: FilterLookup, block: Block
 ) -> None:
-    """Add what filters leave of a block. Files of which nothing is told are removed."""
+    """Add the remaining values of a block. Removes files whose filters give no answer."""
     for at, remaining in list(found.items()):
         answer, stamp = _answer_of(like, paths[at] or "")
         if answer is None or remaining.stamp not in {None, stamp}:
@@ -124,12 +122,12 @@ def _answer_of(like: FilterLookup, path: str) -> tuple[FilterAnswer | None, Stam
             answer, stamp = like.look_up(source), _stamp(os.fstat(descriptor))
             known = answer is not None and (answer.ruled_out or answer.texts is not None)
             return answer if known else None, stamp
-    except BloomError:  # its own search says so
+    except BloomError:  # the file's own search reports it
         return None, None
 
 
 def is_same(path: str, remaining: RemainingValues) -> bool:
-    """Whether a file is still the one whose filters were looked at."""
+    """Whether a file is still the one whose filters were read."""
     try:
         return _stamp(os.stat(path)) == remaining.stamp  # noqa: PTH116  as it was listed
     except OSError:

@@ -40,30 +40,30 @@ def find(
     index: Name | None = None,
 ) -> Any:
     """Find the rows whose column equals a value of a frame, by the filters and statistics of files. The rows stay on
-    the executors, and so do the values where they have more than 64 MiB.
+    the executors, and so do the values if they have more than 64 MiB.
 
     Args:
         spark: a classic session.
         paths_or_table: files, directories, globs and URIs; or the name of one Iceberg or Delta table, as for
-            `find_table`. A text without a slash that is no file here, or that begins with ``delta.``, is a table.
+            `find_table`. A text that begins with ``delta.``, or that has no slash and isn't a local file, is a table.
         values: a frame with the values: numbers, texts, dates, times, booleans or binary values. Nulls are never
             found.
-        column: leaf path of the files. Of a list, the rows that have an element that equals.
+        column: leaf path of the files. A row with a list is found if one element equals the value.
         select: leaf paths, groups or globs of the columns of `record`; by default all.
-        values_column: the frame's column; it may be left out where there is only one.
-        index: an index of these files (`index_build`), which is asked now. Files that it rules out aren't opened;
-            those that it doesn't have, or that changed since, are searched without it.
+        values_column: the frame's column; it can be left out if the frame has only one.
+        index: an index of these files (`index_build`). The lookup in it happens now. Files that it rules out aren't
+            opened; files that it doesn't have, or that changed since, are searched without it.
 
     Returns:
         A frame with the columns `path`, `stripe` (of ORC files), `row_group` (from 0), `row` (number in the file,
         from 0), `value` (of the frame's type) and `record` (a struct, whose types are those of the first file). A row
-        that has several values, as lists have, comes once. Each action on the frame searches again: write it, or
+        with several of the values, as in a list, comes once. Each action on the frame searches again: write it, or
         `persist()` it.
 
     Raises:
         UsageError: no files, no such column of the frame, an index without the column.
         UnknownColumn: the first file has no column that `select` names.
-        UnsupportedError: a session that can't run tasks, types that Spark doesn't have.
+        UnsupportedError: a session that can't run tasks, column types that Spark doesn't have.
         UnreadableError: a directory, the first file or the index can't be read.
         CorruptFile: the index is damaged.
         pyspark.errors.PythonException: by actions on the frame, if a file can't be searched; it names the file.
@@ -103,7 +103,7 @@ def find_table(
     Args:
         spark: a classic session, with the table's catalog.
         table: as SQL names the table: ``catalog.db.name``, ``delta.`/path` ``.
-        where: a condition in SQL: files in which no row can meet it are left out. Rows that don't meet it are not.
+        where: a condition in SQL. It leaves out files in which no row can meet it, but not single rows.
         snapshot: the snapshot's id (Iceberg) or the version (Delta); the newest if None.
         as_of: the time whose snapshot is read; in UTC without a zone.
         column, select: leaf paths of the table.
@@ -113,7 +113,7 @@ def find_table(
     Returns:
         As `find`; `record` has the table's names and types, and `row` is the row's number in its data file.
 
-    Raises: as `find`; UsageError also for a table, snapshot or condition that there isn't.
+    Raises: as `find`; UsageError also for an unknown table or snapshot, or a wrong condition.
     """
     which = TableOptions(table=table, where=where, snapshot=snapshot, as_of=as_of)
     options = FindOptions(column=column, select=select).checked()
@@ -121,31 +121,31 @@ def find_table(
 
 
 class SearchFiles(NamedTuple):
-    """The files of a search."""
+    """The files to search, and the job."""
 
     job: Job
     files: list[FileWork]
     listed: list[FileEntry]
-    """The same, as the store or the table lists them."""
+    """The entries of the same files, as the store or the table lists them."""
     cores: int
 
     @property
     def parts(self) -> list[Part]:
-        """The files, in parts for tasks."""
+        """The files split into parts, one for each task."""
         return parts_of(self.files, [item.size for item in self.listed], self.job, self.cores)
 
     @property
     def indexed(self) -> IndexColumn:
-        """The column that an index has."""
+        """The column to look up in an index."""
         return column_of(self.job.options.names, self.job.options.column)
 
     def pruned(self, pruning: Pruning) -> tuple[SearchFiles, PrunedFiles]:
-        """The files with what an index says of them."""
+        """The files with the index's answers, and the same answers summed up."""
         result = pruned_files(pruning, self.files, self.listed, self.indexed, maybe=self.job.options.maybe)
         return self._replace(files=result.files), result
 
     def opened(self) -> SearchFiles:
-        """Without the files of which all is known, and which haven't failed."""
+        """The files that have to be opened, and those that failed."""
         left = [
             (file, item)
             for file, item in zip(self.files, self.listed, strict=True)
@@ -170,14 +170,14 @@ def _frame(spark: Any, found: SearchFiles, values: Any, column: str | None, inde
 
 
 def everywhere(index: Name) -> str:
-    """The path of an index as executors know it."""
+    """The path of an index as executors can open it."""
     from bloomcli.datasets.hadoop_paths import absolute, portable
 
     return absolute(portable(os.fspath(index)))
 
 
 def is_table(named: Any) -> bool:
-    """Whether a text is the name of a table, and not a path."""
+    """Whether an argument is a table's name, and not a path."""
     if not isinstance(named, str):
         return False
     if named.lower().startswith(("delta.", "`delta`.")):
@@ -186,17 +186,17 @@ def is_table(named: Any) -> bool:
 
 
 def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: bool) -> SearchFiles:
-    """The parts of a search of files.
+    """List the files to search.
 
     Args:
         spark: the session.
         paths: files, directories, globs and URIs.
         options: checked.
-        shaped: rows are for a frame: records have the columns and types of the first file.
+        shaped: the rows are for a frame, so that records have the columns and types of the first file.
 
     Raises:
         UsageError: no files.
-        UnknownColumn, UnreadableError, UnsupportedError: of the first file, with `shaped`.
+        UnknownColumn, UnreadableError, UnsupportedError: with `shaped`, the first file's error.
     """
     from bloomcli.datasets.hadoop_paths import absolute
     from bloomcli.datasets.skip_reasons import skip_reason
@@ -220,7 +220,7 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
 
 
 def cores_of(spark: Any) -> int:
-    """Tasks that run at a time."""
+    """The number of tasks that Spark runs at a time."""
     from bloomcli.datasets.spark import job_context
 
     return max(int(job_context(spark).defaultParallelism), 1)
@@ -264,7 +264,7 @@ def _chosen(shape: Shape, options: FindOptions) -> Shape:
 
 
 def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bool) -> SearchFiles:
-    """The parts of a search of a table's snapshot. Raises: as `find_table`."""
+    """List the files of a table's snapshot. Raises: as `find_table`."""
     from bloomcli.commands.options import ProbeOptions
     from bloomcli.datasets.hadoop_paths import portable
     from bloomcli.tables.columns import check_columns
@@ -306,7 +306,7 @@ def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bo
 
 
 def _check_column(shape: Shape, column: str, table: str) -> None:
-    """Raise UsageError for a column that is in no file."""
+    """Raise UsageError for a partition column, which no file has."""
     if any(field.name == column and field.constant is not None for field in shape):
         raise UsageError(
             f"{column} is a partition column, whose values aren't in files",

@@ -1,4 +1,4 @@
-"""Leaves out the files and row groups that an index rules out. A file that isn't the one that was indexed isn't."""
+"""Finds the files and row groups that an index rules out, except for files that changed since they were indexed."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ if TYPE_CHECKING:
     from bloomcli.commands.value_parts import ValueParts
 
 _ENDS_BYTES: Final = 64 << 20
-"""Bytes of the ends of files that are held: 10,000 files' or more. Further files are opened as without them."""
+"""Limit for the ends of files in memory, enough for 10,000 files or more. Files beyond it are opened first."""
 _NOTHING: Final[frozenset[int]] = frozenset()
 
 
 class IndexAnswer(NamedTuple):
-    """What an index says of a file."""
+    """The answer of an index for a file."""
 
     row_groups: int
-    """How many row groups (in ORC stripes) the file has."""
+    """Number of row groups (ORC: stripes) of the file."""
     possible: frozenset[int]
-    """The numbers of those that may have a value."""
+    """Numbers of the row groups that may have a value."""
     seen: Fingerprint
-    """Of the file that was indexed."""
+    """Fingerprint of the file when it was indexed."""
     end: bytes | None = None
-    """Its packed end, with which it needn't be opened."""
+    """The packed end of the file, which saves the request that opens it."""
 
     @property
     def indexed(self) -> IndexedRowGroups:
-        """The same for the search of the file."""
+        """The answer as the search of the file takes it."""
         return IndexedRowGroups(self.possible, self.seen, self.end)
 
 
 class PartialAnswer(NamedTuple):
-    """What an index says of some of the values. Files are positions in `Index.files`."""
+    """The answer of an index for some of the values. Files are positions in `Index.files`."""
 
     answered: frozenset[int]
-    """Files whose type of the column can have the values."""
+    """Files whose column has a type in which the values could be looked up."""
     possible: dict[int, set[int]]
-    """The row groups of files that may have a value."""
+    """By file, the row groups that may have a value."""
     by: Fingerprint | None
-    """Which index says so: another one has other files at these positions."""
+    """Fingerprint of the index: after a replacement the positions mean other files."""
 
 
 class Pruning:
@@ -61,12 +61,12 @@ class Pruning:
     Args:
         path: the index.
         column: its column, by the whole leaf path.
-        values: what is looked for; or what was answers of them, of some values after the other.
-        ends: whether files are searched: what the index has of their ends is read, too.
+        values: the values to find; or the answers for parts of them.
+        ends: read the ends of files that the index keeps: files are going to be searched.
 
     Attributes:
         path: the index.
-        bytes_read: of the index.
+        bytes_read: bytes that were read of the index.
 
     Raises:
         UsageError: the index doesn't have the column.
@@ -78,7 +78,7 @@ class Pruning:
     ) -> None:
         self.path = path
         self._answered: set[int] = set()
-        """Positions of the files whose type of the column can have the values."""
+        """As `PartialAnswer.answered`."""
         self._possible: dict[int, set[int]] = {}
         with CountingSource(open_source(path, END_BYTES)) as source:
             index = Index(source)
@@ -97,11 +97,11 @@ class Pruning:
 
     @property
     def partial_answer(self) -> PartialAnswer:
-        """What the index says of the values."""
+        """The answer for the values, to be sent to the driver."""
         return PartialAnswer(frozenset(self._answered), self._possible, self._index)
 
     def _sum_up(self, answers: Sequence[PartialAnswer]) -> None:
-        """Sum up what was answers of values: nothing, if the index was replaced meanwhile."""
+        """Sum up the answers for parts of the values. No file is ruled out if the index was replaced in between."""
         if any(some.by != self._index for some in answers):
             return
         if answers:
@@ -128,7 +128,7 @@ class Pruning:
             self._possible.setdefault(file, set()).add(group)
 
     def of(self, item: FileEntry) -> IndexAnswer | NoAnswer:
-        """What the index says of a listed file; or why it has to be searched without it."""
+        """The answer for a listed file, or why there is none: the file is then searched without the index."""
         fresh = self._fresh.found(item)
         if isinstance(fresh, NoAnswer):
             return fresh
@@ -143,7 +143,7 @@ class Pruning:
 
 
 def _identity_of(found: Fingerprint) -> Fingerprint:
-    """What is the same of an index wherever it is opened."""
+    """The part of an index's fingerprint that is the same on all machines."""
     return Fingerprint(found.size, 0 if found.tag else found.mtime_ns, tag=found.tag)
 
 

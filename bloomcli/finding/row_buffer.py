@@ -1,6 +1,7 @@
-"""Rows of several files that wait until they are brought into the shape of a frame, all at once.
+"""Buffers rows of several files, and converts them to a frame's types together.
 
-That takes as long for few rows as for many."""
+The conversion takes as long for few rows as for many.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +15,15 @@ if TYPE_CHECKING:
 
 ROWS_MOST: Final = 10_000
 BYTES_MOST: Final = 4 << 20
-"""Of rows that wait together, at most, but for those of one file or of files that were searched together."""
+"""Limits of a buffer. The rows of one file, or of files that were searched in one call, may exceed them."""
 
 
 class RowBuffer:
-    """Rows as they were found, while they are few.
+    """A buffer of a few rows, as they were found.
 
     Attributes:
-        rows: how many.
-        bytes: of their batches.
+        rows: number of rows.
+        bytes: bytes of their batches.
     """
 
     def __init__(self) -> None:
@@ -31,14 +32,14 @@ class RowBuffer:
 
     @classmethod
     def of(cls, batch: pa.RecordBatch | None) -> RowBuffer:
-        """These rows, however many they are."""
+        """A buffer with these rows, which may exceed the limits."""
         found = cls()
         if batch is not None:
             found.batches, found.rows, found.bytes = [batch], batch.num_rows, batch.nbytes
         return found
 
     def add(self, batch: pa.RecordBatch) -> bool:
-        """Add rows; False if they would be too many."""
+        """Add rows. Returns False, and adds nothing, if they would exceed the limits."""
         size = batch.nbytes
         if not self._has_room(batch.num_rows, size):
             return False
@@ -47,13 +48,13 @@ class RowBuffer:
         return True
 
     def fits(self, other: RowBuffer) -> bool:
-        """Whether others are few together with these, and have the same columns."""
+        """Whether another buffer's rows have the same columns, and can be added within the limits."""
         schemas = [batch.schema for batch in (*self.batches[:1], *other.batches)]
         alike = all(schema.equals(schemas[0], check_metadata=True) for schema in schemas[1:])
         return alike and self._has_room(other.rows, other.bytes)
 
     def extend(self, other: RowBuffer) -> None:
-        """Add others, which `takes` is true of."""
+        """Add another buffer's rows, for which `fits` is true."""
         self.batches += other.batches
         self.rows, self.bytes = self.rows + other.rows, self.bytes + other.bytes
 
@@ -61,17 +62,17 @@ class RowBuffer:
         return self.rows + rows <= ROWS_MOST and self.bytes + size <= BYTES_MOST
 
     def take_all(self) -> list[pa.RecordBatch]:
-        """All rows. None are left."""
+        """Empty the buffer; returns its rows."""
         batches, self.batches, self.rows, self.bytes = self.batches, [], 0, 0
         return batches
 
 
 class FileQueue:
-    """Rows of several files as they were found, and what was done with the files.
+    """Files whose rows wait for their conversion to the frame's types.
 
     Args:
-        kept: brings rows into the shape of all records; may raise any error.
-        searched: searches a file by its number, and yields its rows in this shape, and what was done with it.
+        kept: converts rows to the frame's types; may raise any error.
+        searched: searches a file by its number, and yields its converted rows and then its result.
     """
 
     def __init__(
@@ -84,8 +85,8 @@ class FileQueue:
         self._rows = RowBuffer()
 
     def add(self, file: int, rows: RowBuffer, *found: FileFound) -> Iterator[pa.RecordBatch | FileFound]:
-        """Let files wait, with their rows; `file` is the number of the first. Yield what can't wait with them any
-        longer."""
+        """Add files and their rows; `file` is the number of the first one. Yields earlier files if the buffer is
+        full."""
         if not self._rows.fits(rows):
             yield from self.flush()
         self._files += enumerate(found, file)
@@ -94,13 +95,13 @@ class FileQueue:
             yield from self.flush()
 
     def flush(self) -> Iterator[pa.RecordBatch | FileFound]:
-        """Yield all rows, and behind them what was done with their files. None waits then."""
+        """Empty the queue: yield all rows, and then the results of their files."""
         files, batches, self._files = self._files, self._rows.take_all(), []
         made: list[pa.RecordBatch] = []
         try:
             if batches:
                 made.append(self._kept(pa.concat_batches(batches)))
-        except Exception:  # noqa: BLE001  rows of one of the files have no such shape: it is to be named
+        except Exception:  # noqa: BLE001  the rows of one file don't convert: name that file
             for file, _ in files:
                 yield from self._searched(file)
             return

@@ -1,7 +1,7 @@
-"""What an index says of the files that Spark searches: those that can't have a value aren't given to executors.
+"""Prunes the files of a search on Spark by an index: executors don't get files that can't have a value.
 
-The driver asks the index where it has the values. Else executors do, each for some of the values, and the driver sums
-up which row groups may have one.
+If the driver has the values, it looks them up in the index. Else executors do, each some of the values, and the
+driver sums up which row groups may have a value.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 
 
 class PrunedFiles(NamedTuple):
-    """The files of a search, by an index."""
+    """The files of a search with the answers of an index."""
 
     files: list[FileWork]
-    """Those that the index rules out have their `found`."""
+    """All files; `found` is set for those that needn't be opened."""
     unopened: int
-    """How many it rules out."""
+    """Number of files that needn't be opened."""
     no_answers: dict[str, NoAnswer]
-    """Why the index says nothing of a file, by its path."""
+    """By path, why the index has no answer for a file."""
 
 
 class IndexColumn(NamedTuple):
-    """The column of an index that is searched."""
+    """The column to look up in an index."""
 
     path: str
-    """As files name it."""
+    """The column's path in files."""
     certain: bool = True
-    """All files name it so. Else each file is opened to see whether it does: a table finds columns by field ids."""
+    """Whether all files use this path. If not, each file is opened to check: a table finds columns by field ids."""
 
 
 def column_of(names: ColumnNames | None, column: str) -> IndexColumn:
-    """The column of an index for a column of a table, or of files (`names` is None)."""
+    """The column to look up in an index, for a column of a table or, if `names` is None, of files."""
     if names is None:
         return IndexColumn(column)
     for one in names.columns:
@@ -58,14 +58,14 @@ def column_of(names: ColumnNames | None, column: str) -> IndexColumn:
 def pruned_files(
     pruning: Pruning, files: Sequence[FileWork], listed: Sequence[FileEntry], column: IndexColumn, *, maybe: bool
 ) -> PrunedFiles:
-    """What an index says of files.
+    """Add the answers of an index to the files of a search.
 
     Args:
-        pruning: its answers.
-        files: of a search.
-        listed: the same.
-        column: which is searched.
-        maybe: no file is opened that the index knows.
+        pruning: the answers.
+        files: the files.
+        listed: the entries of the same files.
+        column: the column that was looked up.
+        maybe: don't open files for which the index has an answer.
     """
     result = PrunedFiles([], 0, {})
     unopened = 0
@@ -91,12 +91,12 @@ def pruned_files(
 
 def pruning_of(index: str, column: str, map_blocks: MapBlocks) -> Pruning:
     """The answers of an index for the values of a frame. Raises: as `Pruning`."""
-    Pruning(index, column, (), ends=False)  # it is an index of the column
+    Pruning(index, column, (), ends=False)  # raises if the index doesn't have the column
     return Pruning(index, column, map_blocks(partial(_partial_answers, index=index, column=column)))
 
 
 def _partial_answers(blocks: Iterable[bytes], index: str, column: str) -> Iterator[PartialAnswer]:
-    """What an index says of values. Runs where the values are."""
+    """Look blocks of values up in an index. Runs where the values are."""
     held = Blocks(blocks)
     try:
         for block in held.each():

@@ -1,4 +1,4 @@
-"""`find` on Spark's executors, file by file as `bloomcli.finding.lake` gives it: for command lines and reports."""
+"""`find` on Spark's executors with the interface of `bloomcli.finding.lake`: for the command line and reports."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 
 class SparkSearch(Search):
-    """The search of files, or of a table's snapshot, by the executors of a Spark session.
+    """The search of files, or of a table's snapshot, on the executors of a Spark session.
 
     Args:
         spark: a classic session.
         paths: files, directories, patterns and URIs; none with `table`.
-        values: what is looked for.
-        options: of `find`.
+        values: the values to find.
+        options: the options of `find`.
         table: the table whose files are searched, without the rows that it has deleted.
-        index: an index of these files, which the driver asks first.
+        index: an index of these files, in which the driver looks the values up first.
 
     Raises:
         UsageError: contradicting options, no values, no files, no such table, column or snapshot, an index without
@@ -63,7 +63,7 @@ class SparkSearch(Search):
         self._values = self.checked_values(values)
         self._spark = spark
         self._no_answers: dict[str, NoAnswer] = {}
-        self._meter = Meter()  # requests are the executors', and aren't counted
+        self._meter = Meter()  # stays empty: the executors send the requests
         self._started = time.perf_counter()
         if table is None:
             self._found = of_paths(spark, paths, self._options, shaped=False)
@@ -80,7 +80,7 @@ class SparkSearch(Search):
         return len(self._found.files)
 
     def record_type(self) -> pa.StructType | None:
-        """The type of the table's records, or of those of the first file that the driver can search."""
+        """The type of the table's records, or of the records of the first file that the driver can search."""
         for files, job in self._found.parts:
             if job.shape is not None:
                 return struct_of(job.shape)

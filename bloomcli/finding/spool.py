@@ -1,4 +1,4 @@
-"""Rows that wait for their turn: in memory while they are few, else in a temporary file without a name."""
+"""A queue of rows, in memory up to 8 MiB, and beyond that in a temporary file without a name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MEMORY_BYTES: Final = 8 << 20
 
 
 class Spool:
-    """Batches of one schema, which are read once."""
+    """Batches of one schema, which can be read once."""
 
     def __init__(self) -> None:
         self._batches: list[pa.RecordBatch] = []
@@ -25,19 +25,19 @@ class Spool:
         self._writer: Any = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Add a batch. Raises WriteError where there is no room in the temporary directory."""
+        """Add a batch. Raises WriteError if the temporary directory is full."""
         with self._written():
             self._add(batch)
 
     @contextmanager
     def _written(self) -> Iterator[None]:
-        """Close the file where the block fails. Raises WriteError."""
+        """Close the file if the block fails. Raises WriteError."""
         try:
             with convert_temporary_file_errors("rows"):
                 yield
         except WriteError:
             if self._file is not None:
-                with suppress(OSError):  # it writes what is buffered
+                with suppress(OSError):  # closing writes the buffer
                     self._file.close()
             raise
 
@@ -67,6 +67,6 @@ class Spool:
 
         with self._written():
             self._writer.close()
-            self._file.seek(0)  # writes what is buffered
+            self._file.seek(0)  # writes the buffer
         with self._file, pa.ipc.open_stream(self._file) as reader:
             yield from reader

@@ -1,4 +1,4 @@
-"""Values as `find` is given them, as an Arrow array of UTF-8 bytes: millions take 10 to 50 bytes each."""
+"""Values to find as an Arrow array of UTF-8 bytes, in which a value takes 10 to 50 bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def texts_of(values: Value | Sequence[Value] | pa.Array) -> pa.LargeBinaryArray:
-    """Values of Python or of Arrow. Raises UsageError for those without one usual form as text."""
+    """The texts of Python or Arrow values. Raises UsageError for a value without a usual text form."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if not isinstance(values, pa.Array):
@@ -33,7 +33,7 @@ def texts_of(values: Value | Sequence[Value] | pa.Array) -> pa.LargeBinaryArray:
 
 
 def lines_of(data: bytes) -> pa.LargeBinaryArray:
-    """The lines of a file, without blank ones. A byte order mark and carriage returns aren't part of them."""
+    """The lines of a file, without empty lines, the byte order mark and carriage returns."""
     whole = binaries([data.removeprefix(BOM_UTF8)])
     lines = pc.split_pattern(whole, "\n").values
     if b"\r" in data:

@@ -1,4 +1,4 @@
-"""Reads the values of a file, one a line, some MiB at a time."""
+"""Reads values from a file with one value on each line, some MiB at a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bloomcli.storage.registry import LOCAL, open_source, store_of
 
 _BLOCK_BYTES: Final = 8 << 20
 _LINE_MOST: Final = 128 << 20
-"""Bytes of a line: a page with a longer value isn't read, and a file without line breaks may have no end."""
+"""Most bytes of a line. Pages with longer values aren't read, and a stream without line breaks may have no end."""
 _GZIP: Final = b"\x1f\x8b"
 _GZIP_HINT: Final = "it is compressed: `gzip -dc FILE | bloom find --values-from - ...`"
 
@@ -33,11 +33,11 @@ _GZIP_HINT: Final = "it is compressed: `gzip -dc FILE | bloom find --values-from
 def values_of(path: str) -> Values | ValueParts:
     """The values of a file; ``-`` is standard input.
 
-    Lines are taken as they are, but for their ends and a byte order mark; empty ones are no values.
+    A line is a value, without its line end and the file's byte order mark. Empty lines are left out.
 
     Raises:
         UnreadableError: the file can't be read.
-        UsageError: it isn't UTF-8, has a line that no value is as long as, or has no values.
+        UsageError: the file isn't UTF-8, has a line that is too long, or has no values.
     """
     found = in_parts(_parts(_lines(path, _blocks(path))))
     if not found.count:
@@ -48,7 +48,7 @@ def values_of(path: str) -> Values | ValueParts:
 
 
 def with_line(error: LiteralError, values: Values | ValueParts) -> LiteralError:
-    """The error, with the line of the file that has the value; as it is where the file can't be read any more."""
+    """Add the line that has the value to an error. Returns the error unchanged if the file can't be read any more."""
     if values.file is None or error.text is None:
         return error
     try:
@@ -61,9 +61,9 @@ def with_line(error: LiteralError, values: Values | ValueParts) -> LiteralError:
     return LiteralError(reason, text=error.text, path=error.path, hint=error.hint)
 
 
-@lru_cache(maxsize=16)  # many files fail by the same value
+@lru_cache(maxsize=16)  # the same value makes many files fail
 def _line_of(text: str, path: str) -> int | None:
-    """The number of the first line that is a text, from 1 on; None if none is: the file has changed since."""
+    """The number, from 1, of the first line that equals a text; None if the file has changed, and no line does."""
     pattern = re.compile(rb"^" + re.escape(text.encode("utf-8", "surrogateescape")) + rb"\r?$", re.MULTILINE)
     before = 0
     for lines in _whole_lines(path, _blocks(path)):
@@ -76,21 +76,21 @@ def _line_of(text: str, path: str) -> int | None:
 
 
 def values_of_array(values: pa.Array | pa.ChunkedArray) -> Values | ValueParts:
-    """The values of an Arrow array. Raises UsageError for those without one usual form as text."""
+    """The values of an Arrow array. Raises UsageError for a value without a usual text form."""
     chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
     slices = (chunk.slice(at, PART_VALUES) for chunk in chunks for at in range(0, len(chunk), PART_VALUES))
     return in_parts(_parts(map(texts_of, slices)))
 
 
 def in_parts(parts: Iterator[pa.LargeBinaryArray]) -> Values | ValueParts:
-    """Values in memory if they are one part, else in a temporary file."""
+    """Keep values in memory if they are one part, else in a temporary file."""
     first = next(parts, pa.array([], pa.large_binary()))
     second = next(parts, None)
     return Values(first) if second is None else ValueParts(chain((first, second), parts))
 
 
 def _parts(arrays: Iterable[pa.LargeBinaryArray]) -> Iterator[pa.LargeBinaryArray]:
-    """Arrays joined or split to parts."""
+    """Join or split arrays into parts."""
     waiting: list[pa.LargeBinaryArray] = []
     count = size = 0
     for array in arrays:
@@ -107,7 +107,7 @@ def _parts(arrays: Iterable[pa.LargeBinaryArray]) -> Iterator[pa.LargeBinaryArra
 
 
 def _blocks(path: str) -> Iterator[bytes]:
-    """The bytes of a file."""
+    """Yield the bytes of a file. Raises UnreadableError."""
     try:
         if path != "-" and store_of(path) is not LOCAL:
             with open_source(path) as source:
@@ -123,12 +123,12 @@ def _blocks(path: str) -> Iterator[bytes]:
     except (OSError, ValueError) as error:
         if isinstance(error, UnreadableError):
             raise
-        told = error if isinstance(error, OSError) else OSError(str(error))
-        raise UnreadableError(f"can't be read: {reason(told)}", path=path, hint=hint(told)) from None
+        cause = error if isinstance(error, OSError) else OSError(str(error))
+        raise UnreadableError(f"can't be read: {reason(cause)}", path=path, hint=hint(cause)) from None
 
 
 def _lines(path: str, blocks: Iterable[bytes]) -> Iterator[pa.LargeBinaryArray]:
-    """The lines that are complete in each block. Raises UsageError for bytes that aren't UTF-8, or too long."""
+    """Yield the complete lines of each block. Raises UsageError for bytes that aren't UTF-8, and for long lines."""
     offset, line, first = 0, 1, True
     for whole in _whole_lines(path, blocks):
         try:
@@ -150,7 +150,7 @@ def _lines(path: str, blocks: Iterable[bytes]) -> Iterator[pa.LargeBinaryArray]:
 
 
 def _whole_lines(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The bytes of a file, cut after ends of lines. Raises UsageError for a line beyond `_LINE_MOST`."""
+    """Split the bytes of a file after line ends. Raises UsageError for a line longer than `_LINE_MOST`."""
     waiting: list[bytes] = []
     size = offset = 0
     for block in blocks:
@@ -174,5 +174,5 @@ def _whole_lines(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _kept(data: bytes) -> bytes:
-    """Bytes from within a file: a byte order mark there is part of a value."""
+    """Protect a byte order mark inside a file: there it is part of a value."""
     return b"\n" + data if data.startswith(BOM_UTF8) else data

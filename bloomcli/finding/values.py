@@ -1,9 +1,9 @@
-"""Values of a data frame as blocks that executors stream: none of them is on the driver.
+"""Values of a data frame in blocks, which executors stream and the driver never holds.
 
     frame -> distinct values -> blocks of Arrow, on the executors' disks -> each task reads all blocks, one at a time
 
-A task keeps the blocks, converted for the column, in a temporary file without a name: it takes the memory of one
-block of up to `BLOCK_VALUES` values.
+A task keeps the blocks, converted for the column, in a temporary file without a name. In memory it has one block of
+up to `BLOCK_VALUES` values.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from bloomcli.formats.finding import WantedValues
 
 BLOCK_VALUES: Final = 1 << 20
-"""Values that are looked up together."""
+"""Most values of a block, which are looked up together."""
 _BLOCK_BYTES: Final = 32 << 20
 PIECE_VALUES: Final = 1 << 16
 _PIECE_BYTES: Final = 1 << 20
-"""Of a row with values on its way to the executors."""
+"""About the bytes of a row of values that is sent to the executors."""
 
 
 def pieces_of(batches: Iterable[pa.RecordBatch], most: int = _PIECE_BYTES) -> Iterator[pa.RecordBatch]:
-    """Yield rows with one column, `block`: values as Arrow's IPC has them, about `most` bytes. Runs on executors."""
+    """Yield rows with one column, `block`: an Arrow IPC stream of values, about `most` bytes. Runs on executors."""
     for batch in batches:
         values = batch.column(0).drop_null()
         at = 0
@@ -46,7 +46,7 @@ def pieces_of(batches: Iterable[pa.RecordBatch], most: int = _PIECE_BYTES) -> It
 
 
 def packed(values: pa.Array) -> bytes:
-    """An array as bytes."""
+    """An array as the bytes of an Arrow IPC stream."""
     batch = pa.record_batch([values], names=["value"])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -76,7 +76,7 @@ def _merged(blocks: Iterable[bytes]) -> Iterator[pa.Array]:
 
 
 def searched_texts(values: pa.Array) -> pa.LargeBinaryArray:
-    """Values of a frame as the texts that `find` takes. Raises UsageError for types without one usual form."""
+    """Values of a frame as texts that `find` takes. Raises UsageError for types without a usual text form."""
     types, kind = pa.types, values.type
     if types.is_boolean(kind):
         return pc.if_else(values, "true", "false").cast(pa.large_binary())
@@ -95,11 +95,11 @@ class Block(NamedTuple):
     """Values that are looked up together."""
 
     given: pa.Array
-    """As the frame has them."""
+    """The values as the frame has them."""
     values: Values
 
     def joined(self, texts: pa.Array) -> pa.Array:
-        """The frame's values whose texts these are."""
+        """The frame's values for these texts."""
         types, kind = pa.types, self.given.type
         if types.is_string(kind) or types.is_large_string(kind):
             return texts.cast(kind)
@@ -126,19 +126,18 @@ def _dump(given: object, file: IO[bytes]) -> None:
 
 
 class Blocks:
-    """All values of a task. Many are in a temporary file.
+    """All values of a task. More than one block is in a temporary file.
 
     Args:
-        blocks: of `pieces_of`.
-        texts: they are the texts of values, instead of values.
+        blocks: the blocks of `pieces_of`.
 
     Raises:
-        WriteError: there is no room in the temporary directory.
+        WriteError: the temporary directory is full.
     """
 
     def __init__(self, blocks: Iterable[bytes]) -> None:
         self.only: Block | None = None
-        """The block, where there is only one."""
+        """The block, if all values fit into one."""
         self._file: IO[bytes] | None = None
         self._converted: Conversions[IO[bytes]] = Conversions()
         first: pa.Array | None = None
@@ -156,8 +155,16 @@ class Blocks:
     def wanted(
         self, key: object, convert: Callable[[pa.LargeBinaryArray], WantedValues], path: str
     ) -> Iterator[tuple[pa.Array, WantedValues]]:
-        """Yield each block's values, and the same as a column stores them: converted once for each kind of column.
-        `path`: the file's, for errors. Raises LiteralError."""
+        """Yield each block's values, and the same values converted for a column: once for each kind of column.
+
+        Args:
+            key: the kind of column.
+            convert: converts texts.
+            path: the file, for errors.
+
+        Raises:
+            LiteralError: a text isn't a value of the column.
+        """
         yield from self._each(self._converted.of(key, path, lambda: self._convert(convert)))
 
     def _convert(self, convert: Callable[[pa.LargeBinaryArray], WantedValues]) -> IO[bytes]:
@@ -190,7 +197,7 @@ class Blocks:
         file.seek(0)
         while True:
             try:
-                found = pickle.load(file)  # noqa: S301  of a file without a name that this process wrote
+                found = pickle.load(file)  # noqa: S301  this process wrote the file, which has no name
             except EOFError:
                 return
             at = file.tell()

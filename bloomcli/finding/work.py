@@ -1,4 +1,4 @@
-"""The search of files on an executor: a task's files, one after the other, and all values, one block at a time."""
+"""Searches a task's files on an executor, one file after the other, for all values, one block at a time."""
 
 from __future__ import annotations
 
@@ -36,17 +36,21 @@ if TYPE_CHECKING:
 
 
 _BATCH_FILES: Final = 64
-"""Files that are searched in one call of compiled code, at most."""
+"""Most files that one call of compiled code searches."""
 
 
 def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | FileFound]:
-    """Yield the rows of each file, and behind them what was done with the file. Typed rows of several files may come
-    together, in front of what was done with these files. What is made of `SharedBlocks` is kept for the next part,
-    where they are one block."""
+    """Yield the rows of each file, and then the file's result.
+
+    Typed rows of several files may come together, before the results of these files. If `pieces` are `SharedBlocks`
+    and fit into one block, the block is kept for the next part.
+    """
     files, job = part
     kept = pieces.made if isinstance(pieces, SharedBlocks) else None
     blocks = kept or Blocks(pieces)
-    if isinstance(pieces, SharedBlocks) and blocks.only is not None:  # of several blocks, one is in memory at a time
+    if (
+        isinstance(pieces, SharedBlocks) and blocks.only is not None
+    ):  # several blocks are in memory one at a time, and aren't kept
         pieces.made = blocks
     try:
         known: dict[int, RemainingValues] = {}
@@ -63,17 +67,17 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
 
 
 def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) -> Iterator[pa.RecordBatch | FileFound]:
-    """As `search`, for typed rows and values of one block."""
+    """As `search`, for typed rows and one block of values."""
     waiting = FileQueue(
-        lambda rows: _kept(job, FileWork(""), rows, block),  # of several files
+        lambda rows: _kept(job, FileWork(""), rows, block),  # rows of several files
         lambda at: _rows_of(job, files[at], blocks, None),
     )
     at = 0
     while at < len(files):
-        told, rows = _together(job, files[at : at + _BATCH_FILES], block)
-        if told:
-            yield from waiting.add(at, RowBuffer.of(rows), *told)
-            at += len(told)
+        results, rows = _scanned(job, files[at : at + _BATCH_FILES], block)
+        if results:
+            yield from waiting.add(at, RowBuffer.of(rows), *results)
+            at += len(results)
             continue
         file = files[at]
         spool, later = Spool(), RowBuffer()
@@ -89,8 +93,8 @@ def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) ->
     yield from waiting.flush()
 
 
-def _together(job: Job, files: Sequence[FileWork], block: Block) -> tuple[Sequence[FileFound], pa.RecordBatch | None]:
-    """What was done with the first files that are searched together, maybe with none, and their rows."""
+def _scanned(job: Job, files: Sequence[FileWork], block: Block) -> tuple[Sequence[FileFound], pa.RecordBatch | None]:
+    """Search the first files in one call, as many as it can: their results, and their rows."""
     if block.values.filter_lookup is None or not block.values.filter_lookup.scans:
         return (), None
     paths = [file.path for file in takewhile(lambda file: file.plain, files)]
@@ -100,7 +104,7 @@ def _together(job: Job, files: Sequence[FileWork], block: Block) -> tuple[Sequen
 def _rows_of(
     job: Job, file: FileWork, blocks: Blocks, left: RemainingValues | None
 ) -> Iterator[pa.RecordBatch | FileFound]:
-    """The rows of a file, and behind them what was done with it."""
+    """Yield the rows of a file, and then its result."""
     spool = Spool()
     found = _searched(job, file, blocks, spool, left)
     yield from spool.batches()
@@ -127,11 +131,11 @@ def _searched(
             return FileFound(path=file.path, reason=OTHER_KIND)
         return failed(file.path, error)
     except UnknownColumn as error:
-        if not job.of_table:  # of a table it is known that it has the column
+        if not job.of_table:  # a table has the column, even if the file doesn't
             return failed(file.path, error)
         if job.why_not_lacking is not None:
             return failed(file.path, UnsupportedError(job.why_not_lacking, path=file.path))
-        return FileFound(path=file.path)  # its rows have no value there
+        return FileFound(path=file.path)  # the column is null in all of its rows
     except BloomError as error:
         return failed(file.path, error)
     except Exception as error:  # noqa: BLE001  a bug in one file's handling must not stop the others
@@ -144,10 +148,10 @@ class _File:
     """The search of one file.
 
     Args:
-        job: what is searched.
+        job: the job.
         file: the file.
-        spool: takes the rows in the shape of all records.
-        later: takes them as they were found, if they are few; None: they are shaped at once.
+        spool: takes the rows, converted to the record's types.
+        later: takes a few rows as they were found; None: all rows are converted at once.
     """
 
     def __init__(self, job: Job, file: FileWork, spool: Spool, later: RowBuffer | None = None) -> None:
@@ -155,7 +159,7 @@ class _File:
         self._rows = 0
         self._indexed = file.indexed
         self._seen: Fingerprint | None = None
-        """Of the file whose filters left values, block by block."""
+        """Fingerprint of the file whose filters were read."""
         options = job.options
         self._counts_rows = options.files_only and file.deleted is not None
         if file.deleted is not None and not options.maybe:
@@ -183,8 +187,8 @@ class _File:
         return self._found(_sum(parts))
 
     def _indexed_as(self, path: str) -> int | None:
-        """How many row groups the file has; None if the column has another path in the file, of which the index then
-        says nothing."""
+        """The number of the file's row groups; None if the column has another path in the file, so that the index
+        has no answer for it."""
         with find.opened(self.file.path, self._indexed) as source:
             column = only_column(open_file(source, self.options.names), self.options.column, purpose="find")
             file = open_file(source)
@@ -195,14 +199,14 @@ class _File:
             return None
 
     def search_remaining(self, left: RemainingValues) -> FileFound:
-        """Find the rows that have one of the values that the file's filters leave."""
-        ruled = left.answer
+        """Find the rows with one of the values that the file's filters don't rule out."""
+        answer = left.answer
         parts = [
             FileFound(
                 path=self.file.path,
                 format=left.format,
-                row_groups=0 if ruled is None else ruled.row_groups,
-                scan_bytes=0 if ruled is None else ruled.scan_bytes if self.options.rows else ruled.chunk_bytes,
+                row_groups=0 if answer is None else answer.row_groups,
+                scan_bytes=0 if answer is None else answer.scan_bytes if self.options.rows else answer.chunk_bytes,
                 bytes_read=left.bytes_read,
             )
         ]
@@ -240,10 +244,10 @@ class _File:
         return found
 
     def _possible(self, blocks: Blocks, parts: list[FileFound]) -> Iterator[Block]:
-        """Yield blocks of the values that the file may have, of all blocks of values."""
+        """Yield blocks of the values that the file may have."""
         waiting: list[pa.Array] = []
         options, given = self.options, pa.nulls(0)
-        with CachingSource(open_source(self.file.path)) as source:  # all blocks are looked up in the same filters
+        with CachingSource(open_source(self.file.path)) as source:  # each block is looked up in the same filters
             self._seen = source.fingerprint
             file = open_file(source, options.names)
             column = only_column(file, options.column, purpose="find")
@@ -260,7 +264,7 @@ class _File:
         yield block_of(pa.concat_arrays(waiting) if waiting else given.slice(0, 0))
 
     def _in_order(self, rows: Spool) -> None:
-        """Bring rows that were found block by block into the file's order, each once: lists may have several."""
+        """Sort the rows that were found block by block, and drop duplicates: a list may have several values."""
         batches = list(rows.batches())
         if not batches:
             return
@@ -275,7 +279,7 @@ class _File:
 
 
 def _kept(job: Job, file: FileWork, batch: pa.RecordBatch, block: Block) -> pa.RecordBatch:
-    """The rows that the table has, in the shape of all records."""
+    """Leave out deleted rows, and convert the others to the record's types."""
     made: dict[str, pa.Array] = {}
     if job.shape is not None:
         read = job.read or job.shape
@@ -293,7 +297,7 @@ def _kept(job: Job, file: FileWork, batch: pa.RecordBatch, block: Block) -> pa.R
 
 
 def _joined(arrays: Iterable[pa.Array]) -> Iterator[pa.Array]:
-    """Yield arrays of `BLOCK_VALUES` values or more, and what is left."""
+    """Join arrays to ones of at least `BLOCK_VALUES` values; the last one may have fewer."""
     waiting: list[pa.Array] = []
     for array in arrays:
         waiting.append(array)
@@ -305,7 +309,7 @@ def _joined(arrays: Iterable[pa.Array]) -> Iterator[pa.Array]:
 
 
 def _may_have(found: Candidates, indexed: frozenset[int] | None) -> bool:
-    """Whether a row group may have values, by an index too."""
+    """Whether a row group may have values, by its filters and by the index."""
     return found.possible and (indexed is None or found.indexed_unit in indexed)
 
 
@@ -324,7 +328,7 @@ def _with(batch: pa.RecordBatch, made: Mapping[str, pa.Array]) -> pa.RecordBatch
 
 
 def _sum(parts: list[FileFound]) -> FileFound:
-    """What was done with a file in several steps."""
+    """The result of a file that was searched in several steps."""
     last = parts[-1]
     groups = sorted({group for part in parts for group in part.row_groups_possible})
     return replace(

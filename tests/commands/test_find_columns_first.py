@@ -13,7 +13,7 @@ import pytest
 from pyarrow import orc
 from support import mosaicfiles
 from support.object_stores import SCHEME, MemoryObjects
-from support.value_picks import lying, watched_picks
+from support.value_lookups import lying, watched_lookups
 
 import bloomcli
 from bloomcli.commands import value_lookup
@@ -36,7 +36,7 @@ def picks(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     monkeypatch.setattr(parquet_search, "read_first", lambda *_: True)
     for module in (orc_search, mosaic_search):
         monkeypatch.setattr(module, "SOUGHT_FOR_EACH", 0)
-    return watched_picks(monkeypatch)
+    return watched_lookups(monkeypatch)
 
 
 def texts(values: Sequence[str]) -> pa.LargeBinaryArray:

@@ -16,7 +16,7 @@ import pytest
 from pyarrow import orc
 from support import mosaicfiles
 from support.object_stores import SCHEME, MemoryObjects
-from support.value_picks import watched_picks
+from support.value_lookups import watched_lookups
 
 import bloomcli
 from bloomcli.commands import find, value_parts
@@ -85,7 +85,7 @@ def order(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setattr(parquet_search, "read_first", lambda *_: columns)
     for module in (orc_search, mosaic_search):
         monkeypatch.setattr(module, "SOUGHT_FOR_EACH", 0 if columns else 1 << 60)
-    known = watched_picks(monkeypatch)
+    known = watched_lookups(monkeypatch)
     yield
     assert set(known) <= {columns}
 

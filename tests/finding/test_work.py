@@ -16,7 +16,7 @@ import bloomcli
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.datasets.record_shape import Shape, leaves, prune_shape, shape_by_names
 from bloomcli.datasets.shared_blocks import SharedBlocks
-from bloomcli.finding import many_files, together, work
+from bloomcli.finding import many_files, row_buffer, work
 from bloomcli.finding import values as blocks
 from bloomcli.finding.job import FileWork, Job, parts_of
 from bloomcli.finding.values import packed
@@ -222,7 +222,7 @@ def small_files(folder: Path, count: int, kinds: dict[int, pa.DataType]) -> list
 def test_typed_rows_of_files_with_other_types_are_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(together, "ROWS_MOST", most)
+    monkeypatch.setattr(row_buffer, "ROWS_MOST", most)
     files = small_files(tmp_path, 12, {3: pa.int16(), 4: pa.int16(), 8: pa.int64()})
     wanted = pa.array([n for n in range(120) if n // 10 != 6 and n % 3], pa.int64())
     rows, done = searched(files, [wanted], typed(pa.schema({"id": pa.int64(), "other": pa.int64()})))

@@ -53,7 +53,7 @@ def test_files_that_the_index_rules_out_are_not_opened(lake: Place) -> None:
 def test_files_that_the_index_rules_out_are_counted_by_some(
     lake: Place, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bloomcli.finding.lake._BATCH_HASHES", together)
+    monkeypatch.setattr("bloomcli.finding.lake._BATCH_FILES", together)
     for row in (0, 1234, FILES * ROWS - 1):
         report = same_rows(lake.path("lake"), [7 * row], index_of(lake))
         assert (report.rows, report.files, report.files_unopened) == (1, FILES, FILES - 1)

@@ -1,4 +1,4 @@
-"""Whether searches for millions of values read columns first, and files whose statistics lie."""
+"""Whether searches for millions of values read columns first, and files with wrong statistics."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from bloomcli.commands.value_lookup import ValueLookup
 from bloomcli.concurrency.cancellation import Stop
 
 
-def watched_picks(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For each file that is searched from now on: whether its column told which values it may have."""
+def watched_lookups(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each file searched from now on: whether its column was read first, and said which values it may have."""
     known: list[bool] = []
-    picked = ValueLookup.picked
+    look_up = ValueLookup.look_up
 
     def watched(self: ValueLookup, search: Any, stop: Stop) -> Any:
-        found = picked(self, search, stop)
+        found = look_up(self, search, stop)
         known.append(found is not None)
         return found
 
-    monkeypatch.setattr(ValueLookup, "picked", watched)
+    monkeypatch.setattr(ValueLookup, "look_up", watched)
     return known
 
 
