@@ -320,8 +320,7 @@ def _rebuild(work: _ChunkCheck, *, unreferenced: bool, checked: bool = False) ->
 
 
 def _stray_but_folded(work: _ChunkCheck, rebuilt: Rebuilt[SplitBlockFilter]) -> int:
-    """The number of stray bits, without those of values in a neighbouring block, where `fold --size tight` puts
-    some."""
+    """The number of stray bits, without those that `fold --size tight` puts into a neighbouring block."""
     block = (1 << 32) // work.loaded.bits.blocks << 32
     for page in work.pages(unreferenced=True):
         rebuilt.allow(kernels.shifted_hashes(page.hashes, block))

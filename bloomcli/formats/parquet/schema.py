@@ -47,6 +47,8 @@ class Logical(NamedTuple):
 
 
 class _Group(NamedTuple):
+    """A group of the schema while its children are read."""
+
     path: tuple[str, ...]
     left: int
     definition: int
@@ -54,19 +56,19 @@ class _Group(NamedTuple):
 
 
 class _SchemaCache:
-    """The schema that was read last, and its columns. The files of a dataset mostly have one schema.
+    """The latest schema and its columns: most files of a dataset have the same schema.
 
-    A schema's columns depend on its bytes alone. One that can't be read is read again, for its error.
+    The columns depend only on the schema's bytes. A schema that can't be read is read again, to raise its error.
     """
 
     last: tuple[bytes, tuple[Column, ...]] = (b"", ())
 
 
 def leaf_columns(top: Struct) -> tuple[Column, ...]:
-    """Leaf columns of FileMetaData's schema, in schema order. The root's name is no part of a path."""
+    """The leaf columns of FileMetaData's schema, in schema order. Paths don't include the root's name."""
     starts = top.list_starts("schema")[:-1]
     raw = top.raw("schema") or b""
-    known, columns = _SchemaCache.last  # threads may put another one there
+    known, columns = _SchemaCache.last  # other threads can replace it
     if not starts or raw != known:
         columns = _read(top, starts)
         _SchemaCache.last = (raw, columns) if starts else (b"", ())
@@ -186,7 +188,7 @@ def _from_union(raw: bytes) -> Logical:
     union = Struct("LogicalType", raw, 0, Location("", 0, ""))
     name = union.member()
     if name is None:
-        return Logical()  # a member newer than the IDL: the converted type, if any, still holds
+        return Logical()  # a member that the IDL doesn't have yet: the converted type, if any, applies
     if name == "DECIMAL":
         value = _value(union, name, "DecimalType")
         return _decimal(_required(value, "scale", value.integer), _required(value, "precision", value.integer))
