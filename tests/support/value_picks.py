@@ -1,4 +1,4 @@
-"""Whether searches for millions of values read columns first, and files whose statistics lie."""
+"""Watches whether searches for millions of values read columns first, and builds files with wrong statistics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bloomcli.concurrency.cancellation import Stop
 
 
 def watched_picks(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For each file that is searched from now on: whether its column told which values it may have."""
+    """For each file that is searched later: whether its column was read to find the values that it may have."""
     known: list[bool] = []
     picked = ValueLookup.picked
 

@@ -1,4 +1,4 @@
-"""The whole footer: what thriftpy2 reads, and the fields that it drops by their numbers; hostile bytes are errors."""
+"""The whole footer: the fields that thriftpy2 reads, and by number those that it drops; hostile bytes are errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILES = sorted(golden.FIXTURES.glob("*.parquet"))
 
 
 def footer_of(path: Path) -> bytes | None:
-    """The raw footer; None of a file that can't be opened."""
+    """The raw footer; None if the file can't be opened."""
     try:
         with open_source(path) as source:
             return ParquetFile(source).footer.raw
@@ -33,7 +33,7 @@ def footer_of(path: Path) -> bytes | None:
 
 
 def plain(value: Any) -> Any:
-    """What thriftpy2 made, without fields that are missing; enums as numbers, strings of any kind as bytes."""
+    """thriftpy2's object without missing fields, with enums as numbers and strings as bytes."""
     if hasattr(value, "thrift_spec"):
         return {key: plain(item) for key, item in vars(value).items() if item is not None}
     if isinstance(value, list):

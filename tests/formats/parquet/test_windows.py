@@ -1,4 +1,4 @@
-"""Pages too large to be there at once: the same values, window by window, in every encoding and codec."""
+"""Pages that are too large for memory have the same values, window by window, in every encoding and codec."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ WRITTEN = [
     for compression in (COMPRESSIONS if name == ENCODINGS[encoding][0] else ("none", "zstd"))
     for version in (1, 2)
 ]
-"""Every type in every encoding of it, one of an encoding in every codec, and pages of both versions."""
+"""Every type in each of its encodings, one column of an encoding in every codec, and pages of both versions."""
 
 
 @pytest.fixture
 def windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every page is a large one, and is read a few bytes at a time."""
+    """Treat every page as large, and read it a few bytes at a time."""
     monkeypatch.setattr(parquet_limits, "PAGE_AT_ONCE_BYTES", 0)
     monkeypatch.setattr(limits, "ROWS_PER_BATCH", 3)
     monkeypatch.setattr(page_windows, "_WINDOW", 5)
@@ -79,7 +79,7 @@ def test_a_long_value_is_hashed_as_it_comes_and_reported_by_its_length(
     found = [h for page in pages_of(path) for h in memoryview(page.hashes).cast("Q").tolist()]
     assert found == [kernels.xxh64(value) for value in values]
     kept = [page.long for page in pages_of(path)]
-    assert kept.count(None) < len(kept) or encoding == "DELTA_BYTE_ARRAY"  # which keeps each for the next
+    assert kept.count(None) < len(kept) or encoding == "DELTA_BYTE_ARRAY"  # keeps each value for the next one
     for size in filter(None, kept):
         assert size in {50, 1000, 41}
 
