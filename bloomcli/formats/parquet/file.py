@@ -296,7 +296,7 @@ class ParquetFile(LocatedFile):
                 if damaged is not None:
                     yield damaged
             else:
-                yield from check.nowhere(chunk, claim.offset, claim.length)
+                yield from check.without_location(chunk, claim.offset, claim.length)
         yield from check.overlaps(self.filters, columns)
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:

@@ -242,8 +242,7 @@ def _next(reader: _Reader) -> RawPage | None:
         raise reader.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", at)
     if max(size, packed) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
         raise UnsupportedError(
-            f"a page of {counted(max(size, packed), 'byte')}, and no more than"
-            f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
+            f"a page of {counted(max(size, packed), 'byte')}; at most {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
             path=reader.source.path,
             offset=at,
             field=reader.field,
@@ -251,7 +250,7 @@ def _next(reader: _Reader) -> RawPage | None:
         )
     if count > parquet_limits.PAGE_VALUES_MOST:
         raise UnsupportedError(
-            f"a page of {counted(count, 'value')}, and no more than {parquet_limits.PAGE_VALUES_MOST} are read",
+            f"a page of {counted(count, 'value')}; at most {parquet_limits.PAGE_VALUES_MOST} are read",
             path=reader.source.path,
             offset=at,
             field=reader.field,

@@ -246,7 +246,7 @@ def _read(
     offset, length = extent
     words = name.replace("_", " ")
     if length > parquet_limits.INDEX_MAX_BYTES:
-        return {}, f"the {words} has {plural(length, 'byte')}; {parquet_limits.INDEX_MAX_BYTES:,} are read"
+        return {}, f"the {words} has {plural(length, 'byte')}; at most {parquet_limits.INDEX_MAX_BYTES:,} are read"
     location = spec.Location(filters.source.path, offset, f"{outer.location.field}.{name}")
     try:
         tree: dict[str, Any] = decode(_STRUCTS[name], filters.source.read_at(offset, length), location)

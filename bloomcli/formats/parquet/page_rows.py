@@ -33,7 +33,7 @@ _NUMBERS: Final = {
 _DECIMAL_BYTES: Final = 16
 
 
-def alike(chunk: ColumnChunk, kind: pa.DataType) -> bool:
+def supports(chunk: ColumnChunk, kind: pa.DataType) -> bool:
     """Whether this module can build values of an Arrow type from the stored values of a chunk."""
     column, types = chunk.column, pa.types
     if types.is_decimal128(kind):
@@ -58,7 +58,7 @@ def picked(
 
     Args:
         source: the file.
-        chunk: the column chunk, for which `alike` is true.
+        chunk: the column chunk, for which `supports` is true.
         data_end: the end of the file's data.
         places: the pages with these rows, in order.
         rows: ascending positions in the row group, int64s.
@@ -79,8 +79,8 @@ def picked(
 
 
 def of_forms(forms: pa.Array, chunk: ColumnChunk, kind: pa.DataType) -> pa.Array:
-    """Convert stored values, in the form of `finding.Wanted.forms`, to an Arrow type for which `alike` is true. The
-    array is the result of `take`, and so has no offset."""
+    """Convert stored values, in the form of `finding.Wanted.forms`, to an Arrow type for which `supports` is true.
+    The array is the result of `take`, and so has no offset."""
     if not pa.types.is_large_binary(forms.type):
         part = Part(_bytes(forms.buffers()[1], len(forms) * forms.type.bit_width // 8), bytearray(), bytearray())
     else:
@@ -90,7 +90,7 @@ def of_forms(forms: pa.Array, chunk: ColumnChunk, kind: pa.DataType) -> pa.Array
 
 
 def of_part(part: Part, rows: int, chunk: ColumnChunk, kind: pa.DataType) -> pa.Array:
-    """Convert picked values of `rows` rows to an Arrow type for which `alike` is true. Raises PageError."""
+    """Convert picked values of `rows` rows to an Arrow type for which `supports` is true. Raises PageError."""
     return _array([part], rows, chunk, kind)
 
 

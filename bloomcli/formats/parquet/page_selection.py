@@ -77,7 +77,7 @@ def pages_of(filters: Filters, key: ChunkKey, chunk: ColumnChunk, rows: int) -> 
         return None
 
 
-def walked(source: Source, chunk: ColumnChunk, data_end: int, rows: int) -> Sequence[PagePlace] | None:
+def pages_by_headers(source: Source, chunk: ColumnChunk, data_end: int, rows: int) -> Sequence[PagePlace] | None:
     """All pages of a chunk, from their headers instead of an offset index; None if they contradict the row group.
 
     The column must not be repeated: each value is a row.

@@ -119,7 +119,7 @@ class LargeBody:
         if self.size > parquet_limits.PAGE_WHOLE_MAX_BYTES and codecs.streams(self._packed.codec):
             raise self._located(
                 UnsupportedError(
-                    f"a page of {counted(self.size, 'byte')}, and in its encoding no more than"
+                    f"a page of {counted(self.size, 'byte')}; in its encoding at most"
                     f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
                     hint="rewrite the file with smaller pages",
                 )

@@ -143,14 +143,14 @@ class ParquetPlainSearch(PlainSearch):
         _require(page_scan.readable(chunk))
         pages = page_selection.pages_of(self._filters, key, chunk, count)
         if pages is None:
-            pages = page_selection.walked(source, chunk, self._footer.start, count)
+            pages = page_selection.pages_by_headers(source, chunk, self._footer.start, count)
         _require(pages is not None)
         some = page_selection.with_rows(pages or (), numbers)
         try:
             parts = page_parts.parts_of(source, chunk, self._footer.start, some, numbers)
         except (page_parts.TooManyBytes, kernels.PageError):
             raise Unplain from None
-        values = [value for part in parts or () for value in _made(part, converter, column)]
+        values = [value for part in parts or () for value in _values_of(part, converter, column)]
         _require(len(values) == len(rows))
         return values
 
@@ -224,7 +224,7 @@ def _table(forms: Sequence[bytes], column: Column) -> kernels.ValueTable:
     return kernels.ValueTable(hashes, b"".join(forms), ends, 0)
 
 
-def _made(part: page_parts.Part, converter: ValueConverter, column: Column) -> Iterator[Any]:
+def _values_of(part: page_parts.Part, converter: ValueConverter, column: Column) -> Iterator[Any]:
     """Yield the values of a part; None for nulls."""
     data, there = bytes(part.values), memoryview(part.positions).cast("q")
     if column.physical == "BYTE_ARRAY":

@@ -111,7 +111,7 @@ class Records:
                 raise
             raise self._fault(f"the rows of row group {row_group}", error) from None
 
-    def none(self, columns: Sequence[str] | None) -> pa.RecordBatch:
+    def empty_batch(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch with these columns (None: all). Raises CorruptFile."""
         try:
             names = [self._paths[index] for index in sorted(self.chosen(columns))]
@@ -124,7 +124,7 @@ class Records:
             pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], table.column_names)
         )
 
-    def announced(self, columns: Sequence[str] | None) -> tuple[set[int], set[int]]:
+    def columns_to_announce(self, columns: Sequence[str] | None) -> tuple[set[int], set[int]]:
         """The ordinals of these columns (None: all), and of those at the top level; none if Arrow can't read the
         footer, because Arrow only reads files with matching rows."""
         try:
@@ -149,7 +149,7 @@ class Records:
         for chunk in chunks:
             name = self._paths[chunk.column.index]
             kind = self.schema.field(name).type
-            if chunk.encrypted or not page_rows.alike(chunk, kind):
+            if chunk.encrypted or not page_rows.supports(chunk, kind):
                 return None
             found[chunk.column.index] = chunk, self._reader.schema_arrow.field(name).with_type(kind)
         return found
@@ -172,7 +172,7 @@ class Records:
             return {}
         (chunk,) = self._chunks(row_group, {found[0].column})
         kind = self.schema.field(self._paths[found[0].column]).type
-        return {found[0].column: page_matches.combined(found)} if page_rows.alike(chunk, kind) else {}
+        return {found[0].column: page_matches.combined(found)} if page_rows.supports(chunk, kind) else {}
 
     def _others(
         self, row_group: int, rows: memoryview, whole: Sequence[ColumnChunk], *, needed: bool
@@ -200,7 +200,7 @@ class Records:
                 continue
             pages = page_selection.pages_of(self._filters, key, chunk, count)
             if pages is None and some_rows:
-                pages = page_selection.walked(self._file.source, chunk, footer.start, count)
+                pages = page_selection.pages_by_headers(self._file.source, chunk, footer.start, count)
             some = page_selection.with_rows(pages or (), rows)
             if pages is not None and (some_rows or page_selection.worth(some, chunk)):
                 found[key.column] = PagedChunk(chunk, some)
@@ -280,7 +280,7 @@ class Records:
         count, parts, at, size = footer.row_group(row_group).rows, [], 0, 0
         pages = page_selection.with_rows(one.pages, rows)
         kind = self.schema.field(self._paths[one.chunk.column.index]).type
-        if page_rows.alike(one.chunk, kind):
+        if page_rows.supports(one.chunk, kind):
             found = page_rows.picked(self._file.source, one.chunk, footer.start, pages, rows, kind)
             if found is not None:
                 return found
@@ -308,9 +308,7 @@ class Records:
             if at == len(rows):
                 return
         if at < len(rows):  # Arrow only reports a short column if it reads others at the same time
-            raise ValueError(
-                f"{', '.join(names)}: the pages have {counted(first, 'row')}, and row {rows[at]} is sought"
-            )
+            raise ValueError(f"{', '.join(names)}: the pages have {counted(first, 'row')} and no row {rows[at]}")
 
     @cached_property
     def _reader(self) -> pq.ParquetFile:

@@ -138,7 +138,7 @@ class _Columns:
             rows = self.footer.row_group(group).rows
             if rows > parquet_limits.LINEAGE_MAX_ROWS:
                 raise UnsupportedError(
-                    f"row group {group} has {counted(rows, 'row')}; row lineage is kept for"
+                    f"row group {group} has {counted(rows, 'row')}; row lineage is kept for at most"
                     f" {parquet_limits.LINEAGE_MAX_ROWS}",
                     path=self.footer.path,
                 )

@@ -70,7 +70,7 @@ class RowScan:
         if found is None:
             return None
         groups, rows, numbers, parts = found[6:]
-        return self._made([FileScanned(*found[:6], len(rows) // 8)], groups, rows, numbers, parts)
+        return self._file_rows([FileScanned(*found[:6], len(rows) // 8)], groups, rows, numbers, parts)
 
     def rows_of(self, names: Sequence[bytes], rows: int, size: int) -> FileRows | None:
         """The rows of files, as `LikeFiles.rows_of`."""
@@ -80,9 +80,9 @@ class RowScan:
         self._misses -= len(files)  # `rows` counts the file that ended the scan
         if not files:
             return None
-        return self._made(list(map(FileScanned._make, files)), groups, of_rows, numbers, parts)
+        return self._file_rows(list(map(FileScanned._make, files)), groups, of_rows, numbers, parts)
 
-    def _made(
+    def _file_rows(
         self,
         files: list[FileScanned],
         groups: bytes,

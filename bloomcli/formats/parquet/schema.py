@@ -112,7 +112,7 @@ def _node(element: Struct, parent: _Group) -> _Group:
     repetition = spec.enum_name("FieldRepetitionType", number)
     if repetition not in _REPETITIONS:
         raise element.location.fault(
-            f"{name} has the repetition type {number}, and there are 0 to 2", element.start, "repetition_type"
+            f"{name} has the repetition type {number}; the valid ones are 0 to 2", element.start, "repetition_type"
         )
     return _Group(
         (*parent.path, name),
@@ -210,7 +210,7 @@ def _value(struct: Struct, field: str, name: str) -> Struct:
 def _required(struct: Struct, field: str, read: Callable[[str], T | None]) -> T:
     found = read(field)
     if found is None:
-        raise struct.location.fault(f"{struct.name} lacks its required field {field}", struct.start, field)
+        raise struct.location.fault(f"{struct.name} has no required field {field}", struct.start, field)
     return found
 
 

@@ -226,7 +226,7 @@ class ParquetSearch(UnitSearch):
         """Announce the reads of a row group to a store."""
         if self._file.source.request_bytes:
             keys = _sorted_keys(wanted, candidates)
-            chosen, flat = self._records.announced(columns) if rows else (set(), set())
+            chosen, flat = self._records.columns_to_announce(columns) if rows else (set(), set())
             self._plan.prepare(self._column.index, candidates, keys, chosen, flat)
 
     def records(
@@ -237,7 +237,7 @@ class ParquetSearch(UnitSearch):
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch with the columns of records."""
-        return self._records.none(columns)
+        return self._records.empty_batch(columns)
 
     def record_schema(self) -> pa.Schema:
         """The columns as pyarrow reads them; INT96 timestamps, which are instants, with their zone."""

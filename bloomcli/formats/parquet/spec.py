@@ -145,7 +145,7 @@ class Struct:
         if value < minimum:
             span = self.span(field)
             assert span is not None  # noqa: S101  the value was just read from it
-            raise self.location.fault(f"{field} is {value}, which can't be", span.header, field)
+            raise self.location.fault(f"{field} is {value}, which isn't valid", span.header, field)
         return value
 
     def truth(self, field: str) -> bool | None:

@@ -176,7 +176,7 @@ def footer_tree(footer: Any) -> dict[str, Tree]:
     """Decode the whole footer of an open file. Raises CorruptFile, UnsupportedError."""
     if len(footer.raw) > parquet_limits.DUMP_MAX_BYTES:
         raise UnsupportedError(
-            f"a footer of {counted(len(footer.raw), 'byte')}; {parquet_limits.DUMP_MAX_BYTES} are dumped",
+            f"a footer of {counted(len(footer.raw), 'byte')}; at most {parquet_limits.DUMP_MAX_BYTES} are written",
             path=footer.path,
             offset=footer.start,
             hint="`bloom inspect` without --footer sums it up",

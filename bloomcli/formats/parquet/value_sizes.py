@@ -47,7 +47,7 @@ def longest(reader: ChunkReader, header: PageHeader, at: int) -> int:
     most = parquet_limits.PAGE_SHARED_MAX_BYTES
     if together > most:
         raise UnsupportedError(
-            f"a page whose values have {together:.0f} bytes, and no more than {most} are made",
+            f"a page whose values have {together:.0f} bytes; at most {most} are decoded",
             path=reader.source.path,
             offset=at,
             field=reader.field,

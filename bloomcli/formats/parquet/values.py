@@ -116,7 +116,7 @@ class HashedPage:
         """The bytes of the hashed values, in order. Slow: only for the few values that are reported."""
         if self.long is not None:
             raise UnsupportedError(
-                f"a value of {counted(self.long, 'byte')}, and no more than"
+                f"a value of {counted(self.long, 'byte')}; at most"
                 f" {parquet_limits.VALUE_AT_ONCE_BYTES} are held in"
                 " memory",
                 path=self._location.path,
@@ -168,7 +168,7 @@ class _ChunkHasher:
             self._hashed += part.hashed
             if self._hashed > self._most:
                 raise UnsupportedError(
-                    f"a column chunk with more than {self._most} different values, which are the most that are read"
+                    f"a column chunk with more than {self._most} different values, the most that are read"
                     " from so few bytes",
                     path=page.location.path,
                     offset=page.location.base,

@@ -245,7 +245,7 @@ CHUNK_LIES: dict[str, tuple[Callable[[Fields], None], str, str]] = {
     "no_metadata": (lambda m: footers.chunk(m, 1, 1).pop(3) and None, "has no metadata", "row_groups[1].columns[1]"),
     "no_type": (lambda m: footers.meta(m, 1, 1).pop(1) and None, "ColumnMetaData has no type", "type"),
     "other_type": (in_meta(1, (thrift.I32, 1)), "the chunk is INT32, the schema says BYTE_ARRAY", "type"),
-    "negative_values": (in_meta(5, (thrift.I64, -1)), "num_values is -1, which can't be", "num_values"),
+    "negative_values": (in_meta(5, (thrift.I64, -1)), "num_values is -1, which isn't valid", "num_values"),
     "negative_size": (in_meta(7, (thrift.I64, -5)), "total_compressed_size is -5", "total_compressed_size"),
     "encoding_stats_without_a_count": (
         lambda m: footers.meta(m, 1, 1)[13][1].values[0].pop(3) and None,

@@ -285,4 +285,4 @@ def test_a_run_of_billions_of_equal_values_is_not_found_one_by_one(tmp_path: Pat
     )
     found = bloomcli.find(path, 7, column="c")
     assert list(found) == []
-    assert "no more than" in (found.report.errors[0].error or "")
+    assert "at most" in (found.report.errors[0].error or "")

@@ -81,7 +81,7 @@ def test_values_that_share_bytes_are_refused_where_they_would_take_minutes(tmp_p
     found = bloomcli.find(path, "no", column="c", limit=1)
     assert list(found) == []
     (failed,) = found.report.errors
-    assert "no more than 34359738368 are made" in str(failed.error)
+    assert "at most 34359738368 are decoded" in str(failed.error)
     assert (failed.exit_code, found.report.exit_code) == (4, 4)
 
 

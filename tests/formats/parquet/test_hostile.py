@@ -42,7 +42,7 @@ DAMAGED: Final = {
     ),
     "empty-dictionary-referred-to-1": ("a dictionary index of 0, but the dictionary has 0 values", "row_groups[0]"),
     "empty-dictionary-referred-to-2": ("a dictionary index of 0, but the dictionary has 0 values", "row_groups[0]"),
-    "repetition-type-minus-one": ("the repetition type -1, and there are 0 to 2", "schema[1].repetition_type"),
+    "repetition-type-minus-one": ("the repetition type -1; the valid ones are 0 to 2", "schema[1].repetition_type"),
     "repetition-type-unknown": ("a level of 2, but the highest is 1", "row_groups[0].columns[5]"),
     "rle-level-above-maximum-1": ("a level of 244, but the highest is 1", "row_groups[0].columns[1]"),
     "rle-level-above-maximum-2": ("a level of 17, but the highest is 1", "row_groups[1].columns[0]"),

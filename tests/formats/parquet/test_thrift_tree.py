@@ -122,7 +122,7 @@ def test_structures_of_very_many_parts_are_refused(monkeypatch: pytest.MonkeyPat
 
 def test_large_footers_are_refused_before_they_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_limits, "DUMP_MAX_BYTES", 1000)
-    with pytest.raises(UnsupportedError, match="1000 are dumped"):
+    with pytest.raises(UnsupportedError, match="at most 1000 are written"):
         bloomcli.inspect(golden.FIXTURES / "orders.parquet", footer=True)
 
 

@@ -93,15 +93,15 @@ def test_a_missing_long_value_is_reported_by_its_length(tmp_path: Path, monkeypa
     path.write_bytes(blooms.planted(path.read_bytes(), 0, 0, blooms.header(32) + blooms.build([b"other"], 32)))
     (finding,) = bloomcli.validate(path, deep=True).findings
     assert (finding.id, finding.missing) == ("value-missing", ("(a value of 1000 bytes)", "short"))
-    with pytest.raises(UnsupportedError, match="a value of 1000 bytes, and no more than 40 are held in memory"):
+    with pytest.raises(UnsupportedError, match="a value of 1000 bytes; at most 40 are held in memory"):
         bloomcli.add(path, ["c"], in_place=True, replace=True, variant="parquet-2018-header")
 
 
 @pytest.mark.parametrize(
     ("limit", "options", "message"),
     [
-        ("PAGE_WHOLE_MAX_BYTES", {"compression": "snappy"}, "with SNAPPY no more than 60 are read"),
-        ("PAGE_WHOLE_MAX_BYTES", {"encoding": "BYTE_STREAM_SPLIT"}, "in its encoding no more than 60 are read"),
+        ("PAGE_WHOLE_MAX_BYTES", {"compression": "snappy"}, "with SNAPPY at most 60 are read"),
+        ("PAGE_WHOLE_MAX_BYTES", {"encoding": "BYTE_STREAM_SPLIT"}, "in its encoding at most 60 are read"),
         ("PAGE_WHOLE_MAX_BYTES", {"dictionary": True}, r"a dictionary of \d+ bytes, more than the 60"),
         ("DICTIONARY_MAX_VALUES", {"dictionary": True}, "a dictionary of 90 values, more than the 60"),
         ("DELTA_VALUE_MAX_BYTES", {"encoding": "DELTA_BYTE_ARRAY"}, "a value of more than 60 bytes"),
