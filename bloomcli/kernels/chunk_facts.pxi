@@ -1,7 +1,8 @@
 # Reads the metadata of a Parquet column chunk that `inspect` sums up, in one walk and without an object per field.
 #
 # Source: ColumnChunk, ColumnMetaData and Statistics of the Parquet format's parquet.thrift. The walk is that of
-# compact_struct: it rejects the same bytes. An integer of another type than the IDL's is missing, as for other readers.
+# compact_struct: it rejects the same bytes. An integer of another type than the IDL's is missing, as for other
+# readers.
 
 cdef enum:
     CHUNK_FIELDS = 16      # ids below this are recorded

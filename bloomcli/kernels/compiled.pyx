@@ -322,8 +322,8 @@ def sbbf_fold(const unsigned char[::1] bitset not None):
 def sbbf_cover(const unsigned char[::1] bitset not None, Py_ssize_t blocks):
     """Return a filter of `blocks` blocks, at most as many as there are, with every value of this one.
 
-    Block i of z has the hashes from i/z to (i+1)/z of their range, so it is ORed into the one or two blocks that have a
-    part of these. If z is a multiple of `blocks`, that is one, and the result is the filter that the values build;
+    Block i of z has the hashes from i/z to (i+1)/z of their range, so it is ORed into the one or two blocks that have
+    a part of these. If z is a multiple of `blocks`, that is one, and the result is the filter that the values build;
     otherwise it has bits of neighbouring values too.
     """
     cdef Py_ssize_t z = _blocks(bitset.shape[0]), b, j, t

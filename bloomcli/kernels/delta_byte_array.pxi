@@ -160,8 +160,8 @@ cdef class Hasher:
 
 
 def longest_delta_byte_array(Deltas prefixes not None, Deltas suffixes not None):
-    """Return the size of the longest DELTA_BYTE_ARRAY value of a page, whose bytes are all there, and about the size
-    of all of them (in floating point, as it may be very large). No value is made."""
+    """Return the size of the longest DELTA_BYTE_ARRAY value of a page, and about the size of all of them, as a float
+    because it may be very large. The page's bytes must be complete; no value is decoded."""
     cdef int64_t prefix = 0, suffix = 0, last = 0, longest = 0
     cdef double together = 0
     cdef uint64_t times = 0, also = 0
@@ -189,7 +189,7 @@ def longest_delta_byte_array(Deltas prefixes not None, Deltas suffixes not None)
 
 
 def longest_plain(const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssize_t count):
-    """Return the size of the longest of PLAIN byte arrays, each behind its length in 4 bytes."""
+    """Return the size of the longest of PLAIN byte arrays, which follow their length in 4 bytes."""
     cdef const unsigned char* p = _start(data, pos) + pos
     cdef Py_ssize_t left = data.shape[0] - pos, n
     cdef int64_t size, longest = 0

@@ -1,5 +1,6 @@
-# Examines the filters of a row group: what the footer says of each chunk, and what a filter's bits are. `inspect` looks
-# at very many filters. Whatever isn't quite usual is left to the functions that examine one filter and name its faults.
+# Examines the filters of a row group: the facts of each chunk in the footer, and the figures of each filter's bits.
+# `inspect` examines very many filters. A chunk or filter is "usual" here if it is undamaged and encoded as writers
+# usually do. Others are left to the functions that examine one filter and report its faults.
 #
 # Sources: ColumnChunk, ColumnMetaData, Statistics, PageEncodingStats and BloomFilterHeader of the Parquet format's
 # parquet.thrift; BloomFilter.md.
@@ -10,17 +11,17 @@ cdef extern from "Python.h":
     int PyObject_GenericSetAttr(object obj, object name, object value) except -1
 
 cdef enum:
-    COLUMN_ITEMS = 4       # numbers of a column: its physical type, its flags, its kind of bounds, their bytes
+    COLUMN_ITEMS = 4       # numbers of a column: its physical type, its flags, its kind of bounds, their size
     REQUIRED = 1           # flags
     ORDERED = 2
     DEPRECATED = 4
-    BOUNDS_NEVER = 0       # kinds of bounds: which are certainly values of the chunk, bit for bit
-    BOUNDS_IF_EXACT = 1    # those that the statistics call exact
-    BOUNDS_OF_WIDTH = 2    # those of the type's width, unless the statistics call them inexact
-    BOUNDS_FLOAT = 3       # of these, no zeros, which have two forms, and no NaN
+    BOUNDS_NEVER = 0       # which bounds are certainly values of the chunk, bit for bit: none
+    BOUNDS_IF_EXACT = 1    # those that the statistics mark as exact
+    BOUNDS_OF_WIDTH = 2    # those of the type's width, unless the statistics mark them as inexact
+    BOUNDS_FLOAT = 3       # the same, without zeros, which have two forms, and without NaN
     BOUNDS_DOUBLE = 4
     CODEC_LAST = 7
-    FIRST_DATA = 4         # behind the magic bytes
+    FIRST_DATA = 4         # after the magic bytes
     STATS_PAGE = 0
     STATS_PAGE_V2 = 3
     STATS_PLAIN_DICTIONARY = 2
@@ -30,7 +31,8 @@ cdef const char* HEADER_REST = b"\x1c\x1c\x00\x00" * 3 + b"\x00"
 
 
 cdef bint _in_order(Walk* w, Py_ssize_t pos, int max_depth, RecordedFields* found) noexcept nogil:
-    """As `_recorded`, but False for fields that aren't in the order of their ids, as writers write them, too."""
+    """Do what `_recorded` does, and also return False if field ids don't ascend, as they do in files of all
+    writers."""
     cdef int kind, field_id = 0, before = 0
     cdef Py_ssize_t value
     memset(found, 0, sizeof(RecordedFields))
@@ -63,7 +65,7 @@ cdef bint _number(Walk* w, RecordedFields* found, int field_id, int kind, int64_
 
 
 cdef bint _index_inside(Walk* w, RecordedFields* chunk, int offset_id, int length_id, int64_t data_end) noexcept nogil:
-    """Whether a page index lies within the file's data, or there is none."""
+    """Return whether a page index lies within the file's data, or doesn't exist."""
     cdef int64_t offset, length
     if not _number(w, chunk, offset_id, CT_I64, &offset) or not _number(w, chunk, length_id, CT_I32, &length):
         return True
@@ -73,7 +75,8 @@ cdef bint _index_inside(Walk* w, RecordedFields* chunk, int offset_id, int lengt
 
 
 cdef bint _encodings(Walk* w, RecordedFields* meta, int max_depth, bint* only_dictionary) noexcept nogil:
-    """Read the encoding statistics: whether every data page is dictionary-encoded. False if one lacks a field."""
+    """Read whether every data page is dictionary-encoded, from the encoding statistics. False if a field is
+    missing."""
     cdef RecordedFields stats
     cdef int kind = 0
     cdef uint64_t size = 0, i
@@ -107,7 +110,7 @@ cdef bint _encodings(Walk* w, RecordedFields* meta, int max_depth, bint* only_di
 
 
 cdef bint _is_certain(const unsigned char* bound, Py_ssize_t size, int exact, int kind, int width) noexcept nogil:
-    """Whether a bound is certainly a value of the chunk, bit for bit. `exact` is a type code, or 0."""
+    """Return whether a bound is certainly a value of the chunk, bit for bit. `exact`: a type code, or 0."""
     cdef uint64_t bits
     if kind == BOUNDS_NEVER or exact == CT_FALSE:
         return False
@@ -125,7 +128,7 @@ cdef bint _is_certain(const unsigned char* bound, Py_ssize_t size, int exact, in
 
 
 cdef object _certain(object bound, int exact, int kind, int width):
-    """A bound if it is certainly a value of the chunk; else None."""
+    """Return a bound that is certainly a value of the chunk; None for others."""
     if bound is None:
         return None
     certain = _is_certain(<const unsigned char*>PyBytes_AS_STRING(bound), PyBytes_GET_SIZE(bound), exact, kind, width)
@@ -137,13 +140,13 @@ cdef struct UsualChunk:
     RecordedFields stats
     int64_t codec, values, unpacked, packed, page
     bint only_dictionary
-    bint indexed           # there is a column index
+    bint indexed           # the chunk has a column index
     Py_ssize_t end         # of the ColumnChunk
 
 
 cdef bint _usual(Walk* w, Py_ssize_t start, int max_depth, const int* column, int64_t data_end,
                  UsualChunk* found) noexcept nogil:
-    """Read a ColumnChunk; False if it isn't quite usual, or damaged."""
+    """Read a ColumnChunk; False if it isn't usual."""
     cdef RecordedFields chunk
     cdef int64_t kind
     if start < 0 or start > w.end or not _in_order(w, start, max_depth, &chunk):
@@ -172,7 +175,7 @@ cdef bint _usual(Walk* w, Py_ssize_t start, int max_depth, const int* column, in
 
 
 cdef tuple _bounds(Walk* w, UsualChunk* found, int flags):
-    """The bounds that can be trusted."""
+    """Return the bounds that can be trusted."""
     cdef object low = None, high = None
     if flags & ORDERED:
         low, high = _recorded_bytes(w, &found.stats, 6), _recorded_bytes(w, &found.stats, 5)
@@ -182,13 +185,13 @@ cdef tuple _bounds(Walk* w, UsualChunk* found, int flags):
 
 
 cdef int _truth(UsualChunk* found, int field_id) noexcept nogil:
-    """The type code of a boolean of the statistics; 0 if it is missing."""
+    """Return the type code of a boolean of the statistics; 0 if it is missing."""
     cdef int kind = found.stats.kind[field_id]
     return kind if kind == CT_TRUE or kind == CT_FALSE else 0
 
 
 cdef object _claim(Walk* w, Py_ssize_t start, int max_depth, const int* column, int64_t data_end):
-    """What `filter_claims` returns of one chunk."""
+    """Return the item of `filter_claims` for one chunk."""
     cdef UsualChunk found
     cdef int64_t offset = 0, length = -1, nulls = 0
     cdef object low, high
@@ -222,18 +225,18 @@ cdef object _or_none(Walk* w, RecordedFields* found, int field_id, int kind):
 
 def usual_chunk(bytes data not None, Py_ssize_t start, int max_depth, const int[::1] column not None,
                 int64_t data_end):
-    """Return the facts of the ColumnChunk at `start`, or None if it isn't quite usual, or damaged.
+    """Return the facts of the ColumnChunk at `start`, or None if it isn't usual.
 
     (values, nulls, compressed bytes, uncompressed bytes, codec, data page offset, dictionary page offset, filter
     offset, filter bytes, minimum, maximum, whether the minimum and the maximum are exact, whether every data page is
-    dictionary-encoded, whether there are encoding statistics). A fact that is missing is None.
+    dictionary-encoded, whether it has encoding statistics). A missing fact is None.
 
     Args:
         data: the footer.
-        start: a position in it.
-        max_depth: of structures within each other.
-        column: its four numbers, as for `filter_claims`.
-        data_end: where the file's data end.
+        start: the position in the footer.
+        max_depth: the maximum nesting of structs and lists.
+        column: the four numbers of the column, as for `filter_claims`.
+        data_end: the end of the file's data.
     """
     cdef Walk w
     cdef UsualChunk found
@@ -269,19 +272,18 @@ def usual_chunk(bytes data not None, Py_ssize_t start, int max_depth, const int[
 
 
 def filter_claims(bytes data not None, starts, int max_depth, const int[::1] columns not None, int64_t data_end):
-    """Return what the ColumnChunks at `starts` say of their filters, one item for each.
+    """Return one item for each ColumnChunk at `starts`, about its filter.
 
-    False: there is no filter. (offset, bytes or -1 if they aren't written, values that aren't null, minimum, maximum):
-    there is one. The bounds are those that are certainly values of the chunk, else None. None: the chunk isn't quite
-    usual, or damaged.
+    False: it has no filter. (offset, bytes or -1 if they aren't written, non-null values, minimum, maximum): it has a
+    filter; a bound is None unless it is certainly a value of the chunk. None: the chunk isn't usual.
 
     Args:
         data: the footer.
         starts: one position for each column.
-        max_depth: of structures within each other.
-        columns: four numbers for each column: its physical type, 1 if it is required + 2 if min_value and max_value can
-            be trusted + 4 if min and max can be, its kind of bounds, and their bytes.
-        data_end: where the file's data end.
+        max_depth: the maximum nesting of structs and lists.
+        columns: four numbers for each column: its physical type; 1 if it is required + 2 if min_value and max_value
+            can be trusted + 4 if min and max can be; its kind of bounds; their size.
+        data_end: the end of the file's data.
     """
     cdef Walk w
     cdef Py_ssize_t i, count = len(starts)
@@ -298,7 +300,7 @@ def filter_claims(bytes data not None, starts, int max_depth, const int[::1] col
 
 
 cdef bint _lacks(const unsigned char* bits, uint64_t z, object bound):
-    """Whether a filter lacks a bound. None: there is no bound."""
+    """Return whether a filter doesn't contain a bound. None stands for no bound."""
     cdef uint64_t h
     cdef uint32_t[8] words
     cdef uint32_t hit = 1
@@ -313,7 +315,7 @@ cdef bint _lacks(const unsigned char* bits, uint64_t z, object bound):
 
 
 cdef bint _usual_header(const unsigned char* p, Py_ssize_t size, Py_ssize_t* header, int64_t* nbytes) noexcept nogil:
-    """Read a filter's header; False if it isn't the usual one, whole within `size` bytes."""
+    """Read a filter's header; False if it isn't usual, or not complete within `size` bytes."""
     cdef uint64_t raw = 0
     cdef Py_ssize_t pos = 1
     cdef int i
@@ -334,11 +336,12 @@ cdef bint _usual_header(const unsigned char* p, Py_ssize_t size, Py_ssize_t* hea
 
 
 def sbbf_examine(bytes data not None, Py_ssize_t at, Py_ssize_t size, low, high):
-    """Return the figures of a filter that takes `size` bytes from `at` on, or None if its header isn't the usual one.
+    """Return the figures of a filter that takes `size` bytes from `at` on, or None if its header isn't usual.
 
-    (header bytes, bitset bytes, distinct values estimated or None if every bit is set, share of set bits,
-    false-positive probability, bits per distinct value or None, whether the filter lacks one of the bounds). They are
-    those of `sbbf_stats` and of filters/sizing.py. A filter without set bits lacks no bound.
+    (header bytes, bitset bytes, estimated distinct values or None if every bit is set, share of set bits,
+    false-positive probability, bits per distinct value or None, whether the filter doesn't contain one of the
+    bounds). They equal those of `sbbf_stats` and filters/sizing.py. The last item is false for a filter without set
+    bits.
     """
     cdef Py_ssize_t pos = 0
     cdef int64_t nbytes = 0
@@ -372,7 +375,8 @@ def sbbf_examine(bytes data not None, Py_ssize_t at, Py_ssize_t size, low, high)
 
 
 def frozen(kind, tuple names not None, tuple values not None):
-    """Return an instance of a frozen dataclass with slots, without the cost of its __init__: one call a field."""
+    """Return an instance of a frozen dataclass with slots, without its __init__, which makes a call for each
+    field."""
     cdef object made = kind.__new__(kind)
     cdef Py_ssize_t i
     if len(names) != len(values):

@@ -1,17 +1,17 @@
-# Looks at many Parquet files of this machine, one after the other, with `pruning.pxi`: which of their row groups the
-# filters don't rule out. Python sees one item for all files of a stretch that are ruled out.
+# Queries the filters of many local Parquet files, one after the other, with `pruning.pxi`: which row groups they
+# don't rule out. Python gets one item for consecutive files that are ruled out.
 
 cdef struct Outcome:
-    # what was found of a file
+    # the results of a file
     bint usual
     int64_t row_groups, chunk_bytes, scan_bytes, bytes_read
     int64_t size, mtime_ns              # of the file, when it was opened
-    Py_ssize_t files                    # that are summed up here
-    Py_ssize_t first, end               # of the numbers of its row groups that aren't ruled out
+    Py_ssize_t files                    # the number of files that are summed up here
+    Py_ssize_t first, end               # the range of `left` with the numbers of the row groups that aren't ruled out
 
 
 cdef void _query_file(QueryState* r, int fd, int64_t file_bytes, Outcome* o) noexcept nogil:
-    """Look at an open file; -1: at none."""
+    """Query an open file; -1 stands for a file that couldn't be opened."""
     memset(o, 0, sizeof(Outcome))
     o.files, o.first = 1, r.left.count
     if fd >= 0:
@@ -26,7 +26,7 @@ cdef void _query_file(QueryState* r, int fd, int64_t file_bytes, Outcome* o) noe
 
 cdef Py_ssize_t _query_files(QueryState* r, const char* name, const char* names_end, Outcome* outcomes, double seconds) \
         noexcept nogil:
-    """Look at files, each name ending with a zero byte, for so many seconds. Returns at how many."""
+    """Query files, whose names end with a zero byte each, for this time. Return their number."""
     cdef double until = bloom_clock() + seconds
     cdef Py_ssize_t count = 0
     cdef int64_t size = 0, mtime_ns = 0
@@ -47,7 +47,7 @@ cdef bint _is_ruled_out(Outcome* o) noexcept nogil:
 
 
 cdef Py_ssize_t _sum_up(Outcome* outcomes, Py_ssize_t i, Py_ssize_t count) noexcept nogil:
-    """Add a file that is ruled out to the next one while that is ruled out too; the position of the last one."""
+    """Add consecutive files that are ruled out to the last of them. Return its position."""
     cdef Outcome* o
     cdef Outcome* following
     while i + 1 < count and _is_ruled_out(outcomes + i) and _is_ruled_out(outcomes + i + 1):
@@ -62,14 +62,14 @@ cdef Py_ssize_t _sum_up(Outcome* outcomes, Py_ssize_t i, Py_ssize_t count) noexc
 
 
 cdef tuple _outcome_item(Outcome* o, Positions* left, bytes hits):
-    """What `FilterQuery` tells of a file, or of several that are ruled out."""
+    """Return the item of `FilterQuery.files` for a file, or for several that are ruled out."""
     cdef object possible = tuple([left.items[i] for i in range(o.first, o.end)]) if o.usual else None
     return (o.files, o.row_groups, o.chunk_bytes, o.scan_bytes, o.bytes_read, possible, hits if possible else None,
             (o.size, o.mtime_ns))
 
 
 cdef class Ascending:
-    """Hashes, uint64s in native order, that were seen to ascend."""
+    """Hashes, uint64s in native order, that were checked to ascend."""
 
     cdef readonly bytes hashes
 
@@ -83,24 +83,25 @@ cdef class Ascending:
 
 
 cdef class FilterQuery:
-    """Tells of files like one that was opened which of their row groups can't have a value with one of some hashes.
+    """A query of the filters of files like an opened one: which row groups can't have a value with one of the hashes.
 
-    It is known of a file where all is as writers write it. A row group is ruled out if it has no values, or a filter
-    that has its bounds and none of the hashes. Other threads run meanwhile.
+    It answers for files that are usual. A row group is ruled out if it has no values, or if its filter contains its
+    bounds and none of the hashes. The GIL is released.
 
     Args:
-        max_depth: of structures within each other.
-        same: of fields of the footer, by their ids (below 8), the encoded values that a file has to have; None: no
-            such field.
+        max_depth: the maximum nesting of structs and lists.
+        same: the encoded values that fields of the footer must have, by field id (below 8); None: the field is
+            missing.
         columns: four numbers for each leaf column, as for `filter_claims`.
         searched: the ordinal of the column with the hashes.
-        summed: of each leaf column a 1 if its bytes are summed up; None: the bytes of all columns.
-        hashes: uint64s in native order, as bytes. Or `Ascending`: the positions of those that a file may have are
-            gathered. It is then known of a file where each row group has no values, or a filter that has its bounds.
+        summed: a 1 for each leaf column whose bytes are summed up; None: the bytes of all columns.
+        hashes: uint64s in native order, as bytes, or `Ascending`. For the latter, the positions of the hashes that a
+            file may have are gathered; files are then only usual if each row group has no values, or a filter that
+            contains its bounds.
     """
 
     cdef QueryState _query
-    cdef tuple _kept                    # what `_query` points to
+    cdef tuple _kept                    # the objects that `_query` points to
     cdef bint _many
 
     def __init__(self, int max_depth, dict same not None, columns not None, Py_ssize_t searched, summed,
@@ -134,13 +135,12 @@ cdef class FilterQuery:
                 r.same[field] = <const unsigned char*>PyBytes_AS_STRING(value)
 
     def file(self, int fd, int64_t file_bytes, const int64_t[::1] groups=None):
-        """Return what is known of a file of `file_bytes` bytes that is open for reading.
+        """Query a file of `file_bytes` bytes that is open for reading.
 
-        Of row groups that aren't among `groups`, ascending numbers, no filter is read: they are ruled out. None: all
-        are asked.
+        `groups`: ascending numbers of row groups; the others are ruled out without reading their filters. None: all.
 
-        It is an item as `files` returns them. Of `Ascending` hashes, the item before the last are positions
-        of hashes that the file may have, int64s as bytes: those of one row group after the other. The last item is (0, 0).
+        Returns an item of `files`. For `Ascending` hashes, the item before the last has the positions of the hashes
+        that the file may have, int64s as bytes, row group by row group. The last item is (0, 0).
         """
         cdef QueryState r = self._query
         cdef Positions left, hits
@@ -167,23 +167,23 @@ cdef class FilterQuery:
             free(hits.items)
 
     def files(self, bytes names not None, Py_ssize_t start, double seconds):
-        """Open files and look at them for so many seconds, at one at least.
+        """Open and query files for `seconds` seconds, at least one.
 
         Args:
-            names: each ends with a zero byte.
-            start: the position of the first one.
-            seconds: a file that is begun is looked at to its end.
+            names: the names, each followed by a zero byte.
+            start: the position of the first name.
+            seconds: the time after which no further file is begun.
 
         Returns:
-            ([(files, row groups, bytes of the column, bytes of the summed columns, bytes that were read, numbers of the
-            row groups that aren't ruled out, None, (size, modification time in nanoseconds)), ...], the position of the
-            name behind the last one).
+            ([(files, row groups, bytes of the column, bytes of the summed columns, bytes read, numbers of the row
+            groups that aren't ruled out, None, (size, modification time in nanoseconds)), ...], the position after
+            the last name).
 
-            Files that are ruled out are summed up with those before them. Other files have items of their own: with
-            numbers of row groups, or None for a file of which nothing is known.
+            Consecutive files that are ruled out share an item. Each other file has an item, with the numbers of its
+            row groups, or None if the file isn't usual.
 
         Raises:
-            ValueError: the query is one of many hashes.
+            ValueError: the query has many hashes.
         """
         cdef const char* first = PyBytes_AS_STRING(names)
         cdef const char* name = first + start

@@ -1,8 +1,8 @@
-# Bits of an index of filters: for each block of the common size 256 rows, each a bitmap over the units and its XXH64.
-# docs/index-format.md describes the layout.
+# Reads and writes the bits of an index of filters. Each block of the common size has 256 rows; a row has a bitmap of
+# the units, and its XXH64. docs/index-format.md describes the layout.
 
 cdef enum:
-    BLOCK_ROWS = 256       # bits of a block: 8 words of 32
+    BLOCK_ROWS = 256       # the bits of a block: 8 words of 32
     CHECKSUM_BYTES = 8
     LANES = 64             # units in a word of a row
 
@@ -11,13 +11,13 @@ ctypedef const unsigned char* Row
 
 
 cdef inline Py_ssize_t _first_in(Py_ssize_t block, uint64_t blocks, uint64_t others) noexcept nogil:
-    """The first block of `others` whose hashes a block of `blocks` has a part of."""
+    """Return the first of `others` blocks that shares hashes with this one of `blocks` blocks."""
     cdef uint64_t lowest = ((<uint64_t>block << 32) + blocks - 1) / blocks
     return <Py_ssize_t>(lowest * others >> 32)
 
 
 cdef inline Py_ssize_t _last_in(Py_ssize_t block, uint64_t blocks, uint64_t others) noexcept nogil:
-    """The last block of `others` whose hashes a block of `blocks` has a part of."""
+    """Return the last of `others` blocks that shares hashes with this one of `blocks` blocks."""
     cdef uint64_t highest = ((<uint64_t>(block + 1) << 32) + blocks - 1) / blocks - 1
     return <Py_ssize_t>(highest * others >> 32)
 
@@ -28,7 +28,7 @@ cdef _check_blocks(Py_ssize_t blocks):
 
 
 def sbbf_source(Py_ssize_t blocks, Py_ssize_t source, Py_ssize_t first, Py_ssize_t count):
-    """Return the first block, and the one behind the last, of a filter of `source` blocks that have the hashes of
+    """Return the first block and the end of the blocks, in a filter of `source` blocks, that share hashes with
     `count` blocks of a filter of `blocks` blocks, from `first` on."""
     _check_blocks(blocks)
     _check_blocks(source)
@@ -39,14 +39,15 @@ def sbbf_source(Py_ssize_t blocks, Py_ssize_t source, Py_ssize_t first, Py_ssize
 
 def sbbf_spread(const unsigned char[::1] part not None, Py_ssize_t part_first, Py_ssize_t source, Py_ssize_t blocks,
                 Py_ssize_t first, Py_ssize_t count, unsigned char[::1] out not None, Py_ssize_t at):
-    """Write `count` blocks, from `first` on, of a filter of `blocks` blocks that has every value of one of `source`.
+    """Convert a filter of `source` blocks to one of `blocks` blocks, and write `count` of its blocks, from `first`
+    on.
 
-    Each new block is the OR of all old ones that have a part of its hashes: smaller filters are replicated, larger
-    ones folded.
+    Each new block is the OR of all old blocks that share hashes with it: smaller filters are replicated, larger ones
+    folded. The result contains every value of the old filter.
 
     Args:
-        part: blocks of the old filter, from `part_first` on: those of `sbbf_source` at least.
-        at: where the blocks begin in `out`, a number of bytes.
+        part: blocks of the old filter, from `part_first` on, at least those of `sbbf_source`.
+        at: the position in `out`, in bytes.
     """
     low, high = sbbf_source(blocks, source, first, count)
     if low < part_first or part.shape[0] // 32 < high - part_first or at < 0 or at > out.shape[0] - count * 32:
@@ -97,14 +98,15 @@ cdef inline bint _read_at(int fd, unsigned char* to, Py_ssize_t size, int64_t at
 
 def sbbf_gather(int fd, const int64_t[::1] offsets not None, const int32_t[::1] sizes not None, Py_ssize_t blocks,
                 Py_ssize_t first, Py_ssize_t count, unsigned char[::1] out not None):
-    """Read blocks of many filters from an open file, each folded or replicated to `blocks` blocks as `sbbf_spread`.
+    """Read blocks of many filters from an open file, each folded or replicated to `blocks` blocks, like
+    `sbbf_spread`.
 
     Args:
-        offsets: where the filters begin in the file.
-        sizes: their blocks.
-        out: takes `count` blocks, from `first` on, of each filter.
+        offsets: the starts of the filters in the file.
+        sizes: their numbers of blocks.
+        out: receives `count` blocks, from `first` on, of each filter.
 
-    Returns: the position of the first filter that can't be read, whose error the caller finds; -1 where all were.
+    Returns the position of the first filter that can't be read, for which the caller finds the error; -1 if all can.
     """
     cdef Py_ssize_t n = offsets.shape[0], i, low, high, longest = 0
     if sizes.shape[0] != n or out.shape[0] // 32 // max(count, 1) < n:
@@ -136,7 +138,7 @@ def sbbf_gather(int fd, const int64_t[::1] offsets not None, const int32_t[::1] 
 
 cdef inline void _transpose(uint32_t* a) noexcept nogil:
     """Transpose 8 matrices of 32 by 32 bits, one for each word of 32 blocks: bit i of word w of block r becomes bit r
-    of word w of block i. The words are worked on side by side. Source: Hacker's Delight, 7-3."""
+    of word w of block i. The words are processed in parallel. Source: Hacker's Delight, 7-3."""
     cdef uint32_t mask = 0x0000FFFF, t
     cdef int j = 16, k, w
     cdef uint32_t* x
@@ -168,9 +170,9 @@ def index_set(unsigned char[::1] window not None, Py_ssize_t stride, Py_ssize_t 
 
     Args:
         window: `blocks` times 256 rows of `stride` bytes.
-        words: positions of 64-bit words in the rows, each once.
-        lanes: for each of these words and each of its 64 bits which of the bitsets the unit has; -1 for none.
-        bitsets: the units' blocks of the window, `blocks` times 32 bytes each.
+        words: distinct positions of 64-bit words in the rows.
+        lanes: the number of the bitset of the unit, for each of these words and each of its 64 bits; -1 for none.
+        bitsets: the blocks of the units in the window, `blocks` times 32 bytes each.
     """
     _check_window(window.shape[0], stride, blocks)
     cdef Py_ssize_t n = words.shape[0], i, b, k, lane, size = blocks * 32, count = bitsets.shape[0] // size
@@ -210,7 +212,8 @@ def index_set(unsigned char[::1] window not None, Py_ssize_t stride, Py_ssize_t 
 
 def index_mask(unsigned char[::1] window not None, Py_ssize_t stride, Py_ssize_t blocks,
                const unsigned char[::1] keep, const unsigned char[::1] ones):
-    """Clear the bits of units that aren't in the bitmap `keep`, and set those of units in `ones`; None does neither."""
+    """Clear the bits of units that aren't in the bitmap `keep`, and set those of units in `ones`; None has no
+    effect."""
     _check_window(window.shape[0], stride, blocks)
     cdef Py_ssize_t width = stride - CHECKSUM_BYTES, row, i
     if (keep is not None and keep.shape[0] < width) or (ones is not None and ones.shape[0] < width):
@@ -240,11 +243,11 @@ def index_mask(unsigned char[::1] window not None, Py_ssize_t stride, Py_ssize_t
 def index_copy(const unsigned char[::1] old not None, Py_ssize_t old_stride, Py_ssize_t old_first, Py_ssize_t old_blocks,
                unsigned char[::1] window not None, Py_ssize_t stride, Py_ssize_t first, Py_ssize_t count,
                Py_ssize_t blocks):
-    """Copy the bits of rows from an old index: block b of `blocks` has those of block b * old_blocks / blocks.
+    """Copy the bits of rows from an old index: block b of `blocks` gets those of block b * old_blocks / blocks.
 
     Args:
-        old: rows of the old index, from its block `old_first` on; it has `old_blocks` in all.
-        window: `count` blocks of the new one, from `first` on.
+        old: rows of the old index, from its block `old_first` on; the index has `old_blocks` blocks.
+        window: `count` blocks of the new index, from `first` on.
     """
     _check_blocks(blocks)
     _check_blocks(old_blocks)
@@ -280,7 +283,8 @@ def index_seal(unsigned char[::1] rows not None, Py_ssize_t stride, Py_ssize_t f
 
 
 def index_check(const unsigned char[::1] rows not None, Py_ssize_t stride, Py_ssize_t first):
-    """Return the position of the first row whose checksum is wrong; -1 where all are right. As `index_seal`."""
+    """Return the position of the first row with a wrong checksum, of those that `index_seal` writes; -1 if there is
+    none."""
     if stride < CHECKSUM_BYTES * 2 or stride % 8:
         raise ValueError("a row has whole words and a checksum")
     cdef Py_ssize_t i, width = stride - CHECKSUM_BYTES, wrong = -1
@@ -293,7 +297,7 @@ def index_check(const unsigned char[::1] rows not None, Py_ssize_t stride, Py_ss
 
 
 def index_order(const unsigned char[::1] hashes not None, Py_ssize_t blocks):
-    """Return the positions of hashes, as int64s, ordered by the blocks that they select; equal blocks keep theirs."""
+    """Return the positions of hashes, as int64s, sorted (stably) by the blocks that they select."""
     _check_blocks(blocks)
     cdef Py_ssize_t count = hashes.shape[0] // 8, i, at
     starts = bytearray((blocks + 1) * 8)
@@ -317,8 +321,8 @@ def index_order(const unsigned char[::1] hashes not None, Py_ssize_t blocks):
 
 
 def index_groups(const unsigned char[::1] hashes not None, const int64_t[::1] order not None, Py_ssize_t blocks):
-    """Return the blocks that hashes select, as int64s: of each block its number and the position in `order` where its
-    hashes begin."""
+    """Return the blocks that hashes select, as int64s: the number of each block, and the position in `order` of its
+    first hash."""
     _check_blocks(blocks)
     cdef Py_ssize_t count = order.shape[0], i, n = 0
     cdef int64_t block, before = -1
@@ -349,7 +353,7 @@ def index_groups(const unsigned char[::1] hashes not None, const int64_t[::1] or
 
 cdef inline void _rows_of(uint64_t h, const unsigned char* slab, Py_ssize_t stride,
                           Row* rows) noexcept nogil:
-    """The 8 rows of a hash in the rows of its block."""
+    """Select the 8 rows of a hash from the rows of its block."""
     cdef int j
     for j in range(8):
         rows[j] = slab + (j * 32 + (<uint32_t>(<uint32_t>h * SALT[j]) >> 27)) * stride
@@ -378,12 +382,12 @@ def index_probe(const unsigned char[::1] window not None, Py_ssize_t stride, Py_
     """Look up hashes in a window of rows, and write a position and a slot for each unit that may have a hash.
 
     Args:
-        window: whole blocks, from `first` of `blocks` on; their checksums were checked.
+        window: whole blocks, from `first` of `blocks` on, whose checksums were checked.
         order: positions in `hashes`; those from `start` to `end` are looked up, and select blocks of the window.
-        mask: the units that are looked at, a bitmap as long as a row.
-        found, slots: take the positions and slots. There is room for all units of one hash at least.
+        mask: the bitmap of the units to report, as long as a row.
+        found, slots: receive the positions and slots; they have room for all units of at least one hash.
 
-    Returns: the position in `order` of the first hash that wasn't looked up, and the number of pairs.
+    Returns the position in `order` of the first hash that wasn't looked up, and the number of pairs.
     """
     _check_blocks(blocks)
     cdef Py_ssize_t width = stride - CHECKSUM_BYTES, i, b, n = 0, k, room = min(found.shape[0], slots.shape[0])
@@ -432,7 +436,8 @@ def index_probe(const unsigned char[::1] window not None, Py_ssize_t stride, Py_
 def index_any(const unsigned char[::1] window not None, Py_ssize_t stride, Py_ssize_t first, Py_ssize_t blocks,
               const unsigned char[::1] hashes not None, const int64_t[::1] order not None, Py_ssize_t start,
               Py_ssize_t end, unsigned char[::1] out not None):
-    """Set in the bitmap `out` the units that may have one of some hashes. As `index_probe`."""
+    """Set the bits of the units that may have one of the hashes in the bitmap `out`. Arguments are as for
+    `index_probe`."""
     _check_blocks(blocks)
     cdef Py_ssize_t width = stride - CHECKSUM_BYTES, i, b, at, count = hashes.shape[0] // 8
     if first < 0 or not 0 <= start <= end <= order.shape[0] or out.shape[0] < width:
@@ -464,7 +469,7 @@ def index_any(const unsigned char[::1] window not None, Py_ssize_t stride, Py_ss
 
 
 def index_match(const unsigned char[::1] rows not None, Py_ssize_t stride, unsigned char[::1] out not None):
-    """Write the AND of the bits of 8 rows that follow each other to the bitmap `out`."""
+    """Write the AND of the bits of 8 consecutive rows to the bitmap `out`."""
     cdef Py_ssize_t width = stride - CHECKSUM_BYTES, at = 0
     if stride < CHECKSUM_BYTES * 2 or stride % 8 or rows.shape[0] != 8 * stride or out.shape[0] < width:
         raise ValueError("8 rows are looked at, or there is no room for the answer")
@@ -507,11 +512,11 @@ def index_slots(const unsigned char[::1] bitmap not None):
 def index_units(const int32_t[::1] files not None, const int32_t[::1] row_groups not None,
                 const unsigned char[::1] states not None, const float[::1] rates not None,
                 const int64_t[::1] counts not None):
-    """Check a column's units: `counts` are the numbers of row groups of the index's files.
+    """Check the units of a column. `counts`: the number of row groups of each file of the index.
 
-    Returns 0, or what the first fault is. 1: a file that isn't there. 2: an unknown state. 3: a free slot with a file,
-    or a unit without one. 4: a rate below 0 or above 1. 5: a row group that its file doesn't have. 6: one that comes
-    twice.
+    Returns 0, or the number of the first fault. 1: a file that isn't in the index. 2: an unknown state. 3: a free
+    slot with a file, or a unit without one. 4: a rate below 0 or above 1. 5: a row group that its file doesn't have.
+    6: a row group that occurs twice.
     """
     cdef Py_ssize_t n = files.shape[0], m = counts.shape[0], i
     cdef int64_t total = 0
@@ -550,7 +555,8 @@ def index_units(const int32_t[::1] files not None, const int32_t[::1] row_groups
 
 
 def index_moments(const unsigned char[::1] moments not None, Py_ssize_t count, unsigned char[::1] out not None):
-    """Write timestamps of `orc_moments`, 12 bytes each, as nanoseconds: 16 bytes each, little-endian two's complement."""
+    """Convert timestamps of `orc_moments`, 12 bytes each, to nanoseconds: 16 bytes each, little-endian two's
+    complement."""
     if count < 0 or moments.shape[0] // 12 < count or out.shape[0] // 16 < count:
         raise ValueError("fewer timestamps than requested, or no room for them")
     if count == 0:

@@ -1,6 +1,6 @@
-# Looks up many hashes in a split-block filter: eight words at a time where the processor has AVX2 (tested at run time,
-# because wheels are built for all processors), else word by word. The blocks of the next hashes are prefetched, so that
-# their cache misses overlap.
+# Looks up many hashes in a split-block filter: eight words at a time if the processor has AVX2 (tested at run time,
+# because wheels are built for all processors), else word by word. The blocks of the next hashes are prefetched, so
+# that their cache misses overlap.
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 
@@ -113,8 +113,8 @@ cdef extern from *:
     }
     #endif
 
-    /* Hashes that ascend, many in each block: of one block eight hashes at a time. Few of them have the bit that is
-       looked at first. */
+    /* For ascending hashes, many in each block: tests eight hashes of a block at a time. Few of them have the bit that
+       is tested first. */
     static size_t bloom_check_ascending(const unsigned char* bits, uint64_t z, const unsigned char* hashes,
                                         size_t count, unsigned char* out) {
         size_t there = 0, i = 0;
@@ -152,7 +152,7 @@ cdef extern from *:
 
 cdef Py_ssize_t _blocks_to_check(const unsigned char[::1] bitset, const unsigned char[::1] hashes, Py_ssize_t count,
                                  unsigned char[::1] out) except -1:
-    """The number of the filter's blocks. Raises ValueError if there is less than `count` says."""
+    """Return the number of the filter's blocks. Raises ValueError for fewer hashes, or less room, than `count`."""
     cdef Py_ssize_t z = _blocks(bitset.shape[0])
     if count < 0 or hashes.shape[0] // 8 < count or out.shape[0] < count:
         raise ValueError("fewer hashes than requested, or no room for the answers")
@@ -174,7 +174,7 @@ def sbbf_check(const unsigned char[::1] bitset not None, const unsigned char[::1
 
 def plain_check(const unsigned char[::1] bitset not None, const unsigned char[::1] hashes not None,
                 Py_ssize_t count, unsigned char[::1] out not None):
-    """Do what `sbbf_check` does without the processor's instructions; for tests."""
+    """Do what `sbbf_check` does, without AVX2; for tests."""
     cdef Py_ssize_t z = _blocks_to_check(bitset, hashes, count, out)
     return 0 if count == 0 else count - <Py_ssize_t>bloom_check_plain(&bitset[0], z, &hashes[0], count, &out[0])
 
@@ -184,7 +184,7 @@ cdef enum:
 
 
 cdef struct Positions:
-    int64_t* items    # of malloc
+    int64_t* items    # allocated by malloc
     Py_ssize_t count
     Py_ssize_t room
 
@@ -291,9 +291,9 @@ cdef enum:
 
 
 def has_any(const unsigned char[::1] hashes not None, Py_ssize_t count, const unsigned char[::1] sought not None):
-    """Return whether one of the first `count` hashes is one of a few that are sought. Both are uint64s in native order.
+    """Return whether one of the first `count` hashes is among a few `sought` ones. Both are uint64s in native order.
 
-    Other threads run meanwhile.
+    The GIL is released.
     """
     cdef Py_ssize_t few = sought.shape[0] // 8, i, j
     cdef unsigned char[SOUGHT_FLAGS] flags
@@ -324,9 +324,9 @@ def has_any(const unsigned char[::1] hashes not None, Py_ssize_t count, const un
 
 def hashes_among(const unsigned char[::1] ascending not None, Py_ssize_t count,
                  const unsigned char[::1] sought not None, Py_ssize_t sought_count):
-    """Return the positions of those of `count` hashes that are among the sought ones: ascending int64s as bytes.
+    """Return the positions of those of `count` hashes that are among the `sought` ones: ascending int64s as bytes.
 
-    All are uint64s in native order, which ascend; equal ones may come several times.
+    Both are ascending uint64s in native order, and may repeat.
     """
     cdef const unsigned char* a
     cdef const unsigned char* s

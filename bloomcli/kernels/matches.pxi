@@ -1,12 +1,12 @@
-# Finds the values of Parquet pages that are sought: of each page their positions, by a table of the sought values.
+# Finds values in Parquet pages: returns the positions of the values that are in a table of the values to find.
 #
-# Values are compared byte by byte. A value is first looked up in a bitmap by a mixture of its first and last bytes, so
-# that most values take neither a hash nor a look into the table. Of a value that isn't sought, one in 30 to 60 is in the
-# bitmap by chance: then it is looked up in a second one by another mixture.
+# Values are compared byte by byte. A value is first looked up in a bitmap by a mix of its first and last bytes, so
+# that most values need neither a hash nor a lookup in the table. One in 30 to 60 other values is in the bitmap by
+# chance; it is then looked up in a second bitmap by another mix.
 
 
 cdef inline uint64_t _mixed(const unsigned char* p, Py_ssize_t size) noexcept nogil:
-    """A mixture of bytes of a value, of which the high bits are used."""
+    """Mix bytes of a value; the high bits of the result are used."""
     cdef uint64_t found = 0
     if size >= 8:
         found = _load64(p)
@@ -21,18 +21,18 @@ cdef inline uint64_t _mixed(const unsigned char* p, Py_ssize_t size) noexcept no
 
 
 cdef inline uint64_t _mixed_again(uint64_t mixed) noexcept nogil:
-    """Another mixture of the same bytes."""
+    """Mix the same bytes in another way."""
     return (mixed ^ (mixed >> 29)) * 0xC2B2AE3D27D4EB4FULL
 
 
 cdef class ValueTable:
-    """A table of sought values, each of which has a number from 0 on. Of equal ones the first is found.
+    """A table of the values to find, which are numbered from 0. For equal values, the first number is returned.
 
     Args:
-        hashes: of each value its XXH64, a uint64 in native order.
-        values: their bytes, one after the other.
-        offsets: where each begins, and the last one ends; None for values of `width` bytes.
-        width: of each value.
+        hashes: the XXH64 of each value, uint64s in native order.
+        values: their concatenated bytes.
+        offsets: the start of each value, and the end of the last one; None for values of `width` bytes.
+        width: the size of each value.
     """
 
     cdef const unsigned char[::1] values
@@ -86,7 +86,7 @@ cdef class ValueTable:
             slot = _mixed_again(mixed) >> self.bitmap_shift
             self.second[slot >> 3] |= <unsigned char>(1 << (slot & 7))
             slot = _load64(&hashes[i * 8]) & self.mask
-            # equal values take one slot: a value that is given a million times would else take as many steps each time
+            # equal values take one slot: otherwise a value that occurs a million times would take as many steps
             while self.slots[slot] and not self._equal(self.slots[slot] - 1, i):
                 slot = (slot + 1) & self.mask
             if not self.slots[slot]:
@@ -111,7 +111,7 @@ cdef class ValueTable:
         return size == other and memcmp(value, another, <size_t>size) == 0
 
     cdef int64_t _find(self, const unsigned char* p, Py_ssize_t size) noexcept nogil:
-        """The number of a value; -1 where it isn't sought."""
+        """Return the number of a value; -1 if it isn't in the table."""
         cdef uint64_t mixed = _mixed(p, size), slot = mixed >> self.bitmap_shift, h
         cdef Py_ssize_t own, i
         cdef const unsigned char* value
@@ -132,8 +132,8 @@ cdef class ValueTable:
         return -1
 
     def fixed(self, const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssize_t width, Py_ssize_t count):
-        """Return the positions of those of `count` PLAIN values of `width` bytes that are sought, and their numbers:
-        int64s."""
+        """Return the positions of those of `count` PLAIN values of `width` bytes that are in the table, and their
+        numbers: int64s."""
         cdef const unsigned char* p = _start(data, pos) + pos
         cdef Positions rows, numbers
         cdef bint enough
@@ -147,7 +147,7 @@ cdef class ValueTable:
 
     cdef bint _find_fixed(self, const unsigned char* p, Py_ssize_t width, Py_ssize_t count, int64_t first,
                           Positions* rows, Positions* numbers) noexcept nogil:
-        """Append the positions of sought values, each added to `first`, and their numbers; False if there is no
+        """Append the positions of values in the table, each added to `first`, and their numbers; False without
         memory."""
         cdef Py_ssize_t i
         cdef int64_t found
@@ -213,7 +213,7 @@ def match_indices(const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssi
     """Return the positions of those of `count` dictionary indices whose entry of `numbers` isn't negative, and these
     entries: int64s.
 
-    data[pos:] has a byte with the bit width, then RLE/bit-packed hybrid runs. Indices are those of `numbers`.
+    data[pos:] has a byte with the bit width, then RLE/bit-packed hybrid runs of indices into `numbers`.
     """
     cdef Walk w
     cdef Hybrid h
@@ -288,7 +288,7 @@ def match_indices(const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssi
 
 
 def place_values(const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssize_t end, int64_t[::1] at not None):
-    """Replace ascending positions among the values that aren't null by their positions with the nulls.
+    """Replace ascending positions among the non-null values by their positions among all values.
 
     data[pos:end] has definition levels of one bit: RLE/bit-packed hybrid runs.
     """

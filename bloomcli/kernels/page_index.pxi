@@ -1,11 +1,11 @@
-# Reads a Parquet offset index in which all is as writers write it: a chunk has an entry for each of its pages.
+# Reads Parquet offset indexes that are encoded as writers usually do. A chunk's index has an entry for each page.
 #
 # Source: OffsetIndex and PageLocation of the Parquet format's parquet.thrift.
 
 
 def page_locations(bytes data not None, int max_depth):
-    """Return (offset, length, first row) of each page in an OffsetIndex at the start of `data`; None if the structure
-    isn't quite usual."""
+    """Return (offset, length, first row) of each page in an OffsetIndex at the start of `data`; None if it isn't
+    usual."""
     cdef Walk w
     cdef RecordedFields index, page
     cdef int kind = 0

@@ -1,7 +1,7 @@
-# Picks the values at some positions out of Parquet pages, without the other values being made.
+# Picks the values at some positions out of Parquet pages, without decoding the other values.
 #
-# Positions are int64s, which ascend; -1 stands for a null, whose value is zeros or empty. Every position and every
-# length is checked against the page.
+# Positions are ascending int64s; -1 stands for a null, whose value is zeros or empty. Every position and every length
+# is checked against the page.
 
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
@@ -18,7 +18,7 @@ cdef extern from *:
 
 
 def positions_within(const int64_t[::1] rows not None, Py_ssize_t start, Py_ssize_t end, int64_t first):
-    """Return rows[start:end], each less `first`: int64s."""
+    """Return rows[start:end] minus `first`: int64s."""
     if not 0 <= start <= end <= rows.shape[0]:
         raise ValueError("a range of the rows is within them")
     cdef bytearray out = bytearray(8 * (end - start))
@@ -30,7 +30,7 @@ def positions_within(const int64_t[::1] rows not None, Py_ssize_t start, Py_ssiz
 
 
 def pick_levels(const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssize_t end, int64_t[::1] at not None):
-    """Replace ascending positions of values by their positions among the values that aren't null: -1 for nulls.
+    """Replace ascending positions of values by their positions among the non-null values, and by -1 for nulls.
 
     data[pos:end] has definition levels of one bit: RLE/bit-packed hybrid runs.
     """
@@ -89,7 +89,7 @@ def pick_levels(const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssize
 
 
 def pick_indices(const unsigned char[::1] data not None, Py_ssize_t pos, int64_t limit, int64_t[::1] at not None):
-    """Replace ascending positions by the dictionary indices that are there.
+    """Replace ascending positions by the dictionary indices at them.
 
     data[pos:] has a byte with the bit width, then RLE/bit-packed hybrid runs. Indices are less than `limit`.
     """
@@ -159,7 +159,7 @@ def pick_indices(const unsigned char[::1] data not None, Py_ssize_t pos, int64_t
 
 def pick_fixed(const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssize_t width,
                const int64_t[::1] at not None):
-    """Return the PLAIN values of `width` bytes at these positions, one after the other."""
+    """Return the PLAIN values of `width` bytes at these positions, concatenated."""
     cdef const unsigned char* p = _start(data, pos) + pos
     cdef Py_ssize_t i, n = at.shape[0], room
     cdef bint bad = False
@@ -201,7 +201,7 @@ def pick_bits(const unsigned char[::1] data not None, Py_ssize_t pos, const int6
 
 
 def binary_places(const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssize_t count):
-    """Return where each of `count` PLAIN byte arrays begins, from `pos` on, as int64s: at its length."""
+    """Return the starts of `count` PLAIN byte arrays, from `pos` on, as int64s. A start is that of the length."""
     cdef const unsigned char* p = _start(data, pos)
     cdef Py_ssize_t end = data.shape[0], i, size
     if count < 0 or count > (end - pos) // 4:
@@ -226,7 +226,7 @@ def binary_places(const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssi
 
 
 def binary_starts(const unsigned char[::1] data not None, Py_ssize_t pos, int64_t[::1] at not None):
-    """Replace ascending positions of PLAIN byte arrays, from `pos` on, by where they begin: at their lengths."""
+    """Replace ascending positions of PLAIN byte arrays, from `pos` on, by their starts: those of their lengths."""
     cdef const unsigned char* p = _start(data, pos)
     cdef Py_ssize_t end = data.shape[0], i, n = at.shape[0], size
     cdef int64_t number = 0
@@ -261,8 +261,8 @@ def binary_starts(const unsigned char[::1] data not None, Py_ssize_t pos, int64_
 
 def pick_binary(const unsigned char[::1] data not None, const int64_t[::1] starts not None, Py_ssize_t most,
                 int64_t[::1] sizes not None):
-    """Return the byte arrays that begin at `starts`, one after the other, and write their sizes to `sizes`; None where
-    they have more than `most` bytes together."""
+    """Return the byte arrays at `starts`, concatenated, and write their sizes to `sizes`; None if they have more than
+    `most` bytes in total."""
     cdef const unsigned char* p = _start(data, 0)
     cdef Py_ssize_t end = data.shape[0], i, n = starts.shape[0], whole = 0, size
     cdef bint bad = False, many = False
@@ -300,7 +300,7 @@ def pick_binary(const unsigned char[::1] data not None, const int64_t[::1] start
 
 
 def offsets_of(const int64_t[::1] sizes not None, int width):
-    """Return where values of these sizes begin and the last one ends: integers of `width` bytes, 4 or 8."""
+    """Return the starts of values of these sizes, and the end of the last one: integers of `width` bytes, 4 or 8."""
     cdef Py_ssize_t i, n = sizes.shape[0]
     cdef int64_t whole = 0
     cdef bytearray found = bytearray((n + 1) * width)
@@ -334,7 +334,7 @@ def decimals_of(const unsigned char[::1] values not None, Py_ssize_t width, bint
 
 
 def validity_of(const int64_t[::1] at not None):
-    """Return a bitmap of the positions that aren't of nulls, and the number of nulls."""
+    """Return a bitmap of the positions that aren't nulls, and the number of nulls."""
     cdef Py_ssize_t i, n = at.shape[0], nulls = 0
     cdef bytearray found = bytearray((n + 7) // 8)
     cdef unsigned char* out = <unsigned char*>PyByteArray_AS_STRING(found)

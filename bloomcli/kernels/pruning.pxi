@@ -1,7 +1,7 @@
-# Tells, without Python objects, which row groups of a Parquet file the filters rule out for some hashes: `find` asks
-# this of very many files. It reads a file of this machine: the tail, the footer, and of each filter of one column the
-# header and the blocks of the hashes. Whatever isn't quite usual is left to the code that opens a file.
-# Of many hashes it tells which may be in the file: they ascend, and the filter is read once, in windows.
+# Determines which row groups of a Parquet file the filters rule out for some hashes, without Python objects: `find`
+# queries very many files. It reads a local file's tail and footer and, of each filter of one column, the header and
+# the blocks of the hashes. Files that aren't usual are left to the code that opens files. For many hashes, which
+# ascend, it determines which ones may be in the file, and reads the filter once, in windows.
 #
 # Sources: FileMetaData, RowGroup and ColumnChunk of the Parquet format's parquet.thrift; BloomFilter.md.
 
@@ -26,7 +26,7 @@ cdef extern from *:
     #define bloom_mtime st_mtim
     #endif
 
-    /* Opens a regular file for reading, and gives its size and modification time; -1 for all else. */
+    /* Opens a regular file for reading, and returns its size and modification time; -1 for anything else. */
     static int bloom_open(const char* path, int64_t* size, int64_t* mtime_ns) {
         struct stat info;
         int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);  /* opening a FIFO must not wait for a writer */
@@ -55,58 +55,58 @@ cdef extern from *:
 
 cdef enum:
     TAIL_BYTES = 8
-    HEADER_READ_BYTES = 64              # of a filter: the header has 16 to 18
-    FOOTER_MOST_BYTES = 64 << 20        # of a footer that is read here
-    WHOLE_MOST_BYTES = 1 << 20          # of a filter that is read whole
-    BLOCK_READ_BYTES = 4096             # bytes of a filter that take as long to read as a block on its own
-    SAME_FIELDS = 8                     # fields of the footer that are compared: ids below this
-    DENSE = 16                          # hashes for each block of a filter, from which on they are many
+    HEADER_READ_BYTES = 64              # bytes that are read for a filter's header, which has 16 to 18
+    FOOTER_MOST_BYTES = 64 << 20        # the largest footer that is read here
+    WHOLE_MOST_BYTES = 1 << 20          # the largest filter that is read whole
+    BLOCK_READ_BYTES = 4096             # bytes of a filter that take as long to read as a single block
+    SAME_FIELDS = 8                     # fields of the footer with ids below this can be compared
+    DENSE = 16                          # hashes per block from which on eight hashes of a block are tested at a time
     WINDOW_BLOCKS = 8192                # blocks of a filter that are read at once for many hashes: 256 KiB
-    CHUNK_DEPTH = 4                     # how deep in the footer a column chunk is
-    SCAN_FACTS = 7                      # numbers of a chunk that is read: where it starts, its bytes, its bytes
-                                        # decompressed, its values, its codec, a 1 if it is the searched one and its
-                                        # bounds exclude all values, a 1 if it has a column index
-    ORDER_INT32 = 0                     # how values compare with bounds
+    CHUNK_DEPTH = 4                     # the nesting depth of a column chunk in the footer
+    SCAN_FACTS = 7                      # numbers of a chunk that is read: its start, its bytes, its decompressed
+                                        # bytes, its values, its codec, a 1 if it is the searched one and its bounds
+                                        # exclude all values, a 1 if it has a column index
+    ORDER_INT32 = 0                     # the order of values and bounds
     ORDER_INT64 = 1
     ORDER_BYTES = 2
 
 
 cdef struct QueryState:
-    # what is asked
+    # the query
     int fd
     int64_t file_bytes
     int max_depth
     const unsigned char* hashes
     Py_ssize_t hash_count
-    const int* columns                  # of each leaf column COLUMN_ITEMS numbers
+    const int* columns                  # COLUMN_ITEMS numbers of each leaf column
     Py_ssize_t column_count
-    Py_ssize_t searched                 # the ordinal of the column
-    const unsigned char* summed         # of each leaf column whether its bytes are summed up; NULL: whole row groups
-    const unsigned char* same[SAME_FIELDS]   # of the other file's footer the value of a field
-    Py_ssize_t same_bytes[SAME_FIELDS]       # and its length; -1: there is no such field
+    Py_ssize_t searched                 # the ordinal of the searched column
+    const unsigned char* summed         # for each leaf column whether its bytes are summed up; NULL: whole row groups
+    const unsigned char* same[SAME_FIELDS]   # the values of the opened file's footer fields
+    Py_ssize_t same_bytes[SAME_FIELDS]       # and their lengths; -1: the field is missing
     bint compared[SAME_FIELDS]
-    unsigned char* window               # of malloc, for many hashes; else NULL
-    const int64_t* groups               # the ascending numbers of the row groups that are asked; NULL: all
+    unsigned char* window               # allocated by malloc for many hashes; else NULL
+    const int64_t* groups               # the ascending numbers of the row groups to query; NULL: all
     Py_ssize_t group_count
-    bint group_selected                    # the row group that is walked is one of them
-    const unsigned char* read           # of each leaf column whether it is read, without filters; NULL: filters are asked
-    const unsigned char* sought         # if columns are read, the sought values, one after the other
-    const int64_t* sought_offsets       # where each begins, and the last one ends; NULL if they have `sought_width` bytes
+    bint group_selected                 # the row group that is walked is one of them
+    const unsigned char* read           # for each leaf column whether it is read, without filters; NULL: use filters
+    const unsigned char* sought         # if columns are read: the concatenated values to find
+    const int64_t* sought_offsets       # their starts, and the end of the last; NULL if all have `sought_width` bytes
     Py_ssize_t sought_width
-    const int64_t* ascending            # the numbers of the values in their order
+    const int64_t* ascending            # the numbers of the values in ascending order
     Py_ssize_t sought_count
     int order
-    # what is found
+    # the results
     int64_t data_end
     int64_t row_groups
     int64_t chunk_bytes
     int64_t scan_bytes
     int64_t bytes_read
     int64_t values                      # of the searched column in the last row group
-    Positions* left                     # the numbers of the row groups that aren't ruled out are added
-    Positions* hits                     # for many hashes: the positions of those that may be there are added
-    Positions* facts                    # if columns are read: of each such chunk SCAN_FACTS numbers are added
-    Positions* group_rows               # and of each row group its rows
+    Positions* left                     # receives the numbers of the row groups that aren't ruled out
+    Positions* hits                     # for many hashes: receives the positions of those that the file may have
+    Positions* facts                    # if columns are read: receives SCAN_FACTS numbers of each of their chunks
+    Positions* group_rows               # and the rows of each row group
 
 
 cdef bint _read_exactly(QueryState* r, void* to, int64_t size, int64_t at) noexcept nogil:
@@ -139,7 +139,7 @@ cdef struct Bounds:
 
 
 cdef void _spans(Walk* w, UsualChunk* found, const int* column, Bounds* bounds) noexcept nogil:
-    """Locate the bounds that can be trusted; as `_bounds`."""
+    """Locate the bounds that can be trusted, like `_bounds`."""
     memset(bounds, 0, sizeof(Bounds))
     if column[1] & ORDERED:
         bounds.has_low = _recorded_span(w, &found.stats, 6, &bounds.low, &bounds.low_bytes)
@@ -150,7 +150,7 @@ cdef void _spans(Walk* w, UsualChunk* found, const int* column, Bounds* bounds) 
 
 
 cdef Py_ssize_t _add_bounds(Walk* w, UsualChunk* found, const int* column, uint64_t* hashes) noexcept nogil:
-    """Add the hashes of the bounds that are certainly values of the chunk; as `_certain`. Returns how many there are."""
+    """Add the hashes of the bounds that are certainly values of the chunk, like `_certain`. Return their number."""
     cdef Bounds b
     cdef Py_ssize_t count = 0
     _spans(w, found, column, &b)
@@ -165,7 +165,7 @@ cdef Py_ssize_t _add_bounds(Walk* w, UsualChunk* found, const int* column, uint6
 
 cdef int _compare(const unsigned char* a, Py_ssize_t a_bytes, const unsigned char* b, Py_ssize_t b_bytes,
                    int order) noexcept nogil:
-    """How two values compare: less than 0, 0, or more."""
+    """Compare two values: less than 0, 0, or more."""
     cdef int64_t x, y
     cdef int found
     if order == ORDER_BYTES:
@@ -177,7 +177,7 @@ cdef int _compare(const unsigned char* a, Py_ssize_t a_bytes, const unsigned cha
 
 
 cdef int _compare_sought(QueryState* r, Py_ssize_t at, const unsigned char* bound, Py_ssize_t size) noexcept nogil:
-    """How the sought value at a place in the order compares with a bound."""
+    """Compare the value to find at an index of the order with a bound."""
     cdef int64_t number = r.ascending[at]
     if r.sought_offsets == NULL:
         return _compare(r.sought + number * r.sought_width, r.sought_width, bound, size, r.order)
@@ -188,7 +188,7 @@ cdef int _compare_sought(QueryState* r, Py_ssize_t at, const unsigned char* boun
 
 
 cdef bint _bounds_exclude(QueryState* r, Walk* w, UsualChunk* chunk, const int* column) noexcept nogil:
-    """Whether the bounds of a chunk exclude all sought values."""
+    """Return whether the bounds of a chunk exclude all values to find."""
     cdef Bounds b
     cdef Py_ssize_t first = 0, end = r.sought_count, middle
     _spans(w, chunk, column, &b)
@@ -211,7 +211,7 @@ cdef bint _bounds_exclude(QueryState* r, Walk* w, UsualChunk* chunk, const int* 
 cdef bint _add_facts(QueryState* r, Walk* w, UsualChunk* chunk, bint excluded) noexcept nogil:
     """Add the facts of a chunk that is read."""
     cdef int64_t dictionary = 0
-    if not _number(w, &chunk.meta, 11, CT_I64, &dictionary) or dictionary == 0:  # 0 is written by some for "none"
+    if not _number(w, &chunk.meta, 11, CT_I64, &dictionary) or dictionary == 0:  # some writers write 0 for "none"
         dictionary = chunk.page
     return (
         _append(r.facts, min(chunk.page, dictionary)) and _append(r.facts, chunk.packed)
@@ -222,8 +222,8 @@ cdef bint _add_facts(QueryState* r, Walk* w, UsualChunk* chunk, bint excluded) n
 
 cdef bint _filter_rules_out(QueryState* r, int64_t offset, int64_t claimed, const uint64_t* bounds,
                             Py_ssize_t bound_count) noexcept nogil:
-    """Whether the filter at `offset` is usable, has all bounds, and has none of the hashes. `claimed`: its bytes by the
-    metadata, or -1."""
+    """Return whether the filter at `offset` is usable and contains all bounds and none of the hashes. `claimed`: its
+    length in the metadata, or -1."""
     cdef unsigned char[HEADER_READ_BYTES] head
     cdef unsigned char* start = head
     cdef unsigned char* whole = NULL
@@ -254,7 +254,7 @@ cdef bint _filter_rules_out(QueryState* r, int64_t offset, int64_t claimed, cons
 
 cdef bint _blocks_rule_out(QueryState* r, const unsigned char* bits, int64_t at, uint64_t z, const uint64_t* bounds,
                            Py_ssize_t bound_count) noexcept nogil:
-    """Whether a filter has all bounds and none of the hashes. `bits`: NULL if its blocks are read one by one."""
+    """Return whether a filter contains all bounds and none of the hashes. `bits`: NULL to read single blocks."""
     cdef unsigned char[32] read
     cdef const unsigned char* block
     cdef Py_ssize_t i
@@ -273,7 +273,8 @@ cdef bint _blocks_rule_out(QueryState* r, const unsigned char* bits, int64_t at,
 
 cdef bint _gather_from_filter(QueryState* r, int64_t offset, int64_t claimed, int64_t room, const uint64_t* bounds,
                               Py_ssize_t bound_count) noexcept nogil:
-    """Whether the filter at `offset` is usable and has all bounds; the hashes that it has are gathered."""
+    """Return whether the filter at `offset` is usable and contains all bounds. Gathers the hashes that it
+    contains."""
     cdef unsigned char[HEADER_READ_BYTES] head
     cdef unsigned char[32] block
     cdef int64_t first = min(<int64_t>HEADER_READ_BYTES, room if claimed < 0 else claimed), nbytes = 0, total
@@ -294,8 +295,8 @@ cdef bint _gather_from_filter(QueryState* r, int64_t offset, int64_t claimed, in
 
 
 cdef Py_ssize_t _hashes_before(QueryState* r, Py_ssize_t at, int64_t block, uint64_t z) noexcept nogil:
-    """The position of the first hash, from `at` on, whose block is not before `block`. Hashes ascend, and so do their
-    blocks."""
+    """Return the position of the first hash, from `at` on, whose block is `block` or a later one. The blocks of
+    ascending hashes ascend."""
     cdef Py_ssize_t end = r.hash_count, middle
     while at < end:
         middle = at + (end - at) // 2
@@ -307,7 +308,7 @@ cdef Py_ssize_t _hashes_before(QueryState* r, Py_ssize_t at, int64_t block, uint
 
 
 cdef bint _gather_hits(QueryState* r, int64_t start, uint64_t z) noexcept nogil:
-    """Gather the positions of the hashes that a filter has; False if it can't be read."""
+    """Gather the positions of the hashes that a filter contains; False if it can't be read."""
     cdef unsigned char[LOOKUP_BATCH] flags
     cdef const unsigned char* bits
     cdef int64_t first, after
@@ -321,7 +322,7 @@ cdef bint _gather_hits(QueryState* r, int64_t start, uint64_t z) noexcept nogil:
         after = _block(_load64(r.hashes + (end - 1) * 8), z) + 1
         if not _read_exactly(r, r.window, (after - first) * 32, start + first * 32):
             return False
-        bits = <const unsigned char*>(<uintptr_t>r.window - first * 32)  # where block 0 would be
+        bits = <const unsigned char*>(<uintptr_t>r.window - first * 32)  # the address of block 0
         while at < end:
             some = min(end - at, <Py_ssize_t>LOOKUP_BATCH)
             if dense:
@@ -335,7 +336,8 @@ cdef bint _gather_hits(QueryState* r, int64_t start, uint64_t z) noexcept nogil:
 
 
 cdef bint _chunk_ruled_out(QueryState* r, Walk* w, UsualChunk* chunk, const int* column) noexcept nogil:
-    """Whether a chunk has a filter that tells that none of the hashes is there; of many, which may be."""
+    """Return whether a chunk's filter can be used, and contains none of the hashes. Many hashes are gathered
+    instead."""
     cdef uint64_t[2] bounds
     cdef Py_ssize_t bound_count = _add_bounds(w, chunk, column, bounds)
     cdef int64_t offset = 0, claimed = -1
@@ -347,7 +349,7 @@ cdef bint _chunk_ruled_out(QueryState* r, Walk* w, UsualChunk* chunk, const int*
 
 
 cdef bint _add(int64_t* total, int64_t number, int64_t most) noexcept nogil:
-    """Add a number from 0 on; False if the sum is more than `most`."""
+    """Add a number that isn't negative; False if the sum is more than `most`."""
     if number > most - total[0]:
         return False
     total[0] += number
@@ -355,8 +357,8 @@ cdef bint _add(int64_t* total, int64_t number, int64_t most) noexcept nogil:
 
 
 cdef Py_ssize_t _chunks_of_group(QueryState* r, Walk* w, Py_ssize_t pos, bint* out) noexcept nogil:
-    """Walk the column chunks of a row group: the end of the list at `pos`, or -1 if a chunk isn't usual. `out`: whether
-    the row group can't have one of the hashes."""
+    """Walk the column chunks of a row group. Return the end of the list at `pos`, or -1 if a chunk isn't usual.
+    `out`: whether the row group can't have one of the hashes."""
     cdef UsualChunk chunk
     cdef int kind = 0
     cdef uint64_t count = 0
@@ -394,8 +396,8 @@ cdef Py_ssize_t _chunks_of_group(QueryState* r, Walk* w, Py_ssize_t pos, bint* o
 
 
 cdef Py_ssize_t _group(QueryState* r, Walk* w, Py_ssize_t pos, bint* out) noexcept nogil:
-    """Walk the row group at `pos` of the footer: its end, or -1 if it isn't usual. `out`: whether it can't have one of
-    the hashes. Its fields are in the order of their ids, as writers write them."""
+    """Walk the row group at `pos` of the footer. Return its end, or -1 if it isn't usual: its fields must be in the
+    order of their ids. `out`: whether it can't have one of the hashes."""
     cdef int kind, field_id = 0, before = 0
     cdef uint64_t raw = 0
     cdef int64_t rows = -1, packed = 0
@@ -430,7 +432,7 @@ cdef Py_ssize_t _group(QueryState* r, Walk* w, Py_ssize_t pos, bint* out) noexce
 
 
 cdef Py_ssize_t _groups(QueryState* r, Walk* w, Py_ssize_t pos) noexcept nogil:
-    """Walk all row groups: the end of the list at `pos` of the footer, or -1 if one isn't usual."""
+    """Walk all row groups. Return the end of the list at `pos` of the footer, or -1 if one isn't usual."""
     cdef int kind = 0
     cdef uint64_t count = 0, i
     cdef Py_ssize_t hits = 0, at = 0
@@ -447,7 +449,7 @@ cdef Py_ssize_t _groups(QueryState* r, Walk* w, Py_ssize_t pos) noexcept nogil:
             hits = r.hits.count
         pos = _group(r, w, pos, &out)
         if r.hits != NULL:
-            if not out:  # any of them may be there
+            if not out:  # the row group may have any of the hashes
                 return -1
             out = r.hits.count == hits
         if pos < 0 or not (out or _append(r.left, <int64_t>i)):
@@ -457,7 +459,7 @@ cdef Py_ssize_t _groups(QueryState* r, Walk* w, Py_ssize_t pos) noexcept nogil:
 
 
 cdef bint _usual_footer(QueryState* r, const unsigned char* footer, Py_ssize_t size) noexcept nogil:
-    """Walk a footer: whether it is usual, and like the other file's."""
+    """Walk a footer. Return whether it is usual, and like the opened file's."""
     cdef Walk w
     cdef int kind, field_id = 0, before = 0
     cdef unsigned int found = 0
@@ -496,7 +498,7 @@ cdef bint _usual_footer(QueryState* r, const unsigned char* footer, Py_ssize_t s
 
 
 cdef bint _usual_file(QueryState* r, int fd, int64_t file_bytes) noexcept nogil:
-    """Read a file's footer and filters: whether it is usual, and like the other file. What is found is in `r`."""
+    """Read a file's footer and filters into `r`. Return whether the file is usual, and like the opened one."""
     cdef unsigned char[TAIL_BYTES] tail
     cdef unsigned char* footer
     cdef int64_t size

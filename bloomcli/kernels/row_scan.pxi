@@ -1,25 +1,26 @@
-# Finds the rows of Parquet files that have one of many sought values, and picks the values of these rows, without the
-# filters being asked: where a row group has no more rows than values are sought, its column is read in less time. Of the
-# row groups that filters left it tells whether they have rows.
+# Finds the rows of Parquet files that have one of many values, and picks the values of these rows, without looking up
+# the values in filters: if a row group has at most as many rows as there are values to find, reading its column takes
+# less time. Of row groups that filters don't rule out, it also reports whether they have matching rows.
 #
-# Files are those like one that was opened, as for `filter_query.pxi`. Footers are walked by `pruning.pxi`; pages are
-# PLAIN or dictionary-encoded, of columns that aren't nested. Whatever isn't quite usual, or damaged, ends it: then the
-# file is opened, and searched as others are.
+# The files are like an opened one, as for `filter_query.pxi`. `pruning.pxi` walks the footers. Pages are PLAIN or
+# dictionary-encoded, of columns that aren't nested. The scan ends at anything that isn't usual; the file is then
+# opened and searched like others.
 #
 # Source: Snappy's format description (format_description.txt).
 
 cdef enum:
-    SNAPPY_SLACK = 80                    # bytes behind a buffer that may be read or written: a copy has 64 at most
-    SCAN_PAGE_MOST = 64 << 20            # bytes of a page, and of a chunk, that are read here
-    SCAN_VALUES_MOST = 1 << 26           # values of a page
-    SCAN_OUT_MOST = 64 << 20             # bytes of a column's values in one file
-    SCAN_ALL_MOST = 128 << 20            # and of those of all columns
-    SCAN_REMAINING_MOST = 128 << 10           # bytes of a chunk that filters left: of a larger one not all pages may be needed
+    SNAPPY_SLACK = 80                    # bytes after a buffer that may be read or written: a copy has at most 64
+    SCAN_PAGE_MOST = 64 << 20            # the maximum size of a page, and of a chunk
+    SCAN_VALUES_MOST = 1 << 26           # the maximum number of values of a page
+    SCAN_OUT_MOST = 64 << 20             # the maximum size of the picked values of a column
+    SCAN_ALL_MOST = 128 << 20            # and of all columns
+    SCAN_REMAINING_MOST = 128 << 10      # the maximum size of a chunk that filters don't rule out: larger ones are
+                                         # opened, because not all of their pages may be needed
     CODEC_NONE = 0
     CODEC_SNAPPY = 1
     ENCODING_PLAIN = 0
     ENCODING_RLE = 3
-    WIDTH_BOOLEAN = -2                   # of a column's values, in place of their bytes
+    WIDTH_BOOLEAN = -2                   # instead of the size of a column's values
     WIDTH_UNREAD = -1
 
 
@@ -29,9 +30,9 @@ cdef extern from *:
         const unsigned char* at;
         const unsigned char* end;
         unsigned char* out;
-        int64_t done;                    /* bytes of the output that are there */
-        int64_t size;                    /* and that there will be */
-        uint64_t last;                   /* the last 8 of them; of fewer, zeros are in front */
+        int64_t done;                    /* bytes of the output so far */
+        int64_t size;                    /* bytes of the whole output */
+        uint64_t last;                   /* the last 8 bytes of the output; fewer bytes follow zeros */
     } bloom_snappy;
 
     BLOOM_ALWAYS uint64_t bloom_load64(const unsigned char* p) {
@@ -40,16 +41,16 @@ cdef extern from *:
         return v;
     }
 
-    /* The last 8 bytes, when `count` of the bytes of `next` follow, 1 to 8. */
+    /* Returns the last 8 bytes after `count` bytes of `next` (1 to 8) are appended. */
     BLOOM_ALWAYS uint64_t bloom_followed(uint64_t last, uint64_t next, int64_t count) {
         return last >> (4 * count) >> (4 * count) | next << (64 - 8 * count);
     }
 
-    /* Goes on while short literals and copies take turns, as in columns of numbers: in each turn there are a literal of
-       at most 4 bytes, or none, and a copy of at most 16 bytes from 16 bytes before or more; or an integer of 8 bytes
-       of which as many of the lower ones differ from the one before as in the last such turn. Nothing else is branched
-       on: which of them comes next can't be predicted. 8 bytes of output are there, and `limit` is at least 32 before
-       its end. Stops in front of whatever is different. */
+    /* Continues while short literals and copies alternate, as in columns of numbers. A turn is a literal of at most 4
+       bytes, or none, and a copy of at most 16 bytes from at least 16 bytes before; or an 8-byte integer of which as
+       many of the lower bytes differ from the previous integer as in the last such turn. There are no other branches,
+       because the next kind can't be predicted. At least 8 bytes of output exist, and `limit` is at least 32 before
+       its end. Stops before anything else. */
     BLOOM_ALWAYS void bloom_snappy_turns(bloom_snappy* s, int64_t limit) {
         const unsigned char *p = s->at, *most = s->end - 8, *source;
         unsigned char* out = s->out;
@@ -75,7 +76,7 @@ cdef extern from *:
             length = (int64_t)((word >> 2 & (7 | (two & 56))) + 4 - (two & 3));
             offset = (int64_t)((word >> 8 & (0xFF | (two & 0xFF00))) | (word & 0xE0 & ~two) << 3);
             if (offset == 8 && literal && kind == 1 && literal + length == 8) {
-                lower = literal;  /* the same turn again, as an integer */
+                lower = literal;  /* repeat this turn, as an integer */
                 differs = ((uint64_t)1 << 8 * lower) - 1;
                 mask = ~(differs << 8) & (((uint64_t)1 << 8 * (lower + 2) << 8) - 1);
                 integer = (uint64_t)(lower - 1) << 2 | (uint64_t)(0x0800 | (4 - lower) << 2 | 1) << (8 * lower + 8);
@@ -99,9 +100,9 @@ cdef extern from *:
         s->last = last;
     }
 
-    /* Goes on until `wanted` bytes are there, or a few more; 0 if the block is damaged. Behind the packed bytes, and
-       behind the output, there are SNAPPY_SLACK bytes. Columns of integers have mostly copies from 8 bytes before:
-       the last 8 bytes are kept in a register, because bytes that were just written in parts are read slowly. */
+    /* Continues until there are `wanted` bytes, or a few more; 0 if the block is damaged. SNAPPY_SLACK bytes follow the
+       packed bytes and the output. Columns of integers mostly have copies from 8 bytes before: the last 8 bytes are
+       kept in a register, because reading bytes that were just written in parts is slow. */
     static int bloom_snappy_until(bloom_snappy* s, int64_t wanted) {
         const unsigned char *p = s->at, *end = s->end, *source;
         unsigned char* out = s->out;
@@ -158,7 +159,7 @@ cdef extern from *:
                         last = last >> 8 | (uint64_t)p[-i] << 56;
                 continue;
             }
-            extra = tag & 3;  /* computed, not branched on: which kind of copy follows can't be predicted */
+            extra = tag & 3;  /* computed without a branch, because the kind of the copy can't be predicted */
             if (extra == 3)
                 extra = 4;
             if (extra > end - p)
@@ -210,7 +211,7 @@ cdef extern from *:
 
 cdef bint _snappy_open(Snappy* s, const unsigned char* packed, int64_t count, unsigned char* out, int64_t size) \
         noexcept nogil:
-    """Begin with a block of Snappy; False if it doesn't say that it has `size` bytes."""
+    """Start to decompress a Snappy block; False if its header doesn't give `size` bytes."""
     cdef Walk w
     cdef uint64_t claimed = 0
     cdef Py_ssize_t pos
@@ -223,15 +224,15 @@ cdef bint _snappy_open(Snappy* s, const unsigned char* packed, int64_t count, un
 
 
 cdef struct ByteBuffer:
-    unsigned char* data                  # of malloc
+    unsigned char* data                  # allocated by malloc
     int64_t count
     int64_t room
 
 
 cdef bint _reserve(ByteBuffer* g, int64_t room) noexcept nogil:
-    """Make room for so many bytes in all, and SNAPPY_SLACK; False if there is no memory."""
+    """Make room for `room` bytes in total, and SNAPPY_SLACK; False without memory."""
     cdef unsigned char* data
-    if room <= g.room and g.data != NULL:  # of an empty page, too, it is a buffer
+    if room <= g.room and g.data != NULL:  # an empty page also needs a buffer
         return True
     room = room + room // 2
     data = <unsigned char*>realloc(g.data, <size_t>(room + SNAPPY_SLACK))
@@ -255,46 +256,47 @@ cdef bytes _buffer_bytes(ByteBuffer* g):
 
 
 cdef struct ReadPage:
-    int64_t kind, encoding, values       # of the header; values with nulls
+    int64_t kind, encoding, values       # from the header; values include nulls
     int64_t non_null
-    int64_t packed, size                 # bytes in the file and decompressed
-    int64_t end                          # behind the page, in the chunk
-    int64_t at                           # of its bytes, in the chunk
+    int64_t packed, size                 # bytes in the file, and decompressed
+    int64_t end                          # of the page, in the chunk
+    int64_t at                           # the start of its bytes, in the chunk
     int64_t levels                       # bytes of the definition levels of DATA_PAGE_V2
     bint is_compressed
     unsigned char* body                  # decompressed
-    int64_t start                        # of the values in it
-    int64_t levels_start, levels_end     # of the definition levels in it
+    int64_t start                        # of the values in the body
+    int64_t levels_start, levels_end     # of the definition levels in the body
 
 
 class _NotScanned(Exception):
-    """A file isn't quite usual."""
+    """A file isn't usual, or its scan doesn't pay."""
 
 
 cdef struct ScanOutput:
     ByteBuffer values
     ByteBuffer sizes
-    ByteBuffer positions                      # empty until there are nulls
+    ByteBuffer positions                 # empty if there are no nulls so far
     int64_t rows
 
 
 cdef class RowScan:
-    """Finds the rows with sought values in files like one that was opened, and the values of columns in them.
+    """A scan for the rows with values to find, in files like an opened one. It also picks the values of columns in
+    them.
 
     Args:
-        max_depth: of structures within each other.
+        max_depth: the maximum nesting of structs and lists.
         same: as for `FilterQuery`.
         columns: as for `FilterQuery`.
-        widths: of each leaf column the bytes of a value; 0: it has byte arrays; -1: it isn't read; -2: booleans.
-        nullable: of each leaf column a 1 if its values may be null.
+        widths: the size of a value of each leaf column; 0 for byte arrays, -1 if it isn't read, -2 for booleans.
+        nullable: a 1 for each leaf column whose values may be null.
         searched: the ordinal of the searched column.
         chosen: a 1 for each leaf column whose values are picked.
         summed: as for `FilterQuery`.
-        table: the sought values.
-        ascending: their numbers in the order of values.
-        order: how they compare with bounds: 0, 1 as signed integers of 4 or 8 bytes; 2 by their bytes.
-        unpack: decompresses a page: called with the codec's number, bytes, and the size; may raise ValueError.
-        checksum: gives the CRC-32 of bytes.
+        table: the values to find.
+        ascending: their numbers in ascending order of the values.
+        order: the order of values and bounds: 0 and 1 for signed integers of 4 and 8 bytes, 2 for bytewise.
+        unpack: decompresses a page; called with the codec's number, the bytes and the size; may raise ValueError.
+        checksum: returns the CRC-32 of bytes.
     """
 
     cdef QueryState _query
@@ -340,38 +342,38 @@ cdef class RowScan:
         self._unpack, self._checksum = unpack, checksum
 
     def file(self, int fd, int64_t file_bytes, remaining=None):
-        """Return the rows of a file of `file_bytes` bytes that is open for reading; None if its filters are to be asked
-        first, or it isn't quite usual.
+        """Return the matching rows of a file of `file_bytes` bytes that is open for reading; None if it isn't usual,
+        or if looking up the values in its filters takes less time.
 
-        `remaining`: the numbers of the row groups that filters left, of which alone the rows are returned then. None is
-        returned if a chunk of them is large or has a column index, because not all of its pages may be needed, or if its
-        bounds exclude all values. A row group whose dictionary has all of its values, and none of these, isn't one that was searched.
+        `remaining`: the numbers of the row groups that filters don't rule out; only these are scanned. The result is
+        then None if one of their chunks is large or has a column index, because not all of its pages may be needed,
+        or if its bounds exclude all values. A row group doesn't count as searched if its dictionary has all of its
+        values, and none of the values to find.
 
-        (row groups, the numbers of those that were searched, bytes of the column, bytes of the summed columns, bytes that were read,
-        data pages of the column, numbers of row groups, rows in the file, numbers of values, [(values, sizes,
-        positions), ...] of each chosen column). Numbers are int64s as bytes, one for each row. Of a chosen column there
-        are the values' bytes one after the other, with zeros for nulls; of byte arrays their sizes, int64s; and, if there
-        is a null, an int64 for each row that is negative for nulls.
+        Returns (row groups, numbers of the searched row groups, bytes of the column, bytes of the summed columns,
+        bytes read, data pages of the column, numbers of row groups, rows in the file, numbers of values, [(values,
+        sizes, positions), ...] for each chosen column). Each of the three before the last has an int64 for each
+        matching row, as bytes. `values` are the concatenated values, with zeros for nulls; `sizes` those of byte
+        arrays, int64s; `positions` has an int64 for each row, negative for nulls, or is empty without nulls.
         """
         cdef _FileScan scan = _FileScan(self)
         result = scan.file(fd, file_bytes, remaining)
         return None if result is None else (*result[:6], *scan.rows())
 
     def files(self, bytes names not None, int64_t rows, int64_t size):
-        """Return the rows of files, which are opened here one after the other.
+        """Open files one after the other, and return their matching rows.
 
-        The search ends behind the file with which there are so many rows, or so many bytes of values, and in front of a
-        file of which `file` returns None, or that can't be opened.
+        The scan ends after the file with which there are `rows` rows or `size` bytes of values, and before a file
+        that can't be opened or for which `file` returns None.
 
         Args:
-            names: of the files; each ends with a zero byte.
+            names: the names of the files, each followed by a zero byte.
             rows, size: see above.
 
         Returns:
-            ([(row groups, the numbers of those that were searched, bytes of the column, bytes of the summed columns,
-            bytes that were read, data pages of the column, rows), ...], numbers of row groups, rows in the files, numbers
-            of values, columns). The first has an item for each file that was searched, the others are as for `file`: the
-            rows of one file after the other.
+            ([(row groups, numbers of the searched row groups, bytes of the column, bytes of the summed columns, bytes
+            read, data pages of the column, rows), ...], numbers of row groups, rows in the files, numbers of values,
+            columns). The first list has an item for each scanned file. The others are as for `file`, file by file.
         """
         cdef const char* name = PyBytes_AS_STRING(names)
         cdef const char* end = name + PyBytes_GET_SIZE(names)
@@ -398,19 +400,19 @@ cdef class RowScan:
 
 
 cdef class _FileScan:
-    # the search of files, whose rows it holds
+    # the scan of files, with the rows that were found
 
     cdef RowScan _scan
     cdef QueryState _state
-    cdef Positions _facts                # of each chunk that is read SCAN_FACTS numbers
+    cdef Positions _facts                # SCAN_FACTS numbers of each chunk that is read
     cdef Positions _rows_of_groups
     cdef Positions _groups, _rows, _numbers
     cdef ByteBuffer _packed, _body, _dictionary
     cdef ScanOutput* _outputs
-    cdef ScanOutput* _before             # what there was before a file: its rows are removed if it isn't quite usual
+    cdef ScanOutput* _before             # the state before a file, to undo it if the file isn't usual
     cdef int64_t _dictionary_values, _pages
-    cdef bint _dictionary_excludes        # that the last row group has none of the values
-    cdef bytes _entries                  # of the dictionary, for picks of byte arrays
+    cdef bint _dictionary_excludes       # the dictionary of the last row group has none of the values
+    cdef bytes _entries                  # the starts of the dictionary's byte arrays
 
     def __cinit__(self, RowScan scan):
         cdef Py_ssize_t count = scan._query.column_count
@@ -443,7 +445,7 @@ cdef class _FileScan:
         free(self._before)
 
     cdef object file(self, int fd, int64_t file_bytes, remaining):
-        """Search a file, and add its rows. Return what `RowScan.files` has of a file; None, and nothing is added, where
+        """Scan a file, and add its rows. Return its item for `RowScan.files`; None, without adding rows, if
         `RowScan.file` returns None."""
         cdef Py_ssize_t groups = self._groups.count, rows = self._rows.count, numbers = self._numbers.count, column
         memcpy(self._before, self._outputs, <size_t>self._state.column_count * sizeof(ScanOutput))
@@ -464,7 +466,7 @@ cdef class _FileScan:
             return None
 
     cdef tuple rows(self):
-        """All rows, and their values."""
+        """Return all rows, and their values."""
         cdef Py_ssize_t column
         columns = []
         for column in range(self._state.column_count):
@@ -507,20 +509,20 @@ cdef class _FileScan:
         return count, tuple(searched), r.chunk_bytes, r.scan_bytes, r.bytes_read, self._pages
 
     cdef int _require_worthwhile(self, Py_ssize_t group, bint are_remaining) except -1:
-        """Raise _NotScanned unless a row group is worth to be searched here."""
+        """Raise _NotScanned unless scanning a row group pays."""
         cdef int64_t* facts = self._chunk(group, self._state.searched)
         if facts[3] != self._rows_of_groups.items[group]:  # one of them is wrong, and rows could be lost
             raise _NotScanned
-        if facts[5]:  # filters tell whether the bounds can be trusted
+        if facts[5]:  # only filters show whether these bounds can be trusted
             raise _NotScanned
-        if facts[6] and are_remaining:  # which may leave pages out
+        if facts[6] and are_remaining:  # the column index may exclude pages
             raise _NotScanned
         if facts[1] > SCAN_REMAINING_MOST if are_remaining else self._rows_of_groups.items[group] > self._scan._table.count:
             raise _NotScanned
         return 0
 
     cdef int64_t* _chunk(self, Py_ssize_t group, Py_ssize_t column) except NULL:
-        """The facts of a chunk."""
+        """Return the facts of a chunk."""
         cdef Py_ssize_t i, at = 0, read = 0
         for i in range(self._state.column_count):
             if i == column:
@@ -529,7 +531,7 @@ cdef class _FileScan:
         return self._facts.items + (group * read + at) * SCAN_FACTS
 
     cdef int64_t* _load(self, Py_ssize_t group, Py_ssize_t column, int64_t rows) except NULL:
-        """Read a chunk of a row group with so many rows; gives its facts."""
+        """Read a chunk of a row group with `rows` rows; return its facts."""
         cdef int64_t* facts = self._chunk(group, column)
         cdef int64_t start = facts[0], size = facts[1], end = self._state.data_end
         cdef bint done
@@ -600,8 +602,8 @@ cdef class _FileScan:
 
     cdef int _read(self, ReadPage* page, int64_t codec, bint nullable, ByteBuffer* to, int64_t last, Py_ssize_t width) \
             except -1:
-        """Decompress a page and count its values. Of PLAIN values of `width` bytes, without nulls, those up to the
-        `last` one are enough; negative: all."""
+        """Decompress a page and count its values. If it has PLAIN values of `width` bytes without nulls, decompress
+        only up to value `last`; if that is negative, the whole page."""
         cdef const unsigned char* packed = self._packed.data + page.at + page.levels
         cdef int64_t count = page.packed - page.levels, size = page.size - page.levels, room = 0
         cdef Snappy snappy
@@ -612,7 +614,7 @@ cdef class _FileScan:
             raise MemoryError
         page.body, page.start, page.non_null = to.data, 0, page.values
         page.levels_start = page.levels_end = 0
-        if page.levels:  # in front, as they are in the file
+        if page.levels:  # they precede the values, not compressed
             memcpy(to.data, packed - page.levels, <size_t>page.levels)
         if codec == CODEC_NONE:
             if count != size:
@@ -671,7 +673,7 @@ cdef class _FileScan:
         return 0
 
     cdef int64_t _non_null(self, ReadPage* page) except -1:
-        """How many values aren't null, by the definition levels."""
+        """Return the number of non-null values, from the definition levels."""
         cdef Walk w
         cdef uint64_t head = 0
         cdef Py_ssize_t pos
@@ -690,7 +692,7 @@ cdef class _FileScan:
         return levels.hits
 
     cdef int _search(self, Py_ssize_t group, int64_t rows, int64_t first_row) except -1:
-        """Search a row group, and pick the values of the rows that are found."""
+        """Scan a row group, and pick the values of the matching rows."""
         cdef Py_ssize_t before = self._rows.count, column, at
         cdef int64_t i
         cdef unsigned char one = 1
@@ -715,7 +717,7 @@ cdef class _FileScan:
         return 0
 
     cdef int64_t held(self):
-        """The bytes of the values that are held."""
+        """Return the size of the picked values so far."""
         cdef int64_t whole = 0
         cdef Py_ssize_t column
         for column in range(self._state.column_count):
@@ -724,13 +726,13 @@ cdef class _FileScan:
         return whole
 
     cdef int _require_bounded(self) except -1:
-        """Raise _NotScanned where the values that are held have too many bytes: other searches hold some at a time."""
+        """Raise _NotScanned if the picked values have too many bytes; other searches return them in batches."""
         if self.held() > SCAN_ALL_MOST:
             raise _NotScanned
         return 0
 
     cdef int _find(self, Py_ssize_t group, int64_t rows) except -1:
-        """Find the rows of a row group: their positions in it are added."""
+        """Find the matching rows of a row group, and add their positions in it."""
         cdef Py_ssize_t searched = self._state.searched
         cdef int64_t* facts = self._load(group, searched, rows)
         cdef int64_t pos = 0, first = 0
@@ -746,7 +748,7 @@ cdef class _FileScan:
             pos = page.end
             self._read(&page, facts[4], nullable, &self._body, -1, width)
             if page.kind == DICTIONARY_PAGE:
-                if entries is not None:  # a chunk has one at most
+                if entries is not None:  # a chunk has at most one
                     raise _NotScanned
                 entries = self._dictionary_numbers(&page, width)
                 continue
@@ -770,7 +772,7 @@ cdef class _FileScan:
         return 0
 
     cdef object _dictionary_numbers(self, ReadPage* page, int width):
-        """Of each entry of a dictionary the number of its value; -1 where it isn't sought."""
+        """Return the number of each dictionary entry in the table; -1 for others."""
         data = (<const char*>page.body)[:page.size]
         try:
             if width:
@@ -787,7 +789,7 @@ cdef class _FileScan:
         return view
 
     cdef int _find_others(self, ReadPage* page, int width, object entries, int64_t first) except -1:
-        """As `_find`, for pages with nulls, of byte arrays, or dictionary-encoded."""
+        """Do what `_find` does for pages with nulls, with byte arrays, or dictionary-encoded."""
         cdef const int64_t[::1] positions
         cdef const int64_t[::1] numbers
         cdef Py_ssize_t i
@@ -817,7 +819,7 @@ cdef class _FileScan:
         return 0
 
     cdef int _pick_searched(self, Py_ssize_t before) except -1:
-        """The values of the searched column in the rows that were found last: the values that they equal."""
+        """Add the values of the searched column in the rows that were found last; they equal values of the table."""
         cdef ScanOutput* output = &self._outputs[self._state.searched]
         cdef ValueTable table = self._scan._table
         cdef Py_ssize_t at, size = 0
@@ -836,7 +838,7 @@ cdef class _FileScan:
         return 0
 
     cdef int _pick(self, Py_ssize_t group, Py_ssize_t column, int64_t rows, Py_ssize_t at) except -1:
-        """Pick a column's values in the rows from the `at`-th one on, which are positions in the row group."""
+        """Pick a column's values in the rows from index `at` on, which are positions in the row group."""
         cdef int64_t* facts = self._load(group, column, rows)
         cdef int64_t pos = 0, first = 0, last, i, value
         cdef Py_ssize_t end, width = self._scan._widths[column]
@@ -850,7 +852,7 @@ cdef class _FileScan:
             self._head(pos, facts, &page, nullable, &checked)
             pos = page.end
             if page.kind == DICTIONARY_PAGE:
-                if self._dictionary_values >= 0:  # `_entries` are those of the first one
+                if self._dictionary_values >= 0:  # `_entries` belong to the first one
                     raise _NotScanned
                 self._read(&page, facts[4], False, &self._dictionary, -1, width)
                 self._dictionary.count, self._dictionary_values = page.size, page.values
@@ -882,7 +884,8 @@ cdef class _FileScan:
 
     cdef int _pick_others(self, ReadPage* page, Py_ssize_t width, ScanOutput* output, Py_ssize_t at, Py_ssize_t end,
                           int64_t first) except -1:
-        """As `_pick`, for pages with nulls, of byte arrays, or dictionary-encoded: the rows from `at` to `end`."""
+        """Do what `_pick` does for pages with nulls, with byte arrays, or dictionary-encoded, for the rows `at` to
+        `end`."""
         cdef Py_ssize_t i
         cdef bytearray positions = bytearray(8 * (end - at)), sizes = bytearray(), indices
         cdef int64_t[::1] numbers = memoryview(positions).cast("q")
@@ -924,7 +927,7 @@ cdef class _FileScan:
         return 0
 
     cdef int _begin_entries(self, bytes data, int64_t[::1] places) except -1:
-        """Replace indices of a dictionary of byte arrays by where they begin."""
+        """Replace indices of a dictionary of byte arrays by the starts of the entries."""
         cdef const int64_t[::1] starts
         cdef Py_ssize_t i
         if self._entries is None:
@@ -940,7 +943,7 @@ cdef class _FileScan:
         cdef int64_t count = len(positions) // 8
         cdef bytes before
         cdef bint enough = True
-        if has_nulls and output.positions.count == 0 and output.rows:  # none was null so far
+        if has_nulls and output.positions.count == 0 and output.rows:  # the first null of the column
             before = bytes(8 * output.rows)
             enough = _append_bytes(&output.positions, PyBytes_AS_STRING(before), 8 * output.rows)
         if has_nulls or output.positions.count:

@@ -1,4 +1,4 @@
-"""The walk over Thrift compact structures: where fields lie, and that no bytes can lead it astray."""
+"""The walk over Thrift compact structures locates the fields, and refuses all invalid bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DEPTH = 8
 
 
 def refusal(data: bytes, depth: int = DEPTH, start: int = 0) -> CompactError:
-    """How the walk refuses a struct."""
+    """The error with which the walk refuses a struct."""
     with pytest.raises(CompactError) as caught:
         compact_struct(data, start, depth)
     return caught.value

@@ -1,4 +1,4 @@
-"""The kernels that examine filters: any bytes give a right answer or none."""
+"""The kernels that examine filters: any bytes give the right facts or None."""
 
 from __future__ import annotations
 

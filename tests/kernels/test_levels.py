@@ -1,4 +1,4 @@
-"""Levels and dictionary indices of data pages, which are runs: what pyarrow wrote, hand-made ones, ones that lie."""
+"""Levels and dictionary indices of data pages, which are runs: those of pyarrow, hand-made and wrong ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def every_cut(data: bytes, call: Callable[[bytes], object]) -> None:
 
 
 def levels(path: Path, values: list[object]) -> tuple[bytes, int]:
-    """The definition levels of a flat nullable column's one page."""
+    """The definition levels of the only page of a flat nullable column."""
     pq.write_table(pa.table({"c": pa.array(values, pa.int32())}), path, data_page_version="2.0", compression="NONE")
     with pq.ParquetFile(path) as file:
         start = file.metadata.row_group(0).column(0).data_page_offset
@@ -33,7 +33,7 @@ def levels(path: Path, values: list[object]) -> tuple[bytes, int]:
 
 
 def counted(data: bytes, start: int, end: int, count: int, highest: int) -> int:
-    """The levels that are the highest, all at once."""
+    """Count the highest levels in one call."""
     found = kernels.Levels(count, highest)
     found.feed(data, start, end, True)
     assert found.left == 0
@@ -119,7 +119,7 @@ def test_levels_have_1_to_16_bits(highest: int) -> None:
 
 
 def runs(indices: list[int], width: int, packed: bool) -> bytes:
-    """Indices with their bit width in front, as one bit-packed run or as RLE runs of one value each."""
+    """Indices after their bit width, as one bit-packed run or as RLE runs of one value each."""
     if packed:
         padded = indices + [0] * (-len(indices) % 8)
         bits = sum(index << at * width for at, index in enumerate(padded))
@@ -130,7 +130,7 @@ def runs(indices: list[int], width: int, packed: bool) -> bytes:
 
 
 def marked(data: bytes, pos: int, count: int, seen: bytearray, unseen: int) -> int:
-    """Mark what all the bytes have; how many entries are then unseen."""
+    """Mark the indices of all bytes; return the number of entries that stay unseen."""
     indices = kernels.Indices(count, seen, unseen)
     if not indices.done or pos > len(data):
         indices.feed(data, pos, True)
@@ -192,7 +192,7 @@ def test_nothing_is_checked_where_no_entry_is_left_and_marks_are_kept() -> None:
     assert marked(b"", 0, 100, seen, 0) == 0
     seen = bytearray(b"\1\0\1")
     data = runs([0, 1], 2, packed=False) + b"\xff" * 9
-    assert marked(data, 0, 100, seen, 1) == 0  # the damage lies behind the last entry to be seen
+    assert marked(data, 0, 100, seen, 1) == 0  # the damage follows the last unseen entry
     assert marked(b"", 0, 0, bytearray(2), 2) == 2  # only nulls: not even a bit width
 
 

@@ -193,7 +193,7 @@ BITS_MAX = 1 << 30
 
 @pytest.fixture(scope="module")
 def room() -> Iterator[memoryview]:
-    """Zeros for the largest filter there is, in memory that isn't taken until it is written to."""
+    """Zeros for the largest filter, in memory that is allocated when it is written to."""
     with mmap(-1, BITS_MAX // 8) as zeros, memoryview(zeros) as view:
         yield view
 

@@ -20,7 +20,7 @@ TOP = (1 << 127) - 1
 
 
 def stored(values: list[int]) -> bytes:
-    """Mantissas as a DATA stream has them."""
+    """Mantissas as stored in a DATA stream."""
     return b"".join(orcruns.varint(v << 1 if v >= 0 else (-v << 1) - 1) for v in values)
 
 
@@ -29,7 +29,7 @@ def longs(values: list[int]) -> bytes:
 
 
 def hashed(values: list[int], scales: list[int], scale: int, most: int = 38) -> list[int]:
-    """Of all of them at once."""
+    """The hashes of all decimals, in one call."""
     data, out = stored(values), bytearray(8 * len(values))
     assert kernels.orc_hash_decimals(data, 0, longs(scales), 0, len(values), scale, most, out) == (
         len(values),
@@ -39,12 +39,12 @@ def hashed(values: list[int], scales: list[int], scale: int, most: int = 38) -> 
 
 
 def text(value: int, scale: int) -> bytes:
-    """As HiveDecimal prints it."""
+    """The text that HiveDecimal prints."""
     return orcfiles.decimal_text(Decimal(value).scaleb(-scale, EXACT)).encode()
 
 
 def fits(value: int, scale: int, column: int, most: int) -> bool:
-    """Whether a value is one of a column's: exact at its scale, with no more digits than there are."""
+    """Whether a value fits a column: exact at its scale, with at most its number of digits."""
     at_scale = Decimal(value).scaleb(column - scale, EXACT)
     short = most == 38 or abs(value) < 10**18
     return at_scale == at_scale.to_integral_value(context=EXACT) and abs(at_scale) < 10**most and short

@@ -1,4 +1,4 @@
-"""The compiled module over ORC's runs: the specification's examples, any run in any pieces, no bad bytes."""
+"""The compiled decoder of ORC's runs: the specification's examples, any run in any pieces, invalid bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATCHED = [2030, 2000, 2020, 1000000, *range(2040, 2200, 10)]
 
 
 def decoded(pieces: Sequence[bytes], count: int, *, version: int, signed: bool) -> list[int]:
-    """All runs of a stream that comes in pieces; what is left of a piece goes before the next."""
+    """Decode all runs of a stream in pieces; the rest of a piece precedes the next one."""
     out, have, rest = bytearray((count + 511) * 8), 0, b""
     for piece in pieces:
         data = rest + piece
@@ -100,7 +100,7 @@ def runs(draw: st.DrawFn, version: int, *, signed: bool) -> tuple[bytes, list[in
 
 
 def stepped(value: int, step: int, count: int) -> list[int]:
-    """Values a step apart, in 64 bits that wrap."""
+    """Values with a constant step, modulo 2^64."""
     return [orcruns.wrapped(value + i * step) for i in range(count)]
 
 

@@ -1,4 +1,4 @@
-"""Page headers in compiled code: what thriftpy2 decodes, what the walk over the same bytes refuses, and no more."""
+"""Compiled code decodes page headers like thriftpy2, and refuses the same bytes as the walk."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HEAD_FIELDS: Final = {
     2: ("num_values", "encoding"),
     3: ("num_values", "encoding", "definition_levels_byte_length", "repetition_levels_byte_length"),
 }
-# fields that no IDL has yet, of each type there is; ids between and behind the known ones, and beyond 63
+# fields that no IDL has yet, of every type; ids between and after the known ones, and above 63
 NEWER: Final = """
 struct Unknown { 1: i64 a; 2: list<i32> b; 3: map<string, bool> c; 4: optional Unknown d; 5: double e; 6: bool f; }
 struct DataPageHeader { 1: i32 num_values; 2: i32 encoding; 3: i32 definition_level_encoding
@@ -125,7 +125,7 @@ def encoded(header: Any) -> bytes:
 
 
 def decoded(data: bytes) -> Any:
-    """What thriftpy2 makes of it by the IDL that is shipped."""
+    """thriftpy2's result with the shipped IDL."""
     header = parquet_idl.module().PageHeader()
     header.read(TCompactProtocol(TMemoryBuffer(data), decode_response=False))
     return header
@@ -174,8 +174,8 @@ def test_a_header_cut_anywhere_is_refused_as_the_walk_refuses_it(header: Any) ->
             PageHeader(data[:end], 0, len(data), DEPTH)
 
 
-def told_by_walk(data: bytes) -> list[object]:
-    """Every field, or the error, from the walk over all fields."""
+def fields_by_walk(data: bytes) -> list[object]:
+    """All fields, or the error, of the walk over all fields."""
     try:
         walked = Struct("PageHeader", data, 0, LOCATION)
         numbers: list[object] = [walked.required_int(field) for field in PAGE_FIELDS]
@@ -193,7 +193,7 @@ def told_by_walk(data: bytes) -> list[object]:
     return numbers
 
 
-def told_by_header(data: bytes) -> list[object]:
+def fields_by_header(data: bytes) -> list[object]:
     try:
         try:
             header = page_header.parse(data, 0, len(data))
@@ -221,13 +221,13 @@ def test_a_changed_header_is_taken_and_refused_as_by_the_walk(header: Any, chang
     data = bytearray(encoded(header))
     for at, byte in changes:
         data[at % len(data)] = byte
-    assert told_by_header(bytes(data)) == told_by_walk(bytes(data))
+    assert fields_by_header(bytes(data)) == fields_by_walk(bytes(data))
 
 
 @given(st.binary(max_size=60))
 @THOROUGH
 def test_any_bytes_are_taken_and_refused_as_by_the_walk(data: bytes) -> None:
-    assert told_by_header(data) == told_by_walk(data)
+    assert fields_by_header(data) == fields_by_walk(data)
 
 
 V1: Final[Fields] = {1: (I32, 10), 2: (I32, 0), 3: (I32, 3), 4: (I32, 3)}
@@ -245,7 +245,7 @@ def test_a_field_of_another_type_counts_as_not_there(number: int, value: tuple[i
         assert getattr(header, PAGE_FIELDS[number - 1]) == -1
     assert header.crc == (None if number == 4 else -5)
     assert header.has_head == (number not in (1, 5))
-    assert told_by_header(data) == told_by_walk(data)
+    assert fields_by_header(data) == fields_by_walk(data)
 
 
 @pytest.mark.parametrize("number", sorted(V2))
@@ -254,7 +254,7 @@ def test_a_field_of_another_type_counts_as_not_there(number: int, value: tuple[i
 )
 def test_the_same_goes_for_the_fields_of_a_page_s_kind(number: int, value: tuple[int, Any]) -> None:
     data = thrift.encode({1: (I32, 3), 2: (I32, 80), 3: (I32, 70), 8: (STRUCT, {**V2, number: value})})
-    assert told_by_header(data) == told_by_walk(data)
+    assert fields_by_header(data) == fields_by_walk(data)
     assert read(data).is_compressed == (number == 7 and value[0] != FALSE)
 
 
@@ -270,9 +270,9 @@ def test_a_field_that_occurs_twice_is_refused(number: int, within: bool) -> None
         data = thrift.encode(PAGE)[:-1] + again + (b"" if number in PAGE else again) + b"\0"
         with pytest.raises(CompactError, match="repeated"):
             read(data)
-    told = told_by_header(data)
-    assert told[0] == "a field id is repeated or out of range"
-    assert told == told_by_walk(data)
+    found = fields_by_header(data)
+    assert found[0] == "a field id is repeated or out of range"
+    assert found == fields_by_walk(data)
 
 
 def test_nesting_is_bounded() -> None:

@@ -1,4 +1,4 @@
-"""The walks over value sections of data pages: what pyarrow wrote, hand-made encodings, and bytes that lie."""
+"""The walks over value sections of data pages: those of pyarrow, hand-made encodings, and wrong bytes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TEXTS = [
 
 
 def values_section(path: Path, values: list[Any], kind: pa.DataType, encoding: str) -> bytes:
-    """The values of the one data page that pyarrow writes for these, which are required and uncompressed."""
+    """The value section of the only data page that pyarrow writes for these values, required and uncompressed."""
     schema = pa.schema([pa.field("c", kind, nullable=False)])
     pq.write_table(
         pa.table({"c": pa.array(values, kind)}, schema=schema),
@@ -73,12 +73,12 @@ def every_cut(data: bytes, call: Callable[[bytes], object]) -> None:
 
 
 def distinct(values: Iterable[Any]) -> list[Any]:
-    """Without equal neighbours."""
+    """Values without equal neighbours."""
     return [value for value, _ in groupby(values)]
 
 
 def fed(data: bytes, pos: int = 0) -> Deltas:
-    """Deltas that have all their bytes."""
+    """`Deltas` with all bytes."""
     deltas = Deltas()
     deltas.feed(data, pos, True)
     return deltas
@@ -97,7 +97,7 @@ def every_delta(deltas: Deltas, most: int = 7) -> list[int]:
 
 
 def end_of(data: bytes, pos: int = 0) -> int:
-    """Where deltas end."""
+    """The end of the deltas."""
     deltas = fed(data, pos)
     assert deltas.skip() == kernels.ALL_DONE
     return deltas.position
@@ -185,7 +185,7 @@ def test_a_delta_width_above_64_bits_is_refused() -> None:
 
 
 def plain(data: bytes, pos: int, count: int, out: bytearray, *, every: bool = False) -> int:
-    """Hash `count` values that are all there; how many hashes."""
+    """Hash `count` complete values; return the number of hashes."""
     taken, hashed, _ = kernels.hash_plain_binary(data, pos, True, out, len(out) // 8, count, every)
     assert taken == count
     return hashed
@@ -234,7 +234,7 @@ def test_equal_neighbours_are_hashed_once_unless_every_entry_counts() -> None:
 def delta_lengths(
     data: bytes, count: int, start: int | None = None, numbers: bytes | None = None, most: int = 5
 ) -> bytearray:
-    """The hashes of DELTA_LENGTH_BYTE_ARRAY values that are all there, `most` at a time."""
+    """The hashes of complete DELTA_LENGTH_BYTE_ARRAY values, `most` at a time."""
     lengths = fed(data if numbers is None else numbers)
     at, found, status = end_of(data) if start is None else start, bytearray(), kernels.SLICE_DONE
     while status != kernels.ALL_DONE:
@@ -256,7 +256,7 @@ def test_delta_length_strings_are_those_that_pyarrow_wrote(tmp_path: Path, texts
 
 
 def delta_strings(data: bytes, count: int, longest: int = 1 << 20, width: int = -1, most: int = 5) -> bytearray:
-    """The hashes of DELTA_BYTE_ARRAY values that are all there, `most` at a time."""
+    """The hashes of complete DELTA_BYTE_ARRAY values, `most` at a time."""
     middle = end_of(data)
     prefixes, suffixes, at = fed(data), fed(data, middle), end_of(data, middle)
     values, found, status = DeltaByteArrayHasher(longest, width), bytearray(), kernels.SLICE_DONE

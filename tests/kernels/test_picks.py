@@ -1,4 +1,4 @@
-"""Compiled code picks values out of pages by their positions, and finds those that are sought."""
+"""Compiled code picks values out of pages by position, and finds values in pages."""
 
 from __future__ import annotations
 

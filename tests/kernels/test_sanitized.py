@@ -1,4 +1,4 @@
-"""The kernels' tests again, with a module compiled to report undefined behaviour and stray accesses."""
+"""Runs the kernels' tests with a module that reports undefined behaviour and accesses outside of buffers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.fail("needs gcc with libasan and libubsan")
     folder = tmp_path_factory.mktemp("beside") / "sanitized"
     folder.mkdir()
-    if (ROOT.parent / "shared").is_dir():  # the corpus, which tests look for beside the checkout
+    if (ROOT.parent / "shared").is_dir():  # the corpus, which tests look for next to the checkout
         (folder.parent / "shared").symlink_to(ROOT.parent / "shared")
     kept_out = shutil.ignore_patterns("__pycache__", "*.so", "*.c")
     shutil.copytree(ROOT / "bloomcli", folder / "bloomcli", ignore=kept_out)
@@ -47,7 +47,7 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _library(name: str) -> str:
-    """A library of the compiler by its path; empty where there is none."""
+    """The path of a library of the compiler; empty if it has none."""
     found = subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True).stdout.strip()
     return found if Path(found).is_file() else ""
 
@@ -69,7 +69,7 @@ def _under_sanitizers(folder: Path, *args: str) -> subprocess.CompletedProcess[s
             "LD_PRELOAD": f"{_library('libasan.so')} {_library('libstdc++.so')}",
             "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
             "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
-            "PYTHONMALLOC": "malloc",  # each object has its own block, behind which is no other's
+            "PYTHONMALLOC": "malloc",  # each object has a separate block, which isn't followed by another
         },
         capture_output=True,
         text=True,
@@ -134,7 +134,7 @@ print("tried", done)
 
 
 def test_a_stray_access_is_reported(sanitized: Path, tmp_path: Path) -> None:
-    """The module in that folder is the one that tells: an access beyond a buffer, and a shift that isn't defined."""
+    """The module in that folder reports an access outside of a buffer, and an undefined shift."""
     for name, body in {
         "beyond": "char *p = malloc(8); volatile int at = 8; p[at] = 1; return p[0];",
         "shift": "volatile int v = -1; return v << 3;",

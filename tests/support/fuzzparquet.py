@@ -1,4 +1,4 @@
-"""Parquet files changed where it counts: footers by field, page headers by field, pages below their compression."""
+"""Mutates Parquet files where it matters: footers and page headers by field, pages below their compression."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FILE_OFFSET = 5
 
 
 def number(random: Random, old: int, bits: int = 64) -> int:
-    """Another number: a near one, or one that borders on something."""
+    """Another number: a near one, or one at a boundary."""
     near = (old - 1, old + 1, old * 2, old // 2, -old, -1, old ^ 1 << random.randrange(bits))
     value = random.choice((*near, *INTERESTING_64, random.randrange(40)))
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
@@ -92,7 +92,7 @@ def _changed(random: Random, kind: int, value: Any) -> Any:
 
 
 def mutate_tree(random: Random, tree: Fields) -> None:
-    """One field of a struct, at any depth, becomes another, goes, or is of another type."""
+    """Replace or remove a field of a struct, at any depth, or change its type."""
     found: list[tuple[Any, Any]] = []
     _nodes(tree, found)
     container, key = random.choice(found)
@@ -121,7 +121,7 @@ def mutate_tree(random: Random, tree: Fields) -> None:
                 (thrift.MAP, Pairs(thrift.I32, thrift.BINARY, [(1, b"y")])),
             ]
         )
-    elif how == 2:  # a field that nobody knows
+    elif how == 2:  # an unknown field
         container[random.randrange(1, 40)] = (thrift.BINARY, b"unknown")
         ordered = dict(sorted(container.items()))
         container.clear()
@@ -168,7 +168,7 @@ def _levels(page: Page) -> int:
 
 
 def mutate_page(random: Random, data: bytes) -> bytes:
-    """A page's header by field, or its content below the compression; what lies behind moves, offsets with it."""
+    """Mutate a page's header by field, or its content below the compression. Later bytes move, with their offsets."""
     page = random.choice(pages(data))
     header = page.header
     body = page.body
@@ -178,7 +178,7 @@ def mutate_page(random: Random, data: bytes) -> bytes:
     else:
         body = _mutated_body(random, page)
         header = {**header, _COMPRESSED: (thrift.I32, len(body))}
-        if random.randrange(4):  # else its checksum tells
+        if random.randrange(4):  # otherwise its checksum shows it
             header.pop(_CRC, None)
     return _with_page(data, page, thrift.encode(header) + body)
 
@@ -199,7 +199,7 @@ def _mutated_body(random: Random, page: Page) -> bytes:
 
 
 def _with_page(data: bytes, page: Page, new: bytes) -> bytes:
-    """The file with other bytes for a page: what names a place behind it names it where it is now."""
+    """The file with other bytes for a page, and with changed offsets of everything after it."""
     grown = len(new) - page.size
     body, _ = footers.split(data)
     body = body[: page.at] + new + body[page.at + page.size :]
@@ -227,7 +227,7 @@ def _with_page(data: bytes, page: Page, new: bytes) -> bytes:
 
 
 def mutate_footer(random: Random, data: bytes) -> bytes:
-    """The footer by field."""
+    """Mutate the footer by field."""
     body, footer = footers.split(data)
     metadata, _ = thrift.parse(footer)
     mutate_tree(random, metadata)
@@ -235,7 +235,7 @@ def mutate_footer(random: Random, data: bytes) -> bytes:
 
 
 def mutate_bytes(random: Random, data: bytes) -> bytes:
-    """Bytes anywhere; or the file's start, or end, is missing."""
+    """Mutate bytes anywhere, or remove the start or the end of the file."""
     how = random.randrange(12)
     if how == 0 and len(data) > 12:
         return data[: random.randrange(len(data))]
@@ -248,6 +248,6 @@ def mutate_bytes(random: Random, data: bytes) -> bytes:
 
 
 def mutate(random: Random, data: bytes) -> bytes:
-    """One mutation. Raises what comes of a file whose metadata an earlier one has broken."""
+    """Apply one mutation. Raises the error of a file whose metadata an earlier mutation has damaged."""
     way = random.choice((mutate_footer, mutate_footer, mutate_page, mutate_page, mutate_page, mutate_bytes))
     return way(random, data)

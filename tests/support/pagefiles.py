@@ -1,4 +1,4 @@
-"""Parquet files of pages made by hand: what no writer would write."""
+"""Builds Parquet files of hand-made pages, as no writer writes them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def deltas(count: int, first: int, blocks: Iterable[int]) -> bytes:
 
 
 def squeezed(parts: Iterable[bytes]) -> tuple[bytes, int]:
-    """(ZSTD of the parts, their size): for bodies that are too large to be there at once."""
+    """(ZSTD of the parts, their size), for bodies that are too large for memory."""
     packer = zstandard.ZstdCompressor(level=1).compressobj()
     size = 0
     out = []
@@ -39,7 +39,7 @@ def squeezed(parts: Iterable[bytes]) -> tuple[bytes, int]:
 
 
 def data_page(body: bytes, count: int, encoding: str = "PLAIN") -> bytes:
-    """A page of version 1 that isn't compressed, of so many values, nulls included."""
+    """An uncompressed page of version 1 with `count` values, including nulls."""
     i32 = thrift.I32
     head: Fields = {1: (i32, count), 2: (i32, ENCODINGS[encoding]), 3: (i32, 3), 4: (i32, 3)}
     sizes: Fields = {1: (i32, 0), 2: (i32, len(body)), 3: (i32, len(body))}
@@ -47,7 +47,7 @@ def data_page(body: bytes, count: int, encoding: str = "PLAIN") -> bytes:
 
 
 def dictionary_page(body: bytes, count: int, encoding: str = "PLAIN") -> bytes:
-    """A dictionary that isn't compressed, of so many entries."""
+    """An uncompressed dictionary page with `count` entries."""
     i32 = thrift.I32
     head: Fields = {1: (i32, count), 2: (i32, ENCODINGS[encoding])}
     sizes: Fields = {1: (i32, 2), 2: (i32, len(body)), 3: (i32, len(body))}
@@ -65,10 +65,10 @@ def of_pages(
     """A file of one row group.
 
     Args:
-        path: where it is written.
-        columns: of each its physical type and its pages, of which a dictionary is the first, if any.
-        rows: of the row group, as the footer says.
-        values: of each column, as the footer says; None: as many as rows.
+        path: the path of the file.
+        columns: the physical type and the pages of each column; a dictionary comes first.
+        rows: the number of rows in the footer.
+        values: the number of values of each column in the footer; None: the number of rows.
     """
     i32, i64 = thrift.I32, thrift.I64
     data, chunks, leaves = b"PAR1", [], []
@@ -116,8 +116,8 @@ def one_page(
     entries: int | None = None,
     groups: int = 1,
 ) -> Path:
-    """A file of one column `c`, whose data page holds `body`; with a `size`, it is ZSTD of as many bytes. The page is
-    that of each row group, as their metadata say."""
+    """Write a file of one column `c` with a data page of `body`; with a `size`, it is ZSTD of that many bytes. All
+    row groups have this page, according to their metadata."""
     i32, i64 = thrift.I32, thrift.I64
     head: Fields = {
         1: (i32, 0),

@@ -1,4 +1,4 @@
-"""Whether searches for millions of values read columns first, and files with wrong statistics."""
+"""Watches whether searches for millions of values read columns first, and builds files with wrong statistics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bloomcli.concurrency.cancellation import Stop
 
 
 def watched_lookups(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For each file searched from now on: whether its column was read first, and said which values it may have."""
+    """For each file that is searched later: whether its column was read to find the values that it may have."""
     known: list[bool] = []
     look_up = ValueLookup.look_up
 

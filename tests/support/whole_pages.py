@@ -1,4 +1,4 @@
-"""A column's hashed slices, all of them."""
+"""Reads all hashed slices of a column."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bloomcli.storage.registry import open_source
 
 
 def pages_of(path: Path, column: int = 0) -> list[HashedPage]:
-    """Of the column in all row groups."""
+    """The slices of the column in all row groups."""
     with open_source(path) as source:
         footer = read_footer(source)
         keys = footer.chunk_keys({column})

@@ -41,8 +41,7 @@ def is_bare(source: Source) -> bool:
 
 
 class BareFilter(FilterFile):
-    """A filter whose column isn't known. Values are looked up as the bytes of their text, or as 0x... in
-    hexadecimal."""
+    """A filter whose column isn't known. Values are looked up as the bytes of their text, or as hex (0x...)."""
 
     format = "parquet-filter"
     rows = 0

@@ -21,8 +21,7 @@ _WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 
 
 def lost(chunk: ColumnChunk, bits: HashLookup) -> Iterator[tuple[str, bytes]]:
-    """Yield ("minimum" or "maximum", PLAIN bytes) for each bound that is a value of the chunk but not in its
-    filter."""
+    """Yield ("minimum" or "maximum", PLAIN bytes) for each value of the chunk that its filter lacks."""
     return ((which, bound) for which, bound in certain(chunk) if not bits.check(kernels.xxh64(bound)))
 
 
@@ -46,8 +45,7 @@ def certain(chunk: ColumnChunk) -> Iterator[tuple[str, bytes]]:
 
 
 def kind_of_bounds(column: Column) -> tuple[int, int]:
-    """The kind of a column's bounds and their size in bytes, as `kernels.filter_claims` takes them; see
-    `_is_value`."""
+    """The kind and the size in bytes of a column's bounds, for `kernels.filter_claims`; see `_is_value`."""
     physical, logical = column.physical, column.logical
     if physical == "BYTE_ARRAY":
         return (0 if (logical or "").startswith("DECIMAL") else _IF_EXACT), 0

@@ -73,7 +73,7 @@ def _damaged(id: str, chunk: ColumnChunk, message: str, offset: int) -> Finding:
     )
 
 
-def nowhere(chunk: ColumnChunk, offset: int | None, length: int | None) -> Iterator[Finding]:
+def without_location(chunk: ColumnChunk, offset: int | None, length: int | None) -> Iterator[Finding]:
     """Yield the finding about metadata that name a filter but not its location.
 
     Readers treat such a chunk as one without a filter, so no row is lost, but no writer does this on purpose. Writers
@@ -86,7 +86,7 @@ def nowhere(chunk: ColumnChunk, offset: int | None, length: int | None) -> Itera
     yield Finding(
         id="filter-offset",
         severity=Severity.ERROR,
-        message=f"{size}{with_offset}: there was a filter, and no reader finds it any more",
+        message=f"{size}{with_offset}: there was a filter, which readers can no longer find",
         row_group=chunk.row_group,
         column=chunk.column.path,
         hint=HINT_REPLACE,
@@ -112,7 +112,7 @@ def sound(
             loaded,
             "filter-header",
             Severity.WARNING,
-            "the header is encoded as no writer does it: a byte of it has changed, and readers may refuse it",
+            "no writer encodes the header like this: one of its bytes has changed, and readers may refuse it",
         )
     if loaded.bits.nbytes & (loaded.bits.nbytes - 1):
         from bloomcli.rules.readers import refusing
@@ -324,8 +324,7 @@ def _rebuild(work: _ChunkCheck, *, unreferenced: bool, checked: bool = False) ->
 
 
 def _stray_but_folded(work: _ChunkCheck, rebuilt: FilterComparison[SplitBlockFilter]) -> int:
-    """The number of stray bits, without those of values in a neighbouring block, where `fold --size tight` puts
-    some."""
+    """The number of stray bits, without those that `fold --size tight` puts into a neighbouring block."""
     block = (1 << 32) // work.loaded.bits.blocks << 32
     for page in work.pages(unreferenced=True):
         rebuilt.allow(kernels.shifted_hashes(page.hashes, block))

@@ -55,7 +55,7 @@ def decompress(codec: str, packed: memoryview, size: int) -> Buffer:
 
 
 def windows(codec: str, raw: Iterator[bytes], packed: int, size: int, window: int) -> Iterator[Buffer]:
-    """Decompress in parts of `window` bytes, from parts of the compressed bytes. Stops where the input ends.
+    """Decompress in parts of `window` bytes, from parts of the compressed bytes; any part may be the last.
 
     The caller counts the bytes. Raises CodecError, and UnsupportedError if a codec needs more bytes at once than
     `parquet_limits.PAGE_WHOLE_MAX_BYTES`.
@@ -67,7 +67,7 @@ def windows(codec: str, raw: Iterator[bytes], packed: int, size: int, window: in
     if opened is None:
         if max(packed, size) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
             raise UnsupportedError(
-                f"a page of {counted(size, 'byte')}, {packed} of them in the file, and with {codec} no more than"
+                f"a page of {counted(size, 'byte')} ({packed} in the file); with {codec} at most"
                 f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
                 hint="rewrite the file with smaller pages, or with ZSTD",
             )

@@ -122,7 +122,7 @@ def slices(page: Page, column: Column) -> Iterator[Slice]:
         )
     if column.physical not in holders:
         raise page.location.fault(
-            f"values of the type {column.physical} in the encoding {encoding}, which holds none", 0
+            f"values of the type {column.physical} in the encoding {encoding}, which doesn't support it", 0
         )
     if page.non_null == 0:
         return
@@ -225,9 +225,9 @@ class _Numbers:
         self._feed = body.open(at)
         self._count = count
         self.deltas = kernels.Deltas()
-        self._give()
+        self._feed_window()
 
-    def _give(self) -> None:
+    def _feed_window(self) -> None:
         self.deltas.feed(self._feed.data, self._feed.position, self._feed.final)
 
     def more(self) -> None:
@@ -235,7 +235,7 @@ class _Numbers:
         self.checked()
         self._feed.position = self.deltas.position
         self._feed.more()
-        self._give()
+        self._feed_window()
 
     def checked(self) -> None:
         """Raise PageError if the number of deltas differs from the page's number of values."""
@@ -324,7 +324,7 @@ def _delta_byte_array(page: Page, body: AnyBody, width: int | None) -> Iterator[
 
 def _beyond(page: Page, what: str) -> UnsupportedError:
     return UnsupportedError(
-        f"{what}, which are the most that are read",
+        f"{what}, the most that are read",
         path=page.location.path,
         offset=page.location.base,
         field=page.location.field,

@@ -209,8 +209,7 @@ class ParquetFile(LocatedFile):
         return sampling.unit_values(self.filters, columns, unit, rates, least, stop)
 
     def _usable(self, chunk: ColumnChunk, hashes: int) -> tuple[ProbedFilter | None, str | None]:
-        """A chunk's filter, or why it can't be used; (None, None) without a filter. `hashes`: how many are looked
-        up."""
+        """A chunk's filter, or why it can't be used; (None, None) without a filter. `hashes` are looked up."""
         if chunk.bloom_filter_offset is None:
             return None, None
         try:
@@ -285,8 +284,7 @@ class ParquetFile(LocatedFile):
         return sum(self.footer.row_group_bytes(i) for i in range(self.row_group_count))
 
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
-        """Yield the filters, and findings about them and about the metadata and pages of chunks that have or had
-        one."""
+        """Yield the filters, and findings about them and their chunks; also about chunks that had a filter."""
         from bloomcli.formats.parquet import check
 
         self.source.will_read(self.ranges_to_examine(columns))
@@ -298,7 +296,7 @@ class ParquetFile(LocatedFile):
                 if damaged is not None:
                     yield damaged
             else:
-                yield from check.nowhere(chunk, claim.offset, claim.length)
+                yield from check.without_location(chunk, claim.offset, claim.length)
         yield from check.overlaps(self.filters, columns)
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:

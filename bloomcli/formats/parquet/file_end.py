@@ -15,8 +15,7 @@ from bloomcli.limits import INDEX_END_MAX_BYTES
 from bloomcli.storage.ranges import Range, united
 
 _RANGES_MOST: Final = 256
-"""The maximum number of ranges. Writers store all offset indexes together, and the column indexes of a row group
-too."""
+"""The maximum number of ranges. Writers store the indexes of a row group or of the file together."""
 
 
 def ranges(filters: Filters, columns: Collection[int]) -> Sequence[Range]:

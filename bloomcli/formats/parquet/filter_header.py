@@ -173,8 +173,7 @@ def load_for(source: Source, chunk: ColumnChunk, data_end: int, hashes: int) -> 
 
 
 def bitset_bytes_in(length: int) -> int:
-    """The size of the bitset of a filter with `length` bytes: a header has 12 to 43 bytes, a bitset a multiple of
-    32."""
+    """The bitset's size in a filter of `length` bytes: a header has 12 to 43 bytes, a bitset a multiple of 32."""
     return max(length - _HEADER_MIN, 0) // limits.FILTER_MIN_BYTES * limits.FILTER_MIN_BYTES
 
 

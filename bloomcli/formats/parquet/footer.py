@@ -63,8 +63,7 @@ class Claim(NamedTuple):
 
     @property
     def is_filter(self) -> bool:
-        """Whether the chunk has a filter. PARQUET-1979: writers without filters have written 0 and negative
-        offsets."""
+        """Whether the chunk has a filter. Writers without filters have written 0 and less (PARQUET-1979)."""
         return self.offset is not None and self.offset > 0
 
 
@@ -300,9 +299,8 @@ class Footer:
         return (self.created_by or "").startswith("Polars ")
 
     def trusted_bounds(self, column: Column) -> tuple[bool, bool]:
-        """(min_value and max_value can be trusted, the deprecated min and max can be trusted).
-
-        The former need a defined order, the latter a column of signed integers."""
+        """Whether min_value and max_value can be trusted, if their order is defined, and whether the deprecated min
+        and max can be, if the column has signed integers."""
         if self._by_polars and _is_wide_integer(column):
             return False, False
         return self._ordered, column.physical in _INTEGER_BOUNDS and column.signed
@@ -326,8 +324,7 @@ class Footer:
 
 
 def _is_wide_integer(column: Column) -> bool:
-    """Whether a column is an Int128 or UInt128 of Polars 2.1, whose values are little-endian and whose bounds
-    aren't."""
+    """Whether a column is an Int128 or UInt128 of Polars 2.1: little-endian values, big-endian bounds."""
     return column.physical == "FIXED_LEN_BYTE_ARRAY" and column.type_length == 16 and column.logical is None
 
 

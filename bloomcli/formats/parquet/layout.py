@@ -1,8 +1,8 @@
-"""Lists which bytes of the file hold pages, filters and page indexes, by the footer.
+"""Lists the byte ranges of the file that hold pages, filters and page indexes, according to the footer.
 
-Used twice: `validate` looks for claims that overlap or lie outside the file, and the splice asks which
-part of the file's end consists of nothing but filters and page indexes, because only those can move
-(their offsets are in the footer; a page's offset is also inside the page indexes).
+`validate` looks for ranges that overlap or lie outside the file. The splice looks for the part of the file's end that
+has only filters and page indexes, because only these can move: their offsets are only in the footer, while a page's
+offset is also in the page indexes.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Region(NamedTuple):
 
 
 def regions(footer: Footer, unwritten: Callable[[ChunkKey], int | None]) -> list[Region]:
-    """All claims, by start. `unwritten` gives a filter's size where the metadata doesn't.
+    """All claims, ordered by start. `unwritten` returns a filter's size if the metadata have none.
 
-    A filter whose length is known from neither is left out.
+    A filter whose size isn't known at all is left out.
     """
     found: list[Region] = []
     for key in footer.chunk_keys():
@@ -54,9 +54,9 @@ def regions(footer: Footer, unwritten: Callable[[ChunkKey], int | None]) -> list
 
 
 def movable_start(claims: list[Region], end: int) -> int:
-    """Return the start of the filters and page indexes that end at `end` (the footer's start) without a gap.
+    """Return the start of the contiguous filters and page indexes that end at `end`, the footer's start.
 
-    The run stops at unclaimed bytes: their content is unknown, so they must not move.
+    They begin after the last unclaimed bytes, whose content is unknown, so that they must not move.
     """
     start = end
     pages_end = max((r.end for r in claims if r.kind == PAGES), default=len(spec.MAGIC))
@@ -64,5 +64,5 @@ def movable_start(claims: list[Region], end: int) -> int:
         if region.end == start and region.start >= pages_end:
             start = region.start
         elif region.end > start and region.start < start:
-            break  # overlapping claims: nothing here can be trusted to be alone
+            break  # claims overlap: these bytes can belong to others too
     return start

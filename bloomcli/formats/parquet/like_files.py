@@ -1,8 +1,8 @@
-"""Tells, in compiled code, which row groups of Parquet files can't have some values by their filters alone, and which
-of many values a file may have.
+"""Looks up values in the filters of many Parquet files, in compiled code: which row groups can't have any of the
+values and, of many values, which ones a file may have.
 
-These are files of this machine with the schema of a file that was opened. A file in which anything isn't as writers
-write it, or that may have a value, is opened: then `search.py` decides about the values that are left.
+These are local files with the schema of a file that was opened before. A file that may have a value, or isn't encoded
+as writers usually do, is opened; `search.py` then searches it for the remaining values.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
 
 _SAME: Final = ("schema", "created_by", "column_orders")
-"""Fields of the footer that say which columns there are, and which of their bounds can be trusted."""
+"""Footer fields that determine the columns, and whose bounds can be trusted."""
 _CHECK_SECONDS: Final = 0.1
-"""After so long compiled code returns, so that cancellation is noticed."""
+"""Compiled code returns after this time, so that it can be cancelled."""
 
 
 class ParquetFilterLookup(FilterLookup):
     """Files like one that was opened.
 
     Args:
-        footer: of this file.
-        column: is searched.
-        hashes: of the values, as its filters have them; ascending, if they are many.
-        owners: of each hash the position of its text, if they are many: then it is told which a file may have.
+        footer: the footer of that file.
+        column: the searched column.
+        hashes: the hashes of the values, as filters contain them; in ascending order if there are many values.
+        owners: for many values, the position of each hash's text; they are returned for each file. None for few.
         summed: the ordinals of the columns whose bytes a scan reads; None: all.
-        scan: finds the rows in files with small row groups, without their filters; None: nothing does.
-        remaining_scan: makes what searches the row groups that filters left, where few values are looked for.
+        scan: finds the rows in files with small row groups, without their filters; None: there is no such scan.
+        remaining_scan: creates the scan of the row groups that filters don't exclude, for few values.
     """
 
     format = "parquet"
@@ -79,15 +79,15 @@ class ParquetFilterLookup(FilterLookup):
         return self._scan is not None and not self._scan.gave_up
 
     def rows(self, source: Source) -> FileRows | None:
-        """The rows of an open file, where a scan of small row groups finds them."""
+        """The rows of an open file, if its small row groups can be scanned."""
         return None if self._scan is None else self._scan.rows(source)
 
     def rows_of(self, names: Sequence[bytes], rows: int, size: int) -> FileRows | None:
-        """The rows of files of this machine, up to one in which a scan of small row groups doesn't find them."""
+        """The rows of local files, up to the first one whose row groups can't be scanned."""
         return None if self._scan is None else self._scan.rows_of(names, rows, size)
 
     def false_positives(self, source: Source, row_groups: Container[int]) -> FalsePositives | None:
-        """What was read of some row groups of an open file; None where one has the values, or it isn't known."""
+        """The reads of row groups of an open file without a matching row; None if rows match, or it isn't known."""
         descriptor, scan = source.fileno(), self._remaining_scan()
         if descriptor is None or scan is None:
             return None
@@ -98,7 +98,7 @@ class ParquetFilterLookup(FilterLookup):
         return None if rows else FalsePositives(searched, bytes_read, pages)
 
     def look_up(self, source: Source, row_groups: Iterable[int] | None = None) -> FilterAnswer | None:
-        """What the filters of an open file tell of some row groups; None for a file that isn't of this machine."""
+        """Look up the values in the filters of an open file's row groups; None if the file isn't local."""
         descriptor = source.fileno()
         if descriptor is None:
             return None
@@ -109,7 +109,7 @@ class ParquetFilterLookup(FilterLookup):
         return FilterAnswer(*found[:6], texts, (source.size, source.fingerprint.mtime_ns))
 
     def look_up_all(self, names: Sequence[bytes], stop: Stop) -> Iterator[FilterAnswer]:
-        """What the filters of files of this machine tell, in order; files that are ruled out are summed up."""
+        """Look up the values in the filters of local files, in order. Consecutive excluded files are one answer."""
         ended = b"".join(name + b"\0" for name in names)
         at = 0
         while at < len(ended):
@@ -121,14 +121,14 @@ class ParquetFilterLookup(FilterLookup):
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        assert self._owners is not None  # noqa: S101  few values aren't told one by one
+        assert self._owners is not None  # noqa: S101  only many values have positions
         forms = pa.Array.from_buffers(pa.int64(), len(left) // 8, [None, pa.py_buffer(left)])
         texts = pc.unique(self._owners.take(forms))
         return texts.take(pc.array_sort_indices(texts))
 
 
 def _ascending(wanted: WantedValues) -> tuple[kernels.Ascending, pa.Int64Array]:
-    """The hashes in ascending order, and their owners."""
+    """The hashes in ascending order, and the position of each one's text."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -148,7 +148,7 @@ def filter_lookup(
     summed: set[int] | None,
     scan: Callable[[], RowScan | None] = lambda: None,
 ) -> ParquetFilterLookup | None:
-    """What tells of files like an open one whether they can't have the values; None where filters can't tell."""
+    """The lookup in files like an open one; None if their filters can't answer it."""
     if wanted.nan is not None or not _filters_can_answer(footer, column, wanted.literals or ()):
         return None
     if wanted.literals is not None:
@@ -159,7 +159,7 @@ def filter_lookup(
 def filter_lookup_of_few(
     footer: Footer, column: Column, literals: Sequence[Literal], forms: Sequence[bytes], summed: set[int] | None
 ) -> ParquetFilterLookup | None:
-    """The same for a few values, without Arrow: `forms` are what chunks may have stored for them."""
+    """The lookup of a few values, without Arrow. `forms`: the bytes that chunks may store for them."""
     if not _filters_can_answer(footer, column, literals):
         return None
     hashes = array("Q", map(kernels.xxh64, forms)).tobytes()

@@ -1,4 +1,4 @@
-"""Ceilings for numbers that Parquet files claim, each with its reason. `bloomcli.limits` has the shared ones."""
+"""Ceilings for numbers in Parquet files, each with its reason. `bloomcli.limits` has the shared ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ and LZ4, whose libraries decompress a page in one call, and BYTE_STREAM_SPLIT, w
 With other codecs a page may have up to 2 GiB, the largest size that its header can express."""
 
 PAGE_SHARED_MAX_BYTES: Final = 32 << 30
-"""The bytes of all values of a page whose values share bytes (DELTA_BYTE_ARRAY), where they are made to be compared:
+"""The bytes of all values of a page whose values share bytes (DELTA_BYTE_ARRAY), which are decoded to be compared:
 1 GiB takes about a second. A page of 100 KB can claim terabytes."""
 
 VALUE_AT_ONCE_BYTES: Final = 32 << 20
@@ -73,8 +73,8 @@ INDEX_MAX_BYTES: Final = 16 << 20
 """The largest column index or offset index that is read: one of 20,000 pages with bounds of 64 bytes has 3 MB."""
 
 LINEAGE_MAX_ROWS: Final = 1 << 28
-"""The rows of a row group that gets row lineage columns: their pages, of 10 MiB each then, are made in memory."""
+"""The rows of a row group that gets row lineage columns. Their pages, up to 10 MiB each, are built in memory."""
 
 PAGE_VALUES_MOST: Final = 1 << 24
-"""The values of a page in which values are found. Runs of equal values take no bytes, so that a small page can have
-any number."""
+"""The values of a page that is searched. Runs of equal values take no bytes, so that a small page can have any
+number."""

@@ -1,6 +1,6 @@
-"""What is looked up for a value: the bytes that chunks may have stored for it, and their hashes for an index.
+"""Converts values for lookups: to the bytes that chunks may store for them, and to their hashes for an index.
 
-Imports little: a lookup in an index takes less time than the code that reads pages takes to import.
+This module imports little: a lookup in an index takes less time than importing the code that reads pages.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PHYSICAL: Final = frozenset(
 _LOGICAL: Final = frozenset(
     ("STRING", "CHAR", "ENUM", "JSON", "BSON", "UUID", "INTEGER", "DECIMAL", "DATE", "TIME", "TIMESTAMP", "INTERVAL")
 ) | {"FLOAT16", "UNKNOWN", "GEOMETRY", "GEOGRAPHY"}
-"""Types whose hashes are known."""
+"""The logical types whose values can be hashed."""
 _DECIMAL_BYTES: Final = 17
 """Bytes of the longest decimal: 128 bits, and one byte for the sign."""
 
@@ -36,8 +36,8 @@ _DECIMAL_BYTES: Final = 17
 def stored_forms(literal: Literal, column: Column) -> tuple[bytes, ...]:
     """The PLAIN bytes that a chunk may have stored for a literal.
 
-    A DECIMAL in a BYTE_ARRAY should be as short as can be, and the specification says no more than that: writers
-    that repeat the sign in front give other bytes, and so another hash, for an equal number.
+    A DECIMAL in a BYTE_ARRAY should be as short as possible, but the specification doesn't require it. Writers that
+    repeat the sign byte store other bytes, and so another hash, for the same number.
     """
     if column.physical != "BYTE_ARRAY" or kind_of(column) != "DECIMAL":
         return literal.encodings
@@ -51,15 +51,15 @@ def stored_forms(literal: Literal, column: Column) -> tuple[bytes, ...]:
 def lookups_of(literals: Sequence[Literal], column: Column, *, draft: bool = False) -> Sequence[Lookup]:
     """The literals with their hashes.
 
-    Those of the same tuple are made once for all row groups and files whose column has the type: `advise` looks
-    thousands of values up in each row group.
+    The result for a tuple is cached for all row groups and files whose column has the same type: `advise` looks up
+    thousands of values in each row group.
 
     Args:
-        literals: of the column's type.
-        column: tells the type.
-        draft: for filters of the 2018 drafts, which hash by Murmur3. All others have XXH64.
+        literals: values of the column's type.
+        column: a column of this type.
+        draft: for filters of the 2018 drafts, which hash with Murmur3 instead of XXH64.
     """
-    if not isinstance(literals, tuple) or not literals:  # a list may change
+    if not isinstance(literals, tuple) or not literals:  # a list can change
         return _lookups(literals, column, draft=draft)
     key = (id(literals), column.physical, kind_of(column), draft)
     known = _KNOWN.get(key)
@@ -73,7 +73,7 @@ def lookups_of(literals: Sequence[Literal], column: Column, *, draft: bool = Fal
 
 _MOST_KNOWN: Final = 64
 _KNOWN: Final[dict[tuple[object, ...], tuple[Sequence[Literal], Sequence[Lookup]]]] = {}
-"""The last lookups that were made. They hold their literals, so that no other tuple gets the same id."""
+"""The latest lookups. They reference their literals, so that no other tuple gets the same id."""
 
 
 def _lookups(literals: Sequence[Literal], column: Column, *, draft: bool) -> Sequence[Lookup]:
@@ -98,7 +98,7 @@ def _draft_hashes(forms: Sequence[tuple[bytes, ...]]) -> list[int]:
 
 
 def _hashes(forms: Sequence[bytes]) -> Sequence[int]:
-    """XXH64 of each form: of many in one call."""
+    """The XXH64 of each form; many forms are hashed in one call."""
     if len(forms) < _MANY:
         return list(map(kernels.xxh64, forms))
     offsets = array("q", accumulate(map(len, forms), initial=0)).tobytes()
@@ -111,14 +111,14 @@ _MANY: Final = 16
 
 
 def hashed_values(texts: tuple[str, ...] | pa.LargeBinaryArray, column: Column) -> HashedValues:
-    """Values of a column as an index looks them up: few as text, without Arrow, millions as an array.
+    """Hash values of a column for a lookup in an index: few as text, without Arrow, or millions as an array.
 
-    Besides Parquet's types there are INT128, for nanoseconds beyond 64 bits, and CHAR, texts whose blanks at the end
-    have no meaning.
+    In addition to Parquet's types, an index has INT128, for nanoseconds beyond 64 bits, and CHAR, texts whose
+    trailing blanks have no meaning.
 
     Raises:
         LiteralError: a text isn't a value of the column's type.
-        UnsupportedError: how values of the type are hashed isn't known: a later version has it.
+        UnsupportedError: this version can't hash values of the column's type.
     """
     if column.physical not in _PHYSICAL or (column.logical is not None and kind_of(column) not in _LOGICAL):
         raise UnsupportedError(f"values of {column.physical} {column.logical or ''} can't be looked up in an index")

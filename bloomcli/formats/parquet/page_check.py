@@ -48,7 +48,7 @@ def first_headers(source: Source, chunk: ColumnChunk, data_end: int) -> HeaderFa
 
 
 def header_ranges(chunk: ColumnChunk) -> Iterator[tuple[int, int]]:
-    """Yield the offset and length of what `first_headers` reads, as far as the metadata tell."""
+    """Yield the offset and length of each range that `first_headers` reads, as far as the metadata give it."""
     if chunk.num_values and not chunk.encrypted:
         yield chunk.data_offset, 2 * HEADER_WINDOW
         if chunk.dictionary_bytes is not None:
@@ -56,8 +56,8 @@ def header_ranges(chunk: ColumnChunk) -> Iterator[tuple[int, int]]:
 
 
 def dictionary_entries(source: Source, chunk: ColumnChunk, data_end: int) -> int | None:
-    """The number of entries that the header of the chunk's first page says its dictionary has; None where that page
-    is no dictionary or can't be read. One small read."""
+    """The number of dictionary entries in the header of the chunk's first page; None if that page isn't a dictionary
+    or can't be read. Takes one small read."""
     try:
         header = ChunkReader(source, chunk, data_end, HEADER_WINDOW).header()
         if header.kind != "DICTIONARY_PAGE" or not header.has_head:

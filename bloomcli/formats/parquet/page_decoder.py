@@ -1,7 +1,7 @@
-"""Decodes pages of one column chunk by pyarrow, from a file that `page_file.py` makes of them in memory.
+"""Decodes pages of a column chunk with pyarrow, from a file that `page_file.py` builds of them in memory.
 
-Before pages are decoded their headers are checked here: no size in them is taken on trust, and at most
-`_TOGETHER_BYTES` are decoded at a time, or one page.
+The page headers are checked before that: no size in them is trusted, and at most `_TOGETHER_BYTES`, or one page, are
+decoded at a time.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ class DecodedValues(NamedTuple):
     """Values of a column, in order."""
 
     values: pa.Array
-    """Leaf values; nulls and empty lists may be among them as nulls."""
+    """Leaf values. Nulls and empty lists may be included, as nulls."""
     rows: pa.Int64Array
-    """Of each value its row in the row group."""
+    """The row of each value in the row group."""
     pages: int
-    """Data pages that were begun with them."""
+    """The number of data pages whose first values these are."""
 
 
 class _Reader(ChunkReader):
-    """Reads a chunk's pages. `typed` is the footer for values of logical types; `lookup` are the only values that
-    pages are decoded for."""
+    """Reads a chunk's pages. `typed`: the footer, for values of logical types. `lookup`: only pages that may have one
+    of its values are decoded."""
 
     typed: Footer | None = None
     lookup: PageLookup | None = None
@@ -61,21 +61,21 @@ def decoded(
     typed: Footer | None = None,
     lookup: PageLookup | None = None,
 ) -> Iterator[DecodedValues]:
-    """A chunk's values, some pages at a time.
+    """Decode a chunk's values, some pages at a time.
 
     Args:
         source: the file.
         chunk: the chunk.
-        data_end: where the file's data end.
-        rows: of the row group.
+        data_end: the end of the file's data.
+        rows: the number of rows of the row group.
         places: the pages to read; None for all.
-        typed: the file's footer, for values of their logical types as PyArrow reads them; of a column at the top
-            level that isn't repeated. By default they are of the physical type.
-        lookup: pages that have none of these values are left out.
+        typed: the file's footer, to decode values of logical types as PyArrow reads them, for a column at the top
+            level that isn't repeated. By default they have the physical type.
+        lookup: pages without any of these values are skipped.
 
     Raises:
-        CorruptFile: the pages contradict their headers, or the metadata.
-        UnsupportedError: the chunk is encrypted, or in a codec or encoding that isn't known here.
+        CorruptFile: the pages contradict their headers or the metadata.
+        UnsupportedError: the chunk is encrypted, or its codec or encoding isn't supported.
     """
     if chunk.encrypted:
         raise UnsupportedError(
@@ -98,7 +98,7 @@ def decoded(
 
 
 def _some_at_a_time(reader: _Reader, pages: Iterable[RawPage]) -> Iterator[DecodedValues]:
-    """The values of a column that isn't repeated: each value is a row."""
+    """The values of a column that isn't repeated, where each value is a row."""
     first = 0
     dictionary: RawPage | None = None
     waiting: list[RawPage] = []
@@ -119,8 +119,8 @@ def _some_at_a_time(reader: _Reader, pages: Iterable[RawPage]) -> Iterator[Decod
 
 
 def joined(parts: Iterable[DecodedValues], values: int) -> Iterator[DecodedValues]:
-    """Neighbouring parts together, so that each but the last has so many values or `_TOGETHER_BYTES`: a lookup of
-    many values takes a hash table of them for each part."""
+    """Join neighbouring parts until each but the last has at least `values` values or `_TOGETHER_BYTES` bytes: a
+    lookup of many values builds a hash table for each part."""
     waiting: list[DecodedValues] = []
     count = size = 0
     for part in parts:
@@ -142,7 +142,7 @@ def _joined(parts: Sequence[DecodedValues]) -> DecodedValues:
 
 
 def _is_enough(waiting: Sequence[RawPage], page: RawPage) -> bool:
-    """Whether pages are decoded without the next one."""
+    """Whether to decode the waiting pages before the next one is added."""
     return bool(waiting) and (
         sum(p.size for p in waiting) + page.size > _TOGETHER_BYTES
         or sum(p.values for p in waiting) + page.values > _VALUES_TOGETHER
@@ -150,7 +150,7 @@ def _is_enough(waiting: Sequence[RawPage], page: RawPage) -> bool:
 
 
 def _whole(reader: _Reader, pages: Iterable[RawPage], rows: int) -> Iterator[DecodedValues]:
-    """The values of a repeated column without an index: rows may go on from one page to the next."""
+    """The values of a repeated column without an offset index, where a row can continue on the next page."""
     dictionary: RawPage | None = None
     data: list[RawPage] = []
     size = 0
@@ -174,7 +174,7 @@ def _whole(reader: _Reader, pages: Iterable[RawPage], rows: int) -> Iterator[Dec
 
 
 def _from_places(reader: _Reader, places: Sequence[PagePlace]) -> Iterator[DecodedValues]:
-    """The values of some pages."""
+    """The values of these pages."""
     chunk = reader.chunk
     dictionary: RawPage | None = None
     if places and chunk.dictionary_bytes is not None:
@@ -206,8 +206,8 @@ def _from_places(reader: _Reader, places: Sequence[PagePlace]) -> Iterator[Decod
 
 
 def _pages(reader: _Reader) -> Iterator[RawPage]:
-    """All pages of the chunk. Raises CorruptFile where they have another number of values than the metadata, or
-    several dictionaries: readers don't agree on which one the values are of."""
+    """Yield all pages of the chunk. Raises CorruptFile if their number of values differs from the metadata's, or if
+    there are several dictionaries: readers disagree about which one applies."""
     seen, most, dictionaries = 0, reader.chunk.num_values, 0
     while seen < most:
         page = _next(reader)
@@ -223,7 +223,7 @@ def _pages(reader: _Reader) -> Iterator[RawPage]:
 
 
 def _next(reader: _Reader) -> RawPage | None:
-    """The page at the reader's position; None for one that has no values. Raises CorruptFile, UnsupportedError."""
+    """The page at the reader's position; None for one without values. Raises CorruptFile, UnsupportedError."""
     at = reader.position
     header = reader.header()
     packed, size = header.required("compressed_page_size"), header.required("uncompressed_page_size")
@@ -242,8 +242,7 @@ def _next(reader: _Reader) -> RawPage | None:
         raise reader.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", at)
     if max(size, packed) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
         raise UnsupportedError(
-            f"a page of {counted(max(size, packed), 'byte')}, and no more than"
-            f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
+            f"a page of {counted(max(size, packed), 'byte')}; at most {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
             path=reader.source.path,
             offset=at,
             field=reader.field,
@@ -251,7 +250,7 @@ def _next(reader: _Reader) -> RawPage | None:
         )
     if count > parquet_limits.PAGE_VALUES_MOST:
         raise UnsupportedError(
-            f"a page of {counted(count, 'value')}, and no more than {parquet_limits.PAGE_VALUES_MOST} are read",
+            f"a page of {counted(count, 'value')}; at most {parquet_limits.PAGE_VALUES_MOST} are read",
             path=reader.source.path,
             offset=at,
             field=reader.field,
@@ -266,7 +265,7 @@ def _next(reader: _Reader) -> RawPage | None:
 
 
 def _measured(reader: _Reader, page: RawPage) -> RawPage:
-    """The page with its longest value."""
+    """The page with the size of its longest value."""
     if page.longest is not None:
         return page
     back, reader.position = reader.position, page.offset
@@ -279,13 +278,13 @@ def _measured(reader: _Reader, page: RawPage) -> RawPage:
 def _decode(
     reader: _Reader, dictionary: RawPage | None, pages: Sequence[RawPage], rows: Sequence[tuple[int, int]]
 ) -> Iterator[DecodedValues]:
-    """Decode data pages, which begin and end with rows, some rows at a time.
+    """Decode data pages that begin and end with whole rows, some rows at a time.
 
     Args:
-        reader: of the chunk, for errors.
+        reader: the reader of the chunk, for errors.
         dictionary: the chunk's dictionary page.
-        pages: data pages.
-        rows: ranges of their rows in the row group: first row and number.
+        pages: the data pages.
+        rows: the ranges of their rows in the row group, as (first row, number).
     """
     import pyarrow.parquet as pq
 
@@ -293,7 +292,7 @@ def _decode(
     most = sum(page.values for page in pages)
     if (
         count > most
-    ):  # each row has a value or a null: of more rows there would be a list before the pages are decoded
+    ):  # each row has a value or a null; the list of the rows' positions must not be larger than the pages
         raise reader.fault(f"the column's pages have {counted(most, 'value')}, too few for {counted(count, 'row')}")
     pages, dictionary = [_measured(reader, page) for page in pages], dictionary and _measured(reader, dictionary)
     places = pa.concat_arrays([counting(start, number) for start, number in rows])
@@ -317,7 +316,7 @@ def _decode(
 
 
 def _rows_at_once(dictionary: RawPage | None, pages: Sequence[RawPage], rows: int) -> int:
-    """So many rows that their values have no more than `_TOGETHER_BYTES`, if a row of a list has the usual number."""
+    """The number of rows whose values take at most `_TOGETHER_BYTES`, if lists have the usual number of values."""
     longest = max(page.longest or 0 for page in ([*pages] if dictionary is None else [dictionary, *pages]))
     in_row = -(-sum(page.values for page in pages) // max(rows, 1))
     return max(min(_ROWS_AT_ONCE, _TOGETHER_BYTES // max(longest * in_row, 1)), 1)

@@ -1,9 +1,9 @@
-"""Makes a Parquet file of some pages of a column chunk.
+"""Builds a Parquet file from some pages of a column chunk.
 
     PAR1 | dictionary page | some data pages | footer of one column and one row group | length | PAR1
 
-Pages keep their bytes. The footer's column has the chunk's levels and physical type, and no logical type: its values
-are the stored ones. INT96 becomes 12 bytes. For a record's values the footer has the file's schema instead.
+Pages keep their bytes. The footer's column has the chunk's levels and physical type but no logical type, so that the
+stored values are decoded; INT96 becomes 12 bytes. For the values of records, the footer has the file's schema.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ _NAME: Final = b"c"
 
 
 class RawPage(NamedTuple):
-    """A page as the file has it."""
+    """A page as stored in the file."""
 
     data: bytes
-    """With its header."""
+    """The page with its header."""
     values: int
-    """Number of values, nulls included; 0 for a dictionary."""
+    """The number of values, including nulls; 0 for a dictionary."""
     size: int
-    """Decompressed bytes."""
+    """The decompressed size in bytes."""
     is_dictionary: bool
     offset: int
-    """In the file."""
+    """The file offset."""
     longest: int | None
-    """Bytes of the longest value, if values may share bytes; None where it isn't known yet."""
+    """The size of the longest value, if values can share bytes; None if it isn't known yet."""
     wanted: bool = True
-    """It may have a value that is sought."""
+    """The page may have a value to find."""
 
 
 def file_of(
     chunk: ColumnChunk, typed: Footer | None, dictionary: RawPage | None, pages: Sequence[RawPage], rows: int
 ) -> bytes:
-    """A Parquet file of some pages.
+    """Build a Parquet file from some pages.
 
     Args:
-        chunk: the pages' chunk.
-        typed: the file's footer, for values of their logical types; None: for those of the physical type.
+        chunk: the chunk of the pages.
+        typed: the file's footer, for values of logical types; None for values of the physical type.
         dictionary: the chunk's dictionary page.
-        pages: data pages, which begin and end with rows.
-        rows: of these pages.
+        pages: data pages that begin and end with whole rows.
+        rows: the number of rows of these pages.
     """
     every = [*([] if dictionary is None else [dictionary]), *pages]
     parts = [spec.MAGIC, *(page.data for page in every)]
@@ -72,7 +72,7 @@ def file_of(
     )
     chunks = [_struct((2, I64, 0), (3, STRUCT, metadata))]
     if typed is not None:
-        other = _struct((2, I64, 0))  # is never read
+        other = _struct((2, I64, 0))  # never read
         chunks = [other] * column.index + chunks + [other] * (typed.column_count - column.index - 1)
     group = _struct((1, LIST, _list(STRUCT, chunks)), (2, I64, packed), (3, I64, rows))
     footer = _struct(*_file_fields(column, typed, rows, _list(STRUCT, [group])))
@@ -80,7 +80,7 @@ def file_of(
 
 
 def _file_fields(column: Column, typed: Footer | None, rows: int, groups: bytes) -> Iterator[tuple[int, int, Any]]:
-    """The fields of FileMetaData, for a column alone or as the file's footer has them."""
+    """Yield the fields of FileMetaData, for the column alone or with the file's schema."""
     yield 1, I32, 2
     if typed is None:
         yield 2, LIST, _list(STRUCT, _schema(column))
@@ -95,8 +95,8 @@ def _file_fields(column: Column, typed: Footer | None, rows: int, groups: bytes)
 
 
 def _repetitions(column: Column) -> list[int]:
-    """The repetition types from the schema's root to a leaf with the column's levels. Repeated ones come first: which
-    values there are and of which row they are doesn't depend on the order."""
+    """The repetition types from the schema's root to a leaf with the column's levels, with the repeated ones first:
+    the order affects neither the values nor their rows."""
     repeated, defined = column.max_repetition_level, column.max_definition_level
     return [_REPEATED] * repeated + [_OPTIONAL] * (defined - repeated) or [_REQUIRED]
 

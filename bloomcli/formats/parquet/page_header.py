@@ -1,4 +1,4 @@
-"""A page's header. Compiled code parses it; for an invalid header, a walk over all fields finds the fault.
+"""A page's header, parsed in compiled code. If it is invalid, a walk over all fields finds the fault.
 
 Files with small pages have a header for every few hundred values, so parsing headers takes much of a column's time.
 """
@@ -37,29 +37,29 @@ class PageHeader(kernels.PageHeader):
         return value if value >= 0 else self._walked().required_int(field)
 
     def required_of_head(self, field: str) -> int:
-        """The same of the structure that belongs to the page's type, and is there."""
+        """Return a required integer field of the structure for the page's type, which must exist."""
         value: int = getattr(self, field)
         if value >= 0:
             return value
         name, struct = _HEADS[self.kind]
         head = self._walked().struct(name, struct)
-        assert head is not None  # noqa: S101  the caller has looked
+        assert head is not None  # noqa: S101  the caller checks has_head
         return head.required_int(field)
 
     @property
     def kind(self) -> str:
-        """The page's type by its name. Raises CorruptFile where there is none."""
+        """The name of the page's type. Raises CorruptFile if it is missing."""
         return spec.enum_name("PageType", self.required("type"))
 
     @property
     def head_field(self) -> str | None:
-        """The field of the structure that belongs to the page's type; None where the IDL has none."""
+        """The name of the structure for the page's type; None if the IDL has none."""
         found = _HEADS.get(self.kind)
         return None if found is None else found[0]
 
     def encoding_name(self) -> str:
-        """The encoding of the page's values. Raises CorruptFile where there is none, and UnsupportedError for a
-        dictionary whose entries aren't PLAIN: Arrow refuses it, too."""
+        """The encoding of the page's values. Raises CorruptFile if it is missing, and UnsupportedError for a
+        dictionary whose entries aren't PLAIN, which Arrow refuses too."""
         name = spec.enum_name("Encoding", self.required_of_head("encoding"))
         if self.kind == "DICTIONARY_PAGE" and name not in _DICTIONARY:
             raise UnsupportedError(
@@ -72,7 +72,7 @@ class PageHeader(kernels.PageHeader):
         return name
 
     def head(self) -> Struct | None:
-        """The structure that belongs to the page's type, walked; None if the header or the IDL has none."""
+        """The structure for the page's type, walked; None if the header or the IDL has none."""
         found = _HEADS.get(self.kind)
         return None if found is None or not self.has_head else self._walked().struct(*found)
 
@@ -81,5 +81,5 @@ class PageHeader(kernels.PageHeader):
 
 
 def parse(data: bytes, start: int, end: int) -> PageHeader:
-    """The header at `start`, of bytes that end at `end`. Raises CompactError."""
+    """Parse the header at `start` of bytes that end at `end`. Raises CompactError."""
     return PageHeader(data, start, end, parquet_limits.THRIFT_MAX_DEPTH)

@@ -18,7 +18,7 @@ from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.values.literals import decode_bound, render
 from bloomcli.words import plural
 
-if TYPE_CHECKING:  # `find` reads places of pages only, and lists none
+if TYPE_CHECKING:  # `find` needs only page locations, and reports no pages
     from bloomcli.model.pages import IndexEntry, PageFacts
 
 _STRUCTS: Final = {"column_index": "ColumnIndex", "offset_index": "OffsetIndex"}
@@ -29,13 +29,13 @@ _ELEMENTS: Final = {
     "min_values": dict,
     "max_values": dict,
 }
-"""The types of the elements of lists in the two structures, decoded."""
+"""The types of the decoded elements of lists in the two structures."""
 
 
 def pages(filters: Filters, column: int) -> Iterator[PageFacts]:
     """Yield the headers of the column's pages, row group by row group. No page is read or decompressed.
 
-    A header that can't be read is a row with its problem, and ends its row group.
+    A header that can't be read is reported as a row with a problem, and ends its row group.
     """
     listed = 0
     filters.source.will_read(_header_ranges(filters, column))
@@ -52,8 +52,8 @@ def pages(filters: Filters, column: int) -> Iterator[PageFacts]:
 
 
 def _header_ranges(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
-    """Yield the offset and length of what `pages` reads: the page headers, if the offset index lists the pages, else
-    whole chunks."""
+    """Yield the offset and length of each range that `pages` reads: the page headers, if the offset index has their
+    locations, else whole chunks."""
     filters.source.will_read(_index_ranges(filters, column, ("offset_index",)))
     for key in filters.footer.chunk_keys({column}):
         chunk = filters.footer.chunk(key)
@@ -73,7 +73,7 @@ def _header_ranges(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
 
 
 def _index_ranges(filters: Filters, column: int, names: Collection[str]) -> Iterator[tuple[int, int]]:
-    """Yield the offset and length of these indexes of the column's chunks, as far as they are read."""
+    """Yield the offset and length of these indexes of the column's chunks that are read."""
     for key in filters.footer.chunk_keys({column}):
         try:
             outer = filters.footer.chunk_struct(key)
@@ -147,7 +147,7 @@ def _facts(chunk: ColumnChunk, header: PageHeader, at: int) -> PageFacts:
 
 
 def index(filters: Filters, column: int) -> Iterator[IndexEntry]:
-    """Yield the entries of the column's indexes, row group by row group; a row with a problem for a bad index."""
+    """Yield the entries of the column's indexes by row group. A bad index is reported as a row with a problem."""
     from bloomcli.model.pages import IndexEntry
 
     footer = filters.footer
@@ -167,14 +167,14 @@ def index(filters: Filters, column: int) -> Iterator[IndexEntry]:
 
 
 def column_tree(filters: Filters, key: ChunkKey) -> dict[str, Any]:
-    """A chunk's column index as an object, empty where there is none that can be read. Raises CorruptFile."""
+    """A chunk's decoded column index; empty if it has none or it can't be read. Raises CorruptFile."""
     outer = filters.footer.chunk_struct(key)
     return _read(filters, "column_index", _extents(filters, outer), outer)[0]
 
 
 def page_locations(filters: Filters, key: ChunkKey) -> Sequence[tuple[Any, Any, Any]]:
-    """The offset, the length and the first row of each page by a chunk's offset index, as they are there; none where
-    there is no index that can be read. Raises CorruptFile."""
+    """The offset, length and first row of each page in a chunk's offset index, unchecked; empty if it has none or it
+    can't be read. Raises CorruptFile."""
     outer = filters.footer.chunk_struct(key)
     extents = _extents(filters, outer)
     offset, length = extents.get("offset_index", (0, 0))
@@ -188,8 +188,8 @@ def page_locations(filters: Filters, key: ChunkKey) -> Sequence[tuple[Any, Any, 
 
 
 def index_extents(filters: Filters, key: ChunkKey, *, bounds: bool) -> list[tuple[int, int]]:
-    """The offsets and lengths of a chunk's indexes that are read; none where the metadata are damaged. `bounds`: the
-    column index is read, too."""
+    """The ranges of a chunk's indexes that are read: the offset index and, with `bounds`, the column index; none if
+    the metadata are damaged."""
     try:
         extents = _extents(filters, filters.footer.chunk_struct(key))
     except BloomError:
@@ -237,7 +237,7 @@ def _entries(filters: Filters, key: ChunkKey, column: Column) -> Iterator[IndexE
 def _read(
     filters: Filters, name: str, found: dict[str, tuple[int, int]], outer: spec.Struct
 ) -> tuple[dict[str, Any], str | None]:
-    """An index as an object, empty without one; or why it can't be read."""
+    """(decoded index, None), empty without an index; or ({}, why it can't be read)."""
     extent = found.get(name)
     if extent is None:
         return {}, None
@@ -246,7 +246,7 @@ def _read(
     offset, length = extent
     words = name.replace("_", " ")
     if length > parquet_limits.INDEX_MAX_BYTES:
-        return {}, f"the {words} has {plural(length, 'byte')}; {parquet_limits.INDEX_MAX_BYTES:,} are read"
+        return {}, f"the {words} has {plural(length, 'byte')}; at most {parquet_limits.INDEX_MAX_BYTES:,} are read"
     location = spec.Location(filters.source.path, offset, f"{outer.location.field}.{name}")
     try:
         tree: dict[str, Any] = decode(_STRUCTS[name], filters.source.read_at(offset, length), location)
@@ -266,7 +266,7 @@ def _at(values: Any, page: int) -> Any:
 
 
 def _bound(values: Any, page: int, nulls: list[Any], column: Column) -> str | None:
-    """A page's bound as text; None for pages of nulls, and for bytes that aren't a value with an order."""
+    """A page's bound as text; None for pages of nulls, and for bytes that can't be compared."""
     found = _at(values, page)
     if found is None or "hex" not in found or _at(nulls, page) is True:
         return None

@@ -1,8 +1,8 @@
-"""Tells of single pages of a column chunk whether they have one of a few values, before Arrow decodes them.
+"""Looks up a few values in single pages of a column chunk, before Arrow decodes them.
 
-Compiled code hashes the values of a page as it does for filters, in every encoding. A page that has none of the
-hashes has none of the values, however its levels nest them. A page that can't be read here is decoded, so that errors
-are the same.
+Compiled code hashes a page's values as for filters, in every encoding. A page that has none of the hashes has none of
+the values, regardless of its nesting levels. A page that can't be read here is decoded anyway, so that Arrow reports
+the error.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from bloomcli.formats.parquet.encodings import slices
 from bloomcli.formats.parquet.pages import ChunkReader, Page, read_page
 
 MOST: Final = 256
-"""Values that pages are looked through for; of more, some are in most pages."""
+"""The maximum number of values; with more, most pages have one of them."""
 _DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 
 
 class PageLookup:
-    """A few values that are looked for in a chunk.
+    """The lookup of a few values in the pages of a chunk.
 
     Args:
-        hashes: the XXH64 of each of their forms, uint64s in native order.
+        hashes: the XXH64 of each form of the values, uint64s in native order.
 
     Attributes:
-        left_out: data pages that have none of them.
+        left_out: the number of data pages without any of them.
     """
 
     def __init__(self, hashes: bytes) -> None:
@@ -35,12 +35,12 @@ class PageLookup:
         self.left_out = 0
 
     def in_dictionary(self, reader: ChunkReader, at: int) -> bool:
-        """Whether the dictionary page at a position of the file may have a value. The reader's position stays."""
+        """Whether the dictionary page at the file offset `at` may have a value. Keeps the reader's position."""
         self._in_dictionary = self._may_have(reader, at)
         return self._in_dictionary
 
     def in_page(self, reader: ChunkReader, at: int) -> bool:
-        """Whether the data page at a position of the file may have a value. The reader's position stays."""
+        """Whether the data page at the file offset `at` may have a value. Keeps the reader's position."""
         found = self._may_have(reader, at)
         self.left_out += not found
         return found
@@ -56,7 +56,7 @@ class PageLookup:
             reader.position = back
 
     def _skip(self, encoding: str) -> bool:
-        """Whether a data page's encoding tells without its values."""
+        """Whether a data page's values needn't be read: those of the dictionary answer for it."""
         return encoding in _DICTIONARY
 
     def _has(self, page: Page, reader: ChunkReader) -> bool:

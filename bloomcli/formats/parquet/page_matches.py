@@ -1,6 +1,6 @@
-"""Finds the rows of a column chunk that have sought values, by `page_scan`, without values being made.
+"""Finds the rows of a column chunk that have one of the values to find, with `page_scan`, without decoding values.
 
-A page that it can't read is left to Arrow, with all pages behind it, so that errors are the same.
+If it can't read a page, Arrow reads that page and all later ones, so that it reports the errors.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from bloomcli.storage.base import Source
 
 
 class MatchedRows(NamedTuple):
-    """Rows of some pages."""
+    """Matching rows of some pages."""
 
     rows: pa.Int64Array
     """Positions in the row group, ascending."""
     numbers: pa.Int64Array
-    """Of each the position of its value in the candidates' forms."""
+    """For each row, the position of its value in the candidates' forms."""
     pages: int
-    """Data pages that were read for them."""
+    """The number of data pages that were read."""
 
 
 class KnownValues(NamedTuple):
-    """Values of a column in rows that were found: they are the forms that they equal, byte by byte."""
+    """Values of a column in matching rows: each is the form that it equals, byte by byte."""
 
     row_group: int
     column: int
     rows: pa.Int64Array
     """Positions in the row group, ascending, each once."""
     numbers: pa.Int64Array
-    """Of each the position of its value in the forms."""
+    """For each row, the position of its value in `forms`."""
     forms: pa.Array
 
     def stored(self, rows: memoryview) -> pa.Array:
-        """The values in these rows, int64s that are among the known ones, as `WantedValues.forms`. Raises
+        """The values in these known rows (int64s), in the type of `WantedValues.forms`. Raises
         TooManyBytes."""
         known = numbers_of(self.rows)
         at = bisect_left(known, rows[0])
@@ -62,7 +62,7 @@ class KnownValues(NamedTuple):
 
 
 def combined(parts: Sequence[KnownValues]) -> KnownValues:
-    """Values of the same column in other rows, as one."""
+    """Combine values of the same column in different rows."""
     forms: list[pa.Array] = []
     numbers: list[pa.Int64Array] = []
     before = 0
@@ -72,14 +72,14 @@ def combined(parts: Sequence[KnownValues]) -> KnownValues:
             forms.append(part.forms)
         numbers.append(shifted(part.numbers, before) if before else part.numbers)
     rows, every = pa.concat_arrays([part.rows for part in parts]), pa.concat_arrays(numbers)
-    if len(forms) > 1:  # each may be anywhere
+    if len(forms) > 1:  # their rows can be interleaved
         order = pc.array_sort_indices(rows)
         rows, every = rows.take(order), every.take(order)
     return parts[0]._replace(rows=rows, numbers=every, forms=pa.concat_arrays(forms))
 
 
 def readable(wanted: WantedValues, candidates: Candidates, chunk: ColumnChunk) -> bool:
-    """Whether the values of a chunk are compared here: by their bytes, in a column that isn't nested."""
+    """Whether this module can compare a chunk's values: by their bytes, in a column that isn't nested."""
     return page_scan.readable(chunk) and bool(wanted.hashes) and not candidates.nan
 
 
@@ -97,10 +97,10 @@ def matched(
 
     Args:
         source: the file.
-        chunk: the chunk, of which `readable` is true.
-        data_end: where the file's data end.
+        chunk: the chunk, for which `readable` is true.
+        data_end: the end of the file's data.
         places: the pages to read; None for all.
-        wanted, candidates: the values.
+        wanted, candidates: the values to find.
     """
     for found in page_scan.scanned(source, chunk, data_end, places, _table(wanted, candidates)):
         yield (
@@ -115,7 +115,7 @@ def _int64s(numbers: array[int]) -> pa.Int64Array:
 
 
 def _table(wanted: WantedValues, candidates: Candidates) -> kernels.ValueTable:
-    """The candidates' forms."""
+    """A table of the candidates' forms."""
     hashes = pa.Array.from_buffers(pa.uint64(), len(wanted.forms), [None, pa.py_buffer(wanted.hashes)])
     forms = wanted.forms.take(candidates.forms)
     own = _bytes(hashes.take(candidates.forms).buffers()[1], 8 * len(forms))

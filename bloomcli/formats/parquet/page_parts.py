@@ -1,6 +1,6 @@
-"""Picks the stored bytes of some rows' values out of pages, without the other values being made, and without Arrow.
+"""Picks the stored values of some rows out of pages, without decoding the other values, and without Arrow.
 
-These are PLAIN or dictionary-encoded pages of a column that isn't nested. One page is in memory at a time.
+The pages are PLAIN or dictionary-encoded, of a column that isn't nested. One page is in memory at a time.
 """
 
 from __future__ import annotations
@@ -20,42 +20,42 @@ from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 
 BYTES_MOST: Final = 64 << 20
-"""Bytes of a column's values that are made together, unless it is one value."""
+"""The maximum size of the values of a column that are picked together, unless it is one value."""
 _VALUE_MOST: Final = 1 << 30
-"""Bytes of one value: Arrow's strings have offsets of 32 bits."""
+"""The maximum size of one value: Arrow's strings have 32-bit offsets."""
 _DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 
 
 class TooManyBytes(Exception):
-    """The values of some rows have more than `BYTES_MOST` bytes: fewer rows at a time have less."""
+    """The values of some rows have more than `BYTES_MOST` bytes; the caller retries with fewer rows."""
 
 
 class Part(NamedTuple):
     """The values of some rows of a page."""
 
     values: bytearray
-    """As they are stored: those of fixed widths, with zeros for nulls; booleans, a byte for each; or the bytes of
-    byte arrays."""
+    """The stored bytes: values of a fixed width, with zeros for nulls; booleans, one byte each; or the bytes of byte
+    arrays."""
     sizes: bytearray
-    """Of each byte array its size, an int64; empty for others."""
+    """The size of each byte array, int64s; empty for other types."""
     positions: bytearray
-    """Of each row an int64, which is negative for nulls; empty where there are none."""
+    """An int64 for each row, negative for nulls; empty if there are none."""
 
 
 def parts_of(
     source: Source, chunk: ColumnChunk, data_end: int, places: Sequence[PagePlace], rows: memoryview
 ) -> list[Part] | None:
-    """The values in some rows, page by page; None where the pages aren't as they should be, or of another kind.
+    """The values in some rows, page by page; None if pages contradict the locations or can't be read here.
 
     Args:
         source: the file.
-        chunk: the column chunk, of a column that isn't nested.
-        data_end: where the file's data end.
-        places: the pages that have the rows, in order.
+        chunk: the chunk of a column that isn't nested.
+        data_end: the end of the file's data.
+        places: the pages with these rows, in order.
         rows: ascending positions in the row group, int64s.
 
     Raises:
-        TooManyBytes: more than `BYTES_MOST`, of several rows; of one row more than `_VALUE_MOST`.
+        TooManyBytes: several rows have more than `BYTES_MOST`, or one row more than `_VALUE_MOST`.
         CorruptFile, UnsupportedError, PageError: a page can't be read.
     """
     reader = ChunkReader(source, chunk, data_end, checked=True)
@@ -90,7 +90,7 @@ def parts_of(
 
 
 class _Dictionary:
-    """The values of a chunk's dictionary page. Raises PageError where they aren't all there."""
+    """The values of a chunk's dictionary page. Raises PageError if some are missing."""
 
     def __init__(self, page: Page, width: int | None) -> None:
         assert page.body is not None  # noqa: S101  none was skipped
@@ -98,7 +98,7 @@ class _Dictionary:
         self._places = b"" if width else kernels.binary_places(self.data, page.start, page.num_values)
 
     def starts(self, indices: memoryview) -> memoryview:
-        """Where byte arrays begin."""
+        """The positions of the byte arrays with these indices."""
         places = memoryview(self._places).cast("q")
         return memoryview(array("q", [places[index] if index >= 0 else -1 for index in indices]))
 
@@ -106,7 +106,7 @@ class _Dictionary:
 def _of_page(
     page: Page, dictionary: _Dictionary | None, positions: bytearray, chunk: ColumnChunk, most: int
 ) -> Part | None:
-    """The values at ascending positions of a page, of at most so many bytes."""
+    """The values at ascending positions of a page. Raises TooManyBytes if they have more than `most` bytes."""
     assert page.body is not None  # noqa: S101  none was skipped
     data, start = page.body.whole(), page.start
     at = memoryview(positions).cast("q")

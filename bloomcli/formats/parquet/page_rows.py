@@ -1,7 +1,7 @@
-"""Picks the values of some rows out of pages, by `page_parts`, as Arrow arrays.
+"""Picks the values of some rows out of pages as Arrow arrays, with `page_parts`.
 
-These are of a column at the top level, of types whose values are easily made of their bytes. Whatever else there is,
-and whatever is damaged, is left to Arrow.
+It supports columns at the top level, of types whose values can be built from their bytes. Arrow decodes all other
+columns, and reports damaged ones.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _NUMBERS: Final = {
 _DECIMAL_BYTES: Final = 16
 
 
-def alike(chunk: ColumnChunk, kind: pa.DataType) -> bool:
-    """Whether values of an Arrow type are made here of the stored values of a chunk."""
+def supports(chunk: ColumnChunk, kind: pa.DataType) -> bool:
+    """Whether this module can build values of an Arrow type from the stored values of a chunk."""
     column, types = chunk.column, pa.types
     if types.is_decimal128(kind):
         fixed = column.physical == "FIXED_LEN_BYTE_ARRAY" and 0 < (column.type_length or 0) <= _DECIMAL_BYTES
@@ -54,18 +54,18 @@ def picked(
     rows: memoryview,
     kind: pa.DataType,
 ) -> pa.Array | None:
-    """The values in some rows; None where Arrow has to decode them.
+    """The values in some rows; None if Arrow has to decode them.
 
     Args:
         source: the file.
-        chunk: the column chunk, of which `alike` is true.
-        data_end: where the file's data end.
-        places: the pages that have the rows, in order.
+        chunk: the column chunk, for which `supports` is true.
+        data_end: the end of the file's data.
+        places: the pages with these rows, in order.
         rows: ascending positions in the row group, int64s.
         kind: the type of the values.
 
     Raises:
-        TooManyBytes: of several rows.
+        TooManyBytes: several rows have too many bytes.
     """
     try:
         parts = parts_of(source, chunk, data_end, places, rows)
@@ -79,8 +79,8 @@ def picked(
 
 
 def of_forms(forms: pa.Array, chunk: ColumnChunk, kind: pa.DataType) -> pa.Array:
-    """Stored values, as `finding.WantedValues.forms` has them, as an Arrow type of which `alike` is true. They were
-    taken: the array has no offset."""
+    """Convert stored values, in the form of `finding.WantedValues.forms`, to an Arrow type for which `supports` is true.
+    The array is the result of `take`, and so has no offset."""
     if not pa.types.is_large_binary(forms.type):
         part = Part(_bytes(forms.buffers()[1], len(forms) * forms.type.bit_width // 8), bytearray(), bytearray())
     else:
@@ -90,7 +90,7 @@ def of_forms(forms: pa.Array, chunk: ColumnChunk, kind: pa.DataType) -> pa.Array
 
 
 def of_part(part: Part, rows: int, chunk: ColumnChunk, kind: pa.DataType) -> pa.Array:
-    """Values that were picked, of so many rows, as an Arrow type of which `alike` is true. Raises PageError."""
+    """Convert picked values of `rows` rows to an Arrow type for which `supports` is true. Raises PageError."""
     return _array([part], rows, chunk, kind)
 
 
@@ -99,7 +99,7 @@ def _bytes(buffer: pa.Buffer | None, size: int) -> bytearray:
 
 
 def _array(parts: Sequence[Part], rows: int, chunk: ColumnChunk, kind: pa.DataType) -> pa.Array:
-    """The values of all pages. Raises PageError where they aren't those of so many rows."""
+    """The values of all pages. Raises PageError if they have another number of rows."""
     column, values = chunk.column, bytearray().join(part.values for part in parts)
     validity, nulls = _validity(parts, chunk)
     if column.physical == "BYTE_ARRAY":
@@ -121,7 +121,7 @@ def _array(parts: Sequence[Part], rows: int, chunk: ColumnChunk, kind: pa.DataTy
 
 
 def _validity(parts: Sequence[Part], chunk: ColumnChunk) -> tuple[pa.Buffer | None, int]:
-    """The bitmap of the values that aren't null, if any is, and the number of nulls."""
+    """The bitmap of non-null values, or None without nulls, and the number of nulls."""
     if not any(part.positions for part in parts):
         return None, 0
     width = width_of(chunk.column) or 1

@@ -1,8 +1,8 @@
-"""Finds the positions of sought values in pages, page by page in compiled code, without values being made. Without
-Arrow, too: its import takes longer than the look into one file.
+"""Finds the positions of values in pages, page by page in compiled code, without decoding values and without Arrow,
+whose import takes longer than the search of one file.
 
-It reads PLAIN and dictionary-encoded pages of columns that aren't nested. A page of another encoding, or one that
-can't be read, ends it.
+It reads PLAIN and dictionary-encoded pages of columns that aren't nested. It ends at a page with another encoding, or
+one that can't be read.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from bloomcli.storage.base import Source
 
 _DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 _MORE: Final = 4
-"""Each time so many times as many rows are gathered: who wants one row gets it from the first page that has one."""
+"""The factor by which the number of gathered rows grows: the first row is returned right after its page."""
 
 
 class ScanResult(NamedTuple):
-    """Rows of some pages."""
+    """Matching rows of some pages."""
 
     rows: array[int]
     """Positions in the row group, ascending."""
     numbers: array[int]
-    """Of each the position of its value in the table."""
+    """For each row, the number of its value in the table."""
     pages: int
-    """Data pages that were read for them."""
+    """The number of data pages that were read."""
 
 
 class UnreadablePage(NamedTuple):
-    """Where Arrow goes on."""
+    """The page from which Arrow continues."""
 
     row: int
     """The first row of the page that couldn't be read."""
 
 
 def readable(chunk: ColumnChunk) -> bool:
-    """Whether a chunk's pages are of a column that isn't nested, and not encrypted."""
+    """Whether a chunk can be scanned: its column isn't nested, and it isn't encrypted."""
     column = chunk.column
     return not column.max_repetition_level and column.max_definition_level < 2 and not chunk.encrypted
 
@@ -63,10 +63,10 @@ def scanned(
 
     Args:
         source: the file.
-        chunk: the chunk, of which `readable` is true.
-        data_end: where the file's data end.
+        chunk: the chunk, for which `readable` is true.
+        data_end: the end of the file's data.
         places: the pages to read; None for all.
-        table: the values.
+        table: the values to find.
     """
     reader = ChunkReader(source, chunk, data_end, checked=True)
     rows, numbers = array("q"), array("q")
@@ -94,7 +94,7 @@ def scanned(
 
 
 def _all(reader: ChunkReader) -> Iterator[tuple[Page, int]]:
-    """All pages of the chunk, and the first row of each. Raises CorruptFile, UnsupportedError."""
+    """Yield all pages of the chunk, each with its first row. Raises CorruptFile, UnsupportedError."""
     first, most, dictionaries = 0, reader.chunk.num_values, 0
     while first < most:
         page = read_page(reader, lambda _: False)
@@ -110,7 +110,7 @@ def _all(reader: ChunkReader) -> Iterator[tuple[Page, int]]:
 
 
 def _from_places(reader: ChunkReader, places: Sequence[PagePlace]) -> Iterator[tuple[Page, int]]:
-    """The dictionary page and some data pages. Raises CorruptFile, UnsupportedError."""
+    """Yield the dictionary page and the pages at `places`. Raises CorruptFile, UnsupportedError."""
     chunk = reader.chunk
     if places and chunk.dictionary_bytes is not None:
         reader.window = chunk.dictionary_bytes
@@ -129,7 +129,7 @@ def _from_places(reader: ChunkReader, places: Sequence[PagePlace]) -> Iterator[t
 
 
 def _entries(page: Page, table: kernels.ValueTable, chunk: ColumnChunk) -> array[int]:
-    """Of each entry of a dictionary the number of its value; -1 where it isn't sought. Empty where none is."""
+    """The number of each dictionary entry in the table, -1 for others; empty if no entry is in the table."""
     assert page.body is not None  # noqa: S101  none was skipped
     positions, numbers = _plain(page, table, chunk, page.num_values)
     if not positions:
@@ -143,7 +143,7 @@ def _entries(page: Page, table: kernels.ValueTable, chunk: ColumnChunk) -> array
 def _of_page(
     page: Page, table: kernels.ValueTable, entries: array[int] | None, chunk: ColumnChunk
 ) -> tuple[memoryview, memoryview]:
-    """The positions of sought values in a data page, and their numbers. Raises PageError."""
+    """The positions of the values to find in a data page, and their numbers. Raises PageError."""
     assert page.body is not None  # noqa: S101  none was skipped
     if page.num_values > PAGE_VALUES_MOST:
         raise kernels.PageError("more values than are found in a page")

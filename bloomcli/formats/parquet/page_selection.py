@@ -1,7 +1,7 @@
-"""The pages of a column chunk that can hold a value, by its column index and offset index.
+"""Selects the pages of a column chunk that can hold a value, by its column index and offset index.
 
-A page is left out where its bounds exclude every value, or where it has only nulls: readers leave it out, too. An
-index that contradicts itself or the row group isn't used. Bounds of which the lower is above the upper tell nothing.
+A page is left out if its bounds exclude every value, or if it has only nulls; readers do the same. An index that
+contradicts itself or the row group isn't used, and neither are bounds whose minimum is above the maximum.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from bloomcli.values.literals import decode_bound
 
 
 class PagePlace(NamedTuple):
-    """A data page, by the offset index."""
+    """The location and the rows of a data page in the offset index."""
 
     offset: int
     length: int
-    """With its header."""
+    """The length including the header."""
     first_row: int
-    """In the row group."""
+    """The position in the row group."""
     rows: int
 
 
@@ -42,13 +42,13 @@ class Selection(NamedTuple):
 def select(
     filters: Filters, key: ChunkKey, chunk: ColumnChunk, rows: int, keys: Sequence[Any] | None
 ) -> Selection | None:
-    """The pages of a chunk that may have one of some values; None where there is no index that can be used.
+    """The pages of a chunk that may have one of some values; None without a usable index.
 
     Args:
-        filters: of the file.
+        filters: the filters of the file.
         key, chunk: the chunk.
-        rows: of its row group.
-        keys: of the values, as `decode_bound` gives them, in ascending order; None: every value may be anywhere.
+        rows: the number of rows of its row group.
+        keys: the values as `decode_bound` returns them, in ascending order; None: every page may have a value.
     """
     try:
         places = _places(page_list.page_locations(filters, key), chunk, rows)
@@ -70,17 +70,17 @@ def select(
 
 
 def pages_of(filters: Filters, key: ChunkKey, chunk: ColumnChunk, rows: int) -> Sequence[PagePlace] | None:
-    """All pages of a chunk by its offset index; None where there is none that can be used."""
+    """All pages of a chunk in its offset index; None without a usable one."""
     try:
         return _places(page_list.page_locations(filters, key), chunk, rows)
     except BloomError:
         return None
 
 
-def walked(source: Source, chunk: ColumnChunk, data_end: int, rows: int) -> Sequence[PagePlace] | None:
-    """All pages of a chunk by their headers, without an offset index; None where these contradict the row group.
+def pages_by_headers(source: Source, chunk: ColumnChunk, data_end: int, rows: int) -> Sequence[PagePlace] | None:
+    """All pages of a chunk, from their headers instead of an offset index; None if they contradict the row group.
 
-    Of a column that isn't repeated: each value is a row.
+    The column must not be repeated: each value is a row.
     """
     try:
         reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW)
@@ -91,11 +91,11 @@ def walked(source: Source, chunk: ColumnChunk, data_end: int, rows: int) -> Sequ
             if length < header.size or length > end - at:
                 return None
             reader.position = at + length
-            if header.kind == "DICTIONARY_PAGE" and at > chunk.data_offset:  # of which of two would the values be?
+            if header.kind == "DICTIONARY_PAGE" and at > chunk.data_offset:  # a second one: which one applies?
                 return None
             if header.kind == "DICTIONARY_PAGE" or header.head_field is None:
                 continue
-            count = header.required_of_head("num_values") if header.has_head else -1  # a damaged type names another
+            count = header.required_of_head("num_values") if header.has_head else -1  # the type is damaged
             if count < 0:
                 return None
             found.append(PagePlace(at, length, first, count))
@@ -106,7 +106,7 @@ def walked(source: Source, chunk: ColumnChunk, data_end: int, rows: int) -> Sequ
 
 
 def with_rows(pages: Sequence[PagePlace], rows: Sequence[int]) -> list[PagePlace]:
-    """The pages that have some rows, which are in ascending order."""
+    """The pages with any of these rows, which ascend."""
     found = []
     for page in pages:
         at = bisect_left(rows, page.first_row)
@@ -116,7 +116,7 @@ def with_rows(pages: Sequence[PagePlace], rows: Sequence[int]) -> list[PagePlace
 
 
 def with_ranges(pages: Sequence[PagePlace], rows: Sequence[range]) -> list[PagePlace]:
-    """The pages that have rows of some ranges, which are in ascending order and don't overlap."""
+    """The pages with rows of any of these ranges, which ascend and don't overlap."""
     found, at = [], 0
     for page in pages:
         while at < len(rows) and rows[at].stop <= page.first_row:
@@ -127,12 +127,12 @@ def with_ranges(pages: Sequence[PagePlace], rows: Sequence[range]) -> list[PageP
 
 
 def worth(pages: Sequence[PagePlace], chunk: ColumnChunk) -> bool:
-    """Whether these pages are read one by one: they have less than half of the chunk's bytes."""
+    """Whether reading these pages one by one pays: they have less than half of the chunk's bytes."""
     return 2 * sum(page.length for page in pages) < chunk.compressed_bytes
 
 
 def _places(numbers: Sequence[tuple[Any, Any, Any]], chunk: ColumnChunk, rows: int) -> list[PagePlace] | None:
-    """The pages in order; None unless they lie within the chunk, and have the row group's rows."""
+    """The pages in order; None if they don't lie within the chunk, or don't have the row group's rows."""
     if not numbers or any(not isinstance(n, int) for page in numbers for n in page):
         return None
     if numbers[0][2] != 0:

@@ -24,12 +24,12 @@ _WINDOW: Final = 1 << 20
 
 
 class Feed:
-    """Bytes from a position on: `data` from `position` on is loaded; `final` means that nothing follows it."""
+    """A stream of bytes: `data` from `position` on is loaded; nothing follows it if `final`."""
 
     __slots__ = ("_base", "_stop", "_windows", "data", "final", "position")
 
     def __init__(self, windows: Iterator[Buffer] | None, stop: Stop, data: Buffer = b"", position: int = 0) -> None:
-        """Without `windows`, `data` is the whole body."""
+        """`windows` loads more data; if it is None, `data` is the whole body."""
         self._windows = windows
         self._stop = stop
         self._base = 0
@@ -38,7 +38,7 @@ class Feed:
         self.final = windows is None
 
     def skip_to(self, at: int) -> None:
-        """Go on to a position that lies ahead, counted from the body's start."""
+        """Advance to a position, counted from the start of the body."""
         while not self.final and at >= self._base + len(self.data):
             self.position = len(self.data)
             self.more()
@@ -51,11 +51,11 @@ class Feed:
 
     @property
     def left(self) -> int:
-        """Bytes that are there."""
+        """The number of loaded bytes."""
         return len(self.data) - self.position
 
     def more(self, want: int = 1) -> None:
-        """Have at least `want` bytes more than are left, where there are as many."""
+        """Load at least `want` more bytes, or all remaining ones."""
         parts: list[Buffer] = [memoryview(self.data)[self.position :]] if self.left > 0 else []
         got = 0
         while got < want:
@@ -72,7 +72,7 @@ class Feed:
 
 
 class Body:
-    """Bytes that are all there."""
+    """A page's decompressed bytes, all in memory."""
 
     def __init__(self, data: Buffer, stop: Stop) -> None:
         self._data = data
@@ -88,7 +88,7 @@ class Body:
         return self._data
 
 
-class CompressedPage(NamedTuple):
+class PageBytes(NamedTuple):
     """The location of a page's compressed bytes, their codec and their decompressed size."""
 
     source: Source
@@ -99,10 +99,10 @@ class CompressedPage(NamedTuple):
 
 
 class LargeBody:
-    """Bytes that are decompressed when they are needed."""
+    """A page's bytes, decompressed on demand."""
 
-    def __init__(self, packed: CompressedPage, location: Location, stop: Stop) -> None:
-        """`location` names the page in errors."""
+    def __init__(self, packed: PageBytes, location: Location, stop: Stop) -> None:
+        """`location`: that of the page, for errors."""
         self._packed = packed
         self._location = location
         self._stop = stop
@@ -119,7 +119,7 @@ class LargeBody:
         if self.size > parquet_limits.PAGE_WHOLE_MAX_BYTES and codecs.streams(self._packed.codec):
             raise self._located(
                 UnsupportedError(
-                    f"a page of {counted(self.size, 'byte')}, and in its encoding no more than"
+                    f"a page of {counted(self.size, 'byte')}; in its encoding at most"
                     f" {parquet_limits.PAGE_WHOLE_MAX_BYTES} are read",
                     hint="rewrite the file with smaller pages",
                 )
@@ -154,7 +154,7 @@ class LargeBody:
             )
 
 
-def raw_windows(page: CompressedPage) -> Iterator[bytes]:
+def raw_windows(page: PageBytes) -> Iterator[bytes]:
     """Yield the compressed bytes as stored in the file."""
     for at in range(page.offset, page.offset + page.packed, _WINDOW):
         yield page.source.read_at(at, min(_WINDOW, page.offset + page.packed - at))

@@ -18,15 +18,7 @@ from bloomcli.formats.parquet import codecs, page_header, spec
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.codecs import Buffer
 from bloomcli.formats.parquet.page_header import PageHeader
-from bloomcli.formats.parquet.page_windows import (
-    AnyBody,
-    Body,
-    CompressedPage,
-    Feed,
-    LargeBody,
-    is_large,
-    raw_windows,
-)
+from bloomcli.formats.parquet.page_windows import AnyBody, Body, Feed, LargeBody, PageBytes, is_large, raw_windows
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.model.file import ColumnChunk
 from bloomcli.named_tuple import NamedTuple
@@ -72,13 +64,13 @@ class Page(NamedTuple):
     location: Location
     """The page, for errors; its base is the file offset of the page's header."""
     end: int
-    """File offset behind the page."""
+    """The file offset after the page."""
     levels: Levels | None = None
     """The definition levels of a data page of a column that may have nulls."""
 
 
 def chunk_range(chunk: ColumnChunk) -> tuple[int, int]:
-    """The offset and length of what a `ChunkReader` reads: the window of the last page's header may go beyond."""
+    """The range that a `ChunkReader` reads. The window of the last page's header may extend beyond the chunk."""
     return chunk.data_offset, chunk.compressed_bytes + HEADER_WINDOW if chunk.num_values else 0
 
 
@@ -95,7 +87,7 @@ class ChunkReader:
         *,
         checked: bool = False,
     ) -> None:
-        """`checked`: pages are compared with the checksums in their headers, unless the first one has none."""
+        """`checked`: compare pages with the checksums in their headers, unless the first page has none."""
         self.source = source
         self.checked = checked
         self.stop = stop or Stop()
@@ -163,18 +155,16 @@ class ChunkReader:
                 return header
 
     def check(self, header: PageHeader, at: int, data: memoryview | None, packed: int) -> None:
-        """Raise BadChecksum where a page doesn't match the checksum in its header, which is at `at`.
+        """Raise BadChecksum if a page doesn't match the checksum in its header, which is at `at`.
 
-        The page's bytes are `data`, or `packed` bytes that are still to be read.
+        The page's bytes are `data`, or `packed` bytes after the header, which are read for this.
         """
         if header.crc is None:
             self.checked = self.checked and at != self.chunk.data_offset
         if header.crc is None or not self.checked:
             return
         crc = 0 if data is None else zlib.crc32(data)
-        for part in (
-            () if data is not None else raw_windows(CompressedPage(self.source, at + header.size, packed, "", 0))
-        ):
+        for part in () if data is not None else raw_windows(PageBytes(self.source, at + header.size, packed, "", 0)):
             self.stop.check()
             crc = zlib.crc32(part, crc)
         if crc != header.crc & 0xFFFFFFFF:
@@ -205,8 +195,8 @@ def read_pages(
 ) -> Iterator[Page]:
     """Yield the chunk's dictionary page, if any, and its data pages.
 
-    Of data pages whose encoding is `passed`, only the headers are read; they have no values. The first read has
-    `window` bytes. `checked`: pages are compared with their checksums; those that are passed are read for it.
+    Only the headers of data pages whose encoding `skip` accepts are read; these pages have no values. The first read
+    has `window` bytes. `checked`: compare pages with their checksums, for which skipped pages are read too.
     """
     if chunk.encrypted:
         raise UnsupportedError(
@@ -242,7 +232,7 @@ class _StoredPage(NamedTuple):
     reader: ChunkReader
     location: Location
     offset: int
-    """File offset behind the header."""
+    """The file offset after the header."""
     packed: int
     size: int
     """Decompressed bytes."""
@@ -260,7 +250,7 @@ class _StoredPage(NamedTuple):
                 f"{counted(self.packed, 'byte')} that aren't compressed can't become {self.size}", 0
             )
         if self.data is None:
-            packed = CompressedPage(self.reader.source, self.offset + skip, self.packed - skip, codec, size)
+            packed = PageBytes(self.reader.source, self.offset + skip, self.packed - skip, codec, size)
             large = LargeBody(packed, self.location, self.reader.stop)
             return large if codecs.streams(codec) else Body(large.whole(), self.reader.stop)
         data: Buffer = self.data[skip:]
@@ -286,13 +276,13 @@ class _StoredPage(NamedTuple):
     def head(self, size: int) -> AnyBody:
         """Return the first bytes, which aren't compressed."""
         if self.data is None:
-            packed = CompressedPage(self.reader.source, self.offset, size, "UNCOMPRESSED", size)
+            packed = PageBytes(self.reader.source, self.offset, size, "UNCOMPRESSED", size)
             return LargeBody(packed, self.location, self.reader.stop)
         return Body(self.data[:size], self.reader.stop)
 
 
 def read_page(reader: ChunkReader, skip: Callable[[str], bool]) -> Page | None:
-    """Read the next page, and advance past it; None for one that isn't of data or a dictionary."""
+    """Read the next page, and advance past it; None if it is neither a data page nor a dictionary."""
     at = reader.position
     header = reader.header()
     kind = header.kind
@@ -330,8 +320,8 @@ def read_page(reader: ChunkReader, skip: Callable[[str], bool]) -> Page | None:
 
 
 def _data_page_v1(count: int, header: PageHeader, raw: _StoredPage) -> tuple[AnyBody, int, int, Levels | None]:
-    """Repetition levels, definition levels (each with its length in front), values: (body, their start, how many, the
-    definition levels)."""
+    """Return (body, start of the values, number of values, definition levels). The body has repetition levels and
+    definition levels, each after its length, and the values."""
     column, location = raw.reader.chunk.column, raw.location
     body = raw.body()
     position = 0

@@ -1,8 +1,9 @@
-"""Finds rows of few values, and the rows' records, without Arrow: its import takes longer than the look into a file.
+"""Finds the rows of a few values, and their records, without Arrow, whose import takes longer than the search of a
+file.
 
-Only of files of this machine, of a column that isn't nested, and of records whose columns are all at the top level
-and of types that are easily made of their bytes. Other files, other pages, and what is damaged it leaves to `search`
-and `records`, which read them with Arrow, or tell what is wrong.
+It searches local files by a column that isn't nested, and reads records whose columns are all at the top level and of
+types whose values can be built from their bytes. Other files and pages, and damaged ones, are left to `search` and
+`records`, which use Arrow and report errors.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ if TYPE_CHECKING:
     from bloomcli.model.file import Column, ColumnChunk
 
 _BYTES_MOST: Final = 1 << 20
-"""Bytes of a column's values in these rows."""
+"""The maximum size of a column's values in the matching rows."""
 _ARROW_SCHEMA: Final = b"ARROW:schema"
 
 
 class ParquetPlainSearch(PlainSearch):
-    """The search of a column in an open file of this machine.
+    """The search of a column in an open local file.
 
     Args:
         file: the open file.
         filters: its filters.
-        column: one of its columns.
-        texts: the values.
-        selected: the columns of records; None for all, none where records aren't read.
+        column: the column to search.
+        texts: the values to find.
+        selected: the columns of the records: None for all, an empty sequence if records aren't read.
 
     Raises:
         NeedsArrow: Arrow has to search it.
@@ -74,20 +75,20 @@ class ParquetPlainSearch(PlainSearch):
                 self._forms.setdefault(form, at)
 
     def scanned_bytes(self) -> int:
-        """Compressed bytes of the searched column and of those of the records."""
+        """Compressed bytes of the searched column and of the columns of the records."""
         footer = self._footer
         if self._read is None:
             return self._file.total_bytes()
         return sum(footer.chunk(key).compressed_bytes for key in footer.chunk_keys(self._read))
 
     def filter_lookup(self) -> FilterLookup | None:
-        """What tells of files like this one, by their filters alone, whether they can't have the values."""
+        """The lookup in the filters of files like this one; None if they can't answer it."""
         from bloomcli.formats.parquet.like_files import filter_lookup_of_few
 
         return filter_lookup_of_few(self._footer, self._column, self._literals, tuple(self._forms), self._read)
 
     def possible(self, units: Container[int]) -> Iterator[PossibleRowGroup]:
-        """Those of some row groups that may have values, by their filters, statistics and dictionaries."""
+        """Yield the row groups that may have values, by their filters, statistics and dictionaries."""
         keys = [key for key in self._footer.chunk_keys({self._column.index}) if key.row_group in units]
         _require(all(self._footer.chunk(key).compressed_bytes > 0 for key in keys))
         facts = self._file.unit_facts(self._column, self._literals, units)
@@ -98,7 +99,7 @@ class ParquetPlainSearch(PlainSearch):
                 yield PossibleRowGroup(unit.row_group, forms, all(found.trusted for found in unit.answers))
 
     def rows(self, possible: PossibleRowGroup, most: int | None) -> Iterator[PlainRow]:
-        """The rows of a row group that have one of the values: all, or `most` or a few more."""
+        """Yield the rows of a row group that have one of the values: all, or at least `most` of them."""
         footer, (row_group, forms, trusted) = self._footer, possible
         key, chunk = self._chunk(row_group, self._column)
         _require(page_scan.readable(chunk))
@@ -142,14 +143,14 @@ class ParquetPlainSearch(PlainSearch):
         _require(page_scan.readable(chunk))
         pages = page_selection.pages_of(self._filters, key, chunk, count)
         if pages is None:
-            pages = page_selection.walked(source, chunk, self._footer.start, count)
+            pages = page_selection.pages_by_headers(source, chunk, self._footer.start, count)
         _require(pages is not None)
         some = page_selection.with_rows(pages or (), numbers)
         try:
             parts = page_parts.parts_of(source, chunk, self._footer.start, some, numbers)
         except (page_parts.TooManyBytes, kernels.PageError):
             raise NeedsArrow from None
-        values = [value for part in parts or () for value in _made(part, converter, column)]
+        values = [value for part in parts or () for value in _values_of(part, converter, column)]
         _require(len(values) == len(rows))
         return values
 
@@ -159,7 +160,7 @@ class ParquetPlainSearch(PlainSearch):
         return key, footer.chunk(key)
 
     def _sorted_keys(self, forms: Sequence[bytes]) -> list[Any] | None:
-        """The keys of forms as bounds compare with them, in ascending order; None where they have no order."""
+        """The sort keys of forms, which are compared with bounds, in ascending order; None if they have no order."""
         chosen: list[literals.Literal] = [self._literals[self._forms[form]] for form in forms]
         keys = [literal.order_key for literal in chosen]
         return None if None in keys else sorted(keys)
@@ -171,8 +172,8 @@ def _require(right: bool) -> None:
 
 
 def _selected(footer: Footer, selected: Sequence[str] | None) -> list[Column]:
-    """The columns of records. Raises NeedsArrow unless all columns of the file are at its top level, and Arrow's own
-    schema, where the file has one, says no more of these columns than Parquet's."""
+    """The columns of the records. Raises NeedsArrow unless all columns of the file are at the top level, and the Arrow
+    schema in the file, if it has one, agrees with the Parquet schema."""
     if selected is not None and not selected:
         return []
     columns = footer.columns
@@ -185,14 +186,14 @@ def _selected(footer: Footer, selected: Sequence[str] | None) -> list[Column]:
     for column in found:
         converter = value_converter(column)
         _require(codes is None or codes[column.index][1] in converter.arrow_types)
-        if converter.arrow_types == (TIMESTAMP,):  # Arrow takes those of a converted type alone for local ones
+        if converter.arrow_types == (TIMESTAMP,):  # Arrow reads those with only a converted type as local time
             element = Struct("SchemaElement", footer.raw, elements[column.index + 1], footer.location.at("schema"))
             _require(element.span("logicalType") is not None)
     return found
 
 
 def _arrow_types(footer: Footer) -> Sequence[tuple[str, int | None]] | None:
-    """The columns' names and types by Arrow's own schema; None where the file has none. Raises NeedsArrow."""
+    """The columns' names and types in the Arrow schema of the file; None if it has none. Raises NeedsArrow."""
     if footer.top.span("key_value_metadata") is None:
         return None
     location = footer.location.at("key_value_metadata")
@@ -208,7 +209,7 @@ def _arrow_types(footer: Footer) -> Sequence[tuple[str, int | None]] | None:
 
 @lru_cache(maxsize=16)
 def _types_of(schema: bytes, columns: int) -> Sequence[tuple[str, int | None]] | None:
-    """Those of Arrow's schema in base 64; None where it isn't known how to read it. Most files of a lake have one."""
+    """The names and types in an Arrow schema (base 64); None if it can't be read. Most files of a lake share one."""
     try:
         return type_codes(binascii.a2b_base64(schema, strict_mode=True), columns)
     except binascii.Error:
@@ -223,8 +224,8 @@ def _table(forms: Sequence[bytes], column: Column) -> kernels.ValueTable:
     return kernels.ValueTable(hashes, b"".join(forms), ends, 0)
 
 
-def _made(part: page_parts.Part, converter: ValueConverter, column: Column) -> Iterator[Any]:
-    """The values of a part, nulls as None."""
+def _values_of(part: page_parts.Part, converter: ValueConverter, column: Column) -> Iterator[Any]:
+    """Yield the values of a part; None for nulls."""
     data, there = bytes(part.values), memoryview(part.positions).cast("q")
     if column.physical == "BYTE_ARRAY":
         _require(len(data) <= _BYTES_MOST)

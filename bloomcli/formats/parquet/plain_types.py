@@ -1,4 +1,4 @@
-"""Arrow's types without views, which most of PyArrow's functions and many readers don't take."""
+"""Replaces Arrow's view types, which most of PyArrow's functions and many readers don't support."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pyarrow as pa
 
 
 def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch whose columns of view types, at any depth, are of the types without views.
+    """Cast columns of view types, at any depth, to the types without views.
 
-    A Parquet file can ask for views in the schema that Arrow's writers leave in its metadata (arrow-rs, Polars).
+    A Parquet file can request views in the Arrow schema in its metadata (arrow-rs and Polars do).
     """
     schema = plain_schema(batch.schema)
     if all(field.type == old.type for field, old in zip(schema, batch.schema, strict=True)):
@@ -19,7 +19,7 @@ def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """A schema without view types."""
+    """Replace the view types of a schema."""
     return pa.schema([_field(field) for field in schema])
 
 

@@ -1,6 +1,6 @@
-"""Makes Python's values of a column's stored ones, the same as Arrow makes, without Arrow.
+"""Converts a column's stored values to Python values without Arrow, with the same results as Arrow.
 
-Source: the types of the Parquet format's LogicalTypes.md, and what Arrow's `to_pylist` gives for them.
+Source: the types of the Parquet format's LogicalTypes.md, and the results of Arrow's `to_pylist`.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _INT, _FLOAT, _BINARY, _UTF8, _BOOL, _DECIMAL, _DATE, _TIME, TIMESTAMP, _FIXED =
 _LARGE_BINARY, _LARGE_UTF8 = 19, 20
 """Types of Arrow's Schema.fbs."""
 _DIGITS: Final = 38
-"""Of Arrow's decimals of 128 bits."""
+"""The maximum precision of Arrow's 128-bit decimals."""
 
 
 class ValueConverter(NamedTuple):
-    """How the stored values of a column become Python's, as Arrow's do."""
+    """Converts the stored values of a column to the Python values that Arrow returns."""
 
     convert: Callable[[bytes], Any]
-    """Makes one; raises ValueError, OverflowError where Arrow has to."""
+    """Converts one value; raises ValueError or OverflowError if Arrow has to do it."""
     arrow_types: tuple[int, ...]
-    """The types that Arrow's own schema may give the column, so that it reads the same values."""
+    """The types in the file's Arrow schema with which Arrow returns the same values."""
 
     def value(self, stored: bytes) -> Any:
-        """A value of a stored one. Raises NeedsArrow."""
+        """Convert a stored value. Raises NeedsArrow."""
         try:
             return self.convert(stored)
         except (ValueError, OverflowError):
@@ -42,18 +42,18 @@ class ValueConverter(NamedTuple):
 
 
 def _number(form: str) -> Callable[[bytes], Any]:
-    """Makes numbers; `form` is that of `struct`."""
+    """A function that reads numbers; `form` is a format of `struct`."""
     read = struct.Struct(f"<{form}")
     return lambda stored: read.unpack(stored)[0]
 
 
 def _text(stored: bytes) -> str:
-    """A text; one that isn't UTF-8 as reports show it."""
+    """Decode a text; invalid UTF-8 is replaced, as in reports."""
     return stored.decode("utf-8", "replace")
 
 
 def _integer(bits: int, *, signed: bool) -> Callable[[bytes], int]:
-    """Makes integers of a width."""
+    """A function that reads integers and checks their width."""
     low, high = (-(1 << bits - 1), 1 << bits - 1) if signed else (0, 1 << bits)
 
     def made(stored: bytes) -> int:
@@ -66,7 +66,7 @@ def _integer(bits: int, *, signed: bool) -> Callable[[bytes], int]:
 
 
 def _decimal(column: Column) -> Callable[[bytes], Decimal]:
-    """Makes decimals with the digits of the column's scale."""
+    """A function that reads decimals with the column's scale."""
     from decimal import Decimal
 
     order: Literal["little", "big"] = "little" if column.physical in {"INT32", "INT64"} else "big"
@@ -86,14 +86,14 @@ def _date(stored: bytes) -> date:
 
 
 def _timestamp(column: Column) -> Callable[[bytes], datetime]:
-    """Makes timestamps: instants in UTC, or what a clock showed."""
+    """A function that reads timestamps: instants in UTC, or local date and time."""
     unit, zone = _MICROSECONDS[column.unit or ""], UTC if column.utc else None
     start = _EPOCH.replace(tzinfo=zone)
     return lambda stored: start + timedelta(microseconds=unit * int.from_bytes(stored, "little", signed=True))
 
 
 def _time(column: Column) -> Callable[[bytes], time]:
-    """Makes times of day."""
+    """A function that reads times of day."""
     unit = _MICROSECONDS[column.unit or ""]
 
     def made(stored: bytes) -> time:
@@ -107,7 +107,7 @@ def _time(column: Column) -> Callable[[bytes], time]:
 
 _EPOCH: Final = datetime(1970, 1, 1)
 _MICROSECONDS: Final = {"MILLIS": 1000, "MICROS": 1}
-"""Units of times that Python's times have."""
+"""Microseconds in the units that Python's times can express."""
 _BYTES: Final = ValueConverter(bytes, (_BINARY, _LARGE_BINARY))
 _UNCHANGED: Final = {
     ("INT32", None): ValueConverter(_number("i"), (_INT,)),
@@ -123,7 +123,7 @@ _UNCHANGED: Final = {
 
 
 def value_converter(column: Column) -> ValueConverter:
-    """How the values of a column are made. Raises NeedsArrow."""
+    """The converter of a column's values. Raises NeedsArrow."""
     if column.max_repetition_level or column.max_definition_level > 1:
         raise NeedsArrow
     found = _UNCHANGED.get((column.physical, column.logical))

@@ -33,14 +33,14 @@ from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import STEP_BYTES, KeptRange, Pieces
 
 _SLICE_BYTES: Final = 2 * STEP_BYTES
-"""Bytes of the body that are copied at a time. After each such slice, filters that are done may be written."""
+"""Bytes of the body that are copied at a time. Finished filters may be written after each slice."""
 
 
 class _BuiltFilter(NamedTuple):
-    """A filter of one column chunk."""
+    """The new filter of a column chunk."""
 
     bits: SplitBlockFilter | None
-    """None: it has to be larger than was expected, and is built when it is written."""
+    """None if it has to be larger than expected: then it is built when it is written."""
     values: int
     decoded: int
     """Compressed bytes that were read for it."""
@@ -52,11 +52,11 @@ class _BuiltFilter(NamedTuple):
 
 
 class _Outgrown(Exception):
-    """A filter needs more memory than was set aside for it."""
+    """A filter needs more memory than was reserved for it."""
 
 
 class AddPlan(Change):
-    """Filters for chosen columns, built from their values."""
+    """The plan to build filters for columns from their values."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class AddPlan(Change):
 
     @cached_property
     def _estimated(self) -> tuple[FilterChange, ...]:  # type: ignore[override]
-        """Made when it is asked for: it reads the headers of dictionaries."""
+        """Computed on demand, because it reads the headers of dictionaries."""
         self.filters.source.will_read(
             (chunk.data_offset, HEADER_WINDOW) for chunk in self.chunks.values() if self._is_of_dictionary(chunk)
         )
@@ -95,17 +95,17 @@ class AddPlan(Change):
 
     @property
     def new_bytes_bound(self) -> int:  # type: ignore[override]
-        """Upper bound of the bytes of the new file that aren't copied."""
+        """The upper bound of the new file's bytes that aren't copied."""
         filters = sum((c.bitset_bytes or 0) + HEADER_BOUND for c in self._estimated)
         return filters + len(self.filters.footer.raw) + 20 * len(self.chunks)
 
     def _is_of_dictionary(self, chunk: ColumnChunk) -> bool:
-        """Whether a filter has no more values than the chunk's dictionary has entries: far fewer than there are rows.
-        The number of entries is in the dictionary's header."""
+        """Whether a filter has at most as many values as the chunk's dictionary has entries, which is usually far
+        fewer than the number of rows. The number of entries is in the dictionary's header."""
         return bool(chunk.only_dictionary_encoded and chunk.num_values and self.rule.ndv is None)
 
     def _has_normal_forms(self, chunk: ColumnChunk) -> bool:
-        """Whether the filter has a second hash of each value, that of its normal form."""
+        """Whether the filter has a second hash of each value: the hash of its normal form."""
         return (
             self.variant == CURRENT and values.is_interval(chunk.column) and self.filters.footer.normalises_intervals
         )
@@ -114,7 +114,7 @@ class AddPlan(Change):
         return max(sizing.upper_bound_bytes(count, self._rate(chunk)), self.rule.smallest_split_block)
 
     def _rate(self, chunk: ColumnChunk) -> float:
-        """The rate that the chunk's filter has to meet."""
+        """The target rate of the chunk's filter."""
         return self.rule.of(chunk.column.path).fpp
 
     def _upper_bound(self, chunk: ColumnChunk) -> int:
@@ -124,10 +124,10 @@ class AddPlan(Change):
         return self._bytes_for(chunk, self._most_values(chunk))
 
     def _most_values(self, chunk: ColumnChunk) -> int:
-        """Upper bound of the hashes that a chunk's filter holds."""
+        """The upper bound of the number of hashes in a chunk's filter."""
         count = non_null_values(chunk)
         if chunk.only_dictionary_encoded and chunk.dictionary_bytes is not None and chunk.codec == "UNCOMPRESSED":
-            # no more values than the dictionary page has room for
+            # the dictionary page has room for no more values
             count = min(count, chunk.dictionary_bytes // (width_of(chunk.column) or 4))
         return count << self._has_normal_forms(chunk)
 
@@ -163,8 +163,8 @@ class AddPlan(Change):
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """Hash the columns' values and build their filters, `threads` chunks at a time, while the body is copied.
 
-        Filters are written in order and then freed: while the body is still copied where the next filters need the
-        memory, else after the body.
+        Filters are written in order and then freed: during the copy if the next filters need the memory, else after
+        it.
         """
         changes: list[FilterChange] = []
         decoded = 0
@@ -179,7 +179,7 @@ class AddPlan(Change):
             if built.bits is None:
                 built = self._build_one(chunk, grows=True)
             bits = built.bits
-            assert bits is not None  # noqa: S101  one that may grow is always built
+            assert bits is not None  # noqa: S101  with `grows` the filter is always built
             self._refuse_missing(chunk, built.values)
             changes.append(self._changed(key, chunk, built.values, bits))
             decoded += built.decoded
@@ -212,8 +212,8 @@ class AddPlan(Change):
         return Job(self._memory(chunk), one)
 
     def _memory(self, chunk: ColumnChunk) -> int:
-        """The most memory that building a chunk's filter takes, bytes: the filter, its first fold, hashes that are
-        kept, and decoding."""
+        """The maximum memory for building a chunk's filter, in bytes: the filter, its first fold, the kept hashes,
+        and decoding."""
         size = self._upper_bound(chunk)
         kept = self._hashes_to_keep(chunk)
         return (
@@ -224,17 +224,17 @@ class AddPlan(Change):
         )
 
     def _hashes_to_keep(self, chunk: ColumnChunk) -> int:
-        """Bytes of the hashes of a chunk whose filter is built at several sizes; 0 where it isn't, or they are too
-        many."""
+        """The size of a chunk's hashes if its filter is built at several sizes; 0 if it isn't, or there are too many
+        hashes."""
         hashes = 8 * self._most_values(chunk) if self.rule.tight and self.rule.ndv is None else 0
         return hashes if hashes <= parquet_limits.HASHES_KEPT_BYTES else 0
 
     def failed(self) -> bool:
-        """Some column could not be read."""
+        """Whether a column couldn't be read."""
         return self._ahead is not None and self._ahead.failed()
 
     def _refuse_missing(self, chunk: ColumnChunk, count: int) -> None:
-        """Refuse pages without a value where the statistics count some: `validate` would call the filter all zero."""
+        """Refuse pages without values if the statistics count some: `validate` would report an empty filter."""
         values = non_null_values(chunk)
         if count or chunk.null_count is None or not values:
             return
@@ -252,7 +252,7 @@ class AddPlan(Change):
             column=chunk.column.path,
             action="replace" if key in self.removed else "add",
             bitset_bytes=bits.nbytes,
-            # None: it is replaced because it can't be read
+            # None if it is replaced because it can't be read
             old_bitset_bytes=self.filters.bitset_bytes(chunk) if key in self.removed else None,
             values=count,
             fpp=bits.fpp,
@@ -262,7 +262,7 @@ class AddPlan(Change):
         )
 
     def _build_one(self, chunk: ColumnChunk, *, grows: bool = False) -> _BuiltFilter:
-        """A chunk's filter; None for it where it has to be larger than was expected, unless it may grow (`grows`)."""
+        """Build a chunk's filter; without bits if it has to be larger than expected, unless `grows` is true."""
         refuse_damaged(self.filters.source, chunk, self.filters.footer.start)
         count = decoded = 0
         room = self._upper_bound(chunk) + parquet_limits.DECODING_BYTES
@@ -284,7 +284,7 @@ class AddPlan(Change):
             return _BuiltFilter(None, count, decoded)
 
     def _filled(self, chunk: ColumnChunk, size: int | None, kept: HashBuffer) -> tuple[SplitBlockFilter, int, int]:
-        """A filter of `size` bytes (None: of the upper bound) with the chunk's values; how many, and bytes read."""
+        """(filter of `size` bytes, None: of the upper bound, with the chunk's values; their number; bytes read)."""
         bits: SplitBlockFilter | None = None
         count = decoded = 0
         zero = False
@@ -329,7 +329,7 @@ class AddPlan(Change):
 def _refuse(filters: Filters, columns: Sequence[Column]) -> None:
     """Raise if the footer is signed or a column can't have a filter."""
     path = filters.source.path
-    refuse_signed(filters.footer)  # before checks of single columns: with a signature, no column can have a filter
+    refuse_signed(filters.footer)  # checked first: in a signed file, no column can have a filter
     for column in columns:
         if (reason := unfilterable(column)) is not None:
             raise UsageError(f"column {column.path} is {reason}", path=path, hint="leave it out of --columns")
@@ -338,7 +338,7 @@ def _refuse(filters: Filters, columns: Sequence[Column]) -> None:
 def _chosen(
     filters: Filters, columns: Sequence[Column], *, replace: bool, missing: bool
 ) -> Iterator[tuple[ChunkKey, ColumnChunk]]:
-    """The chunks that get a filter; with `missing`, only those that have none.
+    """Yield the chunks that get a filter; with `missing`, only those without one.
 
     Raises:
         UnsupportedError: a chunk is encrypted.
@@ -369,10 +369,10 @@ def _chosen(
 
 
 def _dictionaries_hold_values_only(footer: Footer) -> bool:
-    """Whether every entry of a dictionary is a value of its chunk; if so, the data pages need not be read.
+    """Whether every entry of a dictionary is a value of its chunk; then the data pages needn't be read.
 
-    parquet-java adds an entry when it writes a value. Arrow and DuckDB write the dictionary of an array or a type,
-    and a row group may have few of its values. Other writers are unknown.
+    parquet-java adds an entry when it writes a value. Arrow and DuckDB write the dictionary of an array or a type, of
+    which a row group may have few values. Other writers aren't known.
     """
     return (footer.created_by or "").startswith("parquet-mr ")
 
@@ -382,7 +382,7 @@ def _held(built: _BuiltFilter) -> int:
 
 
 def _slices(offset: int, length: int) -> Iterator[KeptRange]:
-    """A range in parts that are copied one after the other, none but the only one shorter than a slice."""
+    """Yield a range in parts that are copied one after the other. Only a single part is shorter than a slice."""
     while length >= 2 * _SLICE_BYTES:
         yield KeptRange(offset, _SLICE_BYTES)
         offset += _SLICE_BYTES
@@ -391,5 +391,5 @@ def _slices(offset: int, length: int) -> Iterator[KeptRange]:
 
 
 def _bytes_to_read(chunk: ColumnChunk) -> int:
-    """Of a chunk that is decoded."""
+    """The size of a chunk's pages; 0 without values."""
     return chunk.compressed_bytes if chunk.num_values else 0

@@ -1,8 +1,8 @@
 """The base of plans of changes to Parquet files: splices the footer, and checks the finished file.
 
-The footer alone determines which bytes of the original the new file keeps, so that they are copied while other
-threads decode columns. Filters come after the body, in row-group, then schema order. Of a filter that was written,
-only size and digest are kept, so that memory doesn't grow with the number of filters.
+The footer alone determines which bytes of the original the new file keeps. They are therefore copied while other
+threads decode columns. Filters follow the body, in row-group, then schema order. Only the size and the digest of
+written filters are kept, so that memory doesn't grow with the number of filters.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from bloomcli.model.change import FilterChange
 
 HEADER_BOUND: Final = 32
-"""Bytes of a filter's header, at most."""
+"""The maximum size of a filter's header."""
 
 
 class _FilterDigest(NamedTuple):
-    """Size and digest of a filter that was written, by which `verify` recognises it."""
+    """The size and the digest of a written filter, which `verify` compares."""
 
     bytes: int
-    """Header included."""
+    """The filter's size with its header."""
     digest: int
-    """XXH64 of the bitset."""
+    """The XXH64 of the bitset."""
 
 
 def refuse_signed(footer: Footer) -> None:
-    """Raise UnsupportedError where a change to the footer breaks its signature."""
+    """Raise UnsupportedError if the footer is signed: every change breaks the signature."""
     if footer.signed:
         raise UnsupportedError(
             "the footer is signed: any change to it breaks the signature",
@@ -52,12 +52,12 @@ def refuse_signed(footer: Footer) -> None:
 
 
 class Change(PlanBase):
-    """A change to a file: removes the filters of the chunks `removed`, and verifies the finished file."""
+    """A change to a file: removes the filters of some chunks, may add others, and verifies the finished file."""
 
     def __init__(self, filters: Filters, removed: set[ChunkKey], *, puts: bool, appends: bool = False) -> None:
-        """`removed` are the chunks whose filters go; the change `puts` filters into the file, new or folded ones.
+        """`removed`: the chunks whose filters are removed. `puts`: the change adds filters, new or folded ones.
 
-        A change that `appends` keeps the whole file, with its footer, and lays filters and footer behind it.
+        `appends`: keep the whole file, with its footer, and append filters and footer.
         """
         refuse_signed(filters.footer)
         if removed:
@@ -70,7 +70,7 @@ class Change(PlanBase):
         filters.source.will_read(filters.headers(None, unwritten=True))
         self.appends = appends
         self._earlier: int | None = None
-        """The bytes of an earlier file that this one was made of, if the change gives it back."""
+        """The size of an earlier version of the file, if the change restores it."""
         self.keep = splice.plan(filters.footer, {}, removed, self.lengths, appends=appends).keep
         self.bytes_to_copy = sum(length for _, length in self.keep)
         self.variant = CURRENT
@@ -78,12 +78,12 @@ class Change(PlanBase):
         self._filter_bytes = 0
 
     def outline(self) -> Iterator[KeptRange | int]:
-        """What is kept, then filters and footer."""
+        """Yield the ranges that are kept, then the maximum size of filters and footer."""
         yield from itertools.starmap(KeptRange, self.keep)
         yield self.new_bytes_bound
 
     def give_back(self) -> None:
-        """If nothing but removed filters was appended to an earlier file, plan to give that file back."""
+        """Plan to restore an earlier version of the file, if only the removed filters were appended to it."""
         plan = splice.plan(self.filters.footer, {}, self.removed, self.lengths)
         self._earlier = earlier_file.find_size(self.filters.source, self.filters.footer, self.removed, plan.tail)
         if self._earlier is not None:
@@ -91,7 +91,7 @@ class Change(PlanBase):
             self.bytes_to_copy = self._earlier - len(plan.tail)
 
     def put(self, key: ChunkKey, bits: SplitBlockFilter, *, early: bool = False) -> Pieces:
-        """The next filter. With `early`, the body isn't complete yet, and the filter is placed behind it."""
+        """Yield the next filter. With `early`, the body isn't complete yet, and the filter is placed after it."""
         header = write_header(bits.nbytes, self.variant)
         at = self.bytes_to_copy + self._filter_bytes
         self._new[key] = _FilterDigest(len(header) + bits.nbytes, kernels.xxh64(bits.bitset))
@@ -104,7 +104,7 @@ class Change(PlanBase):
             yield bits.bitset
 
     def finish(self, changes: Iterable[FilterChange], decoded: int, remarks: tuple[str, ...] = ()) -> Pieces:
-        """Yield the patched footer, after checking it."""
+        """Check the patched footer, and yield it."""
         footer, new = self.filters.footer, self._new
         sizes = {key: written.bytes for key, written in new.items()}
         write_lengths = self.variant == CURRENT

@@ -1,9 +1,9 @@
-"""Reads rows of a row group by their positions.
+"""Reads the records of rows by their positions in a row group.
 
-Of a column at the top level only the pages with these rows are read, by its offset index or by the pages' headers,
-and of these only the values of the rows are made. Where many of the row group's rows are read, and of all other
-columns, pyarrow reads whole chunks. At most `_AT_ONCE` rows are made together, or as many as have
-`page_parts.BYTES_MOST` bytes in each column.
+For a column at the top level, only the pages with these rows are read, located by the offset index or the page
+headers, and only the values of these rows are decoded. pyarrow reads whole chunks of all other columns, and of all
+columns if a large part of the rows is read. A batch has at most `_AT_ONCE` rows, and `page_parts.BYTES_MOST` bytes in
+each column.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from bloomcli.formats.located_file import LocatedFile
 
 _AT_ONCE: Final = 8192
-"""Rows of a batch."""
+"""The maximum number of rows of a batch."""
 _OF_ROWS: Final = 8
-"""Where more than one in so many rows is read, Arrow decodes whole chunks in less time."""
+"""If more than one in this many rows is read, Arrow takes less time to decode whole chunks."""
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches together, up to `_AT_ONCE` rows or `page_parts.BYTES_MOST` bytes: of each few rows may be left."""
+    """Concatenate batches, which may have few rows, up to `_AT_ONCE` rows or `page_parts.BYTES_MOST` bytes."""
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -56,7 +56,7 @@ def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _positions(rows: Iterable[int], places: pa.Int64Array) -> Iterator[int]:
-    """Of ascending rows their positions in ascending places, which have all of them."""
+    """Yield the positions of ascending rows in ascending places, which contain all of them."""
     numbers = memoryview(places.buffers()[1]).cast("q")[places.offset : places.offset + len(places)]
     at = 0
     for row in rows:
@@ -65,22 +65,22 @@ def _positions(rows: Iterable[int], places: pa.Int64Array) -> Iterator[int]:
 
 
 class PagedChunk(NamedTuple):
-    """A column chunk of which single pages are read."""
+    """A column chunk, and the pages that are read of it."""
 
     chunk: ColumnChunk
     pages: Sequence[PagePlace]
 
 
 class Records:
-    """The rows of an open file.
+    """Reads the records of an open file.
 
     Args:
         file: the open file.
         filters: its filters, with the footer.
-        plan: what is announced of it to a store.
+        plan: announces reads to a store.
 
     Attributes:
-        known: values of the searched column that were found.
+        known: values of the searched column in matching rows.
     """
 
     def __init__(self, file: LocatedFile, filters: Filters, plan: RequestPlan) -> None:
@@ -90,11 +90,11 @@ class Records:
         self.known: list[KnownValues] = []
 
     def chosen(self, columns: Sequence[str] | None) -> set[int]:
-        """The ordinals of leaf columns; of all for None."""
+        """The ordinals of these leaf columns (None: all)."""
         return {c.index for c in self._file.columns if columns is None or c.path in columns}
 
     def read(self, row_group: int, rows: pa.Int64Array, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        """Rows by their ascending positions: these columns (None: all). Raises CorruptFile, UnsupportedError."""
+        """Read rows at ascending positions, with these columns (None: all). Raises CorruptFile, UnsupportedError."""
         wanted = numbers_of(rows)
         chosen = self.chosen(columns)
         try:
@@ -111,8 +111,8 @@ class Records:
                 raise
             raise self._fault(f"the rows of row group {row_group}", error) from None
 
-    def none(self, columns: Sequence[str] | None) -> pa.RecordBatch:
-        """No rows of these columns (None: all). Raises CorruptFile."""
+    def empty_batch(self, columns: Sequence[str] | None) -> pa.RecordBatch:
+        """An empty batch with these columns (None: all). Raises CorruptFile."""
         try:
             names = [self._paths[index] for index in sorted(self.chosen(columns))]
             table = self._reader.read_row_groups([], columns=names, use_threads=False)
@@ -124,17 +124,17 @@ class Records:
             pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], table.column_names)
         )
 
-    def announced(self, columns: Sequence[str] | None) -> tuple[set[int], set[int]]:
-        """The ordinals of these columns (None: all), and of those at the top level; none where Arrow can't read the
-        footer: a file without a row that is sought isn't read by Arrow."""
+    def columns_to_announce(self, columns: Sequence[str] | None) -> tuple[set[int], set[int]]:
+        """The ordinals of these columns (None: all), and of those at the top level; none if Arrow can't read the
+        footer, because Arrow only reads files with matching rows."""
         try:
             return self.chosen(columns), self.flat
         except (pa.ArrowException, OSError, ValueError):
             return set(), set()
 
     def plain_columns(self, columns: Sequence[str] | None) -> Mapping[int, tuple[ColumnChunk, pa.Field]] | None:
-        """These columns (None: all) by their ordinals, each with its first chunk and its field; None where the values
-        of one aren't made by `page_rows`, Arrow can't read the footer, or there is no row group."""
+        """These columns (None: all) by ordinal, each with its first chunk and its field; None if `page_rows` doesn't
+        support one of them, Arrow can't read the footer, or the file has no row groups."""
         try:
             return self._plain_columns(columns)
         except (pa.ArrowException, OSError, ValueError):
@@ -149,7 +149,7 @@ class Records:
         for chunk in chunks:
             name = self._paths[chunk.column.index]
             kind = self.schema.field(name).type
-            if chunk.encrypted or not page_rows.alike(chunk, kind):
+            if chunk.encrypted or not page_rows.supports(chunk, kind):
                 return None
             found[chunk.column.index] = chunk, self._reader.schema_arrow.field(name).with_type(kind)
         return found
@@ -160,24 +160,25 @@ class Records:
         return CorruptFile(f"{what} can't be read: {said}", path=path, hint="--select names the columns to read")
 
     def _chunks(self, row_group: int, columns: set[int]) -> list[ColumnChunk]:
-        """A row group's chunks of columns, in order."""
+        """The chunks of these columns in a row group, in order."""
         footer = self._filters.footer
         return [footer.chunk(key) for key in footer.chunk_keys(columns) if key.row_group == row_group]
 
     def _known(self, row_group: int, chosen: set[int]) -> Mapping[int, KnownValues]:
-        """What is known of the searched column, by its ordinal, since it was searched."""
+        """The values of the searched column that its search found, by ordinal."""
         found = [known for known in self.known if known.row_group == row_group]
         self.known = []
         if not found or found[0].column not in chosen & self.flat:
             return {}
         (chunk,) = self._chunks(row_group, {found[0].column})
         kind = self.schema.field(self._paths[found[0].column]).type
-        return {found[0].column: page_matches.combined(found)} if page_rows.alike(chunk, kind) else {}
+        return {found[0].column: page_matches.combined(found)} if page_rows.supports(chunk, kind) else {}
 
     def _others(
         self, row_group: int, rows: memoryview, whole: Sequence[ColumnChunk], *, needed: bool
     ) -> Iterator[tuple[int, pa.RecordBatch | None]]:
-        """Yield how many rows are made together, and these rows of whole chunks, if there are any."""
+        """Yield the number of rows of each batch, and its columns that are read from whole chunks, if there are
+        any."""
         if whole or needed:
             for batch in _gathered(self._whole(row_group, rows, whole)):
                 yield batch.num_rows, batch
@@ -186,7 +187,7 @@ class Records:
             yield min(_AT_ONCE, len(rows) - at), None
 
     def _paged(self, row_group: int, chosen: set[int], rows: memoryview) -> Mapping[int, PagedChunk]:
-        """The chunks of which single pages are read, by their columns' ordinals."""
+        """The chunks of which only some pages are read, by the ordinals of their columns."""
         footer = self._filters.footer
         found: dict[int, PagedChunk] = {}
         count, local = footer.row_group(row_group).rows, not self._file.source.request_bytes
@@ -199,14 +200,14 @@ class Records:
                 continue
             pages = page_selection.pages_of(self._filters, key, chunk, count)
             if pages is None and some_rows:
-                pages = page_selection.walked(self._file.source, chunk, footer.start, count)
+                pages = page_selection.pages_by_headers(self._file.source, chunk, footer.start, count)
             some = page_selection.with_rows(pages or (), rows)
             if pages is not None and (some_rows or page_selection.worth(some, chunk)):
                 found[key.column] = PagedChunk(chunk, some)
         return found
 
     def checked_schema(self) -> pa.Schema:
-        """The columns as pyarrow reads them, without views. Raises CorruptFile."""
+        """The columns as pyarrow reads them, with view types replaced. Raises CorruptFile."""
         try:
             return self.schema
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -214,12 +215,12 @@ class Records:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns as pyarrow reads them, without views."""
+        """The columns as pyarrow reads them, with view types replaced."""
         return plain_schema(self._reader.schema_arrow)
 
     @cached_property
     def flat(self) -> set[int]:
-        """The ordinals of columns at the top level that have one leaf, and whose name is no other's."""
+        """The ordinals of columns at the top level that have a single leaf and a unique name."""
         names = Counter(path.partition(".")[0] for path in self._paths)
         return {
             column.index
@@ -229,7 +230,7 @@ class Records:
 
     @cached_property
     def _paths(self) -> Sequence[str]:
-        """The leaf columns' paths in the file, which a table's aren't."""
+        """The leaf columns' paths in the file; those in a table may differ."""
         return [self._reader.schema.column(column.index).path for column in self._file.columns]
 
     def _joined(
@@ -240,7 +241,7 @@ class Records:
         paged: Mapping[int, PagedChunk],
         others: pa.RecordBatch | None,
     ) -> Iterator[pa.RecordBatch]:
-        """Rows of columns whose values are known, of those that are read by pages, and of others."""
+        """Join columns with known values, columns that are read by pages, and the others."""
         if not paged and not known and others is not None:
             yield others
             return
@@ -257,16 +258,16 @@ class Records:
             at += len(some)
 
     def _known_array(self, row_group: int, known: KnownValues, rows: memoryview) -> pa.Array:
-        """The values of the searched column in some rows. Raises TooManyBytes of several rows."""
+        """The known values of the searched column in some rows. Raises TooManyBytes for several rows."""
         (chunk,) = self._chunks(row_group, {known.column})
         kind = self.schema.field(self._paths[known.column]).type
         return page_rows.of_forms(known.stored(rows), chunk, kind)
 
     def _batch(self, paged: Mapping[int, pa.Array], others: pa.RecordBatch | None) -> pa.RecordBatch:
-        """Columns in the file's order."""
+        """A batch with the columns in the file's order."""
         columns = {self._paths[index]: [array] for index, array in paged.items()}
         if others is not None:
-            for name, column in zip(others.schema.names, others.columns, strict=True):  # several may have one name
+            for name, column in zip(others.schema.names, others.columns, strict=True):  # names can be equal
                 columns.setdefault(name, []).append(column)
         fields = [field for field in self._reader.schema_arrow if field.name in columns]
         found = [columns[field.name].pop(0) for field in fields]
@@ -274,12 +275,12 @@ class Records:
         return pa.RecordBatch.from_arrays(found, schema=pa.schema(kinds))
 
     def _values(self, row_group: int, one: PagedChunk, rows: memoryview) -> pa.Array:
-        """The values of a column in some rows, some pages at a time. Raises TooManyBytes of several rows."""
+        """The values of a column in some rows, decoded by pages. Raises TooManyBytes for several rows."""
         footer = self._filters.footer
         count, parts, at, size = footer.row_group(row_group).rows, [], 0, 0
         pages = page_selection.with_rows(one.pages, rows)
         kind = self.schema.field(self._paths[one.chunk.column.index]).type
-        if page_rows.alike(one.chunk, kind):
+        if page_rows.supports(one.chunk, kind):
             found = page_rows.picked(self._file.source, one.chunk, footer.start, pages, rows, kind)
             if found is not None:
                 return found
@@ -295,7 +296,7 @@ class Records:
         return pa.concat_arrays(parts)
 
     def _whole(self, row_group: int, rows: memoryview, chunks: Sequence[ColumnChunk]) -> Iterator[pa.RecordBatch]:
-        """Rows of whole chunks. Raises ValueError where Arrow ends without an error before the last one."""
+        """Rows from whole chunks. Raises ValueError if Arrow ends before the last row without an error."""
         first = at = 0
         names = [self._paths[chunk.column.index] for chunk in chunks]
         for batch in self._reader.iter_batches(_AT_ONCE, row_groups=[row_group], columns=names, use_threads=False):
@@ -306,19 +307,17 @@ class Records:
             first, at = first + batch.num_rows, end
             if at == len(rows):
                 return
-        if at < len(rows):  # Arrow tells only of columns that it reads together that one is shorter
-            raise ValueError(
-                f"{', '.join(names)}: the pages have {counted(first, 'row')}, and row {rows[at]} is sought"
-            )
+        if at < len(rows):  # Arrow only reports a short column if it reads others at the same time
+            raise ValueError(f"{', '.join(names)}: the pages have {counted(first, 'row')} and no row {rows[at]}")
 
     @cached_property
     def _reader(self) -> pq.ParquetFile:
         import pyarrow.parquet as pq
 
         source, metadata = self._file.source, None
-        if source.request_bytes:  # Arrow would read more of the file's end than is there
+        if source.request_bytes:  # Arrow would read too much of the file's end
             raw = self._filters.footer.raw
             whole = b"".join((spec.MAGIC, raw, len(raw).to_bytes(4, "little"), spec.MAGIC))
             metadata = pq.read_metadata(pa.BufferReader(whole))
-        # a read in the background by one of Arrow's threads aborts the process if Python ends meanwhile
+        # a background read of Arrow's threads aborts the process if Python ends during it
         return pq.ParquetFile(pa.PythonFile(SourceStream(source), "r"), metadata=metadata, pre_buffer=False)

@@ -1,11 +1,12 @@
-"""Decides what is read of a row group together, where each read is a request to a store.
+"""Plans the reads of a row group in a store, where each read is a request.
 
-A request takes as long as the transfer of `Source.request_bytes`. Chunks that have no more bytes than that together
-are read whole, in one request, without their page indexes. Of larger ones the page indexes say which pages are read:
-those of the searched column, and with them the pages of the selected columns that have the same rows, unless these
-have more bytes than a request costs. They are then read when the rows are known. Of a file whose end an index has,
-they are read in one request, with the gaps between them, where that costs less than requests for each one after the
-other, and has no more than `Source.part_bytes`.
+A request takes as long as the transfer of `Source.request_bytes`. Chunks with at most that many bytes in total are
+read whole, in one request, without their page indexes. For larger chunks, the page indexes determine the pages that
+are
+read: those of the searched column and, with them, the pages of the selected columns with the same rows. If the latter
+have more bytes than a request costs, they are read when the matching rows are known. If an index has the file's end,
+they are read in one request, with the gaps between them, if that costs less than consecutive requests for each and
+has at most `Source.part_bytes`.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ class RequestPlan:
     """The reads of an open file's row groups. For files that aren't read by requests it announces nothing.
 
     Args:
-        filters: of the file.
+        filters: the filters of the file.
 
     Attributes:
-        sparing: an index has the file's end. Nothing but the searched column is requested before rows are found,
-            unless that takes no further request, and the record in one: a filter's false positive is one request, and
-            a hit two.
+        sparing: an index has the file's end. Before rows are found, only the searched column is requested, unless
+        more
+            takes no further request; the record is requested at once. A filter's false positive then takes one
+            request, and a hit takes two.
     """
 
     sparing = False
@@ -41,15 +43,15 @@ class RequestPlan:
         self._source = filters.source
         self._whole: set[int] = set()
         self._selected: tuple[ChunkKey, Sequence[Any] | None, Selection | None] | None = None
-        """The last chunk and keys, and the pages that may have one of these."""
+        """The last chunk and keys, and the pages that may have one of the keys."""
 
     def whole(self, row_group: int) -> bool:
-        """Whether the row group's chunks are read whole, and their page indexes aren't."""
+        """Whether the row group's chunks are read whole, without their page indexes."""
         return row_group in self._whole
 
     def select(self, key: ChunkKey, chunk: ColumnChunk, rows: int, keys: Sequence[Any] | None) -> Selection | None:
-        """The pages of the searched column that may have one of the keys: `page_selection.select`, once for what is
-        announced and then read. Of more values than are held a row group is searched once for each so many."""
+        """`page_selection.select` for the searched column. The result is kept, because pages are first announced and
+        then read. If there are too many values for memory, a row group is searched several times, with other keys."""
         if self.whole(key.row_group):
             return None
         if self._selected is None or self._selected[:2] != (key, keys):
@@ -64,14 +66,14 @@ class RequestPlan:
         chosen: set[int],
         paged: Collection[int],
     ) -> None:
-        """Announce what is read of a row group.
+        """Announce the reads of a row group.
 
         Args:
             column: the searched column.
-            candidates: of the row group.
+            candidates: the values that the row group may have.
             keys: as for `page_selection.select`.
             chosen: the columns of the records.
-            paged: those of which single pages are read.
+            paged: the columns of which only some pages are read.
         """
         if not self._source.request_bytes:
             return
@@ -106,15 +108,15 @@ class RequestPlan:
     def will_read(
         self, whole: Iterable[ColumnChunk], paged: Iterable[tuple[ColumnChunk, Sequence[PagePlace]]]
     ) -> None:
-        """Announce the chunks, and the pages of others, that the records of a row group are read from."""
+        """Announce the reads of a row group's records: whole chunks, and pages of other chunks."""
         if self._source.request_bytes:
             ranges = [_extent(chunk) for chunk in whole]
             ranges += (extent for chunk, pages in paged for extent in _pages(chunk, pages))
             self._source.will_read(self._in_one(ranges) if self.sparing else ranges)
 
     def _in_one(self, ranges: Iterable[Range]) -> list[Range]:
-        """Ranges as one where that costs less than a request for each: the bytes of the gaps, divided by the
-        bandwidth, against the latencies of the other requests."""
+        """Join ranges if that costs less than a request for each: the transfer of the gaps against the latencies of
+        the other requests."""
         spans = united(ranges)
         whole = sum(spans[-1]) - spans[0][0] if spans else 0
         gaps = whole - sum(length for _, length in spans)
@@ -124,11 +126,11 @@ class RequestPlan:
 
     @property
     def _most(self) -> int:
-        """Bytes that are read in vain, at most, to save a request."""
+        """The maximum number of bytes that are read needlessly to save a request."""
         return self._source.request_bytes
 
     def _worth(self, together: Sequence[Range], own: Sequence[Range]) -> bool:
-        """Whether the record is requested with the searched column, before it is known whether there is one."""
+        """Whether to request the record with the searched column, before it is known whether rows match."""
         if self.sparing and self._source.estimate(together).requests > max(self._source.estimate(own).requests, 1):
             return False
         return self._bytes(together) - self._bytes(own) <= self._most
@@ -139,7 +141,7 @@ class RequestPlan:
     def _own(
         self, key: ChunkKey, chunk: ColumnChunk, candidates: Candidates, keys: Sequence[Any] | None
     ) -> tuple[list[Range], list[range] | None]:
-        """What is read of the searched column, and the rows that it may find; None for all."""
+        """The ranges of the searched column that are read, and the rows that may match; None for all rows."""
         selected = self.select(key, chunk, candidates.rows, keys) if candidates.trusted else None
         if selected is None:
             return [_extent(chunk)], None
@@ -147,7 +149,7 @@ class RequestPlan:
         return list(_pages(chunk, selected.pages)), rows
 
     def _with_rows(self, key: ChunkKey, chunk: ColumnChunk, rows: list[range] | None) -> Iterable[Range]:
-        """What is read of a selected column's chunk for rows; for None of the whole chunk."""
+        """The ranges of a selected column's chunk that are read for rows (None: the whole chunk)."""
         count = self._filters.footer.row_group(key.row_group).rows
         pages = None if rows is None else page_selection.pages_of(self._filters, key, chunk, count)
         if pages is None or rows is None:
@@ -161,7 +163,7 @@ def _extent(chunk: ColumnChunk) -> Range:
 
 
 def _pages(chunk: ColumnChunk, pages: Sequence[PagePlace]) -> Iterator[Range]:
-    """The dictionary page and data pages; none without data pages."""
+    """Yield the dictionary page and the data pages; nothing without data pages."""
     if pages and chunk.dictionary_bytes is not None:
         yield chunk.data_offset, chunk.dictionary_bytes
     for page in pages:

@@ -1,17 +1,17 @@
-"""Gives a Parquet file Iceberg's two row lineage columns, and changes nothing else of it.
+"""Adds Iceberg's two row lineage columns to a Parquet file, and changes nothing else.
 
     original:       body                 | footer  | length | PAR1
     with lineage:   body | chunks, index | footer' | length | PAR1
 
-Iceberg numbers the rows of a format version 3 table: a row without a number of its own has the first number of its
-data file plus its position. A new data file gets a new first number when it is committed, so a copy of a file keeps
-its rows' numbers only if it has them as columns: ``_row_id``, ascending by one, and
-``_last_updated_sequence_number``, the same in all rows.
+Iceberg numbers the rows of a table of format version 3: a row without its own id has the id `first row id of the data
+file + position`. Each new data file gets a new first row id in its commit, so a copy of a file keeps the ids of its
+rows only if it stores them as columns: ``_row_id``, ascending by one, and ``_last_updated_sequence_number``, which is
+the same in all rows.
 
-Each row group gets a chunk of one page for each of the two, in DELTA_BINARY_PACKED: 128 rows take 5 bytes. A page
-index is written for them where the file's other columns have one, because readers want one for all columns or none.
+Each row group gets a chunk of one page for each of the columns, in DELTA_BINARY_PACKED: 128 rows take 5 bytes. They
+have a page index if the file's other columns have one, because readers expect one for all columns or none.
 
-Source: Iceberg's table specification, "Row RowLineage" and "Reserved Field IDs".
+Source: Iceberg's table specification, "Row Lineage" and "Reserved Field IDs".
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ _ARROW_KEY: Final = b"ARROW:schema"
 def with_lineage(
     source: Source, footer: Footer, lineage: RowLineage, *, appends: bool = False
 ) -> ExtendedSource | None:
-    """The file with the two columns; None if it has them already, as files have that Iceberg has rewritten.
+    """Add the two columns; None if the file has them already, as files do that Iceberg has rewritten.
 
     Args:
         source: the file.
         footer: its footer.
-        lineage: of its rows.
-        appends: keep the whole file, with its footer, and lay chunks and footer behind it.
+        lineage: the first row id and the sequence number of the file.
+        appends: keep the whole file, with its footer, and append chunks and footer.
 
     Raises:
-        UnsupportedError: only one of them is there, or some rows have no id of their own there; the footer is
-            signed, or its Arrow schema can't be read.
+        UnsupportedError: the file has only one of the columns, or rows without an id in it; the footer is signed, or
+            its Arrow schema can't be read.
         CorruptFile: the footer is damaged.
     """
-    columns = {column.path: column.index for column in leaf_columns(footer.top)}  # by the file's own names
+    columns = {column.path: column.index for column in leaf_columns(footer.top)}  # by their names in the file
     present = [name for name in _FIELD_IDS if name in columns]
     if len(present) == len(_FIELD_IDS):
         _refuse_missing_ids(footer, columns[ROW_ID])
@@ -74,10 +74,10 @@ def with_lineage(
 
 
 def _refuse_missing_ids(footer: Footer, ordinal: int) -> None:
-    """Raise UnsupportedError where rows without an id of their own get one by the file's number and their position.
+    """Raise UnsupportedError if some rows get their id from the file's first row id and their position.
 
-    Iceberg writes such files where a MERGE both copies rows and inserts others. A missing number of the last change
-    does no harm: it is that of the file, which the commit keeps.
+    Iceberg writes such files if a MERGE both copies rows and inserts others. A missing sequence number does no harm:
+    it is that of the file, which the commit keeps.
     """
     for key in footer.chunk_keys({ordinal}):
         chunk = footer.chunk(key)
@@ -90,13 +90,13 @@ def _refuse_missing_ids(footer: Footer, ordinal: int) -> None:
 
 
 class _Chunk(NamedTuple):
-    """One column chunk: its page, and what the footer says of it."""
+    """One column chunk: its page, and its facts for the footer."""
 
     name: str
     row_group: int
     offset: int
     page: bytes
-    """With its header."""
+    """The page with its header."""
     rows: int
     uncompressed: int
     low: int
@@ -104,6 +104,8 @@ class _Chunk(NamedTuple):
 
 
 class _Columns:
+    """Builds the chunks, page indexes and footer of a file with the two columns."""
+
     def __init__(self, footer: Footer, lineage: RowLineage, start: int) -> None:
         self.footer = footer
         self.lineage = lineage
@@ -111,7 +113,7 @@ class _Columns:
         self.indexed = any(footer.chunk_struct(key).integer("offset_index_offset") for key in footer.chunk_keys({0}))
 
     def build(self) -> tuple[bytes, bytes]:
-        """The pages with their index, which begin at `start`, and FileMetaData."""
+        """Return the pages with their indexes, which start at `start`, and FileMetaData."""
         footer = self.footer
         chunks = list(self._chunks())
         at = self.start + sum(len(chunk.page) for chunk in chunks)
@@ -136,7 +138,7 @@ class _Columns:
             rows = self.footer.row_group(group).rows
             if rows > parquet_limits.LINEAGE_MAX_ROWS:
                 raise UnsupportedError(
-                    f"row group {group} has {counted(rows, 'row')}; row lineage is kept for"
+                    f"row group {group} has {counted(rows, 'row')}; row lineage is kept for at most"
                     f" {parquet_limits.LINEAGE_MAX_ROWS}",
                     path=self.footer.path,
                 )
@@ -161,7 +163,7 @@ class _Columns:
         return edits + self._arrow_schema()
 
     def _arrow_schema(self) -> list[Edit]:
-        """The edit of the schema that Arrow's writers keep in Arrow's own form: arrow-rs wants it to be complete."""
+        """The edit of the Arrow schema in the metadata, in which arrow-rs expects all columns."""
         top, location = self.footer.top, self.footer.location.at("key_value_metadata")
         edits = []
         for start in top.list_starts("key_value_metadata")[:-1]:
@@ -190,7 +192,7 @@ class _Columns:
 
 
 def _extended_arrow_schema(value: bytes) -> bytes:
-    """A schema in Arrow's form with the two columns. Raises ValueError where it is none."""
+    """Add the two columns to an encoded Arrow schema. Raises ValueError if it can't be read."""
     import pyarrow as pa
 
     schema = pa.ipc.read_schema(pa.py_buffer(b64decode(value, validate=True)))
@@ -200,11 +202,11 @@ def _extended_arrow_schema(value: bytes) -> bytes:
 
 
 def _page(rows: int, first: int, step: int) -> tuple[bytes, int]:
-    """A data page (version 1) with its header, and its size uncompressed, which it is."""
+    """Return a data page (version 1, not compressed) with its header, and its size."""
     if not rows:
         return b"", 0
     levels = varint(rows << 1) + b"\x01"  # one run of definition level 1: no row is null
-    block = zigzag(step) + bytes(_MINIBLOCKS)  # the smallest difference; what exceeds it takes 0 bits
+    block = zigzag(step) + bytes(_MINIBLOCKS)  # the smallest difference; the others exceed it by 0, in 0 bits
     values = varint(_BLOCK) + varint(_MINIBLOCKS) + varint(rows) + zigzag(first) + block * -(-(rows - 1) // _BLOCK)
     body = len(levels).to_bytes(4, "little") + levels + values
     data = {1: _i32(rows), 2: _i32(_DELTA), 3: _i32(_RLE), 4: _i32(_RLE)}
@@ -214,7 +216,7 @@ def _page(rows: int, first: int, step: int) -> tuple[bytes, int]:
 
 
 def _column_chunk(chunk: _Chunk, index: dict[int, Field]) -> bytes:
-    """A ColumnChunk. `index` are the fields of its page index."""
+    """Encode a ColumnChunk. `index`: the fields of its page index."""
     low, high = (value.to_bytes(8, "little", signed=True) for value in (chunk.low, chunk.high))
     statistics = {3: _i64(0), 5: (BINARY, _bytes(high)), 6: (BINARY, _bytes(low))} if chunk.rows else {}
     size = _i64(chunk.uncompressed)
@@ -288,7 +290,7 @@ def _list_header(kind: int, size: int) -> bytes:
 
 
 def _extend(struct: Struct, field: str, items: list[bytes]) -> list[Edit]:
-    """The edits that put structures at the end of a list."""
+    """The edits that append structures to a list."""
     span = struct.span(field)
     starts = struct.list_starts(field)
     if span is None or not starts:

@@ -1,11 +1,11 @@
 """Finds the rows that have one of many values in files with small row groups, in compiled code, one call a file.
 
-A filter is asked in less time than the column is read where few values are looked for. Of as many values as a row
-group has rows, a filter takes more time than the column, and mostly lets one through that isn't there.
+For a few values, a filter lookup takes less time than reading the column. For at least as many values as a row group
+has rows, the filter lookups take more time than the column, and usually one of them is a false positive.
 
-Files are those of this machine with the schema of a file that was opened, whose selected columns `page_rows` makes.
-Others, and whatever is unusual or damaged, are searched by `search.py`, and so are files in which bounds exclude all
-values of a row group.
+The files are local, and have the schema of a file that was opened before, with selected columns that `page_rows`
+supports. `search.py` searches other files, unusual or damaged ones, and files in which bounds exclude all values of a
+row group.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 
 Columns = Mapping[int, tuple[ColumnChunk, pa.Field]]
-"""Columns by their ordinals: a chunk of each, and the field of its values."""
+"""Columns by ordinal, each with one of its chunks and the field of its values."""
 
 _VALUES_MOST: Final = 1 << 22
 _MAX_MISSES: Final = 4
-"""Files that are looked at in vain, more than with success, before no further one is."""
+"""The scan is given up when it has failed in this many more files than it has succeeded in."""
 
 
 class RowScan:
-    """The rows with sought values of files like one that was opened.
+    """The rows with values to find in files like one that was opened.
 
     Args:
-        footer: of this file.
-        column: is searched.
+        footer: the footer of that file.
+        column: the searched column.
         wanted: the values, converted in batches.
-        columns: of the records.
+        columns: the columns of the records.
         summed: the ordinals of the columns whose bytes a scan reads; None: all.
     """
 
@@ -57,11 +57,11 @@ class RowScan:
 
     @property
     def gave_up(self) -> bool:
-        """Whether no further file is looked at."""
+        """Whether no further file is scanned."""
         return self._misses >= _MAX_MISSES
 
     def rows(self, source: Source) -> FileRows | None:
-        """The rows of an open file; None where it is to be searched by its filters."""
+        """The rows of an open file; None if it has to be searched with its filters."""
         descriptor = source.fileno()
         if descriptor is None or self.gave_up:
             return None
@@ -70,19 +70,19 @@ class RowScan:
         if found is None:
             return None
         groups, rows, numbers, parts = found[6:]
-        return self._made([FileScanned(*found[:6], len(rows) // 8)], groups, rows, numbers, parts)
+        return self._file_rows([FileScanned(*found[:6], len(rows) // 8)], groups, rows, numbers, parts)
 
     def rows_of(self, names: Sequence[bytes], rows: int, size: int) -> FileRows | None:
         """The rows of files, as `FilterLookup.rows_of`."""
         if self.gave_up:
             return None
         files, groups, of_rows, numbers, parts = self._scan.files(b"".join(n + b"\0" for n in names), rows, size)
-        self._misses -= len(files)  # the file in front of which it ended is looked at by `rows`, too
+        self._misses -= len(files)  # `rows` counts the file that ended the scan
         if not files:
             return None
-        return self._made(list(map(FileScanned._make, files)), groups, of_rows, numbers, parts)
+        return self._file_rows(list(map(FileScanned._make, files)), groups, of_rows, numbers, parts)
 
-    def _made(
+    def _file_rows(
         self,
         files: list[FileScanned],
         groups: bytes,
@@ -90,7 +90,7 @@ class RowScan:
         numbers: bytes,
         parts: list[tuple[bytes, bytes, bytes]],
     ) -> FileRows:
-        """What compiled code found, as Arrow has it."""
+        """Convert the results of compiled code to Arrow."""
         count = len(rows) // 8
         arrays = [
             page_rows.of_part(
@@ -110,8 +110,8 @@ def row_scan(
     columns: Callable[[], Columns | None],
     summed: set[int] | None,
 ) -> RowScan | None:
-    """What finds the rows in files like an open one; None where their filters are asked in less time, or columns have
-    other types. `columns`: those of the records; they are asked for last."""
+    """The scan for the rows in files like an open one; None if lookups in their filters take less time, or a column's
+    type isn't supported. `columns` returns the columns of the records; it is called last."""
     nested = column.max_repetition_level or column.max_definition_level > 1
     if nested or wanted.literals is not None or not isinstance(wanted.keys, pa.Array):
         return None

@@ -19,13 +19,13 @@ from bloomcli.formats.sampling import Extent, RowGroupValues, SampleBatch, Split
 from bloomcli.model.file import Column, ColumnChunk
 
 _CODECS: Final = frozenset({0, 1, 2, 4, 5, 6, 7})
-"""Numbers of the codecs that are read; 3 is LZO."""
+"""The numbers of the supported codecs; 3 is LZO."""
 _DICTIONARIES: Final = 1 << 2 | 1 << 8
 """PLAIN_DICTIONARY and RLE_DICTIONARY, as bits."""
 
 
 def extents(footer: Footer, column: Column) -> Iterator[Extent]:
-    """What the footer says of each chunk of a column. Raises CorruptFile."""
+    """Yield the extent of each chunk of a column, from the footer. Raises CorruptFile."""
     ordered, deprecated = footer.trusted_bounds(column)
     required = column.max_definition_level == 0
     for key in footer.chunk_keys({column.index}):
@@ -51,7 +51,7 @@ def extents(footer: Footer, column: Column) -> Iterator[Extent]:
             low=found[10],
             high=found[11],
             empty=not count or nulls == count,
-            doubtful=footer.signed or found[3] not in _CODECS,  # only files with encryption are signed
+            doubtful=footer.signed or found[3] not in _CODECS,  # signed files have encrypted columns
             only_dictionary=only,
             filter_bytes=None if not has_filter else 0 if length is None else bitset_bytes_in(length),
         )
@@ -60,7 +60,7 @@ def extents(footer: Footer, column: Column) -> Iterator[Extent]:
 def unit_values(
     filters: Filters, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
 ) -> Iterator[UnitValues]:
-    """The values of columns in a row group. Raises CorruptFile, UnsupportedError."""
+    """Yield the values of columns in a row group. Raises CorruptFile, UnsupportedError."""
     group = filters.footer.row_group(unit)
     chunks = [(c, filters.footer.chunk(ChunkKey(unit, c.index, group.chunks[c.index]))) for c in columns]
     filters.source.will_read((chunk.data_offset, chunk.compressed_bytes) for _, chunk in chunks)
@@ -82,7 +82,7 @@ def _row_group(
 
 
 def _batches(filters: Filters, chunk: ColumnChunk, stop: Stop) -> Iterator[SampleBatch]:
-    """The chunk's pages. An entry of a dictionary that no row refers to is no value."""
+    """Yield the values of the chunk, without dictionary entries that no row refers to."""
     zeros = array("Q", values.zero_hashes(chunk.column)).tobytes()
     for page in values.hashed_pages(filters.source, chunk, filters.footer.start, stop=stop):
         yield SampleBatch(page.hashes, page.count, _key(page), zeros if page.has_zero else b"")

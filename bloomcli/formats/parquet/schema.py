@@ -47,6 +47,8 @@ class Logical(NamedTuple):
 
 
 class _Group(NamedTuple):
+    """A group of the schema while its children are read."""
+
     path: tuple[str, ...]
     left: int
     definition: int
@@ -54,19 +56,19 @@ class _Group(NamedTuple):
 
 
 class _SchemaCache:
-    """The schema that was read last, and its columns. The files of a dataset mostly have one schema.
+    """The latest schema and its columns: most files of a dataset have the same schema.
 
-    A schema's columns depend on its bytes alone. One that can't be read is read again, for its error.
+    The columns depend only on the schema's bytes. A schema that can't be read is read again, to raise its error.
     """
 
     last: tuple[bytes, tuple[Column, ...]] = (b"", ())
 
 
 def leaf_columns(top: Struct) -> tuple[Column, ...]:
-    """Leaf columns of FileMetaData's schema, in schema order. The root's name is no part of a path."""
+    """The leaf columns of FileMetaData's schema, in schema order. Paths don't include the root's name."""
     starts = top.list_starts("schema")[:-1]
     raw = top.raw("schema") or b""
-    known, columns = _SchemaCache.last  # threads may put another one there
+    known, columns = _SchemaCache.last  # other threads can replace it
     if not starts or raw != known:
         columns = _read(top, starts)
         _SchemaCache.last = (raw, columns) if starts else (b"", ())
@@ -110,7 +112,7 @@ def _node(element: Struct, parent: _Group) -> _Group:
     repetition = spec.enum_name("FieldRepetitionType", number)
     if repetition not in _REPETITIONS:
         raise element.location.fault(
-            f"{name} has the repetition type {number}, and there are 0 to 2", element.start, "repetition_type"
+            f"{name} has the repetition type {number}; the valid ones are 0 to 2", element.start, "repetition_type"
         )
     return _Group(
         (*parent.path, name),
@@ -186,7 +188,7 @@ def _from_union(raw: bytes) -> Logical:
     union = Struct("LogicalType", raw, 0, Location("", 0, ""))
     name = union.member()
     if name is None:
-        return Logical()  # a member newer than the IDL: the converted type, if any, still holds
+        return Logical()  # a member that the IDL doesn't have yet: the converted type, if any, applies
     if name == "DECIMAL":
         value = _value(union, name, "DecimalType")
         return _decimal(_required(value, "scale", value.integer), _required(value, "precision", value.integer))
@@ -208,7 +210,7 @@ def _value(struct: Struct, field: str, name: str) -> Struct:
 def _required(struct: Struct, field: str, read: Callable[[str], T | None]) -> T:
     found = read(field)
     if found is None:
-        raise struct.location.fault(f"{struct.name} lacks its required field {field}", struct.start, field)
+        raise struct.location.fault(f"{struct.name} has no required field {field}", struct.start, field)
     return found
 
 

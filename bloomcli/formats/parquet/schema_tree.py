@@ -1,4 +1,4 @@
-"""The schema's elements in preorder, as the footer has them."""
+"""Lists the schema's elements in preorder."""
 
 from __future__ import annotations
 

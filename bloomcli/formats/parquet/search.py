@@ -1,4 +1,4 @@
-"""Finds the rows of a Parquet file that have values of a column."""
+"""Searches a column of a Parquet file for values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
 
 _KEYS_MOST: Final = 100_000
-"""Values that are compared with the bounds of pages, at most; of more, some are within the bounds of most pages."""
+"""The maximum number of values that are compared with the bounds of pages; with more, few pages are excluded."""
 
 
 class ParquetSearch(UnitSearch):
@@ -48,7 +48,7 @@ class ParquetSearch(UnitSearch):
         file: the open file.
         filters: its filters.
         column: one of its leaf columns.
-        facts_of: gives the facts of a chunk for so many hashes that are looked up in batches.
+        facts_of: returns the facts of a chunk for a number of hashes that are looked up in batches.
     """
 
     def __init__(
@@ -66,18 +66,18 @@ class ParquetSearch(UnitSearch):
         self._records = Records(file, filters, self._plan)
 
     def forms_of(self, literal: Literal) -> Sequence[bytes]:
-        """All that a chunk may have stored for a value."""
+        """All forms that a chunk may store for a value."""
         return stored_forms(literal, self._column)
 
     def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
-        """The column's chunks."""
+        """Yield the column's chunks with their bounds."""
         footer = self._filters.footer
         for key in footer.chunk_keys({self._column.index}):
             chunk = footer.chunk(key)
             yield BoundedUnit(self._facts_of(chunk, count), chunk.min_value, chunk.max_value)
 
     def matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
-        """The rows of a row group that have one of the candidates; of the column the pages that can have one."""
+        """Yield the rows of a row group that have one of the candidates. Reads only pages that can have one."""
         file, column = self._file, self._column
         key = next(k for k in self._filters.footer.chunk_keys({column.index}) if k.row_group == candidates.row_group)
         chunk = self._filters.footer.chunk(key)
@@ -112,7 +112,7 @@ class ParquetSearch(UnitSearch):
     def _by_bytes(
         self, wanted: WantedValues, candidates: Candidates, chunk: ColumnChunk, places: Sequence[PagePlace] | None
     ) -> Generator[Matches, None, UnreadablePage | None]:
-        """The rows that have one of the candidates, by the values' bytes; returns where Arrow goes on."""
+        """Yield the rows that have one of the candidates, by comparing bytes; returns where Arrow continues."""
         before, start = self.pages_read, self._filters.footer.start
         texts, forms = (array.take(candidates.forms) for array in (wanted.owners, wanted.forms))
         for found in page_matches.matched(self._file.source, chunk, start, places, wanted, candidates):
@@ -130,7 +130,7 @@ class ParquetSearch(UnitSearch):
     def _equal(
         self, wanted: WantedValues, candidates: Candidates, part: page_decoder.DecodedValues
     ) -> Iterator[Matches]:
-        """The rows of some pages that have one of the candidates."""
+        """Yield the rows of some pages that have one of the candidates."""
         chosen = wanted.forms.take(candidates.forms)
         values = finding.comparable(part.values, self._column)
         texts = wanted.owners.take(candidates.forms).take(pc.index_in(values, value_set=chosen))
@@ -142,7 +142,7 @@ class ParquetSearch(UnitSearch):
             yield each_row(part.rows.take(there), texts.take(there), repeated=repeated)
 
     def candidates(self, wanted: WantedValues) -> Iterator[Candidates]:
-        """Of each row group the values that it may have."""
+        """Yield the values that each row group may have."""
         if self.pages_follow:
             self._located.chunks_read_whole = self._file.source.request_bytes
         units = self.row_groups
@@ -158,8 +158,8 @@ class ParquetSearch(UnitSearch):
         return super().candidates(wanted)
 
     def _whole_row_group(self, wanted: WantedValues, unit: int) -> Iterator[Candidates]:
-        """All values in one row group: they were looked up in its filter. What is left to know of the filter is
-        whether it has the row group's minimum and maximum."""
+        """Yield all values for one row group, because they were already looked up in its filter. It remains to check
+        whether the filter contains the row group's minimum and maximum."""
         for chunk in self._filters.chunks_of(self._column.index):
             rows = self._filters.footer.row_group(chunk.row_group).rows
             forms, trusted = counting(0, 0), True
@@ -170,11 +170,11 @@ class ParquetSearch(UnitSearch):
     def _indexed(
         self, wanted: WantedValues, literals: Sequence[Literal], units: Container[int]
     ) -> Iterator[Candidates]:
-        """Of each row group the values that it may have, where an index has told which row groups may have some.
+        """Yield the values that each row group may have, for row groups that an index has selected.
 
-        A chunk that a store gives for one request is read whole, without its filter, which is another request. Only
-        the filter tells whether statistics can be trusted: they aren't, unless an index has compared them. Then they,
-        and the page index, say what is read, and one request is that for the largest part.
+        A chunk that takes one request is read whole, without its filter, which would take another request. Statistics
+        can only be trusted if the filter, or the index, contains their bounds. If the index has checked them, the
+        bounds and the page index select what is read, with one request for the largest part.
         """
         footer, whole = self._filters.footer, self._located.chunks_read_whole
         checked = self._plan.sparing = self.bounds_checked
@@ -198,7 +198,7 @@ class ParquetSearch(UnitSearch):
     def row_group_hashes(
         self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop
     ) -> Iterator[RowGroupHashes] | None:
-        """The column's chunks, where they take less time than their filters."""
+        """The column's chunks, if reading them takes less time than looking up the values in their filters."""
         chunks = list(self._filters.chunks_of(self._column.index))
         units = self.row_groups
         searched = [chunk for chunk in chunks if units is None or chunk.row_group in units]
@@ -214,7 +214,7 @@ class ParquetSearch(UnitSearch):
         ranges: Sequence[tuple[Any, Any]] | None,
         stop: Stop,
     ) -> Iterator[RowGroupHashes]:
-        """The column's chunks; of those of some row groups the values."""
+        """Yield the column's chunks, with the hashes of their values for these row groups."""
         footer = self._filters.footer
         for chunk in chunks:
             rows = footer.row_group(chunk.row_group).rows
@@ -231,21 +231,21 @@ class ParquetSearch(UnitSearch):
     def prepare(
         self, wanted: WantedValues, candidates: Candidates, columns: Sequence[str] | None, *, rows: bool
     ) -> None:
-        """Announce to a store what is read of a row group."""
+        """Announce the reads of a row group to a store."""
         if self._file.source.request_bytes:
             keys = _sorted_keys(wanted, candidates)
-            chosen, flat = self._records.announced(columns) if rows else (set(), set())
+            chosen, flat = self._records.columns_to_announce(columns) if rows else (set(), set())
             self._plan.prepare(self._column.index, candidates, keys, chosen, flat)
 
     def records(
         self, candidates: Candidates, rows: pa.Int64Array, columns: Sequence[str] | None
     ) -> Iterator[pa.RecordBatch]:
-        """Rows of a row group."""
+        """Read rows of a row group."""
         return self._records.read(candidates.row_group, rows, columns)
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
-        """The columns of records, as pyarrow has them."""
-        return self._records.none(columns)
+        """An empty batch with the columns of records."""
+        return self._records.empty_batch(columns)
 
     def record_schema(self) -> pa.Schema:
         """The columns as pyarrow reads them; INT96 timestamps, which are instants, with their zone."""
@@ -258,7 +258,7 @@ class ParquetSearch(UnitSearch):
         )
 
     def filter_lookup(self, wanted: WantedValues, columns: Sequence[str] | None) -> FilterLookup | None:
-        """What tells of files like this one, by their filters alone, whether they can't have the values."""
+        """The lookup in the filters of files like this one; None if they can't answer it."""
         footer, summed = self._filters.footer, self._scanned(columns)
 
         def scan() -> RowScan | None:
@@ -291,14 +291,14 @@ def _without_values(path: str, key: ChunkKey, rows: int) -> CorruptFile:
 
 
 def _behind(matches: Matches, row: int) -> Iterator[Matches]:
-    """The rows from one on."""
+    """Yield the matches from a row on."""
     at = bisect_left(numbers_of(matches.rows), row)
     if at < len(matches.rows):
         yield Matches(matches.rows[at:], matches.texts[at:])
 
 
 def _page_lookup(wanted: WantedValues, candidates: Candidates) -> PageLookup | None:
-    """What is looked for in single pages; None where values aren't compared by their hashes, or are too many."""
+    """The lookup of the candidates in single pages; None if their hashes can't be compared, or they are too many."""
     if candidates.nan or not wanted.hashes or len(candidates.forms) > page_lookup.MOST:
         return None
     chosen = candidates.forms.to_pylist()
@@ -306,7 +306,8 @@ def _page_lookup(wanted: WantedValues, candidates: Candidates) -> PageLookup | N
 
 
 def _sorted_keys(wanted: WantedValues, candidates: Candidates) -> list[Any] | None:
-    """The keys of the candidates in ascending order; None where they are too many or have no order, or for NaN."""
+    """The sort keys of the candidates in ascending order; None for NaN, too many candidates, or values without
+    order."""
     if candidates.nan or wanted.keys is None or len(candidates.forms) > _KEYS_MOST:
         return None
     if isinstance(wanted.keys, list):

@@ -1,8 +1,8 @@
 """Walks Parquet's metadata structures in compiled code, by the IDL in parquet.thrift.
 
-`Struct` says where each field lies, by its name in the IDL; that is how the splice finds the bytes that it patches,
-and why a footer of 20,000 column chunks opens at once. The walk also checks every length and the nesting. The names
-come from `idl`, a table made by thriftpy2: to load thriftpy2 takes longer than all else that `inspect` does.
+`Struct` locates each field by its name in the IDL. The splice patches these bytes, and a footer of 20,000 column
+chunks opens at once. The walk also checks every length and the nesting. The names come from `idl`, a table generated
+with thriftpy2, because loading thriftpy2 takes longer than everything else in `inspect`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAGIC: Final = b"PAR1"
 MAGIC_ENCRYPTED: Final = b"PARE"
 FOOTER_TAIL_BYTES: Final = 8
 
-# wire types of the compact protocol, by the names that its specification gives them
+# wire types of the compact protocol, with the names of its specification
 BOOLEAN_TRUE: Final = 1
 _BOOLEAN_FALSE: Final = 2
 _I8: Final = 3
@@ -125,12 +125,12 @@ class Struct:
         return None if found is None else Span(*found)
 
     def _typed(self, field: str, *kinds: int) -> Span | None:
-        """A field of one of these types; one of another type isn't the IDL's, and skipped as readers skip it."""
+        """The location of a field of one of these types; None for other types, which readers skip."""
         span = self.span(field)
         return None if span is None or span.kind not in kinds else span
 
     def integer(self, field: str) -> int | None:
-        """Return an integer field; None if it is absent or its width isn't the IDL's, as in other readers."""
+        """Return an integer field; None if it is missing or its width differs from the IDL's, as in other readers."""
         number, kind = _integer_field(self.name, field)
         found = self.spans.get(number)
         if found is None or found[0] != kind:
@@ -145,7 +145,7 @@ class Struct:
         if value < minimum:
             span = self.span(field)
             assert span is not None  # noqa: S101  the value was just read from it
-            raise self.location.fault(f"{field} is {value}, which can't be", span.header, field)
+            raise self.location.fault(f"{field} is {value}, which isn't valid", span.header, field)
         return value
 
     def truth(self, field: str) -> bool | None:

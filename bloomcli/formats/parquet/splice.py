@@ -1,24 +1,24 @@
-"""Puts filters into a file and takes them out, and changes nothing else.
+"""Adds filters to a file and removes them, and changes nothing else.
 
     original:   body                       | footer | length | PAR1
     with add:   body | filters             | footer'| length | PAR1
 
-A store that can only append to an object keeps the original whole; what is behind the body is unused then:
+A store that can only append to an object keeps the whole original; the part between body and filters is then unused:
 
     original:   body | footer | length | PAR1
     with add:   body | footer | length | PAR1 | filters | footer'| length | PAR1
 
-The body is copied unchanged. The footer's bytes are patched: the compact protocol is walked, and
-only fields 14 and 15 (bloom_filter_offset, bloom_filter_length) of the chosen ColumnMetaData are put in,
-replaced or taken out; a following field's header is re-based, since compact headers carry the distance to
-the field before. Whatever else the footer holds, known to our IDL or not, stays as it was, byte for byte.
+The body is copied unchanged. The footer's bytes are patched: the compact protocol is walked, and only fields 14 and
+15 (bloom_filter_offset, bloom_filter_length) of the chosen ColumnMetaData are inserted, replaced or removed. The
+header of the next field changes too, because compact headers store the distance to the previous field. All other
+bytes of the footer, including fields that our IDL doesn't have, stay the same.
 
-Taking fields 14 and 15 out gives the bytes from before they were put in. It doesn't bring back what they held
-where there was no filter, 0 or -1 as some writers have left them (PARQUET-1979), or a length without an offset.
+Removing fields 14 and 15 restores the bytes from before they were inserted. It doesn't restore values for chunks
+without a filter: 0 or -1, which some writers write (PARQUET-1979), or a length without an offset.
 
-Removed filters are cut out if they lie at the file's end among filters and page indexes; what follows
-them there moves up, and the page indexes' offsets change. Elsewhere (between row groups) their bytes
-stay in the file, unused: pages can't move.
+Removed filters are cut out if they lie at the file's end among filters and page indexes; the bytes after them move
+up, and the offsets of page indexes change. Elsewhere (between row groups) their bytes stay in the file, unused,
+because pages can't move.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ def _header(kind: int, number: int, previous: int, *, long_form: bool = False) -
 
 
 def set_fields(struct: Struct, values: dict[str, int | None]) -> list[Edit]:
-    """Edits that set integer fields of one structure, or with None remove them.
+    """Edits that set integer fields of a structure; None removes a field.
 
-    Headers keep the form they have (a long one stays long), so that taking a field out again restores
-    the bytes that were there before it was put in.
+    Headers keep their form (a long one stays long), so that removing a field restores the bytes from before it was
+    inserted.
     """
     ids = spec.field_ids(struct.name)
     wanted = {ids[name]: (_KINDS[name], value) for name, value in values.items()}
@@ -144,7 +144,7 @@ def apply_edits(raw: bytes, edits: list[Edit]) -> bytes:
 
 
 def meta_struct(footer: Footer, key: ChunkKey) -> Struct:
-    """A chunk's ColumnMetaData, walked; a chunk without one is an error."""
+    """A chunk's ColumnMetaData, walked. Raises CorruptFile if it has none."""
     outer = footer.chunk_struct(key)
     meta = outer.struct("meta_data", "ColumnMetaData")
     if meta is None:
@@ -153,7 +153,7 @@ def meta_struct(footer: Footer, key: ChunkKey) -> Struct:
 
 
 def strip(footer: Footer, keys: set[ChunkKey]) -> bytes:
-    """The footer with both filter fields of these chunks taken out."""
+    """The footer without both filter fields of these chunks."""
     edits: list[Edit] = []
     for key in keys:
         edits += set_fields(meta_struct(footer, key), {OFFSET: None, LENGTH: None})
@@ -172,19 +172,19 @@ def plan(
     """Lay out the new file.
 
     Args:
-        footer: of the original.
-        new: bytes of each new filter, header included, in the order in which they are written.
-        removed: chunks whose present filter is removed or replaced.
-        filter_lengths: sizes (header included) of all present filters whose length the metadata doesn't
-            give; a filter in `removed` without a known length stays behind unused.
+        footer: the original's footer.
+        new: the size of each new filter, header included, in the order in which they are written.
+        removed: the chunks whose existing filter is removed or replaced.
+        filter_lengths: the sizes (header included) of all existing filters for which the metadata have none; a filter
+            in `removed` without a known size stays in the file, unused.
         write_lengths: write bloom_filter_length; False for the drafts of 2018, which had no such field.
-        appends: keep the whole file, with its footer and the filters that go.
+        appends: keep the whole file, with its footer and the removed filters.
 
     Returns the plan; nothing is written.
     """
     claims: list[layout.Region] = []
-    if removed:  # only then something may be cut, and only then all chunks have to be looked at
-        # claims behind the data are wrong: there is nothing there to cut or to move
+    if removed:  # otherwise nothing is cut, and the other chunks needn't be read
+        # claims after the data are wrong: no bytes there can be cut or moved
         claims = layout.regions(footer, filter_lengths.get)
         claims = [r for r in claims if r.kind == layout.PAGES or r.start < footer.start]
     movable = layout.movable_start(claims, footer.start) if removed else footer.start
@@ -219,10 +219,10 @@ def plan(
 
 
 def _cuts(claims: list[layout.Region], removed: set[ChunkKey], movable: int) -> tuple[list[tuple[int, int]], int]:
-    """Ranges to leave out, merged, and the bytes of removed filters that stay. `claims` are sorted by start."""
+    """(merged ranges to cut, bytes of removed filters that stay in the file). `claims` are sorted by start."""
     kept = [r for r in claims if not (r.kind == layout.FILTER and r.key in removed)]
     starts = [r.start for r in kept]
-    reach = [0, *accumulate((r.end for r in kept), max)]  # reach[n]: where the first n that stay end
+    reach = [0, *accumulate((r.end for r in kept), max)]  # reach[n]: the end of the first n ranges that stay
     cuts: list[tuple[int, int]] = []
     unreclaimed = 0
     for region in claims:
@@ -241,7 +241,7 @@ def _cuts(claims: list[layout.Region], removed: set[ChunkKey], movable: int) -> 
 def _moves(
     footer: Footer, claims: list[layout.Region], cuts: list[tuple[int, int]], set_already: set[ChunkKey]
 ) -> list[Edit]:
-    """Offsets of page indexes and kept filters that lie behind a cut."""
+    """Edits of the offsets of page indexes and kept filters after a cut."""
     edits: list[Edit] = []
     moved: dict[ChunkKey, dict[str, int | None]] = {}
     ends = [end for _, end in cuts]
@@ -261,9 +261,9 @@ def _moves(
 
 
 def check(old: Footer, raw: bytes, touched: set[ChunkKey], moved: bool) -> Footer:
-    """The new footer, parsed; proves that with the filter fields taken out it is the old one again.
+    """Parse the new footer, and prove that it equals the old one without the filter fields.
 
-    Where filters were cut out and others, or page indexes, `moved`, their offsets are taken out of both too.
+    If cuts moved page indexes or other filters (`moved`), their offsets are removed from both footers too.
     """
     try:
         new = Footer(old.path, old.file_bytes, old.start, raw)
@@ -283,7 +283,7 @@ def check(old: Footer, raw: bytes, touched: set[ChunkKey], moved: bool) -> Foote
 
 
 def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None) -> bool:
-    """Whether two footers are the same except for filters of these columns (None: all)."""
+    """Whether two footers are equal except for filters of these columns (None: all)."""
     mine, theirs = ({claim.key for claim in footer.filter_claims(columns)} for footer in (one, other))
     if strip(one, mine) == strip(other, theirs):
         return True
@@ -292,7 +292,7 @@ def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None
         rest = () if columns is None else set(range(footer.column_count)) - columns
         return [(key.row_group, key.column, length) for key, _, length, _ in footer.filter_claims(set(rest))]
 
-    # where filters were cut out, what lay behind them has moved
+    # if filters were cut out, the bytes after them have moved
     return kept(one) == kept(other) and _strip_movable(one) == _strip_movable(other)
 
 

@@ -1,4 +1,4 @@
-"""Reads the hashes of a column chunk's values, for a search that looks them up among millions of sought values."""
+"""Reads the hashes of a column chunk's values, for a search that looks them up among millions of values to find."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def read_first(chunks: Sequence[ColumnChunk], count: int, request_bytes: int) ->
     Of millions of absent values, a filter of the usual size lets some through, so that the chunk is read anyway.
 
     Args:
-        chunks: of a column.
-        count: how many values are looked for.
-        request_bytes: as `Source.request_bytes`; larger chunks of a store are left to their filters and page indexes.
+        chunks: chunks of a column.
+        count: the number of values to find.
+        request_bytes: `Source.request_bytes`. For larger chunks in a store, filters and page indexes are used.
     """
     if request_bytes and any(chunk.compressed_bytes > request_bytes for chunk in chunks):
         return False
@@ -30,12 +30,12 @@ def read_first(chunks: Sequence[ColumnChunk], count: int, request_bytes: int) ->
 
 
 def stored_hashes(source: Source, chunk: ColumnChunk, data_end: int, stop: Stop) -> Iterator[StoredHashes]:
-    """The hashes of a chunk's values, of its dictionary's entries once. Raises CorruptFile, UnsupportedError,
-    Stopped."""
+    """Yield the hashes of a chunk's values, and those of dictionary entries once. Raises CorruptFile,
+    UnsupportedError, Stopped."""
     if source.request_bytes:
         source.will_read([chunk_range(chunk)])
     last = None
     for page in hashed_pages(source, chunk, data_end, unreferenced=True, stop=stop, checked=True):
-        pages = int(not page.dictionary and page.end != last)  # a large page comes in slices
+        pages = int(not page.dictionary and page.end != last)  # a large page is several slices
         last = page.end
         yield StoredHashes(page.hashes, page.count, pages)

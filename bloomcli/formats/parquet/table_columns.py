@@ -1,4 +1,4 @@
-"""Gives a Parquet file's leaf columns the paths that a table has for them."""
+"""Maps a Parquet file's leaf columns to the paths of a table."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _REPEATED: Final = "repeated"
 
 @dataclass(slots=True)
 class _Element:
-    """An element of the schema, with those below it."""
+    """An element of the schema, with its children."""
 
     node: SchemaNode
     below: list[_Element] = field(default_factory=list)
 
 
 def columns_of_table(footer: Footer, names: ColumnNames) -> tuple[tuple[Column, ...], Sequence[str]]:
-    """The leaf columns under the table's paths, and the table's columns that the file lacks.
+    """The leaf columns with the table's paths, and the table's columns that the file doesn't have.
 
     Raises: as `find_columns`.
     """
@@ -66,7 +66,7 @@ def _tree(footer: Footer) -> tuple[_Element, set[int]]:
 
 
 def _leaves(root: _Element) -> Iterator[tuple[SchemaNode, tuple[str, ...]]]:
-    """Yield each leaf with its path as `FileColumn.steps`. The depth of the schema is limited where it is read."""
+    """Yield each leaf with its path as `FileColumn.steps`. The schema's depth was checked before."""
     waiting: list[tuple[_Element, tuple[str, ...]]] = [(child, (child.node.name,)) for child in reversed(root.below)]
     while waiting:
         element, steps = waiting.pop()
@@ -80,7 +80,7 @@ def _leaves(root: _Element) -> Iterator[tuple[SchemaNode, tuple[str, ...]]]:
 
 
 def _below(element: _Element, steps: tuple[str, ...]) -> Iterator[tuple[_Element, tuple[str, ...]]]:
-    """Yield what is below a group, without the repeated groups of lists and maps.
+    """Yield the children of a group, without the repeated groups of lists and maps.
 
     Source: Parquet's LogicalTypes.md, "Lists" and "Maps", with their rules for older writers.
     """
@@ -101,7 +101,7 @@ def _below(element: _Element, steps: tuple[str, ...]) -> Iterator[tuple[_Element
 
 
 def _is_element(above: _Element, repeated: _Element) -> bool:
-    """Whether a list's repeated field is its element, and not a group around it."""
+    """Whether a list's repeated field is the element itself, not a group around it."""
     node = repeated.node
     return (
         node.column is not None
@@ -112,5 +112,5 @@ def _is_element(above: _Element, repeated: _Element) -> bool:
 
 
 def _once(repeated: _Element) -> _Element:
-    """A list's repeated field as an element."""
+    """A list's repeated field, converted to an element."""
     return _Element(replace(repeated.node, repetition="required"), repeated.below)

@@ -1,7 +1,7 @@
-"""Decodes a whole Thrift structure to objects of JSON: known fields by name, unknown ones by number.
+"""Decodes a whole Thrift structure to JSON objects: known fields by name, unknown ones by number.
 
-thriftpy2 gives the names and types, from parquet.thrift; it drops fields that it doesn't know, so the bytes are read
-here. Binary values become ``{"hex": "..."}``, strings text; a string that isn't UTF-8 becomes hex, too.
+thriftpy2 provides the names and types, from parquet.thrift. It drops fields that it doesn't know, so the bytes are
+decoded here. Binary values become ``{"hex": "..."}``, and strings text; a string that isn't UTF-8 becomes hex too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT, _UUID = 1, 2
 _INTEGERS: Final = (4, 5, 6)
 
 _TEXTS: Final = {"name", "created_by", "path_in_schema", "key", "value", "file_path", "crs"}
-"""Fields that are strings by the specification; the others of type binary are bytes."""
+"""The fields that are strings in the specification; others of type binary are bytes."""
 
 _NOTHING: Final[dict[int, Any]] = {}
 
@@ -32,8 +32,8 @@ def decode(name: str, data: bytes, location: Location) -> dict[str, Tree]:
     """Decode the structure `name` at the start of `data`.
 
     Raises:
-        CorruptFile: the bytes are no such structure.
-        UnsupportedError: it has more parts than are held in memory.
+        CorruptFile: the bytes aren't such a structure.
+        UnsupportedError: it has too many parts for memory.
     """
     try:
         kernels.compact_struct(data, 0, parquet_limits.THRIFT_MAX_DEPTH)  # checks every length and the nesting
@@ -43,7 +43,7 @@ def decode(name: str, data: bytes, location: Location) -> dict[str, Tree]:
 
 
 class _Reader:
-    """Reads bytes that were walked: their lengths, types and nesting are sound."""
+    """Decodes bytes whose lengths, types and nesting were checked."""
 
     def __init__(self, data: bytes, location: Location) -> None:
         self._data = data
@@ -81,7 +81,7 @@ class _Reader:
         return self._data[self._at - size : self._at]
 
     def struct(self, fields: dict[int, Any]) -> dict[str, Tree]:
-        """A structure, whose known fields thriftpy2 describes."""
+        """Decode a structure. `fields`: thriftpy2's description of its known fields."""
         found: dict[str, Tree] = {}
         number = 0
         while True:
@@ -147,7 +147,7 @@ class _Reader:
 
 @cache
 def _fits(kind: int, wanted: int) -> bool:
-    """Whether a wire type is the one of thriftpy2's type; a field of another type is as unknown as its number."""
+    """Whether a wire type encodes thriftpy2's type. A field of another type is treated as unknown."""
     from thriftpy2.thrift import TType
 
     kinds = {
@@ -173,10 +173,10 @@ def _enum_name(enum: Any, value: int) -> str:
 
 
 def footer_tree(footer: Any) -> dict[str, Tree]:
-    """The whole footer of an open file. Raises CorruptFile, UnsupportedError."""
+    """Decode the whole footer of an open file. Raises CorruptFile, UnsupportedError."""
     if len(footer.raw) > parquet_limits.DUMP_MAX_BYTES:
         raise UnsupportedError(
-            f"a footer of {counted(len(footer.raw), 'byte')}; {parquet_limits.DUMP_MAX_BYTES} are dumped",
+            f"a footer of {counted(len(footer.raw), 'byte')}; at most {parquet_limits.DUMP_MAX_BYTES} are written",
             path=footer.path,
             offset=footer.start,
             hint="`bloom inspect` without --footer sums it up",

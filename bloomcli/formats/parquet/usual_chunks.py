@@ -1,4 +1,4 @@
-"""Reads, in compiled code, the metadata of chunks in which all is as writers write it. `footer.py` reads others."""
+"""Reads chunk metadata that are encoded as writers usually do, in compiled code. `footer.py` reads all others."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class UsualChunks:
 
     Args:
         raw: the footer.
-        data_end: where the file's data end.
-        columns: the leaf columns in schema order, and whether min_value and max_value, and min and max, of each can
-            be trusted.
+        data_end: the end of the file's data.
+        columns: the leaf columns in schema order, each with whether min_value and max_value, and whether min and max,
+            can be trusted.
 
     Attributes:
-        numbers: of each column, as `kernels.usual_chunk` and `kernels.filter_claims` take them.
+        numbers: the numbers of each column for `kernels.usual_chunk` and `kernels.filter_claims`.
     """
 
     def __init__(self, raw: bytes, data_end: int, columns: Iterable[tuple[Column, tuple[bool, bool]]]) -> None:
@@ -43,9 +43,9 @@ class UsualChunks:
             self.numbers.append(array("i", (kind, flags, *kind_of_bounds(column))))
 
     def read(self, row_group: int, ordinal: int, start: int, column: Column) -> ColumnChunk | None:
-        """The metadata of a chunk, which start at a position of the footer; None if they aren't usual.
+        """Read the metadata of a chunk at a position of the footer; None if they need `footer.py`.
 
-        `ordinal` is the column's, and `column` what the chunk names as its column.
+        `ordinal` is the column's, and `column` becomes the chunk's column.
         """
         found = kernels.usual_chunk(
             self._raw, start, parquet_limits.THRIFT_MAX_DEPTH, self.numbers[ordinal], self._data_end
@@ -53,7 +53,7 @@ class UsualChunks:
         if found is None:
             return None
         values, nulls, packed, unpacked, codec, page, dictionary, offset, length, *rest = found
-        dictionary = dictionary or page  # 0 is written by some for "none"
+        dictionary = dictionary or page  # some writers write 0 for "none"
         return kernels.frozen(
             ColumnChunk,
             _FIELDS,
@@ -67,7 +67,7 @@ class UsualChunks:
                 spec.enum_name("CompressionCodec", codec),
                 min(page, dictionary),
                 page - dictionary if dictionary < page else None,
-                # PARQUET-1979: writers that know no filter have written 0 and negative offsets
+                # PARQUET-1979: writers without filters have written 0 and negative offsets
                 offset if offset is not None and offset > 0 else None,
                 length,
                 *rest,

@@ -1,4 +1,5 @@
-"""The longest value of a page, before its values are made: encodings repeat long values in few bytes."""
+"""Computes the longest value of a page before it is decoded, because encodings can repeat long values in few
+bytes."""
 
 from __future__ import annotations
 
@@ -14,12 +15,14 @@ _INT96_BYTES: Final = 12
 
 
 def longest(reader: ChunkReader, header: PageHeader, at: int) -> int:
-    """Bytes of the longest value of a page where values may share bytes: of a dictionary, or in DELTA_BYTE_ARRAY. Of
-    other pages, whose values have no more bytes than they, and of numbers it is 0.
+    """The size of the longest value of a page whose values can share bytes: a dictionary, or one in DELTA_BYTE_ARRAY.
+
+    0 for other pages, whose values aren't larger than the page. For types other than BYTE_ARRAY it is their length,
+    or 12.
 
     Args:
-        reader: of the chunk. Its position stays.
-        header: of the page.
+        reader: the reader of the chunk; keeps its position.
+        header: the page's header.
         at: the page's file offset.
 
     Raises:
@@ -44,7 +47,7 @@ def longest(reader: ChunkReader, header: PageHeader, at: int) -> int:
     most = parquet_limits.PAGE_SHARED_MAX_BYTES
     if together > most:
         raise UnsupportedError(
-            f"a page whose values have {together:.0f} bytes, and no more than {most} are made",
+            f"a page whose values have {together:.0f} bytes; at most {most} are decoded",
             path=reader.source.path,
             offset=at,
             field=reader.field,
@@ -54,7 +57,7 @@ def longest(reader: ChunkReader, header: PageHeader, at: int) -> int:
 
 
 def _longest(page: Page) -> tuple[int, float]:
-    """The bytes of the longest value; and of all, where values share bytes with the one before them."""
+    """(size of the longest value, size of all values if they share bytes with the previous one, else 0)."""
     assert page.body is not None  # noqa: S101  none was skipped
     data = page.body.whole()
     if page.dictionary:

@@ -1,9 +1,9 @@
 """Hashes the values of a column chunk, to build its filter or to check it.
 
-Dictionary-encoded pages hold indices, and their values are hashed once, in the dictionary. An entry that no
-index refers to is no value of the column: Arrow writes an array's whole dictionary into each row group. Nulls
-are never hashed; every element of a repeated leaf is. If a zero of either sign occurs in a floating-point column,
-both signs are given: a reader that hashes its literal's own zero (parquet-java does) then finds it.
+Dictionary-encoded pages hold indices, and the dictionary's values are hashed once. An entry that no index refers to
+isn't a value of the column: Arrow writes an array's whole dictionary into each row group. Nulls aren't hashed; every
+element of a repeated leaf is. If a floating-point column has a zero of either sign, both signs are inserted, so that
+readers that hash the zero of a literal with its sign (parquet-java does) find it.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ _DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 
 
 def zero_width(column: Column) -> int | None:
-    """Bytes of a floating-point value; None for columns that have no signed zero."""
+    """The size of a floating-point value; None for columns without signed zeros."""
     if column.physical in _FLOATS:
         return _FLOATS[column.physical]
     return 2 if column.logical == "FLOAT16" and column.type_length == 2 else None
 
 
 def is_interval(column: Column) -> bool:
-    """Whether the column's values are intervals, of the width that these have."""
+    """Whether the column has intervals, with their width."""
     return column.logical == "INTERVAL" and column.type_length == INTERVAL_BYTES
 
 
 class HashedPage:
-    """Hashes of values that aren't null, 8 bytes each in native order, and the values on request.
+    """Hashes of non-null values, 8 bytes each in native order, and the values on request.
 
-    All values of a dictionary, or one slice of a data page.
+    These are all entries of a dictionary, or one slice of a data page.
     """
 
     __slots__ = (
@@ -71,10 +71,10 @@ class HashedPage:
         self._width = width_of(column)
         self._kept: bytearray | None = None
         self._positions: array[int] | None = None
-        """Of the values that are kept, among all."""
+        """The positions of the kept values among all values."""
         self.dictionary = page.dictionary
         self.end = page.end
-        """File offset up to which the chunk was read for these values."""
+        """The file offset up to which these values took reading."""
         self.count = 0
         self.hashes = bytearray()
         self.has_zero = False
@@ -113,10 +113,10 @@ class HashedPage:
         return self._parts[0].long if len(self._parts) == 1 else None
 
     def values(self) -> Iterator[bytes]:
-        """The bytes of the hashed values, in order. Slow: for the few values that are reported."""
+        """The bytes of the hashed values, in order. Slow: only for the few values that are reported."""
         if self.long is not None:
             raise UnsupportedError(
-                f"a value of {counted(self.long, 'byte')}, and no more than"
+                f"a value of {counted(self.long, 'byte')}; at most"
                 f" {parquet_limits.VALUE_AT_ONCE_BYTES} are held in"
                 " memory",
                 path=self._location.path,
@@ -128,7 +128,7 @@ class HashedPage:
         return every if self._kept is None else compress(every, self._kept)
 
     def interval_hashes(self) -> bytes:
-        """The hashes of the normal forms of intervals, by which DuckDB looks them up."""
+        """The hashes of the intervals' normal forms, which DuckDB looks up."""
         fixed = self._parts[0].fixed if len(self._parts) == 1 and self._kept is None else None
         plain = b"".join(self.values()) if fixed is None else fixed
         out = bytearray(len(plain) // INTERVAL_BYTES * 16)
@@ -136,7 +136,7 @@ class HashedPage:
         return bytes(memoryview(out)[: count * 8])
 
     def draft_hashes(self) -> bytearray:
-        """The Murmur3 hashes of the 2018 drafts, computed one value at a time: few files need them."""
+        """The Murmur3 hashes of the 2018 drafts, computed value by value: few files need them."""
         return bytearray(array("Q", map(hashes.parquet_draft, self.values())).tobytes())
 
 
@@ -154,7 +154,7 @@ def _among(found: bytearray, column: Column) -> bool:
 
 
 class _ChunkHasher:
-    """Counts a chunk's hashed values, and refuses more than its bytes in the file can hold."""
+    """Hashes a chunk's pages, and refuses more values than its bytes in the file can plausibly hold."""
 
     def __init__(self, chunk: ColumnChunk, stop: Stop) -> None:
         self.column = chunk.column
@@ -168,7 +168,7 @@ class _ChunkHasher:
             self._hashed += part.hashed
             if self._hashed > self._most:
                 raise UnsupportedError(
-                    f"a column chunk with more than {self._most} different values, which are the most that are read"
+                    f"a column chunk with more than {self._most} different values, the most that are read"
                     " from so few bytes",
                     path=page.location.path,
                     offset=page.location.base,
@@ -178,14 +178,14 @@ class _ChunkHasher:
             yield part
 
     def pages(self, page: Page) -> Iterator[HashedPage]:
-        """A data page's values."""
+        """Yield the hashed slices of a data page."""
         for part in self._slices(page):
             yield HashedPage(page, self.column, [part])
 
     def dictionary(self, page: Page) -> HashedPage:
-        """All of a dictionary's entries."""
+        """Hash all entries of a dictionary."""
         size = 0 if page.body is None else page.body.size
-        count = min(page.non_null, size // (width_of(self.column) or 4))  # a wrong number is reported later
+        count = min(page.non_null, size // (width_of(self.column) or 4))  # a wrong count is reported later
         for found, most, what in (
             (count, parquet_limits.DICTIONARY_MAX_VALUES, "values"),
             (size, parquet_limits.PAGE_WHOLE_MAX_BYTES, "bytes"),
@@ -202,7 +202,7 @@ class _ChunkHasher:
 
 
 def hashed_dictionary(page: Page, chunk: ColumnChunk) -> HashedPage:
-    """All entries of a chunk's dictionary. Raises CorruptFile, UnsupportedError."""
+    """Hash all entries of a chunk's dictionary. Raises CorruptFile, UnsupportedError."""
     return _ChunkHasher(chunk, Stop()).dictionary(page)
 
 
@@ -215,11 +215,11 @@ def hashed_pages(
     stop: Stop | None = None,
     checked: bool = False,
 ) -> Iterator[HashedPage]:
-    """The chunk's values in slices: those of its dictionary, and of every page that isn't dictionary-encoded.
+    """Yield the hashes of the chunk's values: its dictionary, and slices of all pages that aren't dictionary-encoded.
 
-    Dictionary-encoded pages are decoded until every entry of the dictionary was referred to. Of later pages only the
-    headers are read, to find pages that aren't dictionary-encoded. With `unreferenced` no index is decoded, and all
-    entries are given, also those that no row has. With `checked` every page is compared with its checksum.
+    Dictionary-encoded pages are decoded until every entry has been referred to. After that only headers are read, to
+    find pages with another encoding. With `unreferenced`, no indices are decoded and all entries are returned, even
+    those that no row refers to. With `checked`, every page is compared with its checksum.
 
     Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set.
     """
@@ -231,7 +231,7 @@ def hashed_pages(
     dictionary: HashedPage | None = None
     seen = bytearray()
     unseen = 0
-    waits = False  # for indices that refer to the rest of the dictionary
+    waits = False  # for indices that refer to the other entries
 
     def skip(encoding: str) -> bool:
         return encoding in _DICTIONARY and dictionary is not None and not waits
@@ -242,7 +242,7 @@ def hashed_pages(
                 raise page.location.fault("a second dictionary page", 0)
             dictionary = hasher.dictionary(page)
             seen, unseen = bytearray(dictionary.count), dictionary.count
-            waits = not unreferenced or not dictionary.count  # an empty one must not be referred to
+            waits = not unreferenced or not dictionary.count  # no index may refer to an empty dictionary
             if unreferenced:
                 yield dictionary
         elif page.encoding not in _DICTIONARY:
@@ -277,7 +277,7 @@ def _mark(page: Page, seen: bytearray, unseen: int, stop: Stop) -> int:
 
 
 def zero_hashes(column: Column, *, draft: bool = False) -> tuple[int, ...]:
-    """The hashes of both zeros of a floating-point column."""
+    """The hashes of +0 and -0 of a floating-point column."""
     width = zero_width(column)
     function = hashes.parquet_draft if draft else kernels.xxh64
     return () if width is None else tuple(function(z) for z in _ZEROS[width])

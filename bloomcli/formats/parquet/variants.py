@@ -39,12 +39,12 @@ _FIRST: Final = b"\x15"
 _REST: Final = b"\x1c\x1c\x00\x00" * 3
 """Fields 2 to 4, the algorithm, the hash and the compression: member 1 of each, empty."""
 _USUAL: Final = re.compile(_FIRST + rb"[\x80-\xff]{0,3}[\x00-\x7f]" + _REST + b"\x00")
-"""Today's header as every writer encodes it. Other encodings of the same, and numbers of five bytes, are walked."""
+"""The current header as writers usually encode it. Others, and numbers of five bytes, are walked."""
 _NEWER: Final = re.compile(
     _FIRST + rb"(?:[\x80-\xff]{1,4}[\x01-\x7f]|[\x00-\x7f])" + _REST + rb".*\x00",
     re.DOTALL,
 )
-"""The same, numBytes in as few bytes as it takes, with fields behind those that are known today."""
+"""The same, with numBytes in as few bytes as possible, and unknown fields after the known ones."""
 
 
 class FilterHeader(NamedTuple):
@@ -102,7 +102,7 @@ def parse_header(data: bytes, location: Location) -> FilterHeader:
 
 
 def is_usual(raw: bytes) -> bool:
-    """Whether a header of the current variant is encoded as all writers encode it, except for newer fields."""
+    """Whether a header of the current variant is encoded as by all writers, except for newer fields."""
     return _NEWER.fullmatch(raw) is not None
 
 
@@ -121,7 +121,7 @@ def _thrift(walked: Struct, end: int | None, draft: str) -> FilterHeader:
 
 
 def _member(header: Struct, field: str, union: str) -> str:
-    """The set member of a union by name; ``unknown (5)`` for one that the specification doesn't have."""
+    """The name of the union's member that is set; ``unknown (5)`` if the specification doesn't have it."""
     walked = header.struct(field, union)
     if walked is None:
         return "missing"

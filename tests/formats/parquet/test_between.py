@@ -1,4 +1,4 @@
-"""Filters that another writer put between row groups: read, checked, forgotten; their bytes stay."""
+"""Filters that another writer put between row groups: bloom reads and removes them, but their bytes stay."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_filters_between_row_groups_are_forgotten_but_their_bytes_stay(tmp_path: Path) -> None:
-    """Two row groups whose first one's filter lies before the second one's pages, as arrow-rs writes it."""
+    """Two row groups; the first one's filter precedes the second one's pages, as arrow-rs writes it."""
     path, moved, out = (tmp_path / f"{n}.parquet" for n in ("plain", "moved", "out"))
     pq.write_table(pa.table({"i": list(range(200))}), path, row_group_size=100, use_dictionary=False)
     bloomcli.add(path, ["i"], output=moved, fpp=0.01)

@@ -1,4 +1,4 @@
-"""add and fold as functions, on Parquet files: sizes, targets, caps, dry runs, where the output goes."""
+"""The functions add and fold on Parquet files: sizes, targets, caps, dry runs, outputs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ids(rows: int, step: int = 1) -> pa.Array:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """300 rows in 3 row groups, filters by bloom on `id` and `name`, none on `price`."""
+    """A file of 300 rows in 3 row groups, with filters by bloom on `id` and `name`, and none on `price`."""
     table = {"id": ids(300), "name": [f"n{i}" for i in range(300)], "price": [i / 4 for i in range(300)]}
     write(tmp_path / "plain", table, rows=100)
     bloomcli.add(tmp_path / "plain", ["id", "name"], output=tmp_path / "f.parquet")

@@ -1,4 +1,4 @@
-"""The summary of a column is what pyarrow reads of the same metadata, and wrong statistics aren't in it."""
+"""The summary of a column equals what pyarrow reads from the same metadata, without wrong statistics."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TABLE = pa.table(
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """1,000 rows in 5 row groups, without filters."""
+    """A file of 1,000 rows in 5 row groups, without filters."""
     pq.write_table(TABLE, tmp_path / "a.parquet", row_group_size=200)
     return tmp_path / "a.parquet"
 
@@ -88,7 +88,7 @@ def test_only_chosen_columns_are_summed_up(path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(golden.FIXTURES.glob("*.parquet")), ids=lambda path: path.name)
 def test_the_compiled_walk_reads_what_the_footer_reads(path: Path) -> None:
-    """The footer's own reading, which plans and filters rest on, is the oracle."""
+    """Compare with the walked footer, which plans and filters use."""
     try:
         with open_source(path) as source:
             footer = ParquetFile(source).footer

@@ -1,4 +1,4 @@
-"""Files that are no Parquet, cut off, lying about themselves or locked: each has its own error, and no output."""
+"""Files that aren't Parquet, are cut off, contradict themselves or are encrypted: each has a specific error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TABLE = pa.table({"id": pa.array(range(100), pa.int64()), "n": [f"n{i}" if i % 3
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """100 rows in 2 row groups, a filter by bloom on `n`."""
+    """A file of 100 rows in 2 row groups, with a filter by bloom on `n`."""
     write(tmp_path / "f.parquet", TABLE, rows=50, store_schema=False)
     bloomcli.add(tmp_path / "f.parquet", ["n"], in_place=True)
     return tmp_path / "f.parquet"
@@ -35,7 +35,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def small() -> Iterator[None]:
-    """Nothing here may make bloom allocate by a number that a file claims."""
+    """No file may make bloom allocate memory according to a number in it."""
     tracemalloc.start()
     yield
     peak = tracemalloc.get_traced_memory()[1]
@@ -59,7 +59,7 @@ WRITING = ("add", "remove", "fold")
 def refused(
     path: Path, kind: type[BloomError], message: str, commands: tuple[str, ...] = tuple(COMMANDS)
 ) -> BloomError:
-    """Every command refuses the file with the same error, and leaves the folder as it was."""
+    """Check that every command refuses the file with the same error, and doesn't change the folder."""
     before = path.read_bytes()
     for command in commands:
         with pytest.raises(kind, match=message) as caught:
@@ -245,7 +245,7 @@ CHUNK_LIES: dict[str, tuple[Callable[[Fields], None], str, str]] = {
     "no_metadata": (lambda m: footers.chunk(m, 1, 1).pop(3) and None, "has no metadata", "row_groups[1].columns[1]"),
     "no_type": (lambda m: footers.meta(m, 1, 1).pop(1) and None, "ColumnMetaData has no type", "type"),
     "other_type": (in_meta(1, (thrift.I32, 1)), "the chunk is INT32, the schema says BYTE_ARRAY", "type"),
-    "negative_values": (in_meta(5, (thrift.I64, -1)), "num_values is -1, which can't be", "num_values"),
+    "negative_values": (in_meta(5, (thrift.I64, -1)), "num_values is -1, which isn't valid", "num_values"),
     "negative_size": (in_meta(7, (thrift.I64, -5)), "total_compressed_size is -5", "total_compressed_size"),
     "encoding_stats_without_a_count": (
         lambda m: footers.meta(m, 1, 1)[13][1].values[0].pop(3) and None,
@@ -319,7 +319,7 @@ def test_a_filter_of_an_encrypted_column_is_a_warning_of_its_own(tmp_path: Path)
 
 
 def test_a_column_whose_metadata_is_encrypted_too_has_no_answer(tmp_path: Path) -> None:
-    """It has no number of values, which isn't the same as no values."""
+    """The number of values isn't known, which differs from no values."""
     path = write_encrypted(tmp_path / "f", TABLE, column_keys={"key": ["n"]}, plaintext_footer=True)
     body, footer = footers.split(path.read_bytes())
     metadata, end = thrift.parse(footer)
@@ -331,7 +331,7 @@ def test_a_column_whose_metadata_is_encrypted_too_has_no_answer(tmp_path: Path) 
 
 
 def test_planted_filters_are_what_the_clean_file_takes(path: Path) -> None:
-    """The helpers of these tests make files in which nothing is broken, but for the bits that are too many."""
+    """The helpers of these tests make valid files, except for too many bits."""
     path.write_bytes(blooms.planted(path.read_bytes(), 0, 0, blooms.header(32) + b"\xff" * 32))
     assert bloomcli.validate(path).findings == ()
     assert [f.id for f in bloomcli.validate(path, deep=True).findings] == ["filter-stray-bits"]

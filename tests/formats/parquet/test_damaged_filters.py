@@ -1,4 +1,4 @@
-"""Filters that can't be used: each fault has its own verdict, with path, byte offset and field path."""
+"""Filters that can't be used: each fault has a finding with path, byte offset and field path."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ FIELD = "row_groups[1].columns[0].meta_data.bloom_filter_offset"
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """100 rows in 2 row groups, without filters."""
+    """A file of 100 rows in 2 row groups, without filters."""
     table = {"id": pa.array(range(100), pa.int64()), "n": [f"n{i}" for i in range(100)]}
     return write(tmp_path / "f.parquet", table, rows=50, store_schema=False)
 
 
 def start(path: Path) -> int:
-    """Where a planted filter lies: behind the body."""
+    """The offset of a planted filter, which follows the body."""
     return len(footers.split(path.read_bytes())[0])
 
 
@@ -44,8 +44,8 @@ def claim(path: Path, offset: int, length: int | None) -> None:
     path.write_bytes(footers.edited(path.read_bytes(), footers.set_filter(1, 0, offset, length)))
 
 
-def told(path: Path, name: str, message: str, offset: int) -> None:
-    """Every command says the same of the filter, and allocates nothing for it."""
+def assert_reported(path: Path, name: str, message: str, offset: int) -> None:
+    """Check that every command reports the same about the filter, and allocates nothing for it."""
     tracemalloc.start()
     try:
         (finding,) = (f for f in bloomcli.validate(path, deep=True).findings if f.id != "filter-overlap")
@@ -86,7 +86,7 @@ def test_a_filter_offset_outside_the_data_is_named(path: Path, where: str, lengt
     claim(path, offset, length)
     if where == "footer":  # the claim changed the footer's place within a body that stayed
         offset = start(path)
-    told(path, "filter-offset", "outside the file's data", offset)
+    assert_reported(path, "filter-offset", "outside the file's data", offset)
 
 
 @pytest.mark.parametrize("offset", [0, -1, -(1 << 63)])
@@ -121,21 +121,23 @@ def test_an_offset_of_zero_or_below_means_no_filter(path: Path, offset: int, len
 def test_a_bitset_size_that_can_not_be_is_named(
     path: Path, size: int, name: str, message: str, length: int | None
 ) -> None:
-    told(path, name, message, plant(path, blooms.header(size) + BITS[:32], length))
+    assert_reported(path, name, message, plant(path, blooms.header(size) + BITS[:32], length))
 
 
 @pytest.mark.parametrize("by", [1, 16, -1, -16, -30])
 def test_a_length_that_contradicts_the_header_is_not_trusted(path: Path, by: int) -> None:
     blob = blooms.header(64) + BITS
     offset = plant(path, blob + bytes(64), len(blob) + by)
-    told(path, "filter-length", f"bloom_filter_length is {len(blob) + by}, the header says {len(blob)}", offset)
+    assert_reported(
+        path, "filter-length", f"bloom_filter_length is {len(blob) + by}, the header says {len(blob)}", offset
+    )
 
 
 @pytest.mark.parametrize("length", [0, -1, -(1 << 31), (1 << 31) - 1, 1000])
 def test_a_length_that_can_not_be_is_named(path: Path, length: int) -> None:
     offset = plant(path, blooms.header(64) + BITS, 1)
     claim(path, offset, length)
-    told(path, "filter-length", f"bloom_filter_length is {length}, but 80 bytes are left", offset)
+    assert_reported(path, "filter-length", f"bloom_filter_length is {length}, but 80 bytes are left", offset)
 
 
 @pytest.mark.parametrize(
@@ -162,12 +164,14 @@ def test_a_length_that_can_not_be_is_named(path: Path, length: int) -> None:
     ids=["algorithm", "no_algorithm", "hash", "no_hash", "compression", "draft_hash", "bare", "two_algorithms"],
 )
 def test_a_header_of_another_kind_is_named(path: Path, header: bytes, name: str, message: str) -> None:
-    told(path, name, message, plant(path, header + BITS))
+    assert_reported(path, name, message, plant(path, header + BITS))
 
 
 def test_a_gzipped_bitset_is_reported_not_guessed(path: Path) -> None:
     bits = gzip.compress(BITS)
-    told(path, "filter-compression", "only UNCOMPRESSED", plant(path, blooms.header(len(bits), compression=2) + bits))
+    assert_reported(
+        path, "filter-compression", "only UNCOMPRESSED", plant(path, blooms.header(len(bits), compression=2) + bits)
+    )
 
 
 @pytest.mark.parametrize(
@@ -196,7 +200,7 @@ def test_bytes_that_are_no_header_are_named(
     assert finding.offset is not None
     assert offset <= finding.offset < offset + parquet_limits.FILTER_HEADER_MAX_BYTES
     assert at is None or finding.offset == offset + at
-    told(path, "filter-header", "no filter header", finding.offset)
+    assert_reported(path, "filter-header", "no filter header", finding.offset)
 
 
 def test_a_header_with_fields_of_the_future_is_read(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Pages that lie or are damaged: add and validate --deep name the place, allocate nothing, leave nothing behind."""
+"""Wrong or damaged pages: add and validate --deep report the location, allocate nothing, and leave no files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TABLE = pa.table({"c": pa.array([None if i % 3 == 0 else f"value {i % 40}" for i
 
 @pytest.fixture(autouse=True)
 def small() -> Iterator[None]:
-    """Neither Python nor Arrow may allocate by a number that a page claims."""
+    """Neither Python nor Arrow may allocate memory according to a number in a page."""
     arrow = pa.default_memory_pool().max_memory()
     tracemalloc.start()
     yield
@@ -44,7 +44,7 @@ def first_page(data: bytes, row_group: int = 0) -> tuple[int, Fields, int]:
 
 
 def with_header(path: Path, change: Callable[[Fields], Any]) -> int:
-    """Change the first page's header; what follows moves along. Gives its offset."""
+    """Change the first page's header, and move the bytes after it. Returns its offset."""
     data = path.read_bytes()
     at, header, end = first_page(data)
     change(header)
@@ -54,7 +54,7 @@ def with_header(path: Path, change: Callable[[Fields], Any]) -> int:
 
 
 def refused(path: Path, kind: type[BloomError], message: str) -> BloomError:
-    """add refuses, in two ways of writing, and so does a deep look; nothing is left behind."""
+    """Check that add, in two ways of writing, and validate --deep refuse the file and leave no files."""
     before = path.read_bytes()
     for options in (
         {"output": path.with_name("out")},

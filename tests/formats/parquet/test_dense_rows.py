@@ -1,4 +1,4 @@
-"""Many rows of a row group: they are those that Python finds, for keys of every type, and take little memory."""
+"""Searches for many rows of a row group find the rows that Python finds, by keys of every type, in little memory."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def keys_of(made: Callable[[int], Any]) -> list[Any]:
 
 
 def found_in(path: Path, values: Sequence[str], **options: Any) -> tuple[list[int], pa.Table]:
-    """The numbers of the rows that are found, and their records."""
+    """The numbers of the matching rows, and their records."""
     found = bloomcli.find(path, values, column="key", jobs=1, **options)
     batches = list(found)
     assert not found.report.errors
@@ -73,7 +73,7 @@ def found_in(path: Path, values: Sequence[str], **options: Any) -> tuple[list[in
 
 
 def bits_of(column: pa.ChunkedArray) -> list[Any]:
-    """Values that compare as their bits: zeros of both signs, and NaNs."""
+    """Values as their bits, so that zeros of both signs, and NaNs, can be compared."""
     if pa.types.is_floating(column.type):
         numbers = pa.int32() if column.type.bit_width == 32 else pa.int64()
         return [number for chunk in column.chunks for number in chunk.view(numbers).to_pylist()]
@@ -166,7 +166,7 @@ def test_any_rows_are_those_with_an_equal_key(
 
 
 @pytest.mark.parametrize("at", [0, 1, 5])
-def test_arrow_goes_on_where_a_page_is_not_read_here(
+def test_arrow_continues_from_a_page_that_is_not_read_here(
     at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "pages.parquet"
@@ -285,4 +285,4 @@ def test_a_run_of_billions_of_equal_values_is_not_found_one_by_one(tmp_path: Pat
     )
     found = bloomcli.find(path, 7, column="c")
     assert list(found) == []
-    assert "no more than" in (found.report.errors[0].error or "")
+    assert "at most" in (found.report.errors[0].error or "")

@@ -1,4 +1,4 @@
-"""Files in a store that appends to whole objects only: the old file stays whole, and comes back."""
+"""Files in a store that only appends to whole objects: the old file stays complete, and is restored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bloomcli.storage.local.store import LocalStore
 
 @pytest.fixture(autouse=True)
 def appending(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Local files as such a store's."""
+    """Treat local files as those of such a store."""
     monkeypatch.setattr(LocalStore, "appends_only", lambda *_: True)
 
 
@@ -94,7 +94,7 @@ def test_a_replaced_filter_stays_unused_and_is_counted(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_dry_run_tells_the_size_with_the_old_footer(path: Path) -> None:
+def test_a_dry_run_reports_the_size_with_the_old_footer(path: Path) -> None:
     report = bloomcli.add(path, ["id"], dry_run=True)
     bloomcli.add(path, ["id"], in_place=True)
     assert report.bytes_copied <= path.stat().st_size <= report.bytes_after

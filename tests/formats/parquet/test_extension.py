@@ -1,4 +1,4 @@
-"""Footers with binary extensions (field 32767), which may have offsets of their own: nothing that has one moves."""
+"""Footers with binary extensions (field 32767), which may contain offsets: nothing that they may refer to moves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bloomcli.report import text_filters
 
 FIELD = 32767
 AS_IN_THE_EXAMPLE = -16384
-"""What the compact protocol reads where the specification's example has 08 FF FF 01."""
+"""The field id that the compact protocol reads from 08 FF FF 01, which is in the specification's example."""
 
 FLATBUFFER = b"stands for FlatBuffers metadata" * 5
 PAYLOAD = (
@@ -77,8 +77,8 @@ def test_add_moves_nothing_and_keeps_the_extension(tmp_path: Path, where: str, n
     old, new = (footers.stripped(data) for data in (before, after))
     assert old == new
     assert bloomcli.validate(out, deep=True).ok
-    told = [text for text in report.remarks if "field 32767 of FileMetaData" in text]
-    assert len(told) == (where == "FileMetaData")
+    remarks = [text for text in report.remarks if "field 32767 of FileMetaData" in text]
+    assert len(remarks) == (where == "FileMetaData")
     dry = bloomcli.add(path, ["b"], dry_run=True)
     assert dry.remarks == report.remarks
 

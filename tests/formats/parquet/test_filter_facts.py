@@ -1,4 +1,4 @@
-"""The facts that compiled code finds about very many filters are those of filters that are examined one by one."""
+"""Compiled code reports the same facts about many filters as the examination of each filter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILES = sorted((ROOT / "fixtures").rglob("*.parquet"))
 
 
 def both(path: Path) -> tuple[object, object]:
-    """What is found about the filters of a file: by compiled code, and one by one. Errors are their texts."""
+    """The facts about the filters of a file, by compiled code and one by one, or the texts of the errors."""
 
     def found(one_by_one: bool) -> object:
         try:
@@ -37,7 +37,7 @@ def both(path: Path) -> tuple[object, object]:
 
 
 def chunks(path: Path) -> tuple[list[object], list[object]]:
-    """The metadata of every chunk of a file: as `chunk` reads them, and from the walked structures."""
+    """The metadata of every chunk of a file, from `chunk` and from the walked structures."""
 
     def found(read: Callable[[ChunkKey], ColumnChunk], key: ChunkKey) -> object:
         try:

@@ -1,4 +1,4 @@
-"""find in hostile Parquet files: bounded memory, no traceback, and no row is lost where the offset index lies."""
+"""find in hostile Parquet files: bounded memory, no traceback, and no lost row if the offset index is wrong."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from bloomcli.storage.registry import open_source
 
 MEBI: Final = 1 << 20
 MEMORY_MAX_KIB: Final = 2_500_000
-"""Of address space, most of which libraries take."""
+"""The limit of address space, most of which libraries take."""
 
 
 def prefixes(path: Path, blocks: int = 11) -> Path:
-    """Each value is the one before and a byte more: 4 GB of values."""
+    """Each value is the previous one and another byte: 4 GB of values."""
     count = 1 + 8192 * blocks
     lengths = deltas(count, 0, [1] * blocks) + deltas(count, 1, [0] * blocks)
     return one_page(path, lengths + b"x" * count, "BYTE_ARRAY", "DELTA_BYTE_ARRAY", count)
 
 
 def long_entry(path: Path) -> Path:
-    """An entry of a dictionary of 1 MiB, 4096 times: 4 GiB of values."""
+    """A dictionary entry of 1 MiB, 4096 times: 4 GiB of values."""
     entry = MEBI.to_bytes(4, "little") + random.Random(1).randbytes(MEBI)
     body, size = squeezed([b"\1", b"\x02\0" * 4096])
     return one_page(path, body, "BYTE_ARRAY", "RLE_DICTIONARY", 4096, size=size, dictionary=entry, entries=1)
 
 
 def steps(path: Path) -> Path:
-    """Numbers that follow each other, 8192 in two bytes: more values than a page may have."""
+    """Consecutive numbers, 8192 in two bytes: more values than a page may have."""
     return one_page(path, deltas(1 + 8192 * 4095, 0, [1] * 4095), "INT64", "DELTA_BINARY_PACKED", 1 + 8192 * 4095)
 
 
@@ -64,7 +64,7 @@ def one_string(path: Path) -> Path:
 def test_memory_is_bounded(tmp_path: Path, make: Callable[[Path], Path], command: str) -> None:
     path = make(tmp_path / "f.parquet")
     values = tmp_path / "values.txt"
-    values.write_text("\n".join(map(str, range(300))))  # so many that dictionaries don't rule them out
+    values.write_text("\n".join(map(str, range(300))))  # too many for dictionaries to rule them out
     bloom = f"{sys.executable} -m bloomcli find --values-from {values} {path} -c c {command} -f jsonl"
     limited = f"ulimit -v {MEMORY_MAX_KIB}; exec {bloom}"
     done = subprocess.run(["/bin/bash", "-c", limited], capture_output=True, text=True, timeout=120)
@@ -81,7 +81,7 @@ def test_values_that_share_bytes_are_refused_where_they_would_take_minutes(tmp_p
     found = bloomcli.find(path, "no", column="c", limit=1)
     assert list(found) == []
     (failed,) = found.report.errors
-    assert "no more than 34359738368 are made" in str(failed.error)
+    assert "at most 34359738368 are decoded" in str(failed.error)
     assert (failed.exit_code, found.report.exit_code) == (4, 4)
 
 
@@ -108,17 +108,17 @@ CASES: Final[dict[str, list[Any]]] = {
 
 
 def seeds(count: int) -> list[Any]:
-    """Seeds of changes: the quick run tries those of the first."""
+    """Seeds of changes; the quick run tries only the first ones."""
     return [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, count))]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("column", CASES)
 @pytest.mark.parametrize("seed", seeds(6))
-def test_an_offset_index_that_lies_gives_the_right_rows_or_an_error(
+def test_a_wrong_offset_index_gives_the_right_rows_or_an_error(
     indexed: Path, tmp_path: Path, column: str, seed: int
 ) -> None:
-    """Bounds of the column index are believed, as readers do; where pages lie isn't."""
+    """The bounds of the column index are trusted, as by readers; the locations of pages aren't."""
     rng = random.Random(f"{seed} {column}")
     expected, _ = rows_of(indexed, column, CASES[column])
     assert expected
@@ -142,7 +142,7 @@ def test_an_offset_index_that_lies_gives_the_right_rows_or_an_error(
 
 
 def offset_indexes(path: Path) -> list[int]:
-    """The places of the bytes of offset indexes."""
+    """The positions of the bytes of offset indexes."""
     with open_source(path) as source:
         footer = ParquetFile(source).footer
         return [
@@ -183,7 +183,7 @@ def numbers(values: range) -> bytes:
 
 
 def of_two_dictionaries(first: bytes, second: bytes) -> list[bytes]:
-    """800 rows in 8 pages: all have the first entry of the dictionary before them."""
+    """800 rows in 8 pages: each row has the first entry of the preceding dictionary."""
     pages = [data_page(indices(0, 100), 100, "RLE_DICTIONARY")] * 4
     return [dictionary_page(first, 1), *pages, dictionary_page(second, 1), *pages]
 
@@ -191,7 +191,7 @@ def of_two_dictionaries(first: bytes, second: bytes) -> list[bytes]:
 @pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize("value", [1, 7])
 def test_a_column_with_two_dictionaries_is_refused(tmp_path: Path, value: int, many: bool) -> None:
-    """Of which one the values after the second one are, readers don't agree: the specification allows one."""
+    """Readers disagree about the dictionary of later values; the specification allows one dictionary."""
     pages = of_two_dictionaries(numbers(range(1, 2)), numbers(range(7, 8)))
     path = of_pages(tmp_path / "f.parquet", {"c": ("INT64", pages)}, 800)
     rows, report = rows_of(path, "c", [value, *(range(100, 500) if many else ())])
@@ -214,7 +214,7 @@ def test_a_row_of_a_selected_column_with_two_dictionaries_is_refused(tmp_path: P
 def test_a_dictionary_in_another_encoding_is_refused(
     tmp_path: Path, encoding: str, many: bool, searched: str
 ) -> None:
-    """Arrow refuses it. Its bytes were read as if they were PLAIN: rows were found that aren't there, or lost."""
+    """Arrow refuses it. When its bytes were read as PLAIN, wrong rows were found, or rows were lost."""
     body, page = numbers(range(1, 2)), data_page(indices(0, 100), 100, "RLE_DICTIONARY")
     ids = [data_page(numbers(range(100)), 100)]
     columns = {"c": ("INT64", [dictionary_page(body, 1, encoding), page]), "n": ("INT64", ids)}
@@ -241,11 +241,11 @@ def test_rows_of_a_column_that_has_no_values_by_the_footer_are_not_absent(
     for _ in range(2):
         with pytest.raises(CorruptFile, match="the column has no values, and the row group 8 rows"):
             searched(path, values, files_only=files_only)
-        assert searched(whole, values, files_only=files_only).rows == 1  # it tells what others are like
+        assert searched(whole, values, files_only=files_only).rows == 1  # other files are compared with it
 
 
 def deep(path: Path, groups: int) -> Path:
-    """A column of numbers, and an optional one within so many groups."""
+    """A column of numbers, and an optional one within `groups` groups."""
     of_pages(path, {"c": ("INT64", [data_page(numbers(range(8)), 8)]), "leaf": ("INT64", [data_page(b"", 8)])}, 8)
     data, footer = footers.split(path.read_bytes())
     tree, _ = thrift.parse(footer)
@@ -260,7 +260,7 @@ def deep(path: Path, groups: int) -> Path:
     return path
 
 
-def test_columns_that_nest_as_deep_as_may_be_take_no_part_in_the_search_of_another(tmp_path: Path) -> None:
+def test_deeply_nested_columns_do_not_affect_the_search_of_another(tmp_path: Path) -> None:
     values = Values(["5"])
     for number in range(3):
         path = deep(tmp_path / f"{number}.parquet", 255)
@@ -269,7 +269,7 @@ def test_columns_that_nest_as_deep_as_may_be_take_no_part_in_the_search_of_anoth
 
 
 def test_files_that_arrow_cannot_read_have_no_error_where_they_have_no_row(tmp_path: Path) -> None:
-    """The first file tells what others are like: that takes Arrow's schema, which not every file has."""
+    """Others are compared with the first file, which takes Arrow's schema, and not every file has one."""
     paths = [deep(tmp_path / f"{number}.parquet", 150) for number in range(2)]
     found = bloomcli.find(paths, range(100, 500), column="c", select=["c"])
     assert list(found) == []
@@ -280,7 +280,7 @@ def test_files_that_arrow_cannot_read_have_no_error_where_they_have_no_row(tmp_p
 
 
 def with_schema(path: Path, schema: bytes) -> bytes:
-    """The bytes of a file with another schema of Arrow's."""
+    """The bytes of a file with another Arrow schema."""
     data, footer = footers.split(path.read_bytes())
     tree, _ = thrift.parse(footer)
     (pair,) = tree[5][1].values
@@ -294,7 +294,7 @@ def with_schema(path: Path, schema: bytes) -> bytes:
 def test_a_file_whose_schema_arrow_cannot_read_does_not_end_the_search_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schema: bytes, many: bool
 ) -> None:
-    """In a store: what is read of a file is announced before, by its schema."""
+    """The file is in a store, where the reads of a file are announced according to its schema."""
     store = MemoryObjects()
     monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
     path, folder = tmp_path / "f.parquet", f"{SCHEME}://lake/t/"

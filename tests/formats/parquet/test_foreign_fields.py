@@ -1,4 +1,4 @@
-"""A field under a number that is known, with another type: skipped, as readers skip it (Dremio's files of 2019)."""
+"""Fields with a known number and another type are skipped, as by readers (Dremio's files of 2019)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Seeded mutations of small files: for any bytes, the only exceptions are BloomErrors, and no temporary file is left.
 
-What is written with success passes the deep check. `test_fuzz` holds it against what Arrow reads, too, in a process
-of its own: Arrow may be ended by such files.
+Files that are written pass the deep check. `test_fuzz` also compares them with what Arrow reads, in a separate
+process because such files can crash Arrow.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ INTERESTING = (0x00, 0x01, 0x0F, 0x10, 0x15, 0x19, 0x1C, 0x7F, 0x80, 0xFF)
 
 @cache
 def table() -> pa.Table:
-    """Types whose footers differ: statistics, nesting, zeros."""
+    """Columns with different footers: statistics, nesting, zeros."""
     return pa.table(
         {
             "i": pa.array([1, None, 3] * 20, pa.int64()),
@@ -52,7 +52,7 @@ LAYOUTS: dict[str, dict[str, object]] = {
 
 
 def flip(random_: random.Random, data: bytearray, start: int, end: int) -> None:
-    """One to three bytes between `start` and `end` become others."""
+    """Change one to three bytes between `start` and `end`."""
     for _ in range(random_.choice((1, 1, 2, 3))):
         at = random_.randrange(start, end)
         how = random_.randrange(3)
@@ -81,7 +81,7 @@ IN_TURN: tuple[Command, ...] = (
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No waiting for the disk: thousands of files are written."""
+    """Don't wait for the disk, because thousands of files are written."""
     monkeypatch.setattr("os.fsync", lambda _: None)
 
 

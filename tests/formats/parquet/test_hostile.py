@@ -42,19 +42,19 @@ DAMAGED: Final = {
     ),
     "empty-dictionary-referred-to-1": ("a dictionary index of 0, but the dictionary has 0 values", "row_groups[0]"),
     "empty-dictionary-referred-to-2": ("a dictionary index of 0, but the dictionary has 0 values", "row_groups[0]"),
-    "repetition-type-minus-one": ("the repetition type -1, and there are 0 to 2", "schema[1].repetition_type"),
+    "repetition-type-minus-one": ("the repetition type -1; the valid ones are 0 to 2", "schema[1].repetition_type"),
     "repetition-type-unknown": ("a level of 2, but the highest is 1", "row_groups[0].columns[5]"),
     "rle-level-above-maximum-1": ("a level of 244, but the highest is 1", "row_groups[0].columns[1]"),
     "rle-level-above-maximum-2": ("a level of 17, but the highest is 1", "row_groups[1].columns[0]"),
     "rle-level-above-maximum-3": ("a level of 191, but the highest is 1", "row_groups[0].columns[1]"),
 }
-"""Files that contradict themselves: what is said of them, and where."""
+"""Files that contradict themselves, with the message and the field."""
 BEYOND: Final = dict.fromkeys(
     ("bomb-deltab_26", "bomb-deltab_28", "bomb-deltab_30"), "more than 33554432 different values"
 )
 """Files that claim more than a ceiling allows."""
 READ: Final = {"bomb-delta-byte-array-1m": 1, "bomb-dict2g": 1, "bomb-nulls2g": 0, "bomb-zstd1g": 1}
-"""Files that are right, and the distinct values in them."""
+"""Valid files, with the number of their distinct values."""
 
 
 def test_every_hostile_file_is_listed_here() -> None:
@@ -78,8 +78,8 @@ def test_a_hostile_file_takes_bounded_memory_and_time(tmp_path: Path, name: str)
         ndv = bloomcli.inspect(out).filters[0].ndv_estimate
         assert ndv == pytest.approx(READ[name], abs=0.2)
     else:
-        told, place = DAMAGED.get(name) or (BEYOND[name], "row_groups[0].columns[0]")
-        assert told in done.errors
+        message, place = DAMAGED.get(name) or (BEYOND[name], "row_groups[0].columns[0]")
+        assert message in done.errors
         assert place in done.errors
         assert ", byte " in done.errors
         assert "hint: " in done.errors
@@ -147,18 +147,18 @@ def test_a_page_that_does_not_fit_its_checksum_gets_no_filter(tmp_path: Path) ->
 
 MEBI: Final = 1 << 20
 GROUPS: Final = 40
-"""Row groups with the same page: each takes a second or so."""
+"""Row groups with the same page, which take about a second each."""
 
 
 def prefixes(path: Path) -> Path:
-    """Each value is the one before and a byte more, so that what is hashed is the square of what is read."""
+    """Each value is the previous one and another byte: the hashed bytes are the square of the read ones."""
     count = 1 + 8192 * 21
     lengths = deltas(count, 0, [1] * 21) + deltas(count, 1, [0] * 21)
     return one_page(path, lengths + b"x" * count, "BYTE_ARRAY", "DELTA_BYTE_ARRAY", count, groups=GROUPS)
 
 
 def steps(path: Path) -> Path:
-    """Numbers that follow each other, 8192 in two bytes."""
+    """Consecutive numbers, 8192 in two bytes."""
     count = 1 + 8192 * 4095
     return one_page(path, deltas(count, 0, [1] * 4095), "INT64", "DELTA_BINARY_PACKED", count, groups=GROUPS)
 
@@ -171,14 +171,14 @@ def blocks(path: Path) -> Path:
 
 
 def levels(path: Path) -> Path:
-    """1 GiB of definition levels, one a run, all of them null."""
+    """1 GiB of definition levels in runs of one, all null."""
     runs = [b"\x02\0" * (MEBI // 2)] * 1000
     body, size = squeezed([(1000 * MEBI).to_bytes(4, "little"), *runs])
     return one_page(path, body, "INT64", "PLAIN", 500 * MEBI, size=size, optional=True, groups=GROUPS)
 
 
 def indices(path: Path) -> Path:
-    """1 GiB of dictionary indices, one a run, all of them the first of two entries."""
+    """1 GiB of dictionary indices in runs of one, all of the first of two entries."""
     body, size = squeezed([b"\1", *[b"\x02\0" * (MEBI // 2)] * 1000])
     return one_page(
         path, body, "INT32", "RLE_DICTIONARY", 500 * MEBI, size=size, dictionary=bytes(range(8)), groups=GROUPS
@@ -198,7 +198,7 @@ def one_string(path: Path) -> Path:
 
 
 def numbers(path: Path) -> Path:
-    """1 GiB of INT64, no two neighbours alike; so many of them are beyond a ceiling only after a while."""
+    """1 GiB of INT64 without equal neighbours; they exceed a ceiling only after a while."""
     body, size = squeezed([(bytes(8) + b"\1" * 8) * (MEBI // 16)] * 250)
     return one_page(path, body, "INT64", "PLAIN", 250 * MEBI // 8, size=size, groups=GROUPS)
 

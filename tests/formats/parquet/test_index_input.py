@@ -1,4 +1,4 @@
-"""The bits that an index takes from a Parquet file: of its filters, or of its values."""
+"""The bits that an index takes from a Parquet file: from its filters, or from its values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are ruled out without being opened: exactly those of which opening them says the same."""
+"""A file is ruled out without being opened exactly if opening it gives the same answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bloomcli.storage.registry import open_source
 FIXTURES = Path(__file__).parents[3] / "fixtures/parquet"
 FILES = sorted(FIXTURES.glob("*.parquet"))
 FILTER_BYTES = 48
-"""Of a filter that are damaged: its header and its first block."""
+"""The damaged bytes of a filter: its header and its first block."""
 TEXTS = (
     "97",
     "2031-05-06",
@@ -39,7 +39,7 @@ TEXTS = (
 
 
 def filter_lookup_of(file: FilterFile, column: str, values: Sequence[str]) -> FilterLookup | None:
-    """What the search of a file tells of others, for records of all columns."""
+    """The lookup in files like this one, for records of all columns."""
     search = file.search(next(c for c in file.columns if c.path == column))
     return search.filter_lookup(search.wanted(binaries([value.encode() for value in values])), None)
 
@@ -47,7 +47,7 @@ def filter_lookup_of(file: FilterFile, column: str, values: Sequence[str]) -> Fi
 def opened(
     path: Path, column: str, values: Sequence[str], selected: Sequence[str] | None = None
 ) -> FilterAnswer | None:
-    """What opening the file says; None where a row group may have a value, or the file can't be read."""
+    """The answer of an opened file; None if a row group may have a value, or the file can't be read."""
     try:
         with open_source(path) as source:
             file = open_file(source)
@@ -61,8 +61,8 @@ def opened(
         return None
 
 
-def asked(filter_lookup: FilterLookup, path: Path) -> FilterAnswer | None:
-    """What the filters tell of a file that they rule out: of an open one, and by its name alike."""
+def answer_of(filter_lookup: FilterLookup, path: Path) -> FilterAnswer | None:
+    """The answer of a file's filters if they rule it out, which is the same for the open file and its name."""
     with open_source(path) as source:
         found = filter_lookup.look_up(source)
     assert found is not None
@@ -74,7 +74,7 @@ def asked(filter_lookup: FilterLookup, path: Path) -> FilterAnswer | None:
 
 
 def cases() -> Iterator[tuple[Path, str, str, FilterLookup]]:
-    """Each column with filters, and a text that is a value of its type."""
+    """Yield each column with filters, and a text that is a value of its type."""
     for path in FILES:
         try:
             with open_source(path) as source:
@@ -93,7 +93,7 @@ def test_a_file_is_ruled_out_only_where_opening_it_says_so() -> None:
     out, columns = 0, set()
     for path, column, text, filter_lookup in cases():
         for other in FILES:
-            found = asked(filter_lookup, other)
+            found = answer_of(filter_lookup, other)
             if found is not None:
                 assert found == opened(other, column, [text]), (path, column, text, other)
                 out += 1
@@ -104,7 +104,7 @@ def test_a_file_is_ruled_out_only_where_opening_it_says_so() -> None:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """100 rows in 2 row groups, with filters and statistics."""
+    """A file of 100 rows in 2 row groups, with filters and statistics."""
     table = pa.table({"n": [f"n{i}" if i % 3 else None for i in range(100)], "id": pa.array(range(100), pa.int64())})
     write(tmp_path / "f.parquet", table, rows=50, store_schema=False)
     bloomcli.add(tmp_path / "f.parquet", ["n", "id"], in_place=True)
@@ -121,7 +121,7 @@ def test_a_damaged_copy_is_ruled_out_only_where_opening_it_says_so(
     with open_source(path) as source:
         filter_lookup = filter_lookup_of(open_file(source), column, values)
     assert filter_lookup is not None
-    assert asked(filter_lookup, path) == opened(path, column, values) is not None
+    assert answer_of(filter_lookup, path) == opened(path, column, values) is not None
     begin = len(footers.split(data)[0])
     filters = bloomcli.inspect(path, columns=[column]).filters
     places = [at for facts in filters for at in range(facts.offset, facts.offset + FILTER_BYTES)]
@@ -129,7 +129,7 @@ def test_a_damaged_copy_is_ruled_out_only_where_opening_it_says_so(
     for at in (*range(begin, len(data)), *places):
         for bits in (0x01, 0x80, 0xFF):
             copy.write_bytes(data[:at] + bytes([data[at] ^ bits]) + data[at + 1 :])
-            found = asked(filter_lookup, copy)
+            found = answer_of(filter_lookup, copy)
             if found is not None:
                 assert found == opened(copy, column, values), f"byte {at} ^ {bits:#x}"
                 ruled_out += 1
@@ -142,14 +142,14 @@ def test_a_file_that_was_cut_off_is_left_to_be_opened(path: Path, size: int) -> 
         filter_lookup = filter_lookup_of(open_file(source), "id", ["12345"])
     path.write_bytes(path.read_bytes()[:size])
     assert filter_lookup is not None
-    assert asked(filter_lookup, path) is None
+    assert answer_of(filter_lookup, path) is None
 
 
 def test_a_file_that_may_have_a_value_is_left_to_be_opened(path: Path) -> None:
     with open_source(path) as source:
         filter_lookup = filter_lookup_of(open_file(source), "id", ["12345", "77"])
     assert filter_lookup is not None
-    assert asked(filter_lookup, path) is None
+    assert answer_of(filter_lookup, path) is None
 
 
 def test_a_scan_of_selected_columns_reads_their_bytes(path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_scan_of_selected_columns_reads_their_bytes(path: Path) -> None:
         search = file.search(file.columns[1])
         filter_lookup = search.filter_lookup(search.wanted(binaries([b"12345"])), ["n"])
     assert filter_lookup is not None
-    assert asked(filter_lookup, path) == opened(path, "id", ["12345"], ["n"]) is not None
+    assert answer_of(filter_lookup, path) == opened(path, "id", ["12345"], ["n"]) is not None
 
 
 def test_a_filter_without_its_own_minimum_rules_nothing_out(path: Path) -> None:
@@ -170,11 +170,11 @@ def test_a_filter_without_its_own_minimum_rules_nothing_out(path: Path) -> None:
         data[start : start + (facts.bitset_bytes or 0)] = bytes(facts.bitset_bytes or 0)
     path.write_bytes(data)
     assert filter_lookup is not None
-    assert asked(filter_lookup, path) is None
+    assert answer_of(filter_lookup, path) is None
 
 
-def left_of(path: Path, column: str, values: Sequence[str]) -> set[str] | None:
-    """Of many values those that a file may have when it is opened, without its statistics."""
+def possible_in(path: Path, column: str, values: Sequence[str]) -> set[str] | None:
+    """Those of many values that an opened file may have, without its statistics."""
     try:
         with open_source(path) as source:
             file = open_file(source)
@@ -194,12 +194,12 @@ def test_of_many_values_those_are_left_that_filters_have(path: Path, column: str
     with open_source(path) as source:
         filter_lookup = filter_lookup_of(open_file(source), column, values)
     assert filter_lookup is not None
-    found = asked(filter_lookup, path)
+    found = answer_of(filter_lookup, path)
     assert found is not None
     assert found.texts is not None
     positions = found.texts.to_pylist()
     assert positions == sorted(set(positions))
-    left, exact = {values[at] for at in positions}, left_of(path, column, values)
+    left, exact = {values[at] for at in positions}, possible_in(path, column, values)
     rows = pq.read_table(path)[column].drop_null().to_pylist()
     assert exact is not None
     assert {str(value) for value in rows} <= exact <= left
@@ -218,19 +218,19 @@ def test_many_values_of_a_damaged_copy_are_left_only_where_opening_it_leaves_no_
     begin = len(footers.split(data)[0])
     filters = bloomcli.inspect(path, columns=["id"]).filters
     places = [at for facts in filters for at in range(facts.offset, facts.offset + FILTER_BYTES)]
-    copy, told = tmp_path / "copy.parquet", 0
+    copy, remaining = tmp_path / "copy.parquet", 0
     for at in (*range(begin, len(data)), *places):
         for bits in (0x01, 0x80, 0xFF):
             copy.write_bytes(data[:at] + bytes([data[at] ^ bits]) + data[at + 1 :])
-            found = asked(filter_lookup, copy)
+            found = answer_of(filter_lookup, copy)
             if found is None:
                 continue
             left = set() if found.texts is None else {values[at] for at in found.texts.to_pylist()}
-            exact = left_of(copy, "id", values)
+            exact = possible_in(copy, "id", values)
             assert exact is not None
             assert exact <= left, f"byte {at} ^ {bits:#x}"
-            told += 1
-    assert told > 0
+            remaining += 1
+    assert remaining > 0
 
 
 def test_many_values_in_files_alike_are_found_as_in_each_file_alone(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_the_positions_of_many_hashes_are_those_that_each_filter_gives(tmp_path:
 
 
 def looked_up(path: Path, hashes: bytes) -> set[int]:
-    """The positions of the hashes that one of a file's filters has, each looked up alone."""
+    """The positions of the hashes that one of a file's filters contains, looked up one by one."""
     data, found = path.read_bytes(), set()
     for facts in bloomcli.inspect(path).filters:
         start = facts.offset + (facts.header_bytes or 0)
@@ -287,7 +287,7 @@ def looked_up(path: Path, hashes: bytes) -> set[int]:
 
 
 def test_of_some_row_groups_no_other_s_filter_is_read(tmp_path: Path) -> None:
-    """An index names them: the filters of all others were read, too."""
+    """The index selects the row groups; before, the filters of all others were read too."""
     path = tmp_path / "f.parquet"
     table = pa.table({"id": range(0, 20_000, 2)})
     pq.write_table(table, path, row_group_size=1000, bloom_filter_options={"id": {"ndv": 1000, "fpp": 0.01}})

@@ -1,4 +1,4 @@
-"""Logical types of a Parquet schema: each on the physical types that it may stand on, and else not at all."""
+"""Logical types of a Parquet schema apply only to the physical types that the format allows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def integer(bits: int) -> Fields:
 def column_of(
     folder: Path, physical: int, length: int | None, logical: Fields | None, converted: int | None
 ) -> Column:
-    """The one column of a file whose schema says this."""
+    """The only column of a file with this schema."""
     path = folder / "f.parquet"
     pq.write_table(pa.table({"c": pa.array([1], pa.int32())}), path, store_schema=False)
 
@@ -78,7 +78,7 @@ def column_of(
         ({15: (STRUCT, {})}, None, set()),  # FLOAT16 takes 2 bytes, this column has 16
     ],
 )
-def test_a_logical_type_counts_where_it_may_stand(
+def test_a_logical_type_applies_to_the_physical_types_that_the_format_allows(
     tmp_path: Path, physical: int, logical: Fields, text: str | None, fits: set[int]
 ) -> None:
     found = column_of(tmp_path, physical, 16 if physical == FIXED else None, logical, None)
@@ -103,7 +103,7 @@ def test_a_logical_type_counts_where_it_may_stand(
         (21, BYTE_ARRAY, None),
     ],
 )
-def test_a_converted_type_counts_where_it_may_stand(
+def test_a_converted_type_applies_to_the_physical_types_that_the_format_allows(
     tmp_path: Path, converted: int, physical: int, text: str | None
 ) -> None:
     found = column_of(tmp_path, physical, 12 if physical == FIXED else None, None, converted)

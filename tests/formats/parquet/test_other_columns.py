@@ -1,4 +1,4 @@
-"""A sound column gets no filter where another column's metadata are damaged, or claim the place of the filter."""
+"""A sound column gets no filter if another column's metadata are damaged, or claim the filter's place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 
 TABLE = pa.table({"id": pa.array(range(100), pa.int64()), "n": pa.array(range(100), pa.int64())})
 BAD = (1, 1)
-"""Row group and column of the chunk that is damaged: `n`, never the one that is to get filters."""
+"""Row group and column of the damaged chunk: `n`, which never gets filters."""
 CHUNK = "row_groups[1].columns[1]"
 TYPE, CODEC, UNCOMPRESSED, COMPRESSED = 1, 4, 6, 7
 FILTER = blooms.header(64) + blooms.build(map(packed("<q"), range(50, 100)), 64)
@@ -24,7 +24,7 @@ FILTER = blooms.header(64) + blooms.build(map(packed("<q"), range(50, 100)), 64)
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """100 rows in 2 row groups, page indexes, no filters."""
+    """A file of 100 rows in 2 row groups, with page indexes and without filters."""
     return write(tmp_path / "f.parquet", TABLE, rows=50, store_schema=False, write_page_index=True)
 
 
@@ -39,7 +39,7 @@ def chunk(change: Callable[[Fields], object]) -> Callable[[Fields], None]:
 
 
 def void(_: object) -> None:
-    """Edits give nothing."""
+    """Discard the result of an edit."""
 
 
 def set_to(number: int, kind: int, value: int) -> Callable[[Fields], object]:
@@ -77,7 +77,7 @@ def repeat_a_field(path: Path, row_group: int, column: int, below: int | None = 
 def refused(
     path: Path, message: str, field: str, kind: type[CorruptFile | UnsupportedError] = CorruptFile
 ) -> CorruptFile | UnsupportedError:
-    """`add` of the sound column says what is wrong with the other one, before it writes anything."""
+    """Check that `add` for the sound column reports the fault of the other one before it writes anything."""
     before = path.read_bytes()
     for options in ({"output": path.with_name("out")}, {"in_place": True}, {"dry_run": True}):
         with pytest.raises(kind, match=message) as caught:
@@ -160,7 +160,7 @@ def filter_of_n(path: Path, offset: int, length: int | None) -> None:
     [(0, 79), (0, None), (40, 79), (-10, 79), (-10, 1 << 30), (-10, None), (1 << 40, None)],
 )
 def test_another_columns_filter_where_the_new_ones_go_is_reported(path: Path, ahead: int, length: int | None) -> None:
-    """Its bits would be those of the new filters: readers would lose rows that they don't lose now."""
+    """Otherwise readers would use bits of the new filters, and lose rows that they don't lose now."""
     filter_of_n(path, end_of_data(path) + ahead, length)
     before = path.read_bytes()
     with pytest.raises(CorruptFile, match="a filter of column n in row group 1") as caught:
@@ -241,7 +241,7 @@ def test_filters_of_columns_that_the_schema_does_not_have_are_reported(path: Pat
     assert path.read_bytes() == before
 
 
-# --- what is as it should be, or was wrong before and stays so
+# --- valid files, and faults that existed before and stay
 
 
 def nothing(tree: Fields) -> None:

@@ -1,4 +1,4 @@
-"""How page headers are read of a file: in few reads, and whole where they are longer than a window."""
+"""Page headers are read in few reads, and completely if they are longer than a window."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROWS = 40
 
 
 def chunk_of(source: CountingSource) -> tuple[ColumnChunk, int]:
-    """The first chunk, and the file offset behind the data."""
+    """The first chunk, and the end of the file's data."""
     footer = ParquetFile(source).footer
     chunk = footer.chunk(next(footer.chunk_keys(None)))
     source.reads.clear()
@@ -43,7 +43,7 @@ def test_the_headers_of_a_small_chunk_take_one_read(tmp_path: Path, *, dictionar
 
 
 def with_statistics(path: Path, size: int) -> int:
-    """A file whose first page's header has a bound of `size` bytes; gives the header's length."""
+    """Write a file whose first page header has a bound of `size` bytes. Returns the header's length."""
     write(path, pa.table({"c": pa.array(range(ROWS), pa.int32())}), dictionary=False, compression="none")
     data = path.read_bytes()
     tree = footers.tree(data)
@@ -72,7 +72,7 @@ def test_a_header_of_any_length_is_read_whole(tmp_path: Path, size: int) -> None
 
 
 def test_a_second_header_that_the_first_window_cuts_is_read_again(tmp_path: Path) -> None:
-    """Wherever the window ends: before, within or behind the header of the page that follows the dictionary."""
+    """The window ends before, within or after the header of the page that follows the dictionary."""
     for entries in range(100, 130):
         table = pa.table({"c": pa.array(range(entries), pa.int32())})
         path = write(tmp_path / f"f{entries}", table, dictionary=True, compression="none")

@@ -1,4 +1,4 @@
-"""Page headers and page indexes are those that pyarrow wrote; damage is a row."""
+"""Page headers and page indexes are listed as pyarrow wrote them; damage is reported as a row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = pa.array([f"user{i:05d}" if i % 10 else None for i in range(ROWS)])
 
 @pytest.fixture(params=["1.0", "2.0"])
 def path(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """3,000 rows in 2 row groups, in pages of some 200 values, with indexes and checksums."""
+    """A file of 3,000 rows in 2 row groups, in pages of about 200 values, with indexes and checksums."""
     table = pa.table({"id": pa.array(range(ROWS)), "name": NAMES, "kind": pa.array(["a", "b", "c"] * (ROWS // 3))})
     pq.write_table(
         table,

@@ -1,4 +1,4 @@
-"""Pages without a value that is sought are left out before Arrow decodes them, in every encoding and nesting."""
+"""Pages without a value to find are skipped before Arrow decodes them, in every encoding and nesting."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rows_of(found: Iterable[pa.RecordBatch]) -> list[tuple[int, Any]]:
 
 
 def shapes(values: list[Any]) -> dict[str, list[Any]]:
-    """The values alone, with nulls, in lists, and in structs of lists; a row for each."""
+    """The values with and without nulls, in lists, and in structs of lists; one value in each row."""
     nulls = [None if n % 3 == 1 and n not in SOUGHT else value for n, value in enumerate(values)]
     lists = [None if n % 7 == 3 else [] if n % 7 == 5 else [value, None, value] for n, value in enumerate(values)]
     return {
@@ -131,7 +131,7 @@ def test_a_page_that_is_left_out_is_compared_with_its_checksum(tmp_path: Path) -
     assert [error.exit_code for error in found.report.errors] == [3]
 
 
-def test_compiled_code_tells_whether_a_hash_is_among_some() -> None:
+def test_compiled_code_finds_whether_a_hash_is_among_others() -> None:
     hashes = b"".join((n * 4096).to_bytes(8, "little") for n in range(100))  # all have the same lowest bits
     assert kernels.has_any(hashes, 100, (99 * 4096).to_bytes(8, "little"))
     assert not kernels.has_any(hashes, 99, (99 * 4096).to_bytes(8, "little"))

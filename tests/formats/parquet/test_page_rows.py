@@ -1,4 +1,4 @@
-"""Values of a few rows are picked out of pages: they are those that Arrow reads, and Arrow reads all others."""
+"""Values of a few rows are picked out of pages, and equal those that Arrow reads. Arrow reads all others."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ PICKED = (
     "took",
 )
 FLAG = "flag"
-"""It is picked out of pages of version 1. Those of version 2 have runs instead of bits."""
+"""Picked out of pages of version 1 only; pages of version 2 have runs instead of bits."""
 OTHERS = ("id", "list", "struct", "coded")
-"""The values of `id`, which is searched, are known."""
+"""The values of the searched column `id` are known already."""
 
 
 def table() -> pa.Table:

@@ -1,4 +1,4 @@
-"""A probe that reads only the blocks of a filter that it needs says what one that reads the whole filter says."""
+"""A probe that reads only single blocks of a filter has the same result as one that reads the whole filter."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def probed(path: Path) -> ProbeReport | tuple[str, int | None]:
 
 
 def assert_same(path: Path, patched: pytest.MonkeyPatch) -> ProbeReport | tuple[str, int | None]:
-    """The answer by blocks, which is that by whole filters."""
+    """The report from single blocks, after checking that whole filters give the same."""
     by_blocks = probed(path)
     with patched.context() as whole:
         whole.setattr(filter_header, "is_sparse", lambda *_: False)
@@ -74,7 +74,7 @@ def filter_offsets(path: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("at", range(24))
-def test_damaged_headers_are_told_alike(
+def test_damaged_headers_give_the_same_report(
     original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     data = bytearray(original.read_bytes())
@@ -84,7 +84,7 @@ def test_damaged_headers_are_told_alike(
     assert_same(path, monkeypatch)
 
 
-def test_a_filter_of_zeros_is_told_by_its_row_groups_own_bounds(
+def test_a_filter_of_zeros_is_found_by_its_row_groups_own_bounds(
     original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = bytearray(original.read_bytes())
@@ -98,7 +98,7 @@ def test_a_filter_of_zeros_is_told_by_its_row_groups_own_bounds(
     assert "doesn't have the row group's own minimum or maximum" in str(found.verdicts[0].reason)
 
 
-def test_a_wrong_length_in_the_metadata_is_told_alike(
+def test_a_wrong_length_in_the_metadata_gives_the_same_report(
     original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = original.read_bytes()

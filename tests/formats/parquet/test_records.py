@@ -1,4 +1,4 @@
-"""Rows of a row group by their positions: the same values and types as of a whole read, by pages or by chunks."""
+"""Rows that are read by position have the values and types of a whole read, by pages or by chunks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAYOUTS: Final[dict[str, dict[str, Any]]] = {
 
 
 def table() -> pa.Table:
-    """Columns of many types; a third of the values is null."""
+    """A table with columns of many types; a third of the values is null."""
     values = {
         "id": pa.array(range(ROWS), pa.int64()),
         "narrow": pa.array([n % 100 for n in range(ROWS)], pa.uint8()),
@@ -66,7 +66,7 @@ def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def whole_read(file: Path, rows: list[int], columns: list[str] | None = None) -> pa.Table:
-    """Rows of a table of types without views, which `take` doesn't know."""
+    """Rows of a table, without view types, which `take` doesn't support."""
     found = pq.read_table(file, columns=columns)
     kinds = [f.with_type(pa.string()) if f.type == pa.string_view() else f for f in found.schema]
     return found.cast(pa.schema(kinds)).take(rows)

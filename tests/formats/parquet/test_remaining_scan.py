@@ -1,5 +1,8 @@
-"""The row groups that filters leave of files like one that was searched are searched in compiled code: a file without
-a row is known as the search of that file alone tells it, and none with a row is ever known to have none."""
+"""Compiled code scans the row groups that filters don't rule out, in files like a searched one.
+
+For a file without a matching row, the result equals that of a search of this file alone. A file with one is never
+reported as empty.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +40,11 @@ OF_TYPES: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
 }
 
 OTHER_ORDERS = ("uint64", "double")
-"""Of these the bounds aren't compared: each file is opened."""
+"""Types whose bounds aren't compared, so that each file is opened."""
 
 
 def lake(folder: Path, kind: str, **written: Any) -> list[Path]:
-    """Files whose filters let many values through that aren't there."""
+    """Files whose filters have many false positives."""
     type_, value = OF_TYPES[kind]
     given = {"row_group_size": 200, "data_page_size": 400, "write_batch_size": 40, "compression": "snappy"} | written
     paths = [folder / f"{number}.parquet" for number in range(FILES)]
@@ -57,7 +60,7 @@ def as_text(value: Any) -> str:
 
 
 def searched(path: Path, values: Values, options: FindOptions, row_groups: Any = None) -> tuple[Any, int]:
-    """What is known of a file, without the bytes that were read; and its rows."""
+    """The result for a file, without the number of bytes read, and its number of rows."""
     rows: list[Any] = []
     with open_source(str(path)) as source:
         indexed = None if row_groups is None else find.IndexedRowGroups(frozenset(row_groups), source.fingerprint)
@@ -66,7 +69,7 @@ def searched(path: Path, values: Values, options: FindOptions, row_groups: Any =
 
 
 def false_positives(first: Path, second: Path, text: str, groups: Any = GROUPS) -> FalsePositives | None:
-    """What is known of a file after another one was searched."""
+    """The scan of the second file after the first one was searched."""
     values = Values([text])
     values.plain = "rows"
     find.run(str(first), FindOptions(column="c").checked(), values, [].append)
@@ -77,11 +80,11 @@ def false_positives(first: Path, second: Path, text: str, groups: Any = GROUPS) 
 
 @pytest.mark.parametrize("dictionary", [True, False])
 @pytest.mark.parametrize("kind", OF_TYPES)
-def test_files_are_told_as_each_alone_is(tmp_path: Path, kind: str, dictionary: bool) -> None:
+def test_files_have_the_result_that_each_has_alone(tmp_path: Path, kind: str, dictionary: bool) -> None:
     paths = lake(tmp_path, kind, use_dictionary=dictionary)
     _, value = OF_TYPES[kind]
     chance = random.Random(kind)
-    known = 0
+    scanned = 0
     found = map(value, chance.sample(range(FILES * ROWS + 400), 12))
     for text in [as_text(one) for one in found if one is not None][: examples(12)]:
         for options in (FindOptions(column="c").checked(), FindOptions(column="c", files_only=True).checked()):
@@ -95,13 +98,13 @@ def test_files_are_told_as_each_alone_is(tmp_path: Path, kind: str, dictionary: 
                     assert searched(path, together, options, row_groups) == expected
                     if together.filter_lookup is not None and not expected[1] and expected[0].row_groups_possible:
                         with open_source(str(path)) as source:
-                            known += together.filter_lookup.false_positives(source, GROUPS) is not None
-    assert known or dictionary or kind in OTHER_ORDERS  # dictionaries tell of values that aren't there
+                            scanned += together.filter_lookup.false_positives(source, GROUPS) is not None
+    assert scanned or dictionary or kind in OTHER_ORDERS  # dictionaries exclude absent values
 
 
 @pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "zstd", "lz4", "brotli"])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_no_value_that_is_there_is_told_to_be_missing(tmp_path: Path, codec: str, version: str) -> None:
+def test_no_existing_value_is_reported_as_missing(tmp_path: Path, codec: str, version: str) -> None:
     paths = lake(tmp_path, "text", compression=codec, data_page_version=version, use_dictionary=False)
     for number in range(0, FILES * ROWS, FILES * ROWS // examples(37)):
         text = as_text(OF_TYPES["text"][1](number))
@@ -136,7 +139,7 @@ def test_a_column_index_may_leave_pages_out(tmp_path: Path) -> None:
     assert false_positives(paths[1], paths[0], text) is None
 
 
-def test_bounds_that_exclude_a_value_and_large_chunks_are_left_to_the_search_that_can_tell_more(
+def test_bounds_that_exclude_a_value_and_large_chunks_are_left_to_the_full_search(
     tmp_path: Path,
 ) -> None:
     paths = lake(tmp_path, "int64", use_dictionary=False)
@@ -151,7 +154,7 @@ def test_bounds_that_exclude_a_value_and_large_chunks_are_left_to_the_search_tha
     assert false_positives(large / "a", large / "b", str(1 << 61), {0}) is None
 
 
-def test_a_damaged_file_is_never_told_to_lack_a_value_that_arrow_finds(tmp_path: Path) -> None:
+def test_a_value_that_arrow_finds_in_a_damaged_file_is_never_reported_as_missing(tmp_path: Path) -> None:
     paths = lake(tmp_path, "int64", use_dictionary=False, write_page_checksum=False)
     whole, damaged = paths[1].read_bytes(), tmp_path / "damaged"
     row = 123
@@ -159,17 +162,17 @@ def test_a_damaged_file_is_never_told_to_lack_a_value_that_arrow_finds(tmp_path:
     chance = random.Random(5)
     chunk = pq.ParquetFile(paths[1]).metadata.row_group(0).column(0)
     start, end = chunk.data_page_offset, chunk.data_page_offset + chunk.total_compressed_size
-    known = 0
+    scanned = 0
     for _ in range(400):
         data = bytearray(whole)
         for _ in range(chance.choice((1, 1, 3))):
             data[chance.randrange(start, end)] = chance.randrange(256)
         damaged.write_bytes(data)
         if false_positives(paths[0], damaged, str(value), {0}) is not None:
-            known += 1
+            scanned += 1
             try:
                 read = pq.read_table(damaged, columns=["c"])["c"].to_pylist()
             except (OSError, ValueError):
                 continue
             assert value not in read[:200]
-    assert known < 100  # most damage leaves the value where it is, or the file isn't usual
+    assert scanned < 100  # most damage leaves the value where it is, or the file isn't usual

@@ -1,4 +1,4 @@
-"""The row lineage columns are values that every reader reads, and all else of the file stays as it was."""
+"""Every reader reads the row lineage columns, and nothing else in the file changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def table(rows: int) -> pa.Table:
 
 
 def numbered(path: Path, columns: tuple[str, ...] = ("id",)) -> Path:
-    """The file with the columns, and with filters, as the task of a table's file makes it."""
+    """The file with the columns and with filters, as the task for a table's file writes it."""
     output = path.with_name("new.parquet")
     options = AddOptions(columns=columns)
     request = add.request(options, where_missing=True)._replace(lineage=RowLineage(FIRST, 77))

@@ -1,5 +1,5 @@
-"""Of as many values as a row group has rows, the rows are found without filters, by a scan in compiled code: they are
-those that Arrow reads. Whatever is unusual or damaged is left to the search by filters."""
+"""If there are as many values to find as a row group has rows, a compiled scan finds the rows without filters: the
+same as Arrow. Unusual or damaged files are left to the search with filters."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def table(seed: int = 1) -> pa.Table:
 
 
 def some_ids(data: pa.Table) -> list[int]:
-    """Some that are there, the first and the last one of row groups among them, and more that aren't."""
+    """Some existing values, including the first and last of row groups, and more absent ones."""
     ids = data["id"].to_pylist()
     here = [*ids[::37], ids[0], ids[GROUP - 1], ids[GROUP], ids[-1]]
     return [*here, *range(200_000, 200_000 + GROUP), *range(-5, 0)]
@@ -63,7 +63,7 @@ def some_ids(data: pa.Table) -> list[int]:
 def scanned(
     folder: Path, data: pa.Table, wanted: list[Any], column: str = "id", select: tuple[str, ...] = (), **written: Any
 ) -> FileRows | None:
-    """What the scan finds in a second file, after a first one was searched by its filters."""
+    """The result of the scan of a second file, after a first one was searched with its filters."""
     given = {"compression": "snappy", "row_group_size": GROUP, "data_page_size": 2000, **written}
     given.setdefault("bloom_filter_options", {column: {"ndv": GROUP}})
     for name in ("a.parquet", "b.parquet"):
@@ -81,7 +81,7 @@ def again(first: Path, second: Path, wanted: list[Any], column: str = "id", sele
 
 
 def joined(found: list[Any]) -> list[list[str]]:
-    """The rows of files, with their places, values and records."""
+    """The rows of files, with their positions, values and records."""
     each = [
         (one.groups.to_pylist(), one.rows.to_pylist(), one.texts.to_pylist(), stored(one.records), one.files)
         for one in found
@@ -90,13 +90,13 @@ def joined(found: list[Any]) -> list[list[str]]:
 
 
 def stored(records: pa.RecordBatch) -> list[tuple[Any, ...]]:
-    """The values of each row, with texts as bytes: those of damaged files aren't UTF-8."""
+    """The values of each row, with texts as bytes, because damaged files may not have UTF-8."""
     columns = [c.cast(pa.binary()) if pa.types.is_string(c.type) else c for c in records.columns]
     return list(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
 def check(found: FileRows | None, path: Path, wanted: list[Any], column: str = "id", select: Any = None) -> None:
-    """The rows are those that Arrow reads, with their places and values."""
+    """Check that the rows are those that Arrow reads, with their positions and values."""
     assert found is not None
     data = pq.read_table(path)
     places = pc.indices_nonzero(pc.is_in(data[column], pa.array(wanted, data.schema.field(column).type)))
@@ -226,7 +226,7 @@ def test_a_damaged_file_gives_no_other_rows_than_those_that_are_there(tmp_path: 
     values = Values(pa.array([str(value).encode() for value in wanted], pa.large_binary()))
     find.run(str(tmp_path / "a.parquet"), options, values, [].append)
     chance = random.Random(codec)
-    told = 0
+    reported = 0
     with open_source(str(tmp_path / "a.parquet")) as source:
         first = values.filter_lookup.rows(source) if values.filter_lookup is not None else None
     for _ in range(300):
@@ -244,12 +244,12 @@ def test_a_damaged_file_gives_no_other_rows_than_those_that_are_there(tmp_path: 
         )
         assert joined([first] if found is None else [first, found]) == joined([others])
         if found is not None:
-            told += 1
+            reported += 1
             ids = found.records.column(0).to_pylist()
             assert set(ids) <= set(wanted)
             assert len(ids) == len(found.rows) == len(found.groups) == len(found.texts)
             assert all(0 <= row < ROWS for row in found.rows.to_pylist())
-    assert told  # damage in pages without a row that is sought
+    assert reported  # some damage is in pages without a matching row
 
 
 @pytest.mark.parametrize("period", [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 63, 64, 65, 300])
@@ -357,7 +357,7 @@ def test_files_that_contradict_themselves_are_left_to_the_search_by_filters(
 
 
 def test_the_rows_of_several_files_are_those_of_each(tmp_path: Path) -> None:
-    """Up to the first one that isn't like the others, or damaged; columns have nulls in some of them only."""
+    """Scan up to the first file that differs or is damaged; columns have nulls only in some files."""
     data = table().select(["id", "late", "few", "flag", "text"])
     wanted = some_ids(data)
     values = Values(pa.array([str(value).encode() for value in wanted], pa.large_binary()))
@@ -420,7 +420,7 @@ def test_pages_without_a_value_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_rows_of_more_bytes_than_are_held_are_left_to_the_search_that_reads_some_at_a_time(tmp_path: Path) -> None:
-    """Of each column there are fewer bytes than a column may have."""
+    """Each column alone has fewer bytes than the maximum of a column."""
     texts_of_a_mebi = pa.array(["x" * (1 << 20)] * 50)
     data = pa.table({"id": range(50), **{f"c{number}": texts_of_a_mebi for number in range(3)}})
     wanted = [*range(300)]

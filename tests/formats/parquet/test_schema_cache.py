@@ -1,4 +1,4 @@
-"""The columns of a schema that was read before: those of the schema's own bytes, and errors as the first time."""
+"""The cached columns of a schema are those of its bytes, and errors are raised again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bloomcli.storage.registry import open_source
 
 
 def footer_of(path: Path, *names: str) -> Footer:
-    """The footer of a file with columns of integers."""
+    """The footer of a file with integer columns."""
     write(path, pa.table({name: pa.array([1], pa.int32()) for name in names}), store_schema=False)
     with open_source(path) as source:
         return read_footer(source)

@@ -1,4 +1,4 @@
-"""Splices touch nothing but filters: all other bytes stay, and what was added comes out again."""
+"""Splices change nothing but filters: all other bytes stay, and added filters can be removed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bloomcli.storage.registry import open_source
 
 
 def table(rows: int = 300) -> pa.Table:
-    """Five columns, one of them nested, one BOOLEAN."""
+    """A table of five columns, one of them nested and one BOOLEAN."""
     return pa.table(
         {
             "id": pa.array(range(rows), pa.int64()),
@@ -102,7 +102,7 @@ def test_add_then_remove_gives_the_original_back_bit_for_bit(tmp_path: Path, lay
 def test_fields_for_no_filter_are_all_that_does_not_come_back(
     tmp_path: Path, offset: int | None, length: int | None
 ) -> None:
-    """So the help of `remove` says: what names no filter is replaced by `add`, and then taken out."""
+    """The help of `remove` describes this: `add` replaces an offset without a filter, which can then be removed."""
     before = original(tmp_path).read_bytes()
     with open_source(tmp_path / "in") as source:
         footer = read_footer(source)
@@ -180,7 +180,7 @@ def test_filters_that_pyarrow_wrote_go_and_the_page_indexes_move_along(
 
 
 def indexes(data: bytes) -> list[tuple[Any, Any]]:
-    """Every chunk's column and offset index, parsed where the footer says they lie; offset indexes name pages."""
+    """Parse every chunk's column index and offset index at the footer's offsets, and check the pages' locations."""
     metadata = footers.tree(data)
     found = []
     for group, column in places(data):

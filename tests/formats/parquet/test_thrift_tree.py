@@ -1,4 +1,4 @@
-"""The whole footer: what thriftpy2 reads, and the fields that it drops by their numbers; hostile bytes are errors."""
+"""The whole footer: the fields that thriftpy2 reads, and by number those that it drops; hostile bytes are errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILES = sorted(golden.FIXTURES.glob("*.parquet"))
 
 
 def footer_of(path: Path) -> bytes | None:
-    """The raw footer; None of a file that can't be opened."""
+    """The raw footer; None if the file can't be opened."""
     try:
         with open_source(path) as source:
             return ParquetFile(source).footer.raw
@@ -33,7 +33,7 @@ def footer_of(path: Path) -> bytes | None:
 
 
 def plain(value: Any) -> Any:
-    """What thriftpy2 made, without fields that are missing; enums as numbers, strings of any kind as bytes."""
+    """thriftpy2's object without missing fields, with enums as numbers and strings as bytes."""
     if hasattr(value, "thrift_spec"):
         return {key: plain(item) for key, item in vars(value).items() if item is not None}
     if isinstance(value, list):
@@ -122,7 +122,7 @@ def test_structures_of_very_many_parts_are_refused(monkeypatch: pytest.MonkeyPat
 
 def test_large_footers_are_refused_before_they_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_limits, "DUMP_MAX_BYTES", 1000)
-    with pytest.raises(UnsupportedError, match="1000 are dumped"):
+    with pytest.raises(UnsupportedError, match="at most 1000 are written"):
         bloomcli.inspect(golden.FIXTURES / "orders.parquet", footer=True)
 
 

@@ -1,4 +1,4 @@
-"""validate on Parquet files: sound ones have no findings, every kind of unsound one is found and named."""
+"""validate on Parquet files: sound files have no findings, and every kind of fault is reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ID, NAME, PRICE, FLAG = range(4)
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """200 rows in 2 row groups, filters by bloom on `id` and `name`."""
+    """A file of 200 rows in 2 row groups, with filters by bloom on `id` and `name`."""
     table = {
         "id": pa.array(range(200), pa.int64()),
         "name": [f"n{i % 50}" if i % 4 else None for i in range(200)],
@@ -70,7 +70,7 @@ def test_deep_counts_pages_and_dictionaries_as_they_are_read(tmp_path: Path) -> 
     write(tmp_path / "in", {"c": [f"v{i % 7}" for i in range(1000)]}, dictionary=False)
     bloomcli.add(tmp_path / "in", ["c"], in_place=True)
     seen: list[tuple[str, int, int]] = []
-    report = bloomcli.validate(tmp_path / "in", deep=True, progress=lambda *told: seen.append(told))
+    report = bloomcli.validate(tmp_path / "in", deep=True, progress=lambda *step: seen.append(step))
     assert report.values_checked == 1000
     assert seen[-1][0] == "check"
     assert seen[-1][1] == seen[-1][2] > 0
@@ -152,7 +152,7 @@ def test_a_bit_that_was_lost_makes_its_values_missing(
 
 
 def test_swapped_filters_are_found_by_their_bounds_or_by_all_values(path: Path) -> None:
-    """The statistics' minimum and maximum are values too: they tell without a page being read."""
+    """The minimum and maximum of the statistics are values too, and prove it without reading a page."""
     data = path.read_bytes()
     here, there = claim(data, 0, ID), claim(data, 1, ID)
     data = footers.edited(data, footers.set_filter(0, ID, *there))
@@ -165,12 +165,12 @@ def test_swapped_filters_are_found_by_their_bounds_or_by_all_values(path: Path) 
     assert {f.untrusted for f in bloomcli.inspect(path, columns=["id"]).filters} == {wrong}
     said = bloomcli.probe(path, ["5", "105", "-1"], column="id")
     assert {(v.presence, v.reason) for v in said.verdicts} == {(Presence.UNKNOWN, wrong)}
-    # the dictionaries have the minima and maxima: the filters are wrong, and the entries are believed
+    # the dictionaries contain the bounds: the filters are wrong, and the entries are trusted
     assert {(v.answer, v.dictionary_skip) for v in said.verdicts} == {
         (Presence.UNKNOWN, False),
         (Presence.ABSENT, True),
     }
-    assert {v.stats_skip for v in said.verdicts if v.value == "-1"} == {True}  # which isn't believed
+    assert {v.stats_skip for v in said.verdicts if v.value == "-1"} == {True}  # which isn't trusted
     assert not said.absent_everywhere
     findings = found(path, data, deep=True)
     assert brief(findings) == [("value-missing", "error", g, "id") for g in (0, 1)]

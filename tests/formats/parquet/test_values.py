@@ -1,4 +1,4 @@
-"""Values straight from pages: their hashes are those of the PLAIN bytes of the leaves, in every layout."""
+"""The hashes of values in pages are those of the leaves' PLAIN bytes, in every layout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bloomcli.model.file import ColumnChunk
 
 
 def pages_of(path: Path) -> tuple[list[HashedPage], CountingSource, Footer]:
-    """Every hashed page of the file's first column, all row groups together."""
+    """All hashed pages of the file's first column, of all row groups."""
     source = CountingSource(path)
     with source:
         footer = read_footer(source)
@@ -33,7 +33,7 @@ def pages_of(path: Path) -> tuple[list[HashedPage], CountingSource, Footer]:
 
 
 def listed(pages: list[HashedPage]) -> list[int]:
-    """All their hashes, repeated ones too."""
+    """All hashes, including repeated ones."""
     return [h for page in pages for h in struct.unpack(f"={page.count}Q", page.hashes)]
 
 
@@ -179,7 +179,7 @@ def repeated(length: int, entries: list[str]) -> pa.Array:
 
 
 def without_bodies(data: bytes, chunks: list[ColumnChunk], starts: list[int]) -> bytes:
-    """The file with nothing but headers in the chunks' pages from these positions on."""
+    """The file with only the headers of the chunks' pages from these positions on."""
     changed = bytearray(data)
     for chunk, at in zip(chunks, starts, strict=True):
         while at < chunk.data_offset + chunk.compressed_bytes:
@@ -225,7 +225,7 @@ def test_with_the_entries_that_no_index_refers_to_only_the_dictionary_is_read(tm
 
 
 def test_a_page_with_values_of_its_own_is_read_though_the_metadata_says_that_there_is_none(tmp_path: Path) -> None:
-    """Encoding stats may lie, and a filter without those values would lose rows."""
+    """Encoding statistics can be wrong, and a filter without those values would lose rows."""
 
     def lie(metadata: thrift.Fields) -> None:
         for stats in footers.meta(metadata, 0, 0)[13][1].values:
@@ -270,7 +270,7 @@ def test_of_a_writer_that_leaves_no_unused_entries_add_reads_the_dictionary_alon
 def test_entries_that_no_index_refers_to_are_no_values(
     tmp_path: Path, compression: str, page_version: int, stats: bool
 ) -> None:
-    """Arrow puts the whole dictionary of an array of strings into each row group."""
+    """Arrow writes the whole dictionary of a string array into each row group."""
 
     def forget(metadata: thrift.Fields) -> None:
         for row_group in range(3):
@@ -307,7 +307,7 @@ def test_a_zero_that_no_index_refers_to_is_left_out(tmp_path: Path, name: str, k
 
 
 @pytest.mark.parametrize("page_version", [1, 2])
-def test_an_array_with_another_dictionary_is_written_plain_beside_unused_entries(
+def test_an_array_with_another_dictionary_is_written_plain_next_to_unused_entries(
     tmp_path: Path, page_version: int
 ) -> None:
     first = pa.DictionaryArray.from_arrays(pa.array([3, None, 1, 3], pa.int32()), [f"a{i}" for i in range(50)])
@@ -336,7 +336,7 @@ def test_entries_that_nested_values_refer_to_are_found(tmp_path: Path, page_vers
 
 
 @pytest.mark.parametrize("stats", [True, False], ids=["encoding stats", "no encoding stats"])
-def test_a_dictionary_that_only_nulls_stand_beside_holds_no_values(tmp_path: Path, stats: bool) -> None:
+def test_a_dictionary_of_a_chunk_with_only_nulls_holds_no_values(tmp_path: Path, stats: bool) -> None:
     def forget(metadata: thrift.Fields) -> None:
         del footers.meta(metadata, 0, 0)[13]
 
@@ -433,6 +433,6 @@ def test_a_pages_values_are_reported_by_index(tmp_path: Path, name: str, encodin
     options = {"dictionary": True} if dictionary else {"encoding": encoding}
     path = write(tmp_path / "f", column(case.array()), **options)  # type: ignore[arg-type]
     (page,) = pages_of(path)[0]
-    told = [page.value(i) for i in range(page.count)]
-    assert told == [case.plain(v) for v in case.values if v is not None]
-    assert [next(iter(hashes([v]))) for v in told] == listed([page])
+    decoded = [page.value(i) for i in range(page.count)]
+    assert decoded == [case.plain(v) for v in case.values if v is not None]
+    assert [next(iter(hashes([v]))) for v in decoded] == listed([page])

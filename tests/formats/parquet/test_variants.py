@@ -25,7 +25,7 @@ LOCATION = Location("f", 0, "")
 
 
 def murmur(data: bytes) -> int:
-    """The drafts' hash, straight from the library."""
+    """The drafts' hash, from the library."""
     return int(mmh3.hash64(data, SEED, signed=False)[0])
 
 
@@ -65,7 +65,7 @@ def test_headers_are_distinguished_by_their_bytes(variant: str) -> None:
 
 
 def test_todays_header_is_read_at_once_and_as_walking_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One byte changed after the other: the short cut takes what it knows, and says of it what the walk says."""
+    """Change one byte after the other: the fast path accepts only known headers, and reads the same as the walk."""
     raws = [variants.write_header(1 << power) for power in range(5, 28)]
     raws += [
         raw[:at] + bytes([value]) + raw[at + 1 :]

@@ -1,4 +1,4 @@
-"""Pages too large to be there at once: the same values, window by window, in every encoding and codec."""
+"""Pages that are too large for memory have the same values, window by window, in every encoding and codec."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ WRITTEN = [
     for compression in (COMPRESSIONS if name == ENCODINGS[encoding][0] else ("none", "zstd"))
     for version in (1, 2)
 ]
-"""Every type in every encoding of it, one of an encoding in every codec, and pages of both versions."""
+"""Every type in each of its encodings, one column of an encoding in every codec, and pages of both versions."""
 
 
 @pytest.fixture
 def windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every page is a large one, and is read a few bytes at a time."""
+    """Treat every page as large, and read it a few bytes at a time."""
     monkeypatch.setattr(parquet_limits, "PAGE_AT_ONCE_BYTES", 0)
     monkeypatch.setattr(limits, "ROWS_PER_BATCH", 3)
     monkeypatch.setattr(page_windows, "_WINDOW", 5)
@@ -79,7 +79,7 @@ def test_a_long_value_is_hashed_as_it_comes_and_reported_by_its_length(
     found = [h for page in pages_of(path) for h in memoryview(page.hashes).cast("Q").tolist()]
     assert found == [kernels.xxh64(value) for value in values]
     kept = [page.long for page in pages_of(path)]
-    assert kept.count(None) < len(kept) or encoding == "DELTA_BYTE_ARRAY"  # which keeps each for the next
+    assert kept.count(None) < len(kept) or encoding == "DELTA_BYTE_ARRAY"  # keeps each value for the next one
     for size in filter(None, kept):
         assert size in {50, 1000, 41}
 
@@ -93,15 +93,15 @@ def test_a_missing_long_value_is_reported_by_its_length(tmp_path: Path, monkeypa
     path.write_bytes(blooms.planted(path.read_bytes(), 0, 0, blooms.header(32) + blooms.build([b"other"], 32)))
     (finding,) = bloomcli.validate(path, deep=True).findings
     assert (finding.id, finding.missing) == ("value-missing", ("(a value of 1000 bytes)", "short"))
-    with pytest.raises(UnsupportedError, match="a value of 1000 bytes, and no more than 40 are held in memory"):
+    with pytest.raises(UnsupportedError, match="a value of 1000 bytes; at most 40 are held in memory"):
         bloomcli.add(path, ["c"], in_place=True, replace=True, variant="parquet-2018-header")
 
 
 @pytest.mark.parametrize(
     ("limit", "options", "message"),
     [
-        ("PAGE_WHOLE_MAX_BYTES", {"compression": "snappy"}, "with SNAPPY no more than 60 are read"),
-        ("PAGE_WHOLE_MAX_BYTES", {"encoding": "BYTE_STREAM_SPLIT"}, "in its encoding no more than 60 are read"),
+        ("PAGE_WHOLE_MAX_BYTES", {"compression": "snappy"}, "with SNAPPY at most 60 are read"),
+        ("PAGE_WHOLE_MAX_BYTES", {"encoding": "BYTE_STREAM_SPLIT"}, "in its encoding at most 60 are read"),
         ("PAGE_WHOLE_MAX_BYTES", {"dictionary": True}, r"a dictionary of \d+ bytes, more than the 60"),
         ("DICTIONARY_MAX_VALUES", {"dictionary": True}, "a dictionary of 90 values, more than the 60"),
         ("DELTA_VALUE_MAX_BYTES", {"encoding": "DELTA_BYTE_ARRAY"}, "a value of more than 60 bytes"),

@@ -1,4 +1,4 @@
-"""What some writers do otherwise than others: boolean filters, 128-bit integers, intervals."""
+"""Peculiarities of writers: filters on booleans, 128-bit integers, intervals."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bloomcli import kernels
 from bloomcli.model.file import Presence
 
 BYTES = {False: b"\0", True: b"\1"}
-"""How arrow-rs hashes booleans."""
+"""The hashes of booleans in arrow-rs."""
 
 
 def flags(path: Path, values: list[bool | None], holds: list[bool], *, statistics: bool = True) -> Path:
-    """A boolean column with a filter that holds some values."""
+    """Write a boolean column with a filter that contains some values."""
     write(path, {"c": pa.array(values)}, write_statistics=statistics)
     bits = blooms.build([BYTES[value] for value in holds], 32)
     path.write_bytes(blooms.planted(path.read_bytes(), 0, 0, blooms.header(32) + bits))
@@ -74,7 +74,7 @@ def test_datafusions_boolean_filters_are_sound(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["UInt128", "Int128"])
 def test_polars_bounds_of_128_bit_integers_prove_no_filter_wrong(tmp_path: Path, kind: str) -> None:
-    """It writes values least significant byte first, and their bounds the other way."""
+    """Polars writes values in little-endian order, and their bounds in big-endian order."""
     try:
         import polars as pl
     except ImportError:
@@ -89,7 +89,7 @@ def test_polars_bounds_of_128_bit_integers_prove_no_filter_wrong(tmp_path: Path,
     assert [(t.presence, t.stats_skipped_row_groups) for t in report.totals] == [(Presence.MAYBE, 0)] * 4
     for fact in bloomcli.inspect(tmp_path / "f").filters:
         assert fact.untrusted is None
-    # others' bounds of such columns are taken as ever: a filter that lacks one is wrong
+    # bounds of other writers are used as usual: a filter without one of them is wrong
     data = (tmp_path / "f").read_bytes()
 
     def by_another(metadata: thrift.Fields) -> None:
@@ -127,7 +127,7 @@ def normal(months: int, days: int, millis: int) -> bytes:
     ids=str,
 )
 def test_the_normal_forms_of_an_interval_are_duckdbs(value: tuple[int, ...], forms: list[tuple[int, ...]]) -> None:
-    """Beyond what DuckDB's months or 32 bits of days hold, there is none."""
+    """Intervals beyond DuckDB's months or 32 bits of days have no normal form."""
     out = bytearray(32)
     count = kernels.hash_normal_intervals(struct.pack("<III", *value) * 2, 2, out)
     hashes = list(memoryview(out).cast("Q"))[:count]
