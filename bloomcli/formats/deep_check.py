@@ -57,10 +57,10 @@ class FilterComparison(Generic[B]):
     def __init__(self, stored: B, zeros: Sequence[int] = ()) -> None:
         """`zeros`: the hashes of +0.0 and -0.0 in a floating-point column."""
         self._stored = stored
-        self._again = stored.emptied()
+        self._rebuilt = stored.emptied()
         self._zeros = zeros
         self._has_zero = False
-        self._lone = bool(zeros) and stored.check(zeros[1]) and not stored.check(zeros[0])
+        self._only_negative_zero = bool(zeros) and stored.check(zeros[1]) and not stored.check(zeros[0])
         self._allowed: B | None = None
         self.count = 0
         self.negative_zero = False
@@ -68,17 +68,17 @@ class FilterComparison(Generic[B]):
 
     def insert(self, hashes: bytearray, count: int, *, has_zero: bool) -> None:
         """Insert values; `has_zero`: one of them is a zero of either sign."""
-        self._again.insert_hashes(hashes, count)
+        self._rebuilt.insert_hashes(hashes, count)
         self.count += count
         self._has_zero = self._has_zero or has_zero
-        if has_zero and self._lone and not self.negative_zero:
+        if has_zero and self._only_negative_zero and not self.negative_zero:
             self.negative_zero = self._zeros[1] in set(memoryview(hashes)[: count * 8].cast("Q"))
 
     def has_missing_bits(self) -> bool:
         """A bit that the values set isn't in the stored filter: values are missing."""
-        if self._again.bitset == self._stored.bitset:
+        if self._rebuilt.bitset == self._stored.bitset:
             return False
-        return any(again & ~stored for again, stored in _windows(self._again, self._stored))
+        return any(rebuilt & ~stored for rebuilt, stored in _windows(self._rebuilt, self._stored))
 
     def allow(self, hashes: bytes | bytearray) -> None:
         """Allow hashes that the stored filter may hold or not: what some readers see instead of a value."""
@@ -91,12 +91,12 @@ class FilterComparison(Generic[B]):
 
     def stray_bits(self, allowed: bytes | bytearray = b"") -> int:
         """Bits of the stored filter that no value sets, nor any of the allowed hashes that it holds."""
-        if self._again.bitset == self._stored.bitset:
+        if self._rebuilt.bitset == self._stored.bitset:
             return 0
         self.allow(allowed)
         if self._has_zero:
             self.allow(bytes(array("Q", self._zeros)))
-        windows = _windows(self._stored, self._again, *([] if self._allowed is None else [self._allowed]))
+        windows = _windows(self._stored, self._rebuilt, *([] if self._allowed is None else [self._allowed]))
         return sum((stored & ~reduce(or_, known)).bit_count() for stored, *known in windows)
 
 

@@ -43,11 +43,11 @@ class ReadBudget:
     """The bytes that dictionaries of one file may still take. One that would take more isn't read."""
 
     def __init__(self, size: int) -> None:
-        self._left = size
+        self._remaining = size
 
     def take(self, size: int) -> bool:
         """Whether a dictionary of `size` bytes may be read; it then counts."""
-        if size > self._left:
+        if size > self._remaining:
             return False
-        self._left -= size
+        self._remaining -= size
         return True

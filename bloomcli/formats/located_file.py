@@ -172,14 +172,14 @@ class LocatedFile(FilterFile):
                 raise UsageError(
                     f"there is no stripe {stripe}; the file has {self.stripes}, counted from 0",
                     path=self.source.path,
-                    hint=_taken("--stripe", self.stripes),
+                    hint=_range_hint("--stripe", self.stripes),
                 )
             count, where, whole = self.units()[stripe], f" in stripe {stripe}", "it"
         if not 0 <= row_group < count:
             raise UsageError(
                 f"there is no row group {row_group}{where}; {whole} has {count}, counted from 0",
                 path=self.source.path,
-                hint=_taken("--row-group", count),
+                hint=_range_hint("--row-group", count),
             )
 
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
@@ -234,7 +234,7 @@ class LocatedFile(FilterFile):
         )
 
 
-def _taken(option: str, count: int) -> str:
+def _range_hint(option: str, count: int) -> str:
     """The numbers that an option takes, counted from 0."""
     return (
         f"{option} takes 0 to {count - 1}" if count > 1 else f"leave {option} out" if count else "it has no filters"

@@ -47,7 +47,7 @@ def _finding(
 
 def unusable(filters: Filters, location: FilterLocation, problem: FilterProblem) -> Iterator[Finding]:
     """Yield the faults of an unusable filter."""
-    yield from _second(filters, location)
+    yield from _duplicate(filters, location)
     yield _finding(filters, location, problem.id, Severity.ERROR, problem.reason, offset=problem.offset)
 
 
@@ -56,7 +56,7 @@ def sound(
 ) -> Iterator[Finding]:
     """Yield the faults of a readable filter: its length in the index, its bits, a second filter of its column."""
     del facts
-    yield from _second(filters, location)
+    yield from _duplicate(filters, location)
     if loaded.trailing:
         yield _finding(
             filters,
@@ -78,9 +78,9 @@ def sound(
         )
 
 
-def _second(filters: Filters, location: FilterLocation) -> Iterator[Finding]:
+def _duplicate(filters: Filters, location: FilterLocation) -> Iterator[Finding]:
     """The finding about a filter that isn't the first of its column and row group."""
-    if filters.is_second(location):
+    if filters.is_duplicate(location):
         yield _finding(
             filters,
             location,
@@ -156,7 +156,9 @@ def _readable(filters: Filters, group: RowGroup, columns: set[int] | None) -> li
     return found
 
 
-def _deep_group(filters: Filters, hashes: dict[int, values.Hashed], found: list[LoadedFilter]) -> Iterator[DeepCheck]:
+def _deep_group(
+    filters: Filters, hashes: dict[int, values.HashedColumn], found: list[LoadedFilter]
+) -> Iterator[DeepCheck]:
     for loaded in found:
         hashed = hashes[loaded.location.column]
         again = FilterComparison(loaded.bits, values.zero_hashes(filters.footer.columns[loaded.location.column]))

@@ -94,7 +94,7 @@ class _Process:
         self._replies.close()
 
 
-class _Refused(Exception):
+class _PackageError(Exception):
     """The package's error, as text."""
 
 
@@ -119,7 +119,7 @@ class _Pool:
         try:
             kind, data = receive(process.replies)
         except EOFError:
-            error = _ended(process.ended_with())
+            error = _ended_error(process.ended_with())
             error.path = path
             raise error from None
         except BaseException:
@@ -160,7 +160,7 @@ class _Pool:
         self._idle, self._taken = [], []
 
 
-def _ended(number: int | None) -> UnreadableError:
+def _ended_error(number: int | None) -> UnreadableError:
     how = "" if number is None else f" by {signal.Signals(number).name}"
     return UnreadableError(f"the process that decodes it was ended{how}", hint=_HINT_ENDED)
 
@@ -197,15 +197,15 @@ class Decoder:
         self._read_at = read_at
         self._process: _Process | None = POOL.take(path)
         self._busy = self._stopped = False
-        self._ask(b"O", json.dumps({"size": size, "columns": list(columns)}).encode())
+        self._request(b"O", json.dumps({"size": size, "columns": list(columns)}).encode())
 
     def row_group(self, ordinal: int) -> Any:
         """A row group's columns as an Arrow record batch. Raises as the constructor does."""
-        return self._ask(b"G", NUMBER.pack(ordinal))
+        return self._request(b"G", NUMBER.pack(ordinal))
 
     def no_rows(self) -> Any:
         """All columns of the file as a record batch without rows. Raises as the constructor does."""
-        return self._ask(b"S", b"")
+        return self._request(b"S", b"")
 
     def stop(self) -> None:
         """End a request that another thread waits for; that thread's call raises UnreadableError."""
@@ -225,19 +225,19 @@ class Decoder:
             self._process = None
             POOL.give_back(process)
 
-    def _ask(self, kind: bytes, data: bytes) -> Any:
+    def _request(self, kind: bytes, data: bytes) -> Any:
         process = self._process
         if process is None:
-            raise _ended(None)
+            raise _ended_error(None)
         self._busy = True
         try:
             send(process.requests, kind, data)
-            return self._answer(process)
+            return self._reply(process)
         except (EOFError, BrokenPipeError):
             self._process = None
             POOL.drop(process)
-            raise _ended(process.ended_with()) from None
-        except _Refused as error:
+            raise _ended_error(process.ended_with()) from None
+        except _PackageError as error:
             raise CorruptFile(str(error)) from None
         except BaseException:  # a request is left unanswered
             self._abandon(process)
@@ -250,7 +250,7 @@ class Decoder:
         POOL.drop(process)
         process.close(at_once=True)
 
-    def _answer(self, process: _Process) -> Any:
+    def _reply(self, process: _Process) -> Any:
         while True:
             kind, data = receive(process.replies)
             if kind == b"R":
@@ -260,7 +260,7 @@ class Decoder:
             elif kind == b"B":
                 return _batch(process.replies)
             else:
-                raise _Refused(data.decode("utf-8", "replace"))
+                raise _PackageError(data.decode("utf-8", "replace"))
 
 
 def _batch(stream: IO[bytes]) -> Any:

@@ -72,7 +72,7 @@ def lookup_of(footer: Footer, group: RowGroup, column: MosaicColumn, budget: Rea
         if not budget.take(group.bucket_bytes(column.bucket)):
             return None
         stored = entries(footer, group, column)
-        return None if stored is None or _contradicted(stored, group, column) else _hashed(stored, column)
+        return None if stored is None or _contradicts_bounds(stored, group, column) else _hashed(stored, column)
 
     def excludes(lookup: Lookup) -> bool | None:
         hashes = found()
@@ -81,7 +81,7 @@ def lookup_of(footer: Footer, group: RowGroup, column: MosaicColumn, budget: Rea
     return excludes
 
 
-def _contradicted(stored: Sequence[bytes], group: RowGroup, column: MosaicColumn) -> bool:
+def _contradicts_bounds(stored: Sequence[bytes], group: RowGroup, column: MosaicColumn) -> bool:
     """Whether the statistics' minimum or maximum isn't an entry: one of the two is wrong. Zeros have two forms."""
     known = group.statistics.get(column.index)
     if known is None or column.family not in values.WIDTHS or column.family in {"BOOLEAN", "FLOAT", "DOUBLE"}:

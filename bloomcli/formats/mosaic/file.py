@@ -213,7 +213,7 @@ class MosaicFile(LocatedFile):
 
     def _usable(self, group: RowGroup, column: int, hashes: int) -> tuple[ProbedFilter | None, str | None]:
         """The filter that readers use in a row group, or why it can't be used. Neither: there is no filter."""
-        location = self.filters.used(group, column)
+        location = self.filters.preferred(group, column)
         if location is None:
             return None, None
         own = statistics.bound_hashes(group, self.footer.columns[column])
@@ -242,14 +242,16 @@ class MosaicFile(LocatedFile):
 
     def without_filter(self, column: Column) -> list[int]:
         """Row groups with rows in which a column has no filter."""
-        return [g.ordinal for g in self.footer.row_groups if g.rows and self.filters.used(g, column.index) is None]
+        return [
+            g.ordinal for g in self.footer.row_groups if g.rows and self.filters.preferred(g, column.index) is None
+        ]
 
     def filter_bounds(self, column: Column) -> Iterator[FilterBounds]:
         """The statistics' bounds in each row group with a filter."""
         mosaic = self.footer.columns[column.index]
         for group in self.footer.row_groups:
             found = group.statistics.get(column.index)
-            if self.filters.used(group, column.index) is not None:
+            if self.filters.preferred(group, column.index) is not None:
                 low, high = (None, None) if found is None else (found.minimum, found.maximum)
                 yield FilterBounds(group.ordinal, None, statistics.plain(low, mosaic), statistics.plain(high, mosaic))
 

@@ -49,14 +49,14 @@ class Filters:
         wanted = {self.footer.columns[c].bucket for c in columns}
         return ((b.offset, b.size) for b in group.buckets if b.id in wanted)
 
-    def used(self, group: RowGroup, column: int) -> FilterLocation | None:
+    def preferred(self, group: RowGroup, column: int) -> FilterLocation | None:
         """The filter of a column that readers use, which is the first; None where it has none."""
         return next((p for p in group.filters if p.column == column), None)
 
     def location(self, column: int, row_group: int, stripe: int) -> FilterLocation | None:
         """The filter of a column in a row group that readers use; None where it has none."""
         del stripe
-        return self.used(self.footer.row_groups[row_group], column)
+        return self.preferred(self.footer.row_groups[row_group], column)
 
     def load(self, location: FilterLocation) -> LoadedFilter:
         """Read a filter. Raises FilterProblem."""
@@ -72,7 +72,7 @@ class Filters:
         """Yield the offset and length of what `load_for` reads of a column's filters in these row groups, for these
         hashes and those of the row groups' own bounds."""
         for group in groups:
-            location = self.used(group, column)
+            location = self.preferred(group, column)
             if location is not None:
                 yield from ranges_for(location, [*hashes, *bound_hashes(group, self.footer.columns[column])])
 
@@ -81,7 +81,7 @@ class Filters:
         """The filters that readers use: the first of each column and row group."""
         return {next(same) for _, same in groupby(self.locations(None), key=lambda p: (p.row_group, p.column))}
 
-    def is_second(self, location: FilterLocation) -> bool:
+    def is_duplicate(self, location: FilterLocation) -> bool:
         """Whether a filter isn't the first of its column and row group."""
         return location not in self._first
 

@@ -259,11 +259,9 @@ class Footer:
                 "footer.row_groups",
             )
         groups = tuple(self._read_row_group(cursor, ordinal) for ordinal in range(count))
-        if cursor.left:
+        if rest := cursor.remaining:
             cursor.field = "row_groups"
-            raise cursor.fault(
-                f"{counted(cursor.left, 'byte')} {are(cursor.left)} left behind the last row group of the index"
-            )
+            raise cursor.fault(f"{counted(rest, 'byte')} {are(rest)} left behind the last row group of the index")
         return groups
 
     def _read_row_group(self, cursor: Cursor, ordinal: int) -> RowGroup:

@@ -19,7 +19,7 @@ from bloomcli.formats.mosaic.footer import RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.model.file import Column
 
-_TAKEN: Final = frozenset(("INT32", "INT64", "FLOAT", "DOUBLE", "DATE", "STRING"))
+_SHARED_HASHES: Final = frozenset(("INT32", "INT64", "FLOAT", "DOUBLE", "DATE", "STRING"))
 """Families whose filters hash the bytes that Parquet's hash. Small integers are hashed at their own width."""
 
 
@@ -58,7 +58,7 @@ def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iter
             else:
                 reader = reader or values.ColumnReader(filters.footer, [mosaic])
                 filters.source.will_read(filters.value_ranges(group, {mosaic.index}))
-                yield _made(reader, group, mosaic, fpp, none)
+                yield _bits_from_values(reader, group, mosaic, fpp, none)
     finally:
         if reader is not None:
             reader.close()
@@ -70,7 +70,7 @@ def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:
     for group in filters.footer.row_groups:
         if not _is_read(mosaic) or not _has_values(group, mosaic):
             yield BitsSource()
-        elif mosaic.family in _TAKEN and filters.used(group, mosaic.index) is not None:
+        elif mosaic.family in _SHARED_HASHES and filters.preferred(group, mosaic.index) is not None:
             yield BitsSource(filter=True)
         else:
             yield BitsSource(reads=group.bucket_bytes(mosaic.bucket))
@@ -91,8 +91,8 @@ def _has_filter(group: RowGroup, mosaic: MosaicColumn) -> bool:
 
 def _usable(filters: Filters, group: RowGroup, mosaic: MosaicColumn) -> SplitBlockFilter | None:
     """The filter that readers use in a row group, where it has the hashes of Parquet's and the group's own bounds."""
-    location = filters.used(group, mosaic.index)
-    if location is None or mosaic.family not in _TAKEN:
+    location = filters.preferred(group, mosaic.index)
+    if location is None or mosaic.family not in _SHARED_HASHES:
         return None
     try:
         bits = filters.load(location).bits
@@ -101,7 +101,7 @@ def _usable(filters: Filters, group: RowGroup, mosaic: MosaicColumn) -> SplitBlo
     return bits if all(map(bits.check, statistics.bound_hashes(group, mosaic))) else None
 
 
-def _made(
+def _bits_from_values(
     reader: values.ColumnReader, group: RowGroup, mosaic: MosaicColumn, fpp: float, none: RowGroupBits
 ) -> RowGroupBits:
     array = reader.decoded(group).column(0).drop_null()

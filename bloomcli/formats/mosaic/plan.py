@@ -48,9 +48,9 @@ class AddPlan(Change):
         self.chosen = [filters.footer.columns[c.index] for c in columns]
         wanted = {c.index for c in self.chosen}
         existing = {location for location in filters.footer.filters if location.column in wanted}
-        gone = set() if missing else existing
-        if gone and not replace:
-            first = min(gone, key=lambda p: (p.row_group, p.position))
+        removed = set() if missing else existing
+        if removed and not replace:
+            first = min(removed, key=lambda p: (p.row_group, p.position))
             raise FilterExists(
                 f"column {column_name(filters.footer, first)} has a filter in row group {first.row_group} already",
                 path=filters.source.path,
@@ -59,13 +59,13 @@ class AddPlan(Change):
                 hint="--replace builds new ones in place of all existing ones",
             )
         decoder.check(filters.source.path)
-        super().__init__(filters, gone)
+        super().__init__(filters, removed)
         self._stopped = False
         self._local = threading.local()
         self._readers: list[values.ColumnReader] = []
         self._queue: BuildQueue[_Filters] | None = None
-        self._replaced = {(p.row_group, p.column): p for p in sorted(gone, key=lambda p: -p.position)}
-        there = {(p.row_group, p.column) for p in existing - gone}
+        self._replaced = {(p.row_group, p.column): p for p in sorted(removed, key=lambda p: -p.position)}
+        there = {(p.row_group, p.column) for p in existing - removed}
         self._todo = {
             g.ordinal: [c for c in self.chosen if (g.ordinal, c.index) not in there] for g in self.footer.row_groups
         }
@@ -126,7 +126,7 @@ class AddPlan(Change):
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """Row group by row group: what was there, then its filters."""
         self.filters.source.will_read(self.reads())
-        layout = Layout(self.footer, self.gone)
+        layout = Layout(self.footer, self.removed)
         changes: dict[int, list[FilterChange]] = {}
         jobs = (Job(self._memory(group), partial(self._build, group, tick)) for _, group in layout.steps)
         try:
@@ -179,7 +179,7 @@ class AddPlan(Change):
         return built
 
     def _build_one(
-        self, group: RowGroup, column: MosaicColumn, hashed: values.Hashed
+        self, group: RowGroup, column: MosaicColumn, hashed: values.HashedColumn
     ) -> tuple[NewFilter, FilterChange]:
         size, rule = self._upper_bound(group, column), self.rule.of(column.name)
         if rule.ndv is None:  # statistics may be wrong about nulls; what was decoded isn't
@@ -201,7 +201,7 @@ class AddPlan(Change):
         return NewFilter(column.index, bits), change
 
 
-def _filled(size: int, column: MosaicColumn, hashed: values.Hashed) -> SplitBlockFilter:
+def _filled(size: int, column: MosaicColumn, hashed: values.HashedColumn) -> SplitBlockFilter:
     bits = SplitBlockFilter.empty(size)
     bits.insert_hashes(hashed.hashes, hashed.count)
     if hashed.has_zero:

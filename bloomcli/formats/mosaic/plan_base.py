@@ -21,18 +21,18 @@ _ENTRY_BOUND: Final = 18
 
 
 class Change(PlanBase):
-    """A change to a file: removes the filters `gone`, and bounds the size of what isn't copied."""
+    """A change to a file: removes the filters `removed`, and bounds the size of what isn't copied."""
 
-    def __init__(self, filters: Filters, gone: set[FilterLocation]) -> None:
+    def __init__(self, filters: Filters, removed: set[FilterLocation]) -> None:
         self.filters = filters
         self.footer = filters.footer
-        self.gone = gone
-        self.bytes_to_copy = Layout(self.footer, gone).bytes_to_copy
+        self.removed = removed
+        self.bytes_to_copy = Layout(self.footer, removed).bytes_to_copy
         self.bytes_to_decode = 0
 
     def outline(self) -> Iterator[KeptRange | int]:
         """The body up to each row group's filters, and their share of what is new."""
-        points = [point for point, _ in Layout(self.footer, self.gone).steps]
+        points = [point for point, _ in Layout(self.footer, self.removed).steps]
         share = self.new_bytes_bound // (len(points) + 1)
         for start, end in itertools.pairwise([0, *points, self.footer.index_at]):
             if start < end:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from bloomcli.errors import LiteralError
 from bloomcli.formats.mosaic import decoder, schema, statistics, values
 from bloomcli.formats.mosaic.filters import Filters
-from bloomcli.formats.mosaic.values import Hashed
+from bloomcli.formats.mosaic.values import HashedColumn
 from bloomcli.formats.sampled import Extent, RowGroupValues, SampleBatch, SplitBlockBuilder, UnitValues
 from bloomcli.model.file import Column
 from bloomcli.values.literals import parse
@@ -19,7 +19,7 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
     mosaic = filters.footer.columns[column.index]
     for group in filters.footer.row_groups:
         found = group.statistics.get(column.index)
-        used = filters.used(group, column.index)
+        used = filters.preferred(group, column.index)
         count = group.non_null(column.index)
         yield Extent(
             rows=group.rows,
@@ -59,7 +59,7 @@ def unit_values(
 class _PlainValues:
     """The PLAIN bytes of values by their numbers."""
 
-    def __init__(self, hashed: Hashed, typed: Column) -> None:
+    def __init__(self, hashed: HashedColumn, typed: Column) -> None:
         self._hashed, self._typed = hashed, typed
 
     def __call__(self, keys: Sequence[object]) -> Sequence[bytes | None]:

@@ -237,7 +237,7 @@ def _text(cursor: Cursor, what: str) -> str:
 
 def _read_order(cursor: Cursor, count: int) -> tuple[int, ...]:
     """The columns' original order; the sorted one where none is written."""
-    if not cursor.left:
+    if not cursor.remaining:
         return tuple(range(count))
     order: list[int] = []
     position = 0

@@ -74,7 +74,7 @@ class Cursor:
         self._packed = packed
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Bytes not yet read."""
         return len(self.data) - self.pos
 
@@ -85,9 +85,9 @@ class Cursor:
 
     def take(self, count: int, what: str) -> bytes:
         """The next `count` bytes."""
-        if count > self.left:
+        if count > self.remaining:
             raise self.fault(
-                f"{what}: {counted(count, 'byte')} {are(count)} claimed, {self.left} {are(self.left)} left"
+                f"{what}: {counted(count, 'byte')} {are(count)} claimed, {self.remaining} {are(self.remaining)} left"
             )
         self.pos += count
         return self.data[self.pos - count : self.pos]
@@ -128,9 +128,10 @@ class Cursor:
         """A number of things that take at least `least` bytes each, and so can't be more than fit."""
         start = self.pos
         value = self.varint(what)
-        if value * least > self.left:
+        if value * least > self.remaining:
             raise self.fault(
-                f"{what}: {value} {are(value)} claimed, {counted(self.left, 'byte')} {are(self.left)} left", start
+                f"{what}: {value} {are(value)} claimed, {counted(self.remaining, 'byte')} {are(self.remaining)} left",
+                start,
             )
         return value
 

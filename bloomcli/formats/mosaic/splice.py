@@ -73,17 +73,17 @@ class NewFilter:
 class Layout:
     """The new file as it grows. Raises FilterProblem where a filter that stays can't be moved."""
 
-    def __init__(self, footer: Footer, gone: set[FilterLocation]) -> None:
+    def __init__(self, footer: Footer, removed: set[FilterLocation]) -> None:
         self.footer = footer
-        self.gone = gone
-        entangled = {r.filter for pair in overlaps(footer) for r in pair}
+        self.removed = removed
+        overlapping = {r.filter for pair in overlaps(footer) for r in pair}
         self._kept: dict[int, list[FilterLocation]] = {}
         cuts: list[tuple[int, int]] = []
         for location in footer.filters:
-            movable = in_data(footer, location) and location not in entangled
+            movable = in_data(footer, location) and location not in overlapping
             if movable and location.length:
                 cuts.append((location.offset, location.end))
-            if location in gone:
+            if location in removed:
                 continue  # one that can't be cut out is forgotten, its bytes stay
             if not movable:
                 raise problem(
@@ -94,9 +94,9 @@ class Layout:
                 )
             self._kept.setdefault(location.row_group, []).append(location)
         self._cuts = sorted(cuts)
-        self.steps: list[tuple[int, RowGroup]] = self._points()
+        self.steps: list[tuple[int, RowGroup]] = self._insertion_points()
         """(where its filters go, row group), in the order of the new file."""
-        self._taken = 0
+        self._consumed = 0
         self._next_cut = 0
         self._position = 0
         self._moves: list[tuple[int, int]] = []
@@ -111,7 +111,7 @@ class Layout:
         kept = sum(p.length for locations in self._kept.values() for p in locations)
         return self.footer.index_at - sum(end - start for start, end in self._cuts) + kept
 
-    def _points(self) -> list[tuple[int, RowGroup]]:
+    def _insertion_points(self) -> list[tuple[int, RowGroup]]:
         """Behind each row group's last bucket, but never within another's."""
         buckets = [r for r in regions(self.footer) if r.filter is None]
         points: list[tuple[int, RowGroup]] = []
@@ -134,17 +134,17 @@ class Layout:
         while self._next_cut < len(self._cuts) and self._cuts[self._next_cut][0] < point:
             start, end = self._cuts[self._next_cut]
             yield from self._keep(start)
-            self._taken = end
+            self._consumed = end
             self._next_cut += 1
             self._moves.append((end, start - end))
         yield from self._keep(point)
 
     def _keep(self, until: int) -> Iterator[Piece]:
-        length = until - self._taken
+        length = until - self._consumed
         if length > 0:
-            yield KeptRange(self._taken, length)
+            yield KeptRange(self._consumed, length)
             self._position += length
-            self._taken = until
+            self._consumed = until
 
     def add(self, point: int, group: RowGroup, new: Sequence[NewFilter]) -> Iterator[Piece]:
         """A row group's filters, those that stay and new ones, by column."""

@@ -46,7 +46,7 @@ _BOOLEANS: Final = {"true": b"\1", "1": b"\1", "false": b"\0", "0": b"\0"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hashed:
+class HashedColumn:
     """The hashes of the present values of one column in one row group, and the values on request."""
 
     count: int
@@ -133,10 +133,10 @@ class ColumnReader:
             hint=error.hint or "the data is damaged, or of a kind that paimon-mosaic doesn't know",
         )
 
-    def row_group(self, group: RowGroup) -> dict[int, Hashed]:
+    def row_group(self, group: RowGroup) -> dict[int, HashedColumn]:
         """The chosen columns' hashes of a row group, by column."""
         batch = self.decoded(group)
-        return {c.index: hashed(batch.column(c.name), c) for c in self._columns}
+        return {c.index: hash_column(batch.column(c.name), c) for c in self._columns}
 
     def no_rows(self) -> Any:
         """The chosen columns in their order, an Arrow record batch without rows."""
@@ -190,7 +190,7 @@ def _view(buffer: Any) -> memoryview:
     return memoryview(b"") if buffer is None else memoryview(buffer).cast("B")
 
 
-def hashed(array: Any, column: MosaicColumn) -> Hashed:
+def hash_column(array: Any, column: MosaicColumn) -> HashedColumn:
     """The hashes of a column's present values, in order."""
     import pyarrow as pa
 
@@ -201,7 +201,7 @@ def hashed(array: Any, column: MosaicColumn) -> Hashed:
     length = len(array)
     out = bytearray(length * 8)
     if array.null_count == length:
-        return Hashed(count=0, hashes=out, has_zero=False, values=shown)
+        return HashedColumn(count=0, hashes=out, has_zero=False, values=shown)
     validity = buffers[0] if array.null_count else None
     width = WIDTHS.get(column.family)
     zero = False
@@ -211,4 +211,4 @@ def hashed(array: Any, column: MosaicColumn) -> Hashed:
         count = kernels.hash_fixed(buffers[1], width, array.offset, length, validity, out)
         if column.family in _FLOATS:
             zero = kernels.has_zero(buffers[1], width, array.offset, length, validity)
-    return Hashed(count=count, hashes=out, has_zero=zero, values=shown)
+    return HashedColumn(count=count, hashes=out, has_zero=zero, values=shown)

@@ -16,7 +16,7 @@ _NOT_VALUES: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT", "LIST", "MAP", "UNION")
 """Timestamps' bounds are in milliseconds, rounded one way or another; of compound columns lengths are hashed."""
 
 
-def lost(stats: Any, orc: OrcType, typed: Column, bits: HashLookup) -> Iterator[tuple[str, bytes]]:
+def missing_bounds(stats: Any, orc: OrcType, typed: Column, bits: HashLookup) -> Iterator[tuple[str, bytes]]:
     """("minimum" or "maximum", its PLAIN bytes in `typed`) where that is a value and not in the row group's filter.
 
     Source: the Apache ORC specification, StringStatistics: long bounds stand in lower_bound and upper_bound,

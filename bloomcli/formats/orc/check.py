@@ -17,7 +17,7 @@ from bloomcli.formats.deep_check import (
 )
 from bloomcli.formats.orc import bounds, spec, values
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc.column_reader import zone_unknown
+from bloomcli.formats.orc.column_reader import why_zone_unknown
 from bloomcli.formats.orc.filter_header import (
     BLOOM_ENCODING,
     HINT_REPLACE,
@@ -28,7 +28,7 @@ from bloomcli.formats.orc.filter_header import (
 )
 from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Stream, StripeFooter
-from bloomcli.formats.orc.missing_values import Again, Lost
+from bloomcli.formats.orc.missing_values import MissingValueReader, MissingValues
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
 from bloomcli.hints import removing
 from bloomcli.model.file import Severity
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _COPIES: Final = 3
 """Copies of a filter stream's bytes in memory: the stream, its filters, and the filters rebuilt from the values."""
 _ALL_LOST: Final = "a reader loses all of them"
-_UNASKED: Final = "ORC C++ omits them for batches without nulls, and no reader looks them up"
+_NOT_LOOKED_UP: Final = "ORC C++ omits them for batches without nulls, and no reader looks them up"
 """Of lengths of lists and maps, and tags of unions."""
 
 
@@ -114,7 +114,7 @@ def sound(
             hint="write the file with a row index",
         )
     elif probed:
-        yield from _lacking(filters, location, loaded)
+        yield from _missing_bounds(filters, location, loaded)
 
 
 def _untrusted(filters: Filters, location: Location, loaded: LoadedStream) -> Iterator[Finding]:
@@ -131,10 +131,10 @@ def _untrusted(filters: Filters, location: Location, loaded: LoadedStream) -> It
         )
 
 
-def _lacking(filters: Filters, location: Location, loaded: LoadedStream) -> Iterator[Finding]:
+def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) -> Iterator[Finding]:
     """Findings about row groups whose filter is empty, or lacks the minimum or maximum of the row index."""
     orc = filters.footer.types[loaded.stream.column]
-    unasked = holds_lengths(filters.footer, orc)
+    ignored = holds_lengths(filters.footer, orc)
     typed = literal_column(orc)
     index = filters.row_index(location.streams, orc.id)
     for group, bits in enumerate(loaded.filters):
@@ -145,14 +145,14 @@ def _lacking(filters: Filters, location: Location, loaded: LoadedStream) -> Iter
                 filters,
                 location,
                 "filter-all-zero",
-                Severity.NOTE if unasked else Severity.ERROR,
+                Severity.NOTE if ignored else Severity.ERROR,
                 f"no bit is set, though the row group has {counted(count, 'value')}:"
-                f" {_UNASKED if unasked else _ALL_LOST}",
+                f" {_NOT_LOOKED_UP if ignored else _ALL_LOST}",
                 row_group=group,
                 hint=_hint(filters, orc.id),
             )
             continue
-        for which, bound in bounds.lost(statistics, orc, typed, bits) if loaded.untrusted is None else ():
+        for which, bound in bounds.missing_bounds(statistics, orc, typed, bits) if loaded.untrusted is None else ():
             yield _finding(
                 filters,
                 location,
@@ -198,7 +198,7 @@ def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | 
     for streams, stream in filters.locations(columns):
         if units is None or streams.stripe.ordinal in units:
             yield stream.offset, stream.length
-            if filters.checkable(stream, columns) and stream.column not in filters.unread:
+            if filters.checkable(stream, columns) and stream.column not in filters.not_comparable:
                 yield from filters.value_ranges(streams, stream.column)
 
 
@@ -237,10 +237,10 @@ def _deep_column(
             loaded = filters.load(location)
         except FilterProblem:
             continue  # structure reports it
-        unasked = holds_lengths(filters.footer, orc)
-        if (loaded.untrusted is not None and not unasked) or _local_time(filters, location.stream):
+        ignored = holds_lengths(filters.footer, orc)
+        if (loaded.untrusted is not None and not ignored) or _local_time(filters, location.stream):
             continue
-        why = filters.unread.get(orc.id) or zone_unknown(streams, orc)
+        why = filters.not_comparable.get(orc.id) or why_zone_unknown(streams, orc)
         if why is not None:
             checks += _not_checked(filters, location, why)
         else:
@@ -291,21 +291,21 @@ def _row_groups(
     filters: Filters, streams: StripeFooter, found: Sequence[LoadedStream], orc: OrcType, stop: Stop
 ) -> Iterator[DeepCheck]:
     zeros = memoryview(values.zero_hashes()).cast("Q") if orc.kind in values.FLOATS else ()
-    again = Again(filters.source, filters.footer, streams, orc, stop)
+    reader = MissingValueReader(filters.source, filters.footer, streams, orc, stop)
     groups = values.row_groups(filters.source, filters.footer, streams, orc, stop)
     for group, batches in enumerate(groups):
         rebuilt = [FilterComparison(loaded.filters[group], zeros) for loaded in found]
-        for taken in batches:
+        for batch in batches:
             for one in rebuilt:
-                one.insert(taken.hashes, taken.count, has_zero=taken.has_zero)
-                one.allow(taken.other_hashes)
+                one.insert(batch.hashes, batch.count, has_zero=batch.has_zero)
+                one.allow(batch.other_hashes)
         short = [loaded.filters[group] for loaded, one in zip(found, rebuilt, strict=True) if one.has_missing_bits()]
-        looks = iter(again.lost(group, short) if short else ())
+        results = iter(reader.missing_values(group, short) if short else ())
         for loaded, one in zip(found, rebuilt, strict=True):
             finding = partial(_finding, filters, Location(streams, loaded.stream), row_group=group)
-            lost = next(looks) if one.has_missing_bits() else None
+            lost = next(results) if one.has_missing_bits() else None
             if lost is not None and lost.count:
-                yield DeepCheck(values=one.count, finding=_lost(filters, orc, lost, one.count, finding))
+                yield DeepCheck(values=one.count, finding=_missing_finding(filters, orc, lost, one.count, finding))
                 continue
             stray = one.stray_bits() if lost is None else lost.stray
             negative = lost is None and one.negative_zero
@@ -316,13 +316,15 @@ def _row_groups(
             )
 
 
-def _lost(filters: Filters, orc: OrcType, lost: Lost, count: int, finding: Callable[..., Finding]) -> Finding:
-    unasked = holds_lengths(filters.footer, orc)
+def _missing_finding(
+    filters: Filters, orc: OrcType, lost: MissingValues, count: int, finding: Callable[..., Finding]
+) -> Finding:
+    ignored = holds_lengths(filters.footer, orc)
     return finding(
         "value-missing",
-        Severity.NOTE if unasked else Severity.ERROR,
-        f"{lost.count} of {counted(count, 'length')} {are(lost.count)} not in their filter: {_UNASKED}"
-        if unasked
+        Severity.NOTE if ignored else Severity.ERROR,
+        f"{lost.count} of {counted(count, 'length')} {are(lost.count)} not in their filter: {_NOT_LOOKED_UP}"
+        if ignored
         else missing_values_message(lost.count, count),
         missing=lost.missing,
         hint=_hint(filters, orc.id),

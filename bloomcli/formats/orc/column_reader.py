@@ -29,7 +29,7 @@ from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
 from bloomcli.formats.orc.streams import ByteStream, Presence, Runs, byte_runs, integers
-from bloomcli.formats.orc.timestamps import Moments
+from bloomcli.formats.orc.timestamps import TimestampHasher
 from bloomcli.formats.orc.zones import writer_zone
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
@@ -53,7 +53,7 @@ _ENCODINGS: Final[dict[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class BatchHashes:
     """The non-null values of some rows, a batch at most."""
 
     count: int
@@ -65,11 +65,11 @@ class Taken:
     """For each of the hashes in `other_hashes`, an int64: the number of its value in the batch."""
 
 
-def unreadable(footer: Footer, orc: OrcType) -> str | None:
+def why_unreadable(footer: Footer, orc: OrcType) -> str | None:
     """Why a column's values can't be read; None where they can."""
     if orc.kind == "DECIMAL" and orc.fault is not None:
         return orc.fault
-    if any(t.kind == "UNION" for t in footer.above(orc)):
+    if any(t.kind == "UNION" for t in footer.ancestors(orc)):
         return "it lies within a union"
     return None if orc.kind in _KINDS else f"how values of {orc.name} are hashed isn't known"
 
@@ -134,7 +134,7 @@ class Streams:
         zone = writer_zone(_zone_name(self._stripe, self._orc))
         if zone is None:
             raise UnsupportedError(
-                f"column {self._orc.label} can't be read: {zone_unknown(self._stripe, self._orc)}",
+                f"column {self._orc.label} can't be read: {why_zone_unknown(self._stripe, self._orc)}",
                 path=self._footer.path,
                 offset=self._stripe.stripe.offset,
                 field=f"{self._stripe.stripe.field}.footer.writerTimezone",
@@ -147,7 +147,7 @@ def _zone_name(stripe: StripeFooter, orc: OrcType) -> str:
     return "UTC" if orc.kind == "TIMESTAMP_INSTANT" else spec.text(stripe.message.writer_timezone)
 
 
-def zone_unknown(stripe: StripeFooter, orc: OrcType) -> str | None:
+def why_zone_unknown(stripe: StripeFooter, orc: OrcType) -> str | None:
     """Why a stripe's timestamps can't be converted; None if they can, and for all other kinds."""
     if orc.kind not in TIMESTAMPS or writer_zone(name := _zone_name(stripe, orc)) is not None:
         return None
@@ -182,11 +182,11 @@ def _sum(lengths: memoryview, count: int, fault: Callable[[str], CorruptFile]) -
         raise fault(str(error)) from None
 
 
-class Rows:
+class ValueCounter:
     """Counts a column's values in rows: nulls of the column or its ancestors, and empty lists, have no value."""
 
     def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop) -> None:
-        self._levels = [_Level(Streams(source, footer, stripe, t, stop), t) for t in footer.above(orc)]
+        self._levels = [_Level(Streams(source, footer, stripe, t, stop), t) for t in footer.ancestors(orc)]
         self._presence = Streams(source, footer, stripe, orc, stop).presence()
         self._path = footer.path
         self._stripe = stripe.stripe
@@ -222,24 +222,31 @@ class ColumnReader:
     """Hands out the hashes of one column of one stripe, from the first row to the last."""
 
     def __init__(
-        self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop, *, every: bool = False
+        self,
+        source: Source,
+        footer: Footer,
+        stripe: StripeFooter,
+        orc: OrcType,
+        stop: Stop,
+        *,
+        all_readings: bool = False,
     ) -> None:
-        """`every`: give hashes of other readings for each value, not once for equal neighbours."""
-        self._rows = Rows(source, footer, stripe, orc, stop)
+        """`all_readings`: give hashes of other readings for each value, not once for equal neighbours."""
+        self._counter = ValueCounter(source, footer, stripe, orc, stop)
         streams = Streams(source, footer, stripe, orc, stop)
-        self._moments = _moments(streams, every=every) if orc.kind in TIMESTAMPS else None
-        self._hash = _hasher(streams, orc, stop) if self._moments is None else self._moments.hash_next
+        self._timestamps = _timestamp_hasher(streams, all_readings=all_readings) if orc.kind in TIMESTAMPS else None
+        self._hash = _hasher(streams, orc, stop) if self._timestamps is None else self._timestamps.hash_next
 
-    def take(self, rows: int) -> Iterator[Taken]:
+    def take(self, rows: int) -> Iterator[BatchHashes]:
         """The non-null values of the next rows of the file, in batches that have to be taken before the next rows
         are. Raises CorruptFile, UnsupportedError, Stopped."""
-        for count in self._rows.values(rows):
+        for count in self._counter.values(rows):
             out = bytearray(count * 8)
             zero = self._hash(count, out)
             owners, other_hashes = (
-                (bytearray(), bytearray()) if self._moments is None else self._moments.other_hashes()
+                (bytearray(), bytearray()) if self._timestamps is None else self._timestamps.other_hashes()
             )
-            yield Taken(count, out, zero, other_hashes, owners)
+            yield BatchHashes(count, out, zero, other_hashes, owners)
 
 
 Hasher = Callable[[int, bytearray], bool]
@@ -263,9 +270,11 @@ def _hasher(streams: Streams, orc: OrcType, stop: Stop) -> Hasher:
     return _entries(streams, VERSIONS[encoding], entries, stop)
 
 
-def _moments(streams: Streams, *, every: bool) -> Moments:
+def _timestamp_hasher(streams: Streams, *, all_readings: bool) -> TimestampHasher:
     encoding, _ = streams.encoding()
-    return Moments(streams.open("DATA"), streams.open("SECONDARY"), VERSIONS[encoding], streams.zone(), every=every)
+    return TimestampHasher(
+        streams.open("DATA"), streams.open("SECONDARY"), VERSIONS[encoding], streams.zone(), all_readings=all_readings
+    )
 
 
 def _integers(streams: Streams, version: int, width: int) -> Hasher:

@@ -157,7 +157,7 @@ class Packer:
         self._packed: list[bytes] = []
         self.length = 0
         """Compressed bytes of the stream; set by `finish`."""
-        self.print = 0
+        self.checksum = 0
         """A checksum of the uncompressed bytes; set by `finish`."""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -180,11 +180,11 @@ class Packer:
         packed = self._codec.chunk(self._block)
         self._packed.append(packed)
         self.length += len(packed)
-        self.print = next_print(self.print, self._block)
+        self.checksum = next_checksum(self.checksum, self._block)
         self._block = bytearray()
 
 
-def next_print(before: int, chunk: bytes | bytearray | memoryview) -> int:
+def next_checksum(before: int, chunk: bytes | bytearray | memoryview) -> int:
     """The checksum of a stream's chunks up to this one, from the checksum of the chunks before it."""
     return (before * 0x9E3779B185EBCA87 + kernels.xxh64(chunk) + 1) & ((1 << 64) - 1)
 

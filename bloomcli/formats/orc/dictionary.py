@@ -46,7 +46,7 @@ class StripeDictionary:
 
         def excludes(lookup: Lookup) -> bool | None:
             found = self._entries()
-            if found is None or any(bounds.lost(statistics, orc, typed, found)):
+            if found is None or any(bounds.missing_bounds(statistics, orc, typed, found)):
                 return None
             return not any(map(found.check, lookup.hashes))
 

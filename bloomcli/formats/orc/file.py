@@ -141,7 +141,7 @@ class OrcFile(LocatedFile):
 
     def compare(self, location: Location, loaded: LoadedStream) -> None:
         """Look the file's bounds up in the filters."""
-        self._contradictions.look(location.streams.stripe.ordinal, loaded)
+        self._contradictions.compare(location.streams.stripe.ordinal, loaded)
 
     def literal_column(self, column: Column) -> Column:
         """The Parquet type that holds the same values."""
@@ -199,7 +199,7 @@ class OrcFile(LocatedFile):
                 rows = self.footer.rows_in(stripe, group) if indexed else stripe.rows
                 stats = index[group] if group < len(index) else None
                 bits = loaded.filters[group] if loaded is not None and indexed else None
-                wrong = bits is not None and any(bounds.lost(stats, orc, typed, bits))
+                wrong = bits is not None and any(bounds.missing_bounds(stats, orc, typed, bits))
                 facts = UnitFacts(
                     stripe=stripe.ordinal,
                     row_group=group,

@@ -3,7 +3,7 @@
     BloomFilterIndex { BloomFilter { numHashFunctions, bitset (longs) | utf8bitset (the same longs, LE) } ... }
 
 Whether a filter can be used is decided here and nowhere else. A filter that is well-formed may still be one
-that readers must ignore; `distrust` says why (orc-core's StripePlanner and RecordReaderImpl, BloomFilterIO).
+that readers must ignore; `why_untrusted` says why (orc-core's StripePlanner and RecordReaderImpl, BloomFilterIO).
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ def load(footer: Footer, stripe_footer: StripeFooter, stream: Stream) -> LoadedS
         )
     filters = tuple(_filter(item, footer, stream, stripe.ordinal) for item in index.bloom_filter)
     orc = footer.types[stream.column]
-    return LoadedStream(stream=stream, filters=filters, untrusted=distrust(footer, stripe_footer, orc, stream.kind))
+    return LoadedStream(
+        stream=stream, filters=filters, untrusted=why_untrusted(footer, stripe_footer, orc, stream.kind)
+    )
 
 
 def _filter(item: Any, footer: Footer, stream: Stream, stripe: int) -> KirschMitzenmacherFilter:
@@ -127,7 +129,7 @@ def holds_lengths(footer: Footer, orc: OrcType) -> bool:
     return footer.message.writer == spec.ORC_CPP and orc.kind in {"LIST", "MAP", "UNION"}
 
 
-def distrust(footer: Footer, stripe_footer: StripeFooter, orc: OrcType, kind: str) -> str | None:
+def why_untrusted(footer: Footer, stripe_footer: StripeFooter, orc: OrcType, kind: str) -> str | None:
     """Why readers must not use the filters of a column; None when they may."""
     if bad_writer(footer):
         shown = spec.text(footer.message.software_version) or "of an unknown version, before 1.6.11"

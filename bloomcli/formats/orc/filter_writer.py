@@ -61,7 +61,7 @@ class FilterStream:
     def finish(self) -> NewStream:
         """The stream, once every filter was added."""
         packed = self._packer.finish()
-        return NewStream(self._kind, self._column, packed, self._packer.print)
+        return NewStream(self._kind, self._column, packed, self._packer.checksum)
 
 
 def _varint(value: int) -> bytes:

@@ -10,7 +10,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.orc import spec, values
 from bloomcli.formats.orc.filter_header import KINDS, LoadedStream, load, problem
-from bloomcli.formats.orc.filterable import reasons_against
+from bloomcli.formats.orc.filterable import unfilterable_types
 from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
@@ -59,7 +59,7 @@ class Filters:
 
     def value_ranges(self, streams: StripeFooter, column: int) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of what reading a column's values in a stripe reads, and of its row index."""
-        above = self.footer.above(self.footer.types[column])
+        above = self.footer.ancestors(self.footer.types[column])
         for stream in streams.of_column(column):
             if stream.kind not in KINDS:
                 yield stream.offset, stream.length
@@ -134,12 +134,12 @@ class Filters:
     @cached_property
     def unfilterable(self) -> dict[int, str]:
         """Why types can't have a filter, by id; those that can have one are left out."""
-        return reasons_against(self.footer)
+        return unfilterable_types(self.footer)
 
     @cached_property
-    def unread(self) -> dict[int, str]:
+    def not_comparable(self) -> dict[int, str]:
         """Why the values of columns can't be compared with their filters, by id; those that can be are left out."""
-        found = ((t.id, values.unread(self.footer, t)) for t in self.footer.types)
+        found = ((t.id, values.why_not_comparable(self.footer, t)) for t in self.footer.types)
         return {column: why for column, why in found if why is not None}
 
     def checkable(self, stream: Stream, columns: set[int] | None) -> bool:
@@ -153,7 +153,7 @@ class Filters:
 
     def bytes_to_check(self, streams: StripeFooter, column: int) -> int:
         """Compressed bytes of a column's values in a stripe, which are compared with its filters."""
-        found = () if column in self.unread else streams.of_column(column)
+        found = () if column in self.not_comparable else streams.of_column(column)
         return sum(s.length for s in found if s.kind not in KINDS)
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:

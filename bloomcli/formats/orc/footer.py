@@ -18,7 +18,7 @@ from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
-from bloomcli.formats.orc.compression import Codec, codec_of, next_print
+from bloomcli.formats.orc.compression import Codec, codec_of, next_checksum
 from bloomcli.formats.orc.schema import OrcType, read_types
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
@@ -197,7 +197,7 @@ class Footer:
                 found[child] = above.id
         return found
 
-    def above(self, orc: OrcType) -> list[OrcType]:
+    def ancestors(self, orc: OrcType) -> list[OrcType]:
         """The types that a type lies within, from the root down; not itself."""
         found = []
         at = self._parents[orc.id]
@@ -285,11 +285,11 @@ class Footer:
         """A row index stream's bytes, decompressed."""
         return self.codec.metadata(*self._raw(stream, stripe))
 
-    def print_of(self, stream: Stream, stripe: Stripe) -> int:
-        """What `compression.Packer` has as the `print` of the stream."""
+    def stream_checksum(self, stream: Stream, stripe: Stripe) -> int:
+        """What `compression.Packer` has as the `checksum` of the stream."""
         found = 0
         for chunk in self.codec.chunks(*self._raw(stream, stripe)):
-            found = next_print(found, chunk)
+            found = next_checksum(found, chunk)
         return found
 
     def _raw(self, stream: Stream, stripe: Stripe) -> tuple[bytes, int, str]:

@@ -88,7 +88,7 @@ def _stripe(
 ) -> RowGroupBits:
     footer, typed = filters.footer, literal_column(orc)
     reader = ValueReader(filters.source, footer, streams, orc, _LONGEST, stop)
-    repeated = any(t.kind in REPEATED for t in footer.above(orc))
+    repeated = any(t.kind in REPEATED for t in footer.ancestors(orc))
     whole = _is_whole_dictionary(streams, orc)
     maker = BitsMaker(reader.entries if whole else None if repeated else streams.stripe.rows, fpp)
     for values in reader.dictionary() if whole else _referred(reader, streams.stripe.rows):
@@ -125,7 +125,7 @@ def _streams(filters: Filters, streams: StripeFooter, orc: OrcType) -> list[Stre
     if _is_whole_dictionary(streams, orc):
         named = [(kind, orc.id) for kind in ("DICTIONARY_DATA", "LENGTH")]
     else:
-        named = [(kind, t.id) for t in filters.footer.above(orc) for kind in _ABOVE]
+        named = [(kind, t.id) for t in filters.footer.ancestors(orc) for kind in _ABOVE]
         named += [(kind, orc.id) for kind in _VALUES]
     found = (streams.find(kind, column) for kind, column in named)
     return [stream for stream in found if stream is not None]

@@ -20,7 +20,7 @@ FOOTER_GROWTH: Final = 64
 
 
 class Change(PlanBase):
-    """A change to a file: removes the streams `gone`, and verifies the finished file."""
+    """A change to a file: removes the streams `removed`, and verifies the finished file."""
 
     def __init__(self, filters: Filters) -> None:
         footer = filters.footer
@@ -43,7 +43,7 @@ class Change(PlanBase):
         self.filters = filters
         self.footer = footer
         footer.will_read_stripes()
-        self.gone: dict[int, set[int]] = {}
+        self.removed: dict[int, set[int]] = {}
         self.bytes_to_decode = 0
 
     def outline(self) -> Iterator[KeptRange | int]:
@@ -59,7 +59,7 @@ class Change(PlanBase):
             (s.offset, s.length)
             for stripe in self.footer.stripes
             for s in self.footer.stripe_footer(stripe).streams
-            if s.position in self.gone.get(stripe.ordinal, ())
+            if s.position in self.removed.get(stripe.ordinal, ())
         ]
         self.bytes_to_copy = kept_bytes(self.footer, streams)
 
@@ -79,17 +79,17 @@ class Change(PlanBase):
                 new.data_length,
             ):
                 raise WriteError(f"stripe {stripe.ordinal} isn't where it was planned")
-            gone = self.gone.get(stripe.ordinal, set())
+            removed = self.removed.get(stripe.ordinal, set())
             before = self.footer.stripe_footer(old)
             after = again.stripe_footer(stripe)
-            kept = [(s.kind, s.column, s.length) for s in before.streams if s.position not in gone]
+            kept = [(s.kind, s.column, s.length) for s in before.streams if s.position not in removed]
             planned = [(stripe.ordinal, s.kind, s.column) in filters for s in after.streams]
             added = list(itertools.compress(after.streams, planned))
             rest = [s for s, new in zip(after.streams, planned, strict=True) if not new]
             if [(s.kind, s.column, s.length) for s in rest] != kept:
                 raise WriteError(f"stripe {stripe.ordinal} lost or gained a stream")
             for stream in added:
-                if again.print_of(stream, stripe) != filters[stripe.ordinal, stream.kind, stream.column]:
+                if again.stream_checksum(stream, stripe) != filters[stripe.ordinal, stream.kind, stream.column]:
                     raise WriteError(f"the filters at {stream.offset} aren't the ones that were built")
 
 

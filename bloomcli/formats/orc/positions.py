@@ -41,7 +41,7 @@ _CHUNK_BYTES: Final = 64 << 10
 """Bytes of a compressed chunk that are read ahead; larger ones take another read."""
 
 
-def places(
+def stream_positions(
     stripe: StripeFooter, orc: OrcType, encoding: str, entry: Sequence[int], *, compressed: bool
 ) -> dict[str, Position] | None:
     """The positions of the column's streams by kind; None where an entry has more or fewer numbers."""

@@ -152,7 +152,7 @@ class Records:
             return None
         found: dict[str, None] = {}
         for column in sorted(chosen):
-            above = [*self._footer.above(types[column]), types[column]]
+            above = [*self._footer.ancestors(types[column]), types[column]]
             depth = next((i for i, orc in enumerate(above) if orc.kind != "STRUCT"), len(above) - 1)
             found[".".join(above[depth].steps)] = None
         return list(found)

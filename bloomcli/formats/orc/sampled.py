@@ -12,7 +12,7 @@ from bloomcli import limits
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import statistics, values
-from bloomcli.formats.orc.column_reader import DIRECT, FLOATS, INTEGERS, TIMESTAMPS, VERSIONS, Streams, Taken
+from bloomcli.formats.orc.column_reader import DIRECT, FLOATS, INTEGERS, TIMESTAMPS, VERSIONS, BatchHashes, Streams
 from bloomcli.formats.orc.filter_header import KINDS
 from bloomcli.formats.orc.filters import Filters
 from bloomcli.formats.orc.footer import StripeFooter
@@ -93,7 +93,7 @@ def _row_groups(
         stride = max((min(s.rows, stride) for s in filters.footer.stripes), default=0)
     before = 0
 
-    def batches(taken: Iterator[Taken]) -> Iterator[SampleBatch]:
+    def batches(taken: Iterator[BatchHashes]) -> Iterator[SampleBatch]:
         nonlocal before
         for one in taken:
             zeros = values.zero_hashes() if one.has_zero else b""

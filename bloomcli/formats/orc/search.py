@@ -23,7 +23,7 @@ from bloomcli.formats.orc.footer import Stripe, StripeFooter
 from bloomcli.formats.orc.records import Records
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
 from bloomcli.formats.orc.stripe_column import StripeColumn
-from bloomcli.formats.orc.value_reader import DECIMAL_BYTES, Values
+from bloomcli.formats.orc.value_reader import DECIMAL_BYTES, ValueBatch
 from bloomcli.formats.unit_search import SOUGHT_FOR_EACH, BoundedUnit, UnitSearch, each_row, is_nan
 from bloomcli.model.file import Column
 from bloomcli.named_tuple import NamedTuple
@@ -60,8 +60,8 @@ class OrcSearch(UnitSearch):
         if self._orc.kind in COMPOUND:
             raise _compound(filters, self._orc)
         self._stripe: StripeColumn | None = None
-        self._united = any(t.kind == "UNION" for t in filters.footer.above(self._orc))
-        self._blind = False
+        self._within_union = any(t.kind == "UNION" for t in filters.footer.ancestors(self._orc))
+        self._ignores_filters = False
         """Filters don't tell of all values that are looked for."""
 
     def forms_of(self, literal: Literal) -> Sequence[bytes]:
@@ -93,7 +93,7 @@ class OrcSearch(UnitSearch):
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidates]:
         """Of each row group the values that it may have."""
-        self._blind = self._orc.kind in TIMESTAMPS and any(
+        self._ignores_filters = self._orc.kind in TIMESTAMPS and any(
             search_forms.is_rounded_otherwise(form.as_py()) for form in wanted.forms
         )
         if self.row_groups is not None and wanted.literals is not None:
@@ -124,7 +124,7 @@ class OrcSearch(UnitSearch):
         """The column's row groups, where they are small, in files of this machine."""
         footer = self._filters.footer
         groups = sum(map(self._row_groups_in, footer.stripes))
-        if self._united or self._file.source.request_bytes:
+        if self._within_union or self._file.source.request_bytes:
             return None
         if sum(stripe.rows for stripe in footer.stripes) * SOUGHT_FOR_EACH > count * groups:
             return None
@@ -137,7 +137,7 @@ class OrcSearch(UnitSearch):
             streams = footer.stripe_footer(stripe)
             searched = self.row_groups is None or stripe.ordinal in self.row_groups
             searched = searched and not (ranges and self._all_outside(streams, ranges))
-            hashes = stored_hashes.of_row_groups(self._filters, streams, self._orc, self._typed, stop)
+            hashes = stored_hashes.row_group_hashes(self._filters, streams, self._orc, self._typed, stop)
             for empty in self._without_values(stripe):
                 yield Stored(empty, next(hashes) if searched else None)
 
@@ -163,17 +163,19 @@ class OrcSearch(UnitSearch):
         """The column's row groups."""
         del count
         for unit in self._units(None):
-            yield unit._replace(facts=unit.facts._replace(bits=None)) if self._blind else unit
+            yield unit._replace(facts=unit.facts._replace(bits=None)) if self._ignores_filters else unit
 
     def matches(self, wanted: Wanted, candidates: Candidates) -> Iterator[Matches]:
         """The rows of a row group that have one of the candidates; of the streams the part that its rows are in."""
         chosen = wanted.forms.take(candidates.forms)
         owners = wanted.owners.take(candidates.forms)
-        stripe = self._in_union(candidates) if self._united else self._opened(wanted, candidates.stripe or 0)
+        stripe = (
+            self._in_union(candidates) if self._within_union else self._stripe_column(wanted, candidates.stripe or 0)
+        )
         last = None
-        repeated = any(t.kind in COMPOUND and t.kind != "STRUCT" for t in self._filters.footer.above(self._orc))
+        repeated = any(t.kind in COMPOUND and t.kind != "STRUCT" for t in self._filters.footer.ancestors(self._orc))
         for found in stripe.row_group(candidates.row_group, candidates.rows):
-            if isinstance(stripe, _Given) or stripe.dictionary is None:
+            if isinstance(stripe, _StripeValues) or stripe.dictionary is None:
                 at = pc.index_in(finding.comparable(found.values, self._typed), value_set=chosen)
             else:
                 at = pc.index_in(found.values, value_set=candidates.forms)
@@ -220,7 +222,7 @@ class OrcSearch(UnitSearch):
     def _records(self) -> Records:
         return Records(self._file.source, self._filters.footer)
 
-    def _opened(self, wanted: Wanted, ordinal: int) -> StripeColumn:
+    def _stripe_column(self, wanted: Wanted, ordinal: int) -> StripeColumn:
         """The column in a stripe; that of the last one is kept."""
         if self._stripe is None or self._stripe.ordinal != ordinal or self._stripe.wanted is not wanted:
             self._stripe = None
@@ -231,18 +233,18 @@ class OrcSearch(UnitSearch):
             )
         return self._stripe
 
-    def _in_union(self, candidates: Candidates) -> _Given:
+    def _in_union(self, candidates: Candidates) -> _StripeValues:
         """The column in a stripe, decoded by pyarrow with the top-level column that it lies in."""
         from bloomcli.formats.orc import union_values
 
         self._refuse_unreadable()
         footer = self._filters.footer
-        above = [*footer.above(self._orc), self._orc][1:]
+        above = [*footer.ancestors(self._orc), self._orc][1:]
         stripe = footer.stripes[candidates.stripe or 0]
         whole = self._records.stripe(stripe, frozenset({self._orc.id}))
         at = footer.types[0].children.index(above[0].id) if whole.num_columns > 1 else 0
         read = partial(union_values.values_of, whole.column(at), above)
-        return _Given(self._records.guarded(stripe, read), footer.stride)
+        return _StripeValues(self._records.guarded(stripe, read), footer.stride)
 
     def _refuse_unreadable(self) -> None:
         """Raise UnsupportedError where values can't be read."""
@@ -261,17 +263,17 @@ class OrcSearch(UnitSearch):
             )
 
 
-class _Given(NamedTuple):
+class _StripeValues(NamedTuple):
     """All values of a column of a stripe."""
 
-    values: Values
+    values: ValueBatch
     stride: int
 
-    def row_group(self, group: int, rows: int) -> Iterator[Values]:
+    def row_group(self, group: int, rows: int) -> Iterator[ValueBatch]:
         """The values of a row group."""
         first = group * self.stride
         inside = pc.and_(pc.greater_equal(self.values.rows, first), pc.less(self.values.rows, first + rows))
-        yield Values(self.values.values.filter(inside), pc.subtract(self.values.rows.filter(inside), first))
+        yield ValueBatch(self.values.values.filter(inside), pc.subtract(self.values.rows.filter(inside), first))
 
 
 def _compound(filters: Filters, orc: OrcType) -> UsageError:

@@ -18,7 +18,7 @@ from bloomcli.formats.orc.value_reader import ValueReader
 from bloomcli.model.file import Column
 
 
-def of_row_groups(
+def row_group_hashes(
     filters: Filters, streams: StripeFooter, orc: OrcType, typed: Column, stop: Stop
 ) -> Iterator[Iterator[StoredHashes]]:
     """The hashes of a stripe's values, row group by row group; each is taken before the next. Those of a dictionary's

@@ -109,7 +109,7 @@ def _entry(orc: OrcType, stripe: int, row_group: int, entry: Any, loaded: Loaded
     problem = None
     if loaded is not None and row_group < len(loaded.filters):
         bits = loaded.filters[row_group]
-        if any(bounds.lost(stats, orc, typed, bits)):
+        if any(bounds.missing_bounds(stats, orc, typed, bits)):
             low = high = None
             problem = f"min/max not shown: {WRONG}"
     known = stats is not None and stats.HasField("number_of_values")

@@ -17,7 +17,7 @@ from bloomcli.formats.orc.filters import Filters
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.streams import Position
-from bloomcli.formats.orc.value_reader import ValueReader, Values
+from bloomcli.formats.orc.value_reader import ValueBatch, ValueReader
 from bloomcli.model.file import Column
 
 
@@ -32,12 +32,12 @@ class StripeColumn:
         self.ordinal = stripe.stripe.ordinal
         self.wanted = wanted
         self._filters, self._stripe, self._orc, self._typed = filters, stripe, orc, typed
-        self._types = [*filters.footer.above(orc), orc]
+        self._types = [*filters.footer.ancestors(orc), orc]
         self._trusts_positions = True
         self._next: int | None = 0
         """The row group that can be read on with."""
         self._reader = self._open()
-        self.dictionary = self._looked_up()
+        self.dictionary = self._dictionary_positions()
 
     def _open(self) -> ValueReader:
         longest = 0
@@ -47,14 +47,14 @@ class StripeColumn:
         self._next = 0
         return ValueReader(filters.source, filters.footer, self._stripe, self._orc, longest, Stop())
 
-    def _looked_up(self) -> pa.Int64Array | None:
+    def _dictionary_positions(self) -> pa.Int64Array | None:
         """Of each entry of the dictionary the position of its form, or null; None without a dictionary."""
         if self._reader.entries is None:
             return None
         found = [pc.index_in(part, value_set=self.wanted.forms) for part in self._reader.dictionary()]
         return pa.chunked_array(found, pa.int32()).combine_chunks().cast(pa.int64())
 
-    def row_group(self, group: int, rows: int) -> Iterator[Values]:
+    def row_group(self, group: int, rows: int) -> Iterator[ValueBatch]:
         """The values of a row group; with a dictionary positions of forms. Raises CorruptFile, UnsupportedError."""
         if group != self._next and self._trusts_positions and self._seek(group):
             try:
@@ -71,10 +71,10 @@ class StripeColumn:
         for before in range(self._next or 0, group):
             for _ in self._values(before, self._rows_in(before)):
                 pass
-        self._read_until(self._places(group + 1) if self._trusts_positions else None)
+        self._read_until(self._positions(group + 1) if self._trusts_positions else None)
         yield from self._values(group, rows)
 
-    def _values(self, group: int, rows: int) -> Iterator[Values]:
+    def _values(self, group: int, rows: int) -> Iterator[ValueBatch]:
         self._next = None  # until all are taken
         for found in self._reader.take(rows):
             yield found if self.dictionary is None else found._replace(values=self._forms(found.values))
@@ -102,7 +102,7 @@ class StripeColumn:
         self._filters.source.will_read((s.offset, s.length) for s in streams if s is not None)
         return [self._filters.index_entries(self._stripe, t.id) for t in self._types]
 
-    def _places(self, group: int) -> list[dict[str, Position]] | None:
+    def _positions(self, group: int) -> list[dict[str, Position]] | None:
         """The positions of a row group in the streams of each type; None where not all are known."""
         compressed = self._filters.footer.codec.name != "NONE"
         columns = self._stripe.message.columns
@@ -114,7 +114,9 @@ class StripeColumn:
             if group >= len(entries) or orc.id >= len(columns):
                 return None
             encoding = "DICTIONARY" if orc is self._orc and self.dictionary is not None else "DIRECT"
-            here = positions.places(self._stripe, orc, encoding, entries[group].positions, compressed=compressed)
+            here = positions.stream_positions(
+                self._stripe, orc, encoding, entries[group].positions, compressed=compressed
+            )
             if here is None:
                 return None
             found.append(here)
@@ -131,7 +133,7 @@ class StripeColumn:
 
     def _seek(self, group: int) -> bool:
         """Go to a row group, and announce what is read for it. False where its positions can't be used."""
-        here, behind = self._places(group), self._places(group + 1)
+        here, behind = self._positions(group), self._positions(group + 1)
         if here is None:
             return False
         self._read_until(behind)

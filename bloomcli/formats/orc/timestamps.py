@@ -17,14 +17,20 @@ from bloomcli import kernels
 from bloomcli.formats.orc.streams import ByteStream, integers
 
 
-class Moments:
+class TimestampHasher:
     """The next timestamps' hashes, and those of other readings."""
 
     def __init__(
-        self, seconds: ByteStream, nanos: ByteStream, version: int, zone: kernels.WriterZone, *, every: bool = False
+        self,
+        seconds: ByteStream,
+        nanos: ByteStream,
+        version: int,
+        zone: kernels.WriterZone,
+        *,
+        all_readings: bool = False,
     ) -> None:
-        """`every`: give hashes of other readings for each timestamp, not once for equal neighbours."""
-        self._every = every
+        """`all_readings`: give hashes of other readings for each timestamp, not once for equal neighbours."""
+        self._all_readings = all_readings
         self._seconds = integers(seconds, version, signed=True)
         self._nanos = integers(nanos, version, signed=False)
         self._fault = nanos.fault
@@ -36,14 +42,14 @@ class Moments:
         """Hash the next `count` timestamps, as any Hasher does."""
         seconds, nanos = self._seconds.take(count), self._nanos.take(count)
         try:
-            differ = kernels.orc_hash_moments(seconds, nanos, count, self._zone, out, self._every)
+            differ = kernels.orc_hash_moments(seconds, nanos, count, self._zone, out, self._all_readings)
         except kernels.RunError as error:
             raise self._fault(str(error)) from None
         if differ:
             room = differ * self._zone.readings * 8
             owners, other_hashes = bytearray(room), bytearray(room)
             found = kernels.orc_other_moments(
-                seconds, nanos, count, self._zone, self._count, owners, other_hashes, self._every
+                seconds, nanos, count, self._zone, self._count, owners, other_hashes, self._all_readings
             )
             self._other_hashes.append((owners[: found * 8], other_hashes[: found * 8]))
         self._count += count

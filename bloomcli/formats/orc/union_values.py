@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 from bloomcli.formats import arrow_forms
 from bloomcli.formats.orc.column_reader import TIMESTAMPS
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.value_reader import MOMENT_BYTES, Values
+from bloomcli.formats.orc.value_reader import MOMENT_BYTES, ValueBatch
 
 _NANOS_PER_MILLI = 1_000_000
 
 
-def values_of(top: pa.Array, path: Sequence[OrcType]) -> Values:
+def values_of(top: pa.Array, path: Sequence[OrcType]) -> ValueBatch:
     """The values of a column as `ValueReader` gives them.
 
     Args:
@@ -39,7 +39,7 @@ def values_of(top: pa.Array, path: Sequence[OrcType]) -> Values:
             rows = rows.take(pc.list_parent_indices(lists))
             array = lists.flatten()
     there = array.is_valid()
-    return Values(_forms(array.filter(there), path[-1]), rows.filter(there))
+    return ValueBatch(_forms(array.filter(there), path[-1]), rows.filter(there))
 
 
 def _entries(maps: pa.MapArray, at: int) -> pa.Array:

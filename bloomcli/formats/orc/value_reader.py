@@ -38,7 +38,7 @@ Decode = Callable[[int], Iterator[pa.Array]]
 """Gives the next values, a batch at most, in parts."""
 
 
-class Part(Protocol):
+class SeekableStream(Protocol):
     """A stream that can be read from a position on."""
 
     def seek(self, position: Position) -> None:
@@ -48,7 +48,7 @@ class Part(Protocol):
         """As `ByteStream.read_until`."""
 
 
-class Values(NamedTuple):
+class ValueBatch(NamedTuple):
     """Values of a column, in order, none of them null but those that are longer than any that is looked for."""
 
     values: pa.Array
@@ -71,7 +71,7 @@ class ValueReader:
         self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, longest: int, stop: Stop
     ) -> None:
         self._footer, self._stripe, self._orc, self._stop = footer, stripe.stripe, orc, stop
-        types = footer.above(orc)
+        types = footer.ancestors(orc)
         opened = [Streams(source, footer, stripe, t, stop) for t in (*types, orc)]
         self._levels = [_Level(streams, t) for streams, t in zip(opened, types, strict=False)]
         self._presence = _presence(opened[-1])
@@ -82,7 +82,7 @@ class ValueReader:
         decode, parts = self._leaf(opened[-1], orc)
         self._decode: Decode = decode
         own = parts if self._presence is None else {"PRESENT": self._presence, **parts}
-        self.parts: list[Mapping[str, Part]] = [*(level.parts for level in self._levels), own]
+        self.parts: list[Mapping[str, SeekableStream]] = [*(level.parts for level in self._levels), own]
         """Of each type from the root down to the column its streams that have positions."""
         self._seen = 0
 
@@ -105,7 +105,7 @@ class ValueReader:
         """An error about the column's values."""
         return self._streams.open("DATA").fault(reason)
 
-    def take(self, rows: int) -> Iterator[Values]:
+    def take(self, rows: int) -> Iterator[ValueBatch]:
         """The values of the next rows; all have to be taken before the next rows are. With a dictionary they are
         positions of its entries, int64s. Raises CorruptFile, UnsupportedError, Stopped."""
         chunks = _counted(rows)
@@ -116,7 +116,7 @@ class ValueReader:
                 chunk = chunk.filter(self._presence.take(len(chunk)))
             at = 0
             for values in self._decode(len(chunk)):
-                yield Values(values, chunk[at : at + len(values)])
+                yield ValueBatch(values, chunk[at : at + len(values)])
                 at += len(values)
 
     def _bounded(self, chunks: Iterator[pa.Int64Array]) -> Iterator[pa.Int64Array]:
@@ -133,7 +133,7 @@ class ValueReader:
                 )
             yield chunk
 
-    def _leaf(self, streams: Streams, orc: OrcType) -> tuple[Decode, dict[str, Part]]:
+    def _leaf(self, streams: Streams, orc: OrcType) -> tuple[Decode, dict[str, SeekableStream]]:
         if orc.kind == "BOOLEAN":
             bits = Bits(streams.open("DATA"))
             return lambda count: iter((bits.take(count).cast(pa.uint8()),)), {"DATA": bits}
@@ -172,7 +172,7 @@ class _Level:
         self._presence = _presence(streams)
         self._lengths = streams.lengths() if orc.kind in REPEATED else None
         self._fault = streams.open("LENGTH").fault
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, SeekableStream] = {}
         if self._presence is not None:
             self.parts["PRESENT"] = self._presence
         if self._lengths is not None:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc.column_reader import TIMESTAMPS, ColumnReader, Taken, unreadable
+from bloomcli.formats.orc.column_reader import TIMESTAMPS, BatchHashes, ColumnReader, why_unreadable
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.model.file import Column
@@ -47,11 +47,11 @@ READABLE: Final = HASHABLE | {"LIST", "MAP"}
 """Kinds whose filters can be checked against the column."""
 
 
-def unread(footer: Footer, orc: OrcType) -> str | None:
+def why_not_comparable(footer: Footer, orc: OrcType) -> str | None:
     """Why a column's values can't be held against its filters; None where they can."""
     if orc.kind == "UNION":
         return "they are a union's tags, which no reader asks for"
-    return unreadable(footer, orc)
+    return why_unreadable(footer, orc)
 
 
 def zero_hashes() -> bytearray:
@@ -91,15 +91,15 @@ def encoded_hash(encoded: bytes, orc: OrcType, typed: Column) -> int:
 
 
 def row_groups(
-    source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop, *, every: bool = False
-) -> Iterator[Iterator[Taken]]:
+    source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop, *, all_readings: bool = False
+) -> Iterator[Iterator[BatchHashes]]:
     """For each row group of a stripe, a column's hashes in batches; each has to be taken before the next.
 
-    Hashes of other readings are given once for equal neighbours, or with `every` for each value.
+    Hashes of other readings are given once for equal neighbours, or with `all_readings` for each value.
 
     Raises CorruptFile where the stripe can't be decoded, UnsupportedError; Stopped soon after a stop is set.
     """
-    reader = ColumnReader(source, footer, streams, orc, stop, every=every)
+    reader = ColumnReader(source, footer, streams, orc, stop, all_readings=all_readings)
     for group in range(footer.row_groups(streams.stripe)):
         yield reader.take(footer.rows_in(streams.stripe, group))
 
