@@ -1,4 +1,4 @@
-"""Checks an ORC file's filters: structure and trust by the metadata, soundness by the values."""
+"""Checks an ORC file's filters: structure and trust by the metadata, and bits by the values."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 
 _COPIES: Final = 3
-"""Copies of a filter stream's bytes in memory: the stream, its filters, and the filters rebuilt from the values."""
+"""The number of copies of a filter stream's bytes in memory: the stream, its filters, and the rebuilt filters."""
 _ALL_LOST: Final = "a reader loses all of them"
 _NOT_LOOKED_UP: Final = "ORC C++ omits them for batches without nulls, and no reader looks them up"
-"""Of lengths of lists and maps, and tags of unions."""
+"""The reason about lengths of lists and maps, and tags of unions."""
 
 
 def _finding(
@@ -83,7 +83,7 @@ def unusable(filters: Filters, location: Location, problem: FilterProblem) -> It
 
 
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
-    """None: a stripe's footer gives the lengths of its streams, which lie one behind the other."""
+    """Nothing: a stripe's streams follow one another, and its footer has only their lengths."""
     del filters, columns
     return iter(())
 
@@ -118,7 +118,7 @@ def sound(
 
 
 def _untrusted(filters: Filters, location: Location, loaded: LoadedStream) -> Iterator[Finding]:
-    """The finding about filters that readers must not use; not about those that no reader looks into."""
+    """The finding about filters that readers must not use; none about filters that no reader uses."""
     footer = filters.footer
     if loaded.untrusted is not None and not holds_lengths(footer, footer.types[loaded.stream.column]):
         yield _finding(
@@ -132,7 +132,7 @@ def _untrusted(filters: Filters, location: Location, loaded: LoadedStream) -> It
 
 
 def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) -> Iterator[Finding]:
-    """Findings about row groups whose filter is empty, or lacks the minimum or maximum of the row index."""
+    """Findings about filters that are empty, or don't have the row index's minimum or maximum."""
     orc = filters.footer.types[loaded.stream.column]
     ignored = holds_lengths(filters.footer, orc)
     typed = literal_column(orc)
@@ -165,7 +165,7 @@ def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) 
 
 
 def _hint(filters: Filters, column: int) -> str:
-    """Return the hint for a filter that lacks values. Lists, maps and unions can't get a new filter."""
+    """The hint for a filter with missing values. Lists, maps and unions can't get a new filter."""
     orc = filters.footer.types[column]
     return f"{removing(orc.label)} saves their bytes" if orc.kind in COMPOUND else HINT_REPLACE
 
@@ -173,7 +173,7 @@ def _hint(filters: Filters, column: int) -> str:
 def deep(
     filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
-    """Every value of each column that has filters which readers use, looked up in them; by `threads` threads."""
+    """Look every value of each column up in the filters that readers use, with `threads` threads."""
     from bloomcli.formats.filters_in_flight import BuildQueue
 
     stop = Stop()
@@ -205,7 +205,7 @@ def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | 
 def _jobs(
     filters: Filters, streams: StripeFooter, columns: set[int] | None, stop: Stop
 ) -> Iterator[Job[tuple[Sequence[DeepCheck], int]]]:
-    """Yield the columns of a stripe one by one, with the bytes to read."""
+    """Yield one job for each column of a stripe."""
     from bloomcli.formats.filters_in_flight import Job
 
     by_column: dict[int, list[Location]] = {}
@@ -224,7 +224,7 @@ def _jobs(
 def _deep_column(
     filters: Filters, found: Sequence[Location], read: int, stop: Stop
 ) -> tuple[Sequence[DeepCheck], int]:
-    """One column of one stripe."""
+    """Check one column of one stripe. Returns the results, and the bytes read."""
     checks: list[DeepCheck] = []
     streams = found[0].streams
     orc = filters.footer.types[found[0].stream.column]
@@ -251,8 +251,8 @@ def _deep_column(
 
 
 def _holds_nothing(filters: Filters, stream: Stream, columns: set[int] | None) -> bool:
-    """Nothing is ever inserted: structs have no values of their own, and ORC Java hashes no booleans (ORC C++ does,
-    though nobody looks them up)."""
+    """Whether nothing is ever inserted into these filters: structs have no values, and ORC Java hashes no
+    booleans (ORC C++ does, but no reader looks them up)."""
     footer = filters.footer
     if stream.kind not in KINDS or stream.column >= len(footer.types) or stream.column in footer.encrypted_columns:
         return False
@@ -262,7 +262,7 @@ def _holds_nothing(filters: Filters, stream: Stream, columns: set[int] | None) -
 
 
 def _stray(filters: Filters, location: Location) -> Iterator[DeepCheck]:
-    """Bits in filters that nothing is inserted into."""
+    """Findings about bits in filters that nothing is inserted into."""
     try:
         loaded = filters.load(location)
     except FilterProblem:
@@ -275,7 +275,7 @@ def _stray(filters: Filters, location: Location) -> Iterator[DeepCheck]:
 
 
 def _not_checked(filters: Filters, location: Location, why: str) -> Iterator[DeepCheck]:
-    """A note that says that values weren't looked up. Filters of booleans are never looked into."""
+    """A note that values weren't looked up; none about booleans, whose filters no reader uses."""
     if filters.footer.types[location.stream.column].kind != "BOOLEAN":
         message = f"the values of the column are not looked up: {why}"
         finding = _finding(filters, location, "filter-not-checked", Severity.NOTE, message, hint=None)
@@ -283,7 +283,7 @@ def _not_checked(filters: Filters, location: Location, why: str) -> Iterator[Dee
 
 
 def _local_time(filters: Filters, stream: Stream) -> bool:
-    """Old streams hold timestamps in the writer's local time, which its values don't tell."""
+    """Whether a stream holds timestamps in the writer's local time, which can't be computed from the values."""
     return stream.kind == ORIGINAL and filters.footer.types[stream.column].kind == "TIMESTAMP"
 
 

@@ -1,4 +1,4 @@
-"""Hashes a column's values straight from its streams, without building arrays in between.
+"""Hashes a column's values directly from its streams, without arrays in between.
 
     PRESENT                     which rows have a value            all kinds
     DATA                        the values                         integers, floating point
@@ -9,10 +9,10 @@
     DATA, SECONDARY             varints, scales                    decimals
     LENGTH                      numbers of elements                lists and maps
 
-Nulls have no bytes, and aren't hashed: of a column's ancestors and its PRESENT stream only the number of values
-matters that a number of rows leaves, not which rows have them. Columns within a union aren't read.
+Nulls have no bytes, and aren't hashed. Of the column's ancestors and its PRESENT stream, only the number of values
+in a number of rows matters, not which rows have values. Columns within a union aren't read.
 
-Values are given in batches, and never more than a batch is in memory.
+Values are read in batches, and at most one batch is in memory.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ _ENCODINGS: Final[dict[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class BatchHashes:
-    """The non-null values of some rows, a batch at most."""
+    """Hashes of the non-null values of some rows, at most a batch."""
 
     count: int
     hashes: bytearray
     has_zero: bool
     other_hashes: bytearray
-    """The hashes that some readers compute instead of a value's own."""
+    """Hashes that some readers compute for a value in place of its hash in `hashes`."""
     owners: bytearray
-    """For each of the hashes in `other_hashes`, an int64: the number of its value in the batch."""
+    """For each hash in `other_hashes`, the number of its value in the batch, as int64."""
 
 
 def why_unreadable(footer: Footer, orc: OrcType) -> str | None:
@@ -75,7 +75,7 @@ def why_unreadable(footer: Footer, orc: OrcType) -> str | None:
 
 
 def _batches(count: int) -> Iterator[int]:
-    """`count` in parts of a batch at most."""
+    """Split `count` into parts of at most a batch."""
     while count > 0:
         yield min(count, limits.ROWS_PER_BATCH)
         count -= limits.ROWS_PER_BATCH
@@ -92,16 +92,16 @@ class Streams:
         self._stop = stop
 
     def open(self, kind: str) -> ByteStream:
-        """A stream from its start."""
+        """Open a stream at its start."""
         found = self._stripe.find(kind, self._orc.id)
         return ByteStream(self._source, self._footer.codec, self._stripe.stripe, found, self._stop)
 
     def presence(self) -> Presence | None:
-        """Which rows have a value; None where all have one."""
+        """The PRESENT stream; None if all rows have a value."""
         return Presence(self.open("PRESENT")) if self._stripe.find("PRESENT", self._orc.id) is not None else None
 
     def encoding(self) -> tuple[str, int]:
-        """The column's encoding, and its dictionary's entries."""
+        """The column's encoding, and the number of its dictionary's entries."""
         columns = self._stripe.message.columns
         field = f"{self._stripe.stripe.field}.footer.columns[{self._orc.id}]"
         if self._orc.id >= len(columns):
@@ -130,7 +130,7 @@ class Streams:
         return integers(self.open("LENGTH"), VERSIONS[self.encoding()[0]], signed=False)
 
     def zone(self) -> kernels.WriterZone:
-        """The time zone that the column's timestamps are in. Raises UnsupportedError where that isn't known."""
+        """The time zone of the column's timestamps. Raises UnsupportedError if it is unknown."""
         zone = writer_zone(_zone_name(self._stripe, self._orc))
         if zone is None:
             raise UnsupportedError(
@@ -157,7 +157,7 @@ def why_zone_unknown(stripe: StripeFooter, orc: OrcType) -> str | None:
 
 
 class _Level:
-    """A struct, list or map above the column: how many values its children have for so many of its own."""
+    """Counts the child values of a struct, list or map above the column."""
 
     def __init__(self, streams: Streams, orc: OrcType) -> None:
         self._presence = streams.presence()
@@ -165,7 +165,7 @@ class _Level:
         self._fault = streams.open("LENGTH").fault
 
     def children(self, rows: int) -> int:
-        """The number of the next `rows`' children."""
+        """The number of children of the next `rows` values."""
         if self._presence is None and self._lengths is None:
             return rows
         total = 0
@@ -183,7 +183,7 @@ def _sum(lengths: memoryview, count: int, fault: Callable[[str], CorruptFile]) -
 
 
 class ValueCounter:
-    """Counts a column's values in rows: nulls of the column or its ancestors, and empty lists, have no value."""
+    """Counts a column's values in rows. Nulls of the column or its ancestors, and empty lists, have no value."""
 
     def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop) -> None:
         self._levels = [_Level(Streams(source, footer, stripe, t, stop), t) for t in footer.ancestors(orc)]
@@ -192,7 +192,7 @@ class ValueCounter:
         self._stripe = stripe.stripe
         self._stop = stop
         self._seen = [0] * (len(self._levels) + 2)
-        """The counts so far: of each ancestor, of the column with nulls, and of the column without nulls."""
+        """The values so far: of each ancestor, of the column with nulls, and of the column without nulls."""
 
     def values(self, rows: int) -> Iterator[int]:
         """The number of values in the next rows, in batches. Raises UnsupportedError."""
@@ -219,7 +219,7 @@ class ValueCounter:
 
 
 class ColumnReader:
-    """Hands out the hashes of one column of one stripe, from the first row to the last."""
+    """Hashes the values of one column of one stripe, from the first row to the last."""
 
     def __init__(
         self,
@@ -231,15 +231,15 @@ class ColumnReader:
         *,
         all_readings: bool = False,
     ) -> None:
-        """`all_readings`: give hashes of other readings for each value, not once for equal neighbours."""
+        """`all_readings`: also give equal neighbours' hashes of other readings, instead of once for all."""
         self._counter = ValueCounter(source, footer, stripe, orc, stop)
         streams = Streams(source, footer, stripe, orc, stop)
         self._timestamps = _timestamp_hasher(streams, all_readings=all_readings) if orc.kind in TIMESTAMPS else None
         self._hash = _hasher(streams, orc, stop) if self._timestamps is None else self._timestamps.hash_next
 
     def take(self, rows: int) -> Iterator[BatchHashes]:
-        """The non-null values of the next rows of the file, in batches that have to be taken before the next rows
-        are. Raises CorruptFile, UnsupportedError, Stopped."""
+        """Hash the non-null values of the next rows, in batches. Consume them before the next call. Raises
+        CorruptFile, UnsupportedError, Stopped."""
         for count in self._counter.values(rows):
             out = bytearray(count * 8)
             zero = self._hash(count, out)
@@ -307,7 +307,7 @@ def _lengths(streams: Streams) -> Hasher:
 
     def hash_next(count: int, out: bytearray) -> bool:
         values = runs.take(count)
-        _sum(values, count, fault)  # refuses lengths that can't be
+        _sum(values, count, fault)  # refuses impossible lengths
         kernels.orc_hash_long(values, 8, 1, 0, count, None, out)
         return False
 
@@ -354,7 +354,7 @@ def _strings(data: ByteStream, runs: Runs) -> Hasher:
         nonlocal total
         lengths = runs.take(count)
         total += _sum(lengths, count, data.fault)
-        data.check_size(total)  # before as much is read
+        data.check_size(total)  # before that much is read
         done = 0
         try:
             while True:
@@ -389,7 +389,7 @@ def hashed_entries(streams: Streams, entries: int, stop: Stop) -> bytearray:
 
 
 def _entries(streams: Streams, version: int, entries: int, stop: Stop) -> Hasher:
-    """Each entry of the dictionary is hashed once."""
+    """Hash each entry of the dictionary once."""
     data = streams.open("DATA")
     table = hashed_entries(streams, entries, stop)
     indexes = integers(data, version, signed=False)

@@ -22,8 +22,8 @@ _SHORTENED: Final = ("STRING", "CHAR", "VARCHAR")
 class Contradictions:
     """Finds columns whose filters don't have the file's own minimum or maximum, in any row group.
 
-    One of the two is wrong then, and which one isn't known. A column is judged if every stripe has filters of it
-    that can be trusted.
+    Then either the filters or the statistics are wrong. A column is compared if it has filters that can be trusted in
+    every stripe.
     """
 
     def __init__(self, footer: Footer) -> None:
@@ -57,7 +57,7 @@ class Contradictions:
 
 
 class _ColumnStorage:
-    """How the stripes store one column."""
+    """The storage of one column in all stripes."""
 
     __slots__ = ("bytes", "dictionaries", "encodings", "stripes")
 
@@ -108,7 +108,7 @@ def _facts(footer: Footer, orc: OrcType, stored: _ColumnStorage) -> ColumnFacts:
 
 
 def _statistics(footer: Footer, column: int) -> Any | None:
-    """The file's statistics of a column (those of an encrypted one are about its mask)."""
+    """The file's statistics of a column. Those of an encrypted column describe its mask."""
     if column >= len(footer.message.statistics):
         return None
     raw = footer.message.statistics[column]
@@ -116,7 +116,7 @@ def _statistics(footer: Footer, column: int) -> Any | None:
 
 
 def _counts(footer: Footer, orc: OrcType) -> tuple[int | None, int | None]:
-    """(values, nulls). A column within structs has a value or a null for each value of the struct."""
+    """(values, nulls), None if unknown. A column in a struct has a value or a null for each value of the struct."""
     found = _statistics(footer, orc.id)
     if found is None or not found.HasField("number_of_values"):
         return None, None
@@ -145,6 +145,6 @@ def _bounds(footer: Footer, orc: OrcType) -> Bounds:
     elif orc.kind in _SHORTENED:
         low_exact = found.string_statistics.HasField("minimum")
         high_exact = found.string_statistics.HasField("maximum")
-    if orc.kind == "CHAR":  # stored padded, looked up without
+    if orc.kind == "CHAR":  # stored with blanks, looked up without them
         low, high = (None if b is None else b.rstrip(b" ") for b in (low, high))
     return merged_bounds((low,), (high,), literal_column(orc), ((low_exact,), (high_exact,)))

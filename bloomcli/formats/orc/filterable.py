@@ -28,6 +28,6 @@ def unfilterable_types(footer: Footer) -> dict[int, str]:
 
 
 def _why_zone_unknown(footer: Footer, orc: OrcType) -> str | None:
-    """Why some stripe's timestamps can't be converted."""
+    """Why the timestamps of some stripe can't be converted; None if all can be."""
     stripes = (footer.stripe_footer(s) for s in footer.stripes if s.rows)
     return next((why for s in stripes if (why := why_zone_unknown(s, orc)) is not None), None)

@@ -1,4 +1,4 @@
-"""Finds the values that a filter lacks, once some are known to be missing: reads the column again, value by value."""
+"""Finds a filter's missing values, once it is known that some are missing: reads the column again, value by value."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class MissingValues:
     count: int
     """Values that no reader finds."""
     missing: tuple[str, ...]
-    """The texts of the first of them."""
+    """The texts of the first missing values."""
     stray: int
-    """Bits that no value sets, where none is missing."""
+    """Bits that no value sets; 0 if values are missing."""
 
 
 class MissingValueReader:
@@ -39,7 +39,8 @@ class MissingValueReader:
         self._next = 0
 
     def missing_values(self, group: int, filters: Sequence[KirschMitzenmacherFilter]) -> list[MissingValues]:
-        """Yield the values of a row group that each filter lacks, both as stored and as other readers hash them."""
+        """Return each filter's missing values in a row group: neither their own hashes nor those of other readers are
+        in it."""
         while self._next < group:
             for batch in next(self._reader):
                 self._shown.texts(batch.count)
@@ -54,7 +55,7 @@ class MissingValueReader:
 
 
 class _FilterCheck:
-    """One filter, and the values that it should hold."""
+    """Checks one filter for the values that it should hold."""
 
     def __init__(self, bits: KirschMitzenmacherFilter) -> None:
         self._bits = bits
@@ -63,7 +64,7 @@ class _FilterCheck:
         self._missing: list[str] = []
 
     def take(self, batch: BatchHashes, text: Callable[[int], str]) -> None:
-        """The next values."""
+        """Check the next values."""
         flags = bytearray(batch.count)
         self._bits.check_hashes(batch.hashes, batch.count, flags)
         found = array("Q", compress(memoryview(batch.hashes).cast("Q"), flags))
@@ -79,7 +80,7 @@ class _FilterCheck:
 
 
 def _find_other_hashes(batch: BatchHashes, flags: bytearray, bits: KirschMitzenmacherFilter) -> None:
-    """Set the flags of lost values that the filter has as other readers hash them."""
+    """Set the flags of values whose hashes of other readers are in the filter."""
     count = len(batch.other_hashes) // 8
     held = bytearray(count)
     bits.check_hashes(batch.other_hashes, count, held)

@@ -1,7 +1,7 @@
 """The plan that adds filters to an ORC file, stripe by stripe.
 
-The filters of each column in each stripe are built as one job. While they are written, other threads build the next
-ones, as many at a time as memory allows.
+One job builds the filters of one column in one stripe. While they are written, other threads build the next filters,
+as many at a time as memory allows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ENTRY_BOUND: Final = 32
 
 
 class _NewFilters(NamedTuple):
-    """The filters that were built for a column of a stripe."""
+    """The new filters of a column in a stripe."""
 
     streams: list[NewStream]
     change: FilterChange
@@ -50,9 +50,10 @@ class _Size(NamedTuple):
     bits: int
     functions: int
     fpp: float
-    """The rate that it is made for."""
+    """The rate that the size is computed for."""
     reports_misses: bool
-    """A missed rate is reported: the user or the policy chose the rate, or a cap keeps the filter from meeting it."""
+    """Whether a missed rate is reported: the user or the policy chose the rate, or a cap makes the filter too
+    small."""
 
 
 class AddPlan(Change):
@@ -100,8 +101,8 @@ class AddPlan(Change):
     def _size(self, rule: SizeRule, column: Column) -> _Size:
         """The size of a column's filters, as orc-core sizes them.
 
-        orc-core sizes filters by the stride, and misses its rate by a little. A filter that has to meet a policy's
-        limit is made for a lower rate.
+        orc-core sizes filters by the stride, and slightly misses its rate. A filter that has to meet a policy's limit
+        is sized for a lower rate.
         """
         limit = rule.limit(column.path)
         rule = rule.of(column.path)
@@ -128,7 +129,7 @@ class AddPlan(Change):
             raise error(f"column {orc.label} is {reason}", path=self.footer.path, field=f"types[{orc.id}]", hint=hint)
 
     def _existing(self, stripe: Stripe, orc: OrcType) -> list[Stream]:
-        """The filters that a column has in a stripe."""
+        """The existing filters of a column in a stripe."""
         return [s for s in self.footer.stripe_footer(stripe).of_column(orc.id) if s.kind in KINDS]
 
     def _estimate(self, stripe: Stripe, orc: OrcType) -> FilterChange:
@@ -174,7 +175,7 @@ class AddPlan(Change):
         )
 
     def _replaced(self, stripe: Stripe, orc: OrcType) -> list[Stream]:
-        """The filters that a column has in a stripe, which are removed. Raises FilterExists without `replace`."""
+        """Remove a column's existing filters in a stripe, and return them. Raises FilterExists without `replace`."""
         existing = self._existing(stripe, orc)
         if existing and not self.replace:
             raise FilterExists(
@@ -188,7 +189,7 @@ class AddPlan(Change):
         return existing
 
     def _drop_from_empty_stripes(self) -> list[FilterChange]:
-        """Remove the filters of stripes without rows, which can only be wrong."""
+        """Remove the chosen columns' filters in stripes without rows."""
         empty = [self.footer.stripe_footer(s) for s in self.footer.stripes if not s.rows]
         return [
             removal(self.filters, Location(streams, stream))
@@ -221,7 +222,7 @@ class AddPlan(Change):
                 yield from self.filters.value_ranges(self.footer.stripe_footer(stripe), column.id)
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """Stripe by stripe: what was there, the new filters, the new stripe footer."""
+        """The new file, stripe by stripe: kept bytes, new filters, new stripe footer."""
         layout = Layout(self.footer, self.new_version)
         changes: list[FilterChange] = list(self._dropped)
         filters: dict[tuple[int, str, int], int] = {}
@@ -233,7 +234,7 @@ class AddPlan(Change):
             self._queue = queue
 
             def built(column: int) -> Sequence[NewStream]:
-                """A column's filters in the stripe that is written: they come in this order."""
+                """Return a column's filters in the current stripe. Jobs have the order of these calls."""
                 queue.start_jobs()
                 found = queue.take()
                 changes.append(found.change)
@@ -262,7 +263,7 @@ class AddPlan(Change):
         )
 
     def failed(self) -> bool:
-        """Some column could not be decoded."""
+        """Whether decoding a column has failed."""
         return self._queue is not None and self._queue.failed()
 
     def _memory(self, stripe: Stripe, orc: OrcType) -> int:
@@ -319,7 +320,7 @@ class AddPlan(Change):
 
 
 def _no_value_error(path: str, stripe: Stripe, orc: OrcType, group: int, count: int) -> CorruptFile:
-    """The error about streams without a value where the statistics count some: the filter would have no bit set."""
+    """The error about streams without values, though the statistics count some: the filter would have no bit set."""
     return CorruptFile(
         f"row group {group} holds no value of {orc.label}, and its statistics count {count}",
         path=path,

@@ -1,4 +1,4 @@
-"""The base of plans of changes to ORC files: refuses files that can't be changed, and checks the finished file."""
+"""The base class of plans for ORC files: refuses files that can't be changed, and verifies the finished file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOOTER_GROWTH: Final = 64
 
 
 class Change(PlanBase):
-    """A change to a file: removes the streams `removed`, and verifies the finished file."""
+    """A change to a file that removes the streams at the positions `removed`, by stripe, and verifies the result."""
 
     def __init__(self, filters: Filters) -> None:
         footer = filters.footer
@@ -47,7 +47,7 @@ class Change(PlanBase):
         self.bytes_to_decode = 0
 
     def outline(self) -> Iterator[KeptRange | int]:
-        """Each stripe, which is kept but for its footer and removed filters, and its share of what is new."""
+        """Each stripe's index and data as kept, and an equal share of the new bytes."""
         share = self.new_bytes_bound // (len(self.footer.stripes) + 1)
         for stripe in self.footer.stripes:
             yield KeptRange(stripe.offset, stripe.index_length + stripe.data_length)
@@ -64,9 +64,10 @@ class Change(PlanBase):
         self.bytes_to_copy = kept_bytes(self.footer, streams)
 
     def verify(self, written: Source, layout: Layout, filters: dict[tuple[int, str, int], int]) -> None:
-        """Re-read the finished file: every stripe has the streams that were planned, and the new filters' bytes.
+        """Re-read the finished file: every stripe has the planned streams, and the new filters have the planned
+        bytes.
 
-        `filters` has the digest of each.
+        `filters` has the checksum of each, by stripe, kind and column.
         """
         again = Footer(written)
         again.will_read_stripes()
@@ -94,7 +95,7 @@ class Change(PlanBase):
 
 
 def removal(filters: Filters, location: Location) -> FilterChange:
-    """The report of a filter stream that is removed."""
+    """The report about the removal of a filter stream."""
     streams, stream = location
     known = stream.column < len(filters.footer.types)
     return FilterChange(

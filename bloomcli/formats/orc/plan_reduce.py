@@ -16,7 +16,7 @@ class RemovePlan(Change):
     def __init__(self, filters: Filters, columns: set[int] | None) -> None:
         super().__init__(filters)
         estimate = []
-        filters.source.will_read(filters.ranges(columns))  # for the size of each
+        filters.source.will_read(filters.ranges(columns))  # to report the size of each
         for stripe in self.footer.stripes:
             streams = filters.footer.stripe_footer(stripe)
             removed = [s for s in streams.streams if s.kind in KINDS and (columns is None or s.column in columns)]

@@ -40,7 +40,7 @@ class OrcSearch(UnitSearch):
         file: the open file.
         filters: its filters.
         column: one of its columns.
-        units: gives the column's row groups in some stripes; for None in all.
+        units: yields the column's row groups in these stripes (None: all).
 
     Raises:
         UsageError: the column is a list, a map or a union.
@@ -62,10 +62,10 @@ class OrcSearch(UnitSearch):
         self._stripe: StripeColumn | None = None
         self._within_union = any(t.kind == "UNION" for t in filters.footer.ancestors(self._orc))
         self._ignores_filters = False
-        """Filters don't tell of all values that are looked for."""
+        """Whether filters are ignored, because writers hash some of the values differently."""
 
     def forms_of(self, literal: Literal) -> Sequence[bytes]:
-        """A value's bytes as `ValueReader` gives them."""
+        """A value's bytes in the form that `ValueReader` yields."""
         if self._orc.kind in TIMESTAMPS:
             return [search_forms.moment(int.from_bytes(form, "little", signed=True)) for form in literal.encodings]
         if self._orc.kind == "DECIMAL":
@@ -76,7 +76,7 @@ class OrcSearch(UnitSearch):
         return literal.encodings
 
     def hashes_of(self, forms: pa.Array) -> bytes:
-        """What ORC's filters hash forms to."""
+        """The hashes of forms in ORC's filters."""
         return search_forms.hashes_of(forms, self._orc, self._typed)
 
     def wanted(self, texts: pa.LargeBinaryArray) -> Wanted:
@@ -86,13 +86,13 @@ class OrcSearch(UnitSearch):
         return super().wanted(finding.without_blanks(texts))._replace(texts=texts)
 
     def filters_tell(self, literal: Literal) -> bool:
-        """Whether all writers hash a value alike: not timestamps before 1970 with parts of a millisecond."""
+        """Whether all writers hash a value alike: all but timestamps before 1970 with parts of a millisecond."""
         return self._orc.kind not in TIMESTAMPS or not any(
             map(search_forms.is_rounded_otherwise, self.forms_of(literal))
         )
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidates]:
-        """Of each row group the values that it may have."""
+        """Yield each row group with the values that it may have."""
         self._ignores_filters = self._orc.kind in TIMESTAMPS and any(
             search_forms.is_rounded_otherwise(form.as_py()) for form in wanted.forms
         )
@@ -101,8 +101,8 @@ class OrcSearch(UnitSearch):
         return super().candidates(wanted)
 
     def _indexed(self, wanted: Wanted, literals: Sequence[Literal], stripes: Container[int]) -> Iterator[Candidates]:
-        """Of each row group the values that it may have, where an index has told which stripes may have some: of the
-        others neither filters nor row indexes are read."""
+        """Yield each row group with the values that it may have, if an index has excluded stripes. Neither filters
+        nor row indexes of excluded stripes are read."""
         footer = self._filters.footer
         answers = answer.answers(self._file.unit_facts(self._column, literals, stripes), explain=False)
         found = self.of_units(wanted, literals, answers)
@@ -113,7 +113,7 @@ class OrcSearch(UnitSearch):
                 yield from self._without_values(stripe)
 
     def _without_values(self, stripe: Stripe) -> Iterator[Candidates]:
-        """The row groups of a stripe."""
+        """Yield the row groups of a stripe that has none of the values."""
         footer = self._filters.footer
         chunk = self._scanned_in(footer.stripe_footer(stripe), self._column.index)
         for group in range(self._row_groups_in(stripe)):
@@ -121,7 +121,7 @@ class OrcSearch(UnitSearch):
             yield Candidates(group, rows, chunk * rows // stripe.rows, int64s(()), stripe=stripe.ordinal)
 
     def stored(self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop) -> Iterator[Stored] | None:
-        """The column's row groups, where they are small, in files of this machine."""
+        """The hashes of the column's row groups, if these are small and the file is on this machine; else None."""
         footer = self._filters.footer
         groups = sum(map(self._row_groups_in, footer.stripes))
         if self._within_union or self._file.source.request_bytes:
@@ -142,7 +142,7 @@ class OrcSearch(UnitSearch):
                 yield Stored(empty, next(hashes) if searched else None)
 
     def _all_outside(self, streams: StripeFooter, ranges: Sequence[tuple[Any, Any]]) -> bool:
-        """Whether the bounds of all row groups of a stripe, which is read as a whole, exclude all values."""
+        """Whether the bounds of all row groups of a stripe exclude all values."""
         index = self._filters.row_index(streams, self._orc.id)
         found: list[BoundedUnit] = []
 
@@ -166,7 +166,8 @@ class OrcSearch(UnitSearch):
             yield unit._replace(facts=unit.facts._replace(bits=None)) if self._ignores_filters else unit
 
     def matches(self, wanted: Wanted, candidates: Candidates) -> Iterator[Matches]:
-        """The rows of a row group that have one of the candidates; of the streams the part that its rows are in."""
+        """Yield the rows of a row group that have one of the candidates. Reads only the row group's part of the
+        streams."""
         chosen = wanted.forms.take(candidates.forms)
         owners = wanted.owners.take(candidates.forms)
         stripe = (
@@ -186,7 +187,7 @@ class OrcSearch(UnitSearch):
             if not len(there):
                 continue
             matches = each_row(found.rows.take(there), texts.take(there), repeated=repeated)
-            if repeated and matches.rows[0].as_py() == last:  # a list that goes on from the part before
+            if repeated and matches.rows[0].as_py() == last:  # a list that continues from the previous part
                 matches = Matches(matches.rows[1:], matches.texts[1:])
             if len(matches.rows):
                 last = matches.rows[-1].as_py()
@@ -203,7 +204,7 @@ class OrcSearch(UnitSearch):
         return self._records.rows(stripe, pc.add(rows, first), chosen)
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
-        """The columns of records, as pyarrow has them."""
+        """An empty batch with the columns of records, as pyarrow reads them."""
         chosen = None if columns is None else frozenset(c.index for c in self._file.columns if c.path in columns)
         return self._records.none(chosen)
 
@@ -223,7 +224,7 @@ class OrcSearch(UnitSearch):
         return Records(self._file.source, self._filters.footer)
 
     def _stripe_column(self, wanted: Wanted, ordinal: int) -> StripeColumn:
-        """The column in a stripe; that of the last one is kept."""
+        """The column in a stripe. The last one stays in memory."""
         if self._stripe is None or self._stripe.ordinal != ordinal or self._stripe.wanted is not wanted:
             self._stripe = None
             self._refuse_unreadable()
@@ -234,7 +235,7 @@ class OrcSearch(UnitSearch):
         return self._stripe
 
     def _in_union(self, candidates: Candidates) -> _StripeValues:
-        """The column in a stripe, decoded by pyarrow with the top-level column that it lies in."""
+        """The column in a stripe, decoded by pyarrow with the top-level column that contains it."""
         from bloomcli.formats.orc import union_values
 
         self._refuse_unreadable()

@@ -4,7 +4,7 @@
 
 A new filter stream goes next to its column's ROW_INDEX, as orc-core orders streams (by column, then kind).
 Data moves, but row-index positions are relative to each stream, so no other stream changes. Stripe footers,
-the file footer's stripe list and the postscript are written again, with every field that we don't know kept;
+the file footer's stripe list and the postscript are written again, with unknown fields kept;
 metadata (stripe statistics) is copied.
 """
 
@@ -24,7 +24,7 @@ from bloomcli.storage.base import KeptRange, Piece
 
 
 class NewStream(NamedTuple):
-    """A filter stream to put in, compressed."""
+    """A new filter stream, compressed."""
 
     kind: str
     column: int
@@ -59,9 +59,9 @@ def rebuild(
     columns: Sequence[int],
     built: Callable[[int], Sequence[NewStream]],
 ) -> Generator[Piece, None, NewStripe]:
-    """Give a stripe's pieces: without the streams at the positions in `removed`, and with new ones for `columns`.
+    """Yield a stripe's pieces: without the streams at the positions in `removed`, and with new ones for `columns`.
 
-    `columns` are ascending ids; `built` gives the new streams of each, in this order, once they are needed.
+    `columns` are ascending ids. `built` is called for each, in this order, when its new streams are needed.
     """
     message = spec.message("StripeFooter")()
     message.CopyFrom(old.message)
@@ -100,7 +100,7 @@ def rebuild(
             data_length += stream.length
     if kept.length:
         yield kept
-    # what the stripe's lengths claim beyond its streams (other variants' streams) stays where it was: at the end
+    # bytes of the stripe that belong to no listed stream (streams of other variants) stay at the end
     rest = stripe.index_length + stripe.data_length - sum(s.length for s in old.streams)
     if rest:
         yield KeptRange(stripe.offset + stripe.index_length + stripe.data_length - rest, rest)
@@ -112,7 +112,7 @@ def rebuild(
 
 
 def _set_encodings(message: Any, removed: set[int], written: set[int]) -> None:
-    """bloomEncoding is there for exactly the columns that have a BLOOM_FILTER_UTF8 stream of ours, or had one."""
+    """Set bloomEncoding of columns with a new BLOOM_FILTER_UTF8 stream; clear it where all filters were removed."""
     left = {s.column for s in message.streams if spec.name_of("StreamKind", s.kind) in KINDS}
     for column in removed - left:
         if column < len(message.columns):  # a stream may name a column that doesn't exist
@@ -123,7 +123,7 @@ def _set_encodings(message: Any, removed: set[int], written: set[int]) -> None:
 
 @dataclass(slots=True)
 class Layout:
-    """The new file as it grows, stripe by stripe."""
+    """The layout of the new file, built stripe by stripe."""
 
     footer: Footer
     software_version: str | None = None
@@ -131,7 +131,7 @@ class Layout:
     position: int = 0
     stripes: list[tuple[int, NewStripe]] = field(default_factory=list)
     _consumed: int = 0
-    """Bytes of the original that were copied or left out so far."""
+    """Bytes of the original that are copied or left out so far."""
 
     def before(self, stripe: Stripe) -> list[Piece]:
         """The bytes between the stripe and the one before it: the file's header, or padding."""
@@ -141,13 +141,13 @@ class Layout:
         return [gap] if gap.length else []
 
     def add(self, pieces: Generator[Piece, None, NewStripe]) -> Generator[Piece, None, None]:
-        """The next stripe's pieces."""
+        """Yield the next stripe's pieces, and record its location."""
         stripe = yield from pieces
         self.stripes.append((self.position, stripe))
         self.position += stripe.length
 
     def tail(self) -> list[Piece]:
-        """Yield the pieces after the last stripe: the rest of the body, metadata, new footer and postscript."""
+        """Return the pieces after the last stripe: the rest of the body, metadata, new footer and postscript."""
         footer = self.footer
         rest = KeptRange(self._consumed, footer.footer_at - self._consumed)
         message = spec.message("Footer")()
@@ -211,9 +211,9 @@ def kept_bytes(footer: Footer, removed: Iterable[tuple[int, int]]) -> int:
 
 
 def differs_only_in_filters(before: Footer, after: Footer, columns: set[int] | None) -> bool:
-    """Whether two files' footers, of file and stripes, are the same but for the filters of these columns (None: all).
+    """Whether two files' footers and stripe footers are equal except for the filters of these columns (None: all).
 
-    Adding filters to a bad writer's file removes its other filters, and changes the version that says who wrote them.
+    Adding filters to a bad writer's file removes its other filters, and changes the software version.
     """
     if len(before.stripes) != len(after.stripes):
         return False

@@ -22,10 +22,10 @@ from bloomcli.model.file import Column
 
 
 class StripeColumn:
-    """A column of a stripe, which is read row group by row group.
+    """A column of a stripe, read row group by row group.
 
-    Row groups that follow one another are read on; others are gone to, where the row indexes of the column and of
-    the types above it have usable positions, else all rows before are decoded.
+    Consecutive row groups are read one after the other. Otherwise the reader seeks, if the row indexes of the column
+    and of the types above it have usable positions, or decodes all rows before.
     """
 
     def __init__(self, filters: Filters, stripe: StripeFooter, orc: OrcType, typed: Column, wanted: Wanted) -> None:
@@ -35,7 +35,7 @@ class StripeColumn:
         self._types = [*filters.footer.ancestors(orc), orc]
         self._trusts_positions = True
         self._next: int | None = 0
-        """The row group that can be read on with."""
+        """The row group at which the reader is; None while one is read."""
         self._reader = self._open()
         self.dictionary = self._dictionary_positions()
 
@@ -48,19 +48,19 @@ class StripeColumn:
         return ValueReader(filters.source, filters.footer, self._stripe, self._orc, longest, Stop())
 
     def _dictionary_positions(self) -> pa.Int64Array | None:
-        """Of each entry of the dictionary the position of its form, or null; None without a dictionary."""
+        """For each entry of the dictionary, the position of its form or null; None without a dictionary."""
         if self._reader.entries is None:
             return None
         found = [pc.index_in(part, value_set=self.wanted.forms) for part in self._reader.dictionary()]
         return pa.chunked_array(found, pa.int32()).combine_chunks().cast(pa.int64())
 
     def row_group(self, group: int, rows: int) -> Iterator[ValueBatch]:
-        """The values of a row group; with a dictionary positions of forms. Raises CorruptFile, UnsupportedError."""
+        """The values of a row group; with a dictionary, positions of forms. Raises CorruptFile, UnsupportedError."""
         if group != self._next and self._trusts_positions and self._seek(group):
             try:
                 found = list(self._values(group, rows))
             except CorruptFile:
-                found = None  # the positions may be at fault
+                found = None  # the positions may be wrong
             if found is not None and self._is_whole(group, sum(len(part.rows) for part in found)):
                 yield from found
                 return
@@ -75,7 +75,7 @@ class StripeColumn:
         yield from self._values(group, rows)
 
     def _values(self, group: int, rows: int) -> Iterator[ValueBatch]:
-        self._next = None  # until all are taken
+        self._next = None  # until all are consumed
         for found in self._reader.take(rows):
             yield found if self.dictionary is None else found._replace(values=self._forms(found.values))
         self._next = group + 1
@@ -91,7 +91,7 @@ class StripeColumn:
         return footer.rows_in(self._stripe.stripe, group) if footer.stride else self._stripe.stripe.rows
 
     def _is_whole(self, group: int, count: int) -> bool:
-        """Whether as many values were read as the row index counts: else its positions may be wrong."""
+        """Whether as many values were read as the row index counts. If not, its positions may be wrong."""
         stats = self._entries[-1][group].statistics
         return not stats.HasField("number_of_values") or bool(stats.number_of_values == count)
 
@@ -103,7 +103,7 @@ class StripeColumn:
         return [self._filters.index_entries(self._stripe, t.id) for t in self._types]
 
     def _positions(self, group: int) -> list[dict[str, Position]] | None:
-        """The positions of a row group in the streams of each type; None where not all are known."""
+        """The positions of a row group in the streams of each type; None if some are unknown."""
         compressed = self._filters.footer.codec.name != "NONE"
         columns = self._stripe.message.columns
         found: list[dict[str, Position]] = []
@@ -123,7 +123,7 @@ class StripeColumn:
         return found
 
     def _read_until(self, behind: list[dict[str, Position]] | None) -> None:
-        """Read no further ahead than to the positions of the next row group, where they are known."""
+        """Read ahead at most to the positions of the next row group, if they are known."""
         for at, parts in enumerate(self._reader.parts):
             for kind, part in parts.items():
                 part.read_until(None if behind is None else self._end(behind[at][kind]))
@@ -132,7 +132,7 @@ class StripeColumn:
         return positions.end_before(behind, compressed=self._filters.footer.codec.name != "NONE")
 
     def _seek(self, group: int) -> bool:
-        """Go to a row group, and announce what is read for it. False where its positions can't be used."""
+        """Go to a row group, and announce the ranges to read for it. Returns False if its positions can't be used."""
         here, behind = self._positions(group), self._positions(group + 1)
         if here is None:
             return False

@@ -3,10 +3,10 @@
     DATA        seconds from 2015-01-01 00:00 in the writer's time zone, rounded towards zero
     SECONDARY   nanoseconds; the lowest three bits say how many zeros were cut off the end
 
-What is hashed are milliseconds on the writer's wall clock as if it were UTC's, rounded down. Readers differ in two
-ways. Whether a second has to be taken off again, as the rounding was towards zero, is decided by the moment's sign,
-which orc-core takes from the instant and ORC C++ from the wall clock. And each has time zone data of its own (see
-`zones`). The hashes of what other readers see are given too.
+Writers hash the milliseconds on their wall clock as if it showed UTC, rounded down. Readers differ in two ways. The
+sign of a timestamp decides whether a second is subtracted, because seconds are rounded towards zero: orc-core takes
+the sign of the instant, ORC C++ that of the wall clock. And each reader has its own time zone data (see `zones`). The
+hashes that other readers compute are returned too.
 
 Source: the Apache ORC specification, Timestamp Columns; orc-core, TreeReaderFactory.TimestampTreeReader.
 """
@@ -18,7 +18,7 @@ from bloomcli.formats.orc.streams import ByteStream, integers
 
 
 class TimestampHasher:
-    """The next timestamps' hashes, and those of other readings."""
+    """Hashes timestamps, also as other readers read them."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class TimestampHasher:
         *,
         all_readings: bool = False,
     ) -> None:
-        """`all_readings`: give hashes of other readings for each timestamp, not once for equal neighbours."""
+        """`all_readings`: also give equal neighbours' hashes of other readings, instead of once for all."""
         self._all_readings = all_readings
         self._seconds = integers(seconds, version, signed=True)
         self._nanos = integers(nanos, version, signed=False)
@@ -39,7 +39,7 @@ class TimestampHasher:
         self._other_hashes: list[tuple[bytearray, bytearray]] = []
 
     def hash_next(self, count: int, out: bytearray) -> bool:
-        """Hash the next `count` timestamps, as any Hasher does."""
+        """Hash the next `count` timestamps, as a `column_reader.Hasher`."""
         seconds, nanos = self._seconds.take(count), self._nanos.take(count)
         try:
             differ = kernels.orc_hash_moments(seconds, nanos, count, self._zone, out, self._all_readings)

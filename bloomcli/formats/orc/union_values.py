@@ -1,4 +1,4 @@
-"""Values of columns within unions, which pyarrow decodes: those of a whole stripe with their rows."""
+"""Extracts the values of columns within unions, with their rows, from stripes that pyarrow decodes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NANOS_PER_MILLI = 1_000_000
 
 
 def values_of(top: pa.Array, path: Sequence[OrcType]) -> ValueBatch:
-    """The values of a column as `ValueReader` gives them.
+    """The values of a column in the form that `ValueReader` yields.
 
     Args:
-        top: the top-level column that it lies in, of all rows of a stripe.
+        top: the top-level column that contains it, with all rows of a stripe.
         path: the types from that column's down to its own.
     """
     array, rows = top, pa.array(range(len(top)), pa.int64())
@@ -33,7 +33,7 @@ def values_of(top: pa.Array, path: Sequence[OrcType]) -> ValueBatch:
         there = array.is_valid()
         array, rows = array.filter(there), rows.filter(there)
         if orc.kind == "STRUCT":
-            array = array.field(child.steps[-1])  # pyarrow has left other fields out
+            array = array.field(child.steps[-1])  # pyarrow leaves other fields out
         else:
             lists = array if orc.kind == "LIST" else pa.ListArray.from_arrays(array.offsets, _entries(array, at))
             rows = rows.take(pc.list_parent_indices(lists))
