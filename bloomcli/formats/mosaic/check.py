@@ -1,4 +1,4 @@
-"""Checks a Mosaic file's filters: structure by the metadata, soundness by the values."""
+"""Checks a Mosaic file's filters: structure by the metadata, and bits by the values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bloomcli.words import are, counted
 
 _HINT_REMOVE: Final = f"{removing(NAME)} takes it out"
 _NOT_OURS: Final = ("filter-column", "filter-type")
-"""Filters that can't be written anew."""
+"""Rules about filters that can't be built again."""
 
 
 def _finding(
@@ -91,7 +91,7 @@ def _duplicate(filters: Filters, location: FilterLocation) -> Iterator[Finding]:
 
 
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
-    """Filters of these columns (None: of all) that share bytes with anything else."""
+    """Findings about filters of these columns (None: all) that share bytes with something else."""
     for first, second in splice.overlaps(filters.footer):
         owner = second if second.filter is not None else first
         assert owner.filter is not None  # noqa: S101  one of them is a filter
@@ -108,7 +108,7 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
 def deep(
     filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
-    """Every value of every column that has a readable filter, looked up in it, in one thread."""
+    """Look every value of every column up in its readable filters, in one thread."""
     del threads
     reader: values.ColumnReader | None = None
     before: list[int] = []
@@ -121,7 +121,7 @@ def deep(
             if not found:
                 continue
             chosen = sorted({f.location.column for f in found})
-            if reader is None or chosen != before:  # as a rule all row groups have filters of the same columns
+            if reader is None or chosen != before:  # usually all row groups have filters of the same columns
                 if reader is not None:
                     reader.close()
                     reader = None
@@ -137,7 +137,7 @@ def deep(
 
 
 def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
-    """The filters, and the buckets that they are compared with."""
+    """Yield the offset and length of the filters and of the buckets to compare with."""
     yield from filters.ranges(columns)
     for group in filters.footer.row_groups:
         if units is None or group.ordinal in units:

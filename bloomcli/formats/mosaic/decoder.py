@@ -1,6 +1,6 @@
 """Decodes row groups with paimon-mosaic in a separate process; see `decoder_process`.
 
-Processes are kept for the next file, except those that died or were stopped during a request.
+Processes are reused for the next file, except those that ended or were stopped during a request.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class _Process:
                 [sys.executable, "-I", "-c", _START, json.dumps(self.modules)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                bufsize=0,  # a process that is forked off must find nothing to flush
+                bufsize=0,  # a forked process must find nothing to flush
                 stderr=None if debug else subprocess.DEVNULL,
                 env=os.environ | ({} if debug else {"RUST_BACKTRACE": "0"}),
             )
         except OSError as error:
             kind = UnsupportedError if error.errno == errno.EAGAIN else UnreadableError
             raise kind(
-                "paimon-mosaic decodes columns in a process of its own, and that can't be started: "
+                "paimon-mosaic decodes columns in a separate process, which can't be started: "
                 f"{(error.strerror or str(error)).lower()}",
                 path=path,
                 hint="`ulimit -u`, or the container's pids.max, says how many processes and threads there may be"
@@ -62,11 +62,11 @@ class _Process:
         self.replies: IO[bytes] = io.BufferedReader(self._replies)
 
     def kill(self) -> None:
-        """End the process at once, which also ends waiting reads. May be called from another thread."""
+        """End the process at once, and with it waiting reads. May be called from another thread."""
         self._process.kill()
 
     def close(self, *, at_once: bool = False) -> int | None:
-        """End the process. Returns the number of the signal that had ended it before, if any."""
+        """End the process. Returns the number of the signal that ended it earlier, if any."""
         code = self._process.poll()
         if at_once:
             self._process.kill()
@@ -95,11 +95,11 @@ class _Process:
 
 
 class _PackageError(Exception):
-    """The package's error, as text."""
+    """The text of the package's error."""
 
 
 class _Pool:
-    """The idle processes and the busy ones."""
+    """Keeps the idle and the busy processes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -107,7 +107,7 @@ class _Pool:
         self._taken: list[_Process] = []
 
     def take(self, path: str) -> _Process:
-        """Return a process that is ready. Raises UnsupportedError if the package isn't installed, UnreadableError."""
+        """Return a ready process. Raises UnsupportedError if the package isn't installed, UnreadableError."""
         with self._lock:
             modules = tuple(sys.path)
             fitting = next((p for p in self._idle if p.modules == modules), None)
@@ -135,7 +135,7 @@ class _Pool:
         return process
 
     def give_back(self, process: _Process) -> None:
-        """Keep a process without open requests for the next file."""
+        """Make a process without open requests available for the next file."""
         with self._lock:
             self._taken.remove(process)
             self._idle.append(process)
@@ -177,21 +177,21 @@ def check(path: str) -> None:
 
 
 class Decoder:
-    """Decodes chosen columns of one file by row groups. Only `stop` may be called from another thread. Close it."""
+    """Decodes chosen columns of one file, row group by row group. Only `stop` may be called from another thread."""
 
     def __init__(self, path: str, read_at: ReadAt, size: int, columns: Sequence[str]) -> None:
         """Open the file for the package.
 
         Args:
             path: the file, for errors.
-            read_at: bytes of the file, as the package is to see it.
-            size: how many it has.
+            read_at: reads bytes of the file that the package sees.
+            size: bytes of that file.
             columns: names of the columns to decode.
 
         Raises:
             UnsupportedError: the package isn't installed.
-            UnreadableError: its process can't be started; without a path: it ended before it had answered.
-            CorruptFile: without a path: the package refuses the file.
+            UnreadableError: its process can't be started; or, without a path, ended before it replied.
+            CorruptFile: the package refuses the file; without a path.
             BloomError: what `read_at` raised, with a path.
         """
         self._read_at = read_at
@@ -208,10 +208,10 @@ class Decoder:
         return self._request(b"S", b"")
 
     def stop(self) -> None:
-        """End a request that another thread waits for; that thread's call raises UnreadableError."""
+        """End a request in another thread; that thread's call raises UnreadableError."""
         process = self._process
         if process is not None and self._busy:
-            self._stopped = True  # it must not be kept, whichever of the two comes first
+            self._stopped = True  # the process must not be reused, whether `close` or `kill` comes first
             process.kill()
 
     def close(self) -> None:
@@ -239,7 +239,7 @@ class Decoder:
             raise _ended_error(process.ended_with()) from None
         except _PackageError as error:
             raise CorruptFile(str(error)) from None
-        except BaseException:  # a request is left unanswered
+        except BaseException:  # the request has no reply
             self._abandon(process)
             raise
         finally:
@@ -264,7 +264,7 @@ class Decoder:
 
 
 def _batch(stream: IO[bytes]) -> Any:
-    """The one batch of an Arrow stream, which is read to its end."""
+    """Read the only batch of an Arrow stream, and the stream to its end."""
     import pyarrow as pa
 
     try:

@@ -15,7 +15,7 @@ from bloomcli.values.literals import parse
 
 
 def extents(filters: Filters, column: Column) -> Iterator[Extent]:
-    """What the index says of a column in each row group."""
+    """The row-group index's facts about a column in each row group."""
     mosaic = filters.footer.columns[column.index]
     for group in filters.footer.row_groups:
         found = group.statistics.get(column.index)
@@ -37,7 +37,7 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
 def unit_values(
     filters: Filters, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int
 ) -> Iterator[UnitValues]:
-    """The values of columns in a row group, which are decoded at once. Raises UnsupportedError, CorruptFile."""
+    """The values of columns in a row group. They are decoded together. Raises UnsupportedError, CorruptFile."""
     decoder.check(filters.source.path)
     group = filters.footer.row_groups[unit]
     chosen = [filters.footer.columns[c.index] for c in columns]
@@ -57,7 +57,7 @@ def unit_values(
 
 
 class _PlainValues:
-    """The PLAIN bytes of values by their numbers."""
+    """Returns the PLAIN bytes of values by their numbers."""
 
     def __init__(self, hashed: HashedColumn, typed: Column) -> None:
         self._hashed, self._typed = hashed, typed

@@ -222,19 +222,12 @@ class ColumnReader:
     """Hashes the values of one column of one stripe, from the first row to the last."""
 
     def __init__(
-        self,
-        source: Source,
-        footer: Footer,
-        stripe: StripeFooter,
-        orc: OrcType,
-        stop: Stop,
-        *,
-        all_readings: bool = False,
+        self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop, *, repeats: bool = False
     ) -> None:
-        """`all_readings`: also give equal neighbours' hashes of other readings, instead of once for all."""
+        """`repeats`: give hashes of other readings for each of equal neighbours, not only for the first."""
         self._counter = ValueCounter(source, footer, stripe, orc, stop)
         streams = Streams(source, footer, stripe, orc, stop)
-        self._timestamps = _timestamp_hasher(streams, all_readings=all_readings) if orc.kind in TIMESTAMPS else None
+        self._timestamps = _timestamp_hasher(streams, repeats=repeats) if orc.kind in TIMESTAMPS else None
         self._hash = _hasher(streams, orc, stop) if self._timestamps is None else self._timestamps.hash_next
 
     def take(self, rows: int) -> Iterator[BatchHashes]:
@@ -270,10 +263,10 @@ def _hasher(streams: Streams, orc: OrcType, stop: Stop) -> Hasher:
     return _entries(streams, VERSIONS[encoding], entries, stop)
 
 
-def _timestamp_hasher(streams: Streams, *, all_readings: bool) -> TimestampHasher:
+def _timestamp_hasher(streams: Streams, *, repeats: bool) -> TimestampHasher:
     encoding, _ = streams.encoding()
     return TimestampHasher(
-        streams.open("DATA"), streams.open("SECONDARY"), VERSIONS[encoding], streams.zone(), all_readings=all_readings
+        streams.open("DATA"), streams.open("SECONDARY"), VERSIONS[encoding], streams.zone(), repeats=repeats
     )
 
 

@@ -34,7 +34,7 @@ class MissingValueReader:
     """Reads a column of a stripe again, row group by row group, in order."""
 
     def __init__(self, source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop) -> None:
-        self._reader = values.row_groups(source, footer, streams, orc, stop, all_readings=True)
+        self._reader = values.row_groups(source, footer, streams, orc, stop, repeats=True)
         self._shown = ShownValues(source, footer, streams, orc, stop)
         self._next = 0
 

@@ -21,16 +21,10 @@ class TimestampHasher:
     """Hashes timestamps, also as other readers read them."""
 
     def __init__(
-        self,
-        seconds: ByteStream,
-        nanos: ByteStream,
-        version: int,
-        zone: kernels.WriterZone,
-        *,
-        all_readings: bool = False,
+        self, seconds: ByteStream, nanos: ByteStream, version: int, zone: kernels.WriterZone, *, repeats: bool = False
     ) -> None:
-        """`all_readings`: also give equal neighbours' hashes of other readings, instead of once for all."""
-        self._all_readings = all_readings
+        """`repeats`: give hashes of other readings for each of equal neighbours, not only for the first."""
+        self._repeats = repeats
         self._seconds = integers(seconds, version, signed=True)
         self._nanos = integers(nanos, version, signed=False)
         self._fault = nanos.fault
@@ -42,14 +36,14 @@ class TimestampHasher:
         """Hash the next `count` timestamps, as a `column_reader.Hasher`."""
         seconds, nanos = self._seconds.take(count), self._nanos.take(count)
         try:
-            differ = kernels.orc_hash_moments(seconds, nanos, count, self._zone, out, self._all_readings)
+            differ = kernels.orc_hash_moments(seconds, nanos, count, self._zone, out, self._repeats)
         except kernels.RunError as error:
             raise self._fault(str(error)) from None
         if differ:
             room = differ * self._zone.readings * 8
             owners, other_hashes = bytearray(room), bytearray(room)
             found = kernels.orc_other_moments(
-                seconds, nanos, count, self._zone, self._count, owners, other_hashes, self._all_readings
+                seconds, nanos, count, self._zone, self._count, owners, other_hashes, self._repeats
             )
             self._other_hashes.append((owners[: found * 8], other_hashes[: found * 8]))
         self._count += count

@@ -91,15 +91,15 @@ def encoded_hash(encoded: bytes, orc: OrcType, typed: Column) -> int:
 
 
 def row_groups(
-    source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop, *, all_readings: bool = False
+    source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop, *, repeats: bool = False
 ) -> Iterator[Iterator[BatchHashes]]:
     """For each row group of a stripe, yield a column's hashes in batches. Consume each before the next.
 
-    Equal neighbours get hashes of other readings once, or with `all_readings` each.
+    Hashes of other readings are given for the first of equal neighbours, or with `repeats` for each.
 
     Raises CorruptFile if the stripe can't be decoded, UnsupportedError; Stopped soon after `stop` is set.
     """
-    reader = ColumnReader(source, footer, streams, orc, stop, all_readings=all_readings)
+    reader = ColumnReader(source, footer, streams, orc, stop, repeats=repeats)
     for group in range(footer.row_groups(streams.stripe)):
         yield reader.take(footer.rows_in(streams.stripe, group))
 
