@@ -1,4 +1,4 @@
-"""Options of `bloom add` that belong to single formats: which there are, and whether values for them are right."""
+"""Options of `bloom add` that belong to one format: lists them and checks their values."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from bloomcli.formats.records import format_named, installed_formats, own_format
 
 
 def own_options() -> Iterator[Option]:
-    """The options of `bloom add` that belong to single formats, of bloom's own formats."""
+    """The options that bloom's own formats add to `bloom add`."""
     for record in own_formats():
         yield from record.options
 
 
 def checked_options(values: OptionValues) -> OptionValues:
-    """The values of options of single formats, unchanged.
+    """Check the values of formats' options, and return them unchanged.
 
-    Raises UsageError for an option that no format has and a choice that isn't one.
+    Raises UsageError for an option that no format has, and for a value that isn't one of an option's choices.
     """
     for name, value in values.items():
         owners = _owners(name)
@@ -34,7 +34,7 @@ def checked_options(values: OptionValues) -> OptionValues:
 
 
 def refuse_foreign(values: OptionValues, file_format: str, path: str) -> None:
-    """Raise UsageError where an option was given that files of this format don't have."""
+    """Raise UsageError for an option that files of this format don't have."""
     record = format_named(file_format)
     for name in values:
         if record.option(name) is not None:
@@ -49,12 +49,12 @@ def refuse_foreign(values: OptionValues, file_format: str, path: str) -> None:
 
 
 def for_old_readers(values: OptionValues) -> bool:
-    """Whether a choice implies the readers of the files: those of a format's old form."""
+    """Whether a choice selects a format's old form, which only old readers use."""
     return any(value in option.old_readers for name, value in values.items() for _, option in _owners(name))
 
 
 def recorded_choices(values: OptionValues) -> dict[str, str]:
-    """Choices that a filter's facts show, by the fact's name."""
+    """The choices that `FilterFacts` records, by the names of its fields."""
     return {
         option.fact: str(value)
         for name, value in values.items()
@@ -64,7 +64,7 @@ def recorded_choices(values: OptionValues) -> dict[str, str]:
 
 
 def _owners(name: str) -> list[tuple[Format, Option]]:
-    """The formats that have an option; those that other packages add only where none of bloom's own has it."""
+    """The formats that have an option: bloom's own or, if none of them has it, formats of other packages."""
     for records in (own_formats, installed_formats):
         found = [(record, option) for record in records() if (option := record.option(name)) is not None]
         if found:

@@ -1,4 +1,4 @@
-"""Decides the answer of one unit, a row group, for one value: absent, maybe, or can't tell. Only this module does.
+"""Decides the answer for one value in one unit (a row group): absent, maybe, or can't tell. No other module does.
 
 A format gives the facts of each unit, `UnitFacts`, and each value with its hashes, `Lookup`. The first row whose
 condition holds decides:
@@ -10,7 +10,7 @@ condition holds decides:
     4. the unit has no values                          absent                  no values
     5. it has only nulls, and no filter can be used    absent                  only nulls
     6. there is no filter                              no filter               the format's reason, if any
-    7. no filter can tell for such a value             can't tell              why none can
+    7. no filter can answer for this value             can't tell              why none can
     8. the filter can't be used                        can't tell              why it can't
     9. the filter doesn't have the value               absent                  -, only nulls
     10. the filter has the value                       maybe                   -, the statistics count only nulls
@@ -25,11 +25,11 @@ trusted where the filter contradicts them: in row 10 for a unit with only nulls,
 hold the unit's own minimum or maximum.
 
 A dictionary is read only in rows 6, 8 and 10, where statistics don't exclude the value, and only where every value of
-the unit is one of its entries. A dictionary without the unit's own minimum or maximum is wrong, or they are: it isn't
-used. If it can't be read, the reason says why.
+the unit is one of its entries. If the unit's own minimum or maximum isn't an entry, the dictionary or
+the statistics are wrong, and the dictionary isn't used. If it can't be read, the reason says why.
 
-Statistics exclude the value (`stats_skip`) as the format says, but: None in rows 1 and 3, where no statistics can be
-read; True for a unit without values or with only nulls, except in row 2.
+The format decides whether statistics exclude the value (`stats_skip`), except: None in rows 1 and 3, where no
+statistics can be read; True for a unit without values or with only nulls, unless row 2 decides.
 """
 
 from __future__ import annotations
@@ -78,17 +78,17 @@ class Lookup(NamedTuple):
     impossible: str | None
     """Why the column can't hold the value."""
     unknowable: str | None
-    """Why no filter can tell."""
+    """Why no filter can answer for the value."""
     encodings: tuple[bytes, ...]
     """The bytes that are hashed; several where the value has several forms."""
     hashes: tuple[int, ...]
-    """The hash of each. The value may be there if the filter has any of them."""
+    """The hash of each encoding. The value may be there if the filter has any of them."""
     without_filter: str | None = None
-    """The reason if there is no filter: Parquet reports why no filter could tell, the other formats give none."""
+    """The reason in an answer without a filter: Parquet says why no filter could answer, other formats give none."""
 
 
 DictionaryLookup = Callable[[Lookup], bool | None]
-"""Whether none of a dictionary's entries is the value; None where the dictionary isn't read, or is known to be wrong.
+"""Returns whether the dictionary excludes a value; None if the dictionary isn't read or is known to be wrong.
 Raises CorruptFile, UnsupportedError."""
 
 
@@ -102,22 +102,22 @@ class UnitFacts(NamedTuple):
     stripe: int | None = None
     contents: Contents = Contents.VALUES
     type_fault: str | None = None
-    """Why the column's type says nothing of its values."""
+    """Why the column's type in the file can't be trusted."""
     encrypted: bool = False
     """The column's metadata are encrypted: neither its values nor its filter are known."""
     bits: Bits | None = None
-    """The filter, where there is one that can be used."""
+    """The filter, if it can be used."""
     problem: str | None = None
-    """Why the filter can't be used, where there is one that can't."""
+    """Why the filter can't be used; None if it can, and without a filter."""
     lookups: Sequence[Lookup] = ()
     stats_skip: Sequence[bool | None] = ()
-    """For each lookup: whether the statistics exclude the value; None where they can't tell."""
+    """For each lookup, whether the statistics exclude the value; None if that is unknown."""
     dictionary_excludes: DictionaryLookup | None = None
-    """Reads the dictionary and looks a value up in it, where every value of the unit is one of its entries."""
+    """Looks a value up in the dictionary; None unless every value of the unit is an entry."""
 
     @property
     def has_filter(self) -> bool:
-        """The unit has a filter, usable or not."""
+        """Whether the unit has a filter, usable or not."""
         return self.bits is not None or self.problem is not None
 
 
@@ -151,7 +151,7 @@ class Answer(NamedTuple):
 
 
 class UnitAnswers(NamedTuple):
-    """One unit's answers, one a value. Bytes are compressed bytes."""
+    """One unit's answers, one for each value. Bytes are compressed bytes."""
 
     row_group: int
     rows: int
@@ -162,7 +162,7 @@ class UnitAnswers(NamedTuple):
 
 
 def answers(units: Iterable[UnitFacts], *, explain: bool) -> Iterator[UnitAnswers]:
-    """Each unit's answers about all its lookups; with the bits that were looked at where `explain` is set."""
+    """Yield each unit's answers to all its lookups; with the bits that were tested if `explain` is set."""
     for facts in units:
         yield UnitAnswers(
             row_group=facts.row_group,
@@ -178,21 +178,21 @@ def answers(units: Iterable[UnitFacts], *, explain: bool) -> Iterator[UnitAnswer
 
 
 class RemainingValues(NamedTuple):
-    """The values that a unit may have, of many."""
+    """The values that a unit may have, out of many."""
 
     positions: bytes | None
     """Their positions, ascending int64s in native order; None: every value."""
     bounded: bool
-    """Of these, the statistics still exclude some."""
+    """The statistics may exclude some of these values."""
 
 
 def may_have(facts: UnitFacts, hashes: bytes, count: int) -> RemainingValues:
-    """Which of many values a unit may have, by the table above, without its statistics and its dictionary.
+    """Find which of many values a unit may have, by the table above, but without statistics and dictionary.
 
     Args:
-        facts: of the unit. Its `lookups` aren't used.
-        hashes: of the values, uint64s in native order; they have no `Lookup.impossible` or `Lookup.unknowable`.
-        count: how many values.
+        facts: the unit's facts. `lookups` isn't used.
+        hashes: the values' hashes, uint64s in native order. No value has a `Lookup.impossible` or `unknowable`.
+        count: the number of values.
     """
     if facts.type_fault is not None or facts.encrypted:
         return RemainingValues(None, bounded=False)
@@ -220,7 +220,7 @@ def _positions_in_filter(bits: Bits, hashes: bytes, count: int) -> bytes:
 
 
 def _with_dictionary(facts: UnitFacts, lookup: Lookup, found: Answer) -> Answer:
-    """The answer with what the dictionary says, if it is needed."""
+    """Add the dictionary's result to an answer, if it is needed."""
     settled = found.together is Presence.ABSENT or facts.type_fault is not None or facts.encrypted
     if settled or facts.dictionary_excludes is None or lookup.unknowable is not None or not lookup.hashes:
         return found

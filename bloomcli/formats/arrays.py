@@ -1,6 +1,6 @@
-"""Arrow arrays of Python's numbers and bytes, made of buffers.
+"""Makes Arrow arrays of Python's numbers and bytes from buffers.
 
-`pyarrow.array` and `pyarrow.scalar` import pandas, where it is installed, to look whether an object is one of its:
+`pyarrow.array` and `pyarrow.scalar` import pandas, if it is installed, to check whether an object is one of pandas:
 that takes longer than looking a value up in a thousand files.
 """
 
@@ -22,30 +22,30 @@ def int64s(numbers: Iterable[int]) -> pa.Int64Array:
 
 
 def counting(first: int, count: int) -> pa.Int64Array:
-    """An array of ascending integers."""
+    """An array of `count` consecutive integers from `first` on."""
     return pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(kernels.counting(first, count))])
 
 
 def repeated(number: int, count: int) -> pa.Int64Array:
-    """An array of equal integers."""
+    """An array of `count` times the same integer."""
     return pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(array("q", [number]) * count)])
 
 
 def numbers_of(integers: pa.Int64Array) -> memoryview:
-    """An array's integers of 64 bits. It has no nulls."""
+    """The int64s of an array without nulls."""
     if not len(integers):
         return memoryview(b"").cast("q")
     return memoryview(integers.buffers()[1]).cast("q")[integers.offset : integers.offset + len(integers)]
 
 
 def shifted(integers: pa.Int64Array, by: int) -> pa.Int64Array:
-    """An array's integers with another one, from 0 on, added to each."""
+    """An array with `by`, which isn't negative, added to each integer."""
     found = kernels.shifted_hashes(numbers_of(integers).cast("B"), by)
     return pa.Array.from_buffers(pa.int64(), len(integers), [None, pa.py_buffer(found)])
 
 
 def binaries(values: Sequence[bytes]) -> pa.LargeBinaryArray:
-    """An array of bytes."""
+    """An array of byte strings."""
     offsets = array("q", chain((0,), accumulate(map(len, values))))
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(values))]
     return pa.Array.from_buffers(pa.large_binary(), len(values), buffers)

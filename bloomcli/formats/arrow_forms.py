@@ -1,4 +1,4 @@
-"""Arrow's values as `finding.WantedValues.forms` has them: for formats whose values a library decodes to Arrow."""
+"""Converts Arrow values to the forms that `find` compares, for formats whose values a library decodes to Arrow."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ DECIMAL_BYTES: Final = 16
 
 
 def decimal_form(unscaled: int) -> bytes:
-    """A decimal as Arrow stores it: its digits as a number in 16 bytes, little-endian two's complement."""
+    """A decimal as Arrow stores it: its unscaled value in 16 bytes, little-endian two's complement."""
     return unscaled.to_bytes(DECIMAL_BYTES, "little", signed=True)
 
 
 def forms_of(values: pa.Array) -> pa.Array:
-    """Integers, dates and times as integers of their width; floating point as it is; decimals as `decimal_form`;
-    booleans as 0 and 1; strings and binaries as large binaries."""
+    """Convert integers, dates and times to integers of their width, decimals to `decimal_form`, booleans to 0 and 1,
+    strings and binaries to large binaries. Floating point stays unchanged."""
     kind = values.type
     types = pa.types
     if types.is_floating(kind):

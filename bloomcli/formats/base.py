@@ -1,6 +1,6 @@
 """The interface of a format: an open file is a `FilterFile`, a change to it is a `Plan`.
 
-Formats share `located_file` (loops over filters), `answer` (what facts and filters tell) and `deep_check`.
+Formats share `located_file` (loops over filters), `answer` (answers from facts and filters) and `deep_check`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class DeepCheck(NamedTuple):
     values: int
     finding: Finding | None = None
     negative_zero: Finding | None = None
-    """A value is -0.0 and the filter doesn't hold +0.0: where it is. Readers that look for +0.0 only lose it."""
+    """Set if a value is -0.0 and the filter doesn't hold +0.0. Readers that look up +0.0 alone lose the value."""
 
 
 class ChangeResult(NamedTuple):
@@ -80,16 +80,16 @@ class Plan(Protocol):
     """Remarks for the user about the file."""
 
     def reads(self) -> Iterable[tuple[int, int]]:
-        """The offset and length of what `pieces` reads of the columns' values."""
+        """The offset and length of each range of column values that `pieces` reads."""
 
     def outline(self) -> Iterable[KeptRange | int]:
-        """The new file, about: kept ranges and, between and behind them, numbers of new bytes."""
+        """The approximate new file: kept ranges and, between and after them, numbers of new bytes."""
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """The new file, in order. Columns are read meanwhile, where the change needs it, by `threads` threads."""
+        """The new file, in order. If the change needs column values, `threads` threads read them at the same time."""
 
     def failed(self) -> bool:
-        """Reading a column has failed; the next piece will raise why, so copying may stop."""
+        """Whether reading a column has failed. The next piece raises the error, so copying may stop."""
 
     def result(self) -> ChangeResult:
         """Return the result. Raises ValueError before all pieces are consumed."""
@@ -99,22 +99,22 @@ class ColumnSelection(list[Column]):
     """The columns that names and globs select."""
 
     missing_columns: tuple[str, ...] = ()
-    """Columns of the table that names select too, but that the file doesn't have; those that only globs select are
-    among them where nothing else is selected."""
+    """Columns of the table that names select but that the file doesn't have; columns that only globs select are
+    included if nothing else is selected."""
 
     left_out: tuple[Column, ...] = ()
-    """Columns that a glob selects too, but that can't have a filter, or whose filter makes a reader lose rows."""
+    """Columns that a glob selects but that can't have a filter, or whose filter makes a reader lose rows."""
 
 
 class PlanBase:
-    """The base of the formats' plans: the columns that globs skip, and the result after all pieces are consumed."""
+    """The base class of the formats' plans: reports the columns that globs left out, and keeps the result."""
 
     bytes_to_copy: int
     new_bytes_bound: int
     remarks: tuple[str, ...] = ()
     _estimated: tuple[FilterChange, ...]
     """The planned changes, without the columns that globs left out. A format sets `estimate`, or overrides this with
-    a cached property where the sizes are costly to know."""
+    a cached property if computing the sizes is costly."""
     _result: ChangeResult | None = None
     _left_out: tuple[FilterChange, ...] = ()
 
@@ -151,29 +151,29 @@ class PlanBase:
         return ()
 
     def outline(self) -> Iterable[KeptRange | int]:
-        """The kept bytes, and the new ones behind them."""
+        """The kept bytes, then the new bytes."""
         yield KeptRange(0, self.bytes_to_copy)
         yield self.new_bytes_bound
 
     def failed(self) -> bool:
-        """No: no column is read while the body is copied."""
+        """False: no column is read while the body is copied."""
         return False
 
     def result(self) -> ChangeResult:
-        """Return the result."""
+        """Return the result. Raises ValueError before all pieces are consumed."""
         if self._result is None:
             raise ValueError("the plan's pieces were not all taken")
         return self._result._replace(changes=self._result.changes + self._left_out)
 
 
 class FilterProblem(CorruptFile):
-    """A filter that the metadata name but that can't be used. `id` is the finding's stable id."""
+    """The error about a filter that can't be used. `id` is the finding's stable id."""
 
     id: str = "filter-header"
 
 
 class FilterFile(Indexable, ABC):
-    """An open file with filters, or one that could have them. What isn't abstract holds for most formats."""
+    """An open file that has filters, or could have them. The defaults of methods fit most formats."""
 
     format: ClassVar[str]
     source: Source
@@ -185,23 +185,23 @@ class FilterFile(Indexable, ABC):
     stripes: int | None = None
     """The number of stripes; None in formats that have none."""
     appends_only: bool = False
-    """The new file is to begin with this whole file, where the change can be made so (`Store.appends_only`)."""
+    """Whether the new file should begin with this whole file, if the change allows it (`Store.appends_only`)."""
     searched: ClassVar[bool] = False
-    """`search` finds rows."""
+    """Whether the format supports `search`."""
     unfoldable: str | None = None
     """Why the format's filters can't be folded; None where they can."""
     missing_columns: Sequence[str] = ()
     """Paths of the table's leaf columns that the file doesn't have; empty without a table's names."""
 
     def use_names(self, names: ColumnNames) -> None:
-        """Give the columns the paths that a table has for them, before anything else is asked of the file.
+        """Give the columns the paths that a table has for them. Call it before other methods.
 
-        A column that the table doesn't have is `Column.not_in_table`.
+        A column that the table doesn't have gets `Column.not_in_table`.
 
         Raises:
-            UnsupportedError: the file's columns can't be told from each other by these names, or the format has no
-                way to find columns by them, which is the default.
-            CorruptFile: the file gives several columns the field id of one.
+            UnsupportedError: the names don't identify the file's columns, or the format can't find columns by a
+                table's names, which is the default.
+            CorruptFile: several columns of the file have the field id of one column.
         """
         del names
         raise UnsupportedError(
@@ -209,10 +209,10 @@ class FilterFile(Indexable, ABC):
         )
 
     def with_lineage(self, lineage: RowLineage) -> ExtendedSource | None:
-        """The file with columns that number its rows, so that a copy of it keeps their numbers; None if it has them.
+        """The file with columns of row numbers added, so that a copy keeps them; None if it has these columns.
 
         Raises:
-            UnsupportedError: the format has no way to give a file columns, which is the default.
+            UnsupportedError: the format can't add columns to a file, which is the default.
         """
         del lineage
         raise UnsupportedError(
@@ -223,7 +223,7 @@ class FilterFile(Indexable, ABC):
 
     @property
     def starts(self) -> Sequence[int]:
-        """Offsets at which the stripes begin; nothing in formats without stripes, whose pages never move."""
+        """Offsets of the stripes; empty in formats without stripes, whose pages never move."""
         return ()
 
     @property
@@ -252,11 +252,11 @@ class FilterFile(Indexable, ABC):
         return None
 
     def literal_column(self, column: Column) -> Column:
-        """The column as `literals.parse` has to read values of it."""
+        """The column with the type by which `literals.parse` reads its values."""
         return column
 
     def summary(self, facts: Sequence[FilterFacts]) -> tuple[FilterSummary, ...]:
-        """The facts summed up, for a format that has a filter for each few thousand rows; else nothing."""
+        """Sum facts up, in a format that has a filter for every few thousand rows; empty in others."""
         del facts
         return ()
 
@@ -274,33 +274,33 @@ class FilterFile(Indexable, ABC):
         return ((indexes.get(facts.column, -1), facts) for facts in self.facts(columns))
 
     def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
-        """What the metadata say of these columns (None: of all), in schema order; nothing by default."""
+        """The metadata's facts about these columns (None: all), in schema order; none by default."""
         del columns
         return iter(())
 
     def pages(self, column: Column) -> Iterator[PageFacts]:
-        """The parts that a column is stored as: pages, streams or buckets. What can't be read is a row with its
-        problem. Nothing by default."""
+        """The pages, streams or buckets that store a column. One that can't be read has a `problem`. None by
+        default."""
         del column
         return iter(())
 
     def index(self, column: Column) -> Iterator[IndexEntry]:
-        """What the indexes say of a column, by page or row group; nothing by default."""
+        """The index entries of a column, by page or row group; none by default."""
         del column
         return iter(())
 
     def merged_filters(self, column: Column) -> Iterator[MergedFilter]:
-        """The column's filters of each stripe, joined; nothing in formats without stripes."""
+        """Each stripe's filters of the column, merged; none in formats without stripes."""
         del column
         return iter(())
 
     def schema_tree(self) -> Iterator[SchemaNode]:
-        """The schema's elements in preorder, as the format has them; nothing by default."""
+        """The format's own schema elements, in preorder; none by default."""
         return iter(())
 
     def footer_tree(self) -> dict[str, Tree] | None:
-        """The whole footer as objects of JSON; None in a format without one. Raises UnsupportedError if it is too
-        large to be held in memory as such."""
+        """The whole footer as a JSON object; None in a format without a footer. Raises UnsupportedError if the object
+        would take too much memory."""
         return None
 
     @abstractmethod
@@ -308,7 +308,7 @@ class FilterFile(Indexable, ABC):
         """One filter's bits. Raises UsageError where there is none, FilterProblem where it can't be read."""
 
     def extents(self, column: Column) -> Iterator[Extent]:
-        """What the metadata say of a column in each row group, in order; by default without bounds."""
+        """The metadata's facts about a column in each row group, in order; by default without bounds."""
         from bloomcli.formats.sampling import extents
 
         return extents(self.unit_facts(column, ()))
@@ -316,9 +316,9 @@ class FilterFile(Indexable, ABC):
     def unit_values(
         self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
     ) -> Iterator[UnitValues]:
-        """The values of leaf columns in one of `units`, and filters for them, empty yet, at these rates of at least
-        `least` bytes. Columns whose values can't be read are left out: all by default. Raises CorruptFile,
-        UnsupportedError; Stopped soon after `stop` is set."""
+        """The values of leaf columns in one of `units`, with empty filters for these rates of at least `least` bytes.
+        Columns whose values can't be read are left out; by default all are. Raises CorruptFile, UnsupportedError;
+        Stopped soon after `stop` is set."""
         del columns, unit, rates, least, stop
         return iter(())
 
@@ -326,14 +326,14 @@ class FilterFile(Indexable, ABC):
     def unit_facts(
         self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
     ) -> Iterator[UnitFacts]:
-        """Yield the facts of a column in each row group (or in `units`), and how each literal is looked up."""
+        """Yield the facts of a column in each row group (or only in `units`), with the lookups of the literals."""
 
     def look_up(self, column: Column, literals: Sequence[Literal], *, explain: bool) -> Iterator[UnitAnswers]:
-        """Each unit's answers about each literal; with `explain`, the bits that were looked at too."""
+        """Look literals up in each unit. With `explain`, the answers have the bits that were tested."""
         return answers(self.unit_facts(column, literals), explain=explain)
 
     def search(self, column: Column) -> ColumnSearch:
-        """What finds rows by a column's values. Raises UnsupportedError where there is nothing: the default."""
+        """Return the search for rows by a column's values. Raises UnsupportedError by default."""
         hint = f"`bloom probe` with --column {column.path} says which row groups may have the values"
         raise UnsupportedError(f"find reads no files of the format {self.format}", path=self.source.path, hint=hint)
 
@@ -351,13 +351,13 @@ class FilterFile(Indexable, ABC):
         return []
 
     def filter_bounds(self, column: Column) -> Iterator[FilterBounds]:
-        """The bounds of the column's values behind each of its filters, in order."""
+        """The bounds of the values in each filter of a column, in order."""
         del column
         return iter(())
 
     def without_normal_forms(self, column: Column) -> Sequence[int]:
-        """Row groups whose filter lacks the normal form of an interval, in a file whose footer says that filters have
-        it. Reads the column's values, where it is one of intervals in such a file."""
+        """Row groups whose filter has no normal form of an interval, though the footer says that filters do. Reads
+        the values of an interval column in such a file."""
         del column
         return ()
 
@@ -377,13 +377,13 @@ class FilterFile(Indexable, ABC):
         return 0
 
     def differs_only_in_filters(self, other: FilterFile, columns: set[int] | None) -> bool:
-        """Whether another file is this one but for filters of these columns (None: all), as far as metadata tell."""
+        """Whether another file's metadata equal this file's except for filters of these columns (None: all)."""
         del other, columns
         return False
 
     def encodings(self, column: Column, kind: str | None) -> tuple[str | None, ...]:
-        """The kinds of filter, as `facts` name them, that a column gets for the option `kind`; for None the kind that
-        readers prefer. A format with one kind names none."""
+        """The kinds of filter, as `facts` name them, that `bloom add` makes for the option `kind`; for None the kind
+        that readers prefer. (None,) in a format with one kind."""
         del column, kind
         return (None,)
 

@@ -1,4 +1,4 @@
-"""What a format's metadata say of a column, and the bounds of a column from those of its parts."""
+"""The metadata's facts about a column, and merging the bounds of its parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MISORDERED: Final = "the statistics are wrong: a minimum is above its maximum"
 UNORDERED: Final = "the statistics have bounds that aren't values of the type"
 
 _ORDERLESS: Final = ("BOOLEAN", "INTERVAL", "INT96", "UNKNOWN", "VARIANT", "GEOMETRY", "GEOGRAPHY")
-"""Kinds whose bounds mean nothing, or nothing that `probe` takes."""
+"""Kinds without an order, or with bounds that `probe` doesn't accept as values."""
 
 _CODES: Final = {("INT32", True): "i", ("INT32", False): "I", ("INT64", True): "q", ("INT64", False): "Q"}
 _WIDTHS: Final = {"INT32": 4, "INT64": 8}
@@ -33,11 +33,11 @@ NO_BOUNDS: Final = Bounds()
 
 
 class ColumnFacts(NamedTuple):
-    """What a format's metadata say of a column. None where it isn't known."""
+    """The metadata's facts about a column. None: unknown."""
 
     column: Column
     typed: Column
-    """The column as `literals` reads and renders values of it."""
+    """The column with the type by which `literals` reads and renders its values."""
     encodings: tuple[str, ...] = ()
     compression: tuple[str, ...] = ()
     values: int | None = None
@@ -57,11 +57,11 @@ def merged_bounds(
     typed: Column,
     exact: tuple[Sequence[bool | None], Sequence[bool | None]] | None = None,
 ) -> Bounds:
-    """The bounds of several units, from theirs: unknown if one of them has none.
+    """Merge the bounds of several units. A bound is unknown if a unit doesn't have it.
 
     Args:
-        lows, highs: PLAIN bytes of `typed`, one a unit with values.
-        exact: whether they are values, as the statistics say.
+        lows, highs: PLAIN bytes of `typed`, one for each unit with values.
+        exact: whether each bound is a value of the column, by the statistics.
     """
     low_keys, high_keys = _keys(lows, typed), _keys(highs, typed)
     if low_keys is not None and high_keys is not None and any(map(_above, low_keys, high_keys)):
@@ -108,7 +108,7 @@ def _keys(values: Sequence[bytes | None], typed: Column) -> Sequence[Any] | None
 
 
 def _is_orderless(typed: Column) -> bool:
-    """The type has no order, so that bounds of it mean nothing."""
+    """Whether the type has no order: its bounds mean nothing."""
     from bloomcli.values.column_types import kind_of
 
     return kind_of(typed) in _ORDERLESS

@@ -1,8 +1,8 @@
-"""The deep check of every format: builds a filter again from the values of its column, and compares the two.
+"""The deep check of every format: builds a filter from its column's values, and compares it with the stored one.
 
-All bits that the values set must be in the stored filter, or a value is missing. Other bits are stray: a bit flipped,
-or the filter is of other data. Where a zero occurs, the zero of the other sign is allowed, since writers may insert
-both; but only with all its bits.
+The stored filter must have all bits that the values set, or values are missing. Its other bits are stray: a bit
+flipped, or the filter was made from other data. If a value is a zero, the stored filter may also have all bits of the
+zero of the other sign, since writers may insert both.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _WINDOW: Final = 1 << 20
 """Bytes of filters that are compared at a time."""
 MISSING_SHOWN: Final = 5
-"""Missing values that a finding names."""
+"""The number of missing values that a finding names."""
 
 
 class Bits(Protocol):
@@ -36,7 +36,7 @@ class Bits(Protocol):
     bitset: bytes | bytearray
 
     def emptied(self) -> Self:
-        """A filter of the same shape, holding nothing."""
+        """An empty filter of the same size."""
 
     def insert_hashes(self, hashes: bytes | bytearray | memoryview, count: int) -> None:
         """Insert hashes."""
@@ -52,15 +52,15 @@ B = TypeVar("B", bound=Bits)
 
 
 class FilterComparison(Generic[B]):
-    """A stored filter, and the one that its column's values give."""
+    """Compares a stored filter with one that is built from its column's values."""
 
     def __init__(self, stored: B, zeros: Sequence[int] = ()) -> None:
         """`zeros`: the hashes of +0.0 and -0.0 in a floating-point column."""
         self._stored = stored
-        self._again = stored.emptied()
+        self._rebuilt = stored.emptied()
         self._zeros = zeros
         self._has_zero = False
-        self._lone = bool(zeros) and stored.check(zeros[1]) and not stored.check(zeros[0])
+        self._only_negative_zero = bool(zeros) and stored.check(zeros[1]) and not stored.check(zeros[0])
         self._allowed: B | None = None
         self.count = 0
         self.negative_zero = False
@@ -68,20 +68,20 @@ class FilterComparison(Generic[B]):
 
     def insert(self, hashes: bytearray, count: int, *, has_zero: bool) -> None:
         """Insert values; `has_zero`: one of them is a zero of either sign."""
-        self._again.insert_hashes(hashes, count)
+        self._rebuilt.insert_hashes(hashes, count)
         self.count += count
         self._has_zero = self._has_zero or has_zero
-        if has_zero and self._lone and not self.negative_zero:
+        if has_zero and self._only_negative_zero and not self.negative_zero:
             self.negative_zero = self._zeros[1] in set(memoryview(hashes)[: count * 8].cast("Q"))
 
     def has_missing_bits(self) -> bool:
-        """A bit that the values set isn't in the stored filter: values are missing."""
-        if self._again.bitset == self._stored.bitset:
+        """Whether the values set a bit that the stored filter doesn't have: values are missing."""
+        if self._rebuilt.bitset == self._stored.bitset:
             return False
-        return any(again & ~stored for again, stored in _windows(self._again, self._stored))
+        return any(rebuilt & ~stored for rebuilt, stored in _windows(self._rebuilt, self._stored))
 
     def allow(self, hashes: bytes | bytearray) -> None:
-        """Allow hashes that the stored filter may hold or not: what some readers see instead of a value."""
+        """Allow hashes that the stored filter needn't hold: those that some readers compute for a value."""
         if hashes:
             flags = bytearray(len(hashes) // 8)
             self._stored.check_hashes(hashes, len(flags), flags)
@@ -90,18 +90,18 @@ class FilterComparison(Generic[B]):
             self._allowed.insert_hashes(memoryview(held).cast("B"), len(held))
 
     def stray_bits(self, allowed: bytes | bytearray = b"") -> int:
-        """Bits of the stored filter that no value sets, nor any of the allowed hashes that it holds."""
-        if self._again.bitset == self._stored.bitset:
+        """Count the bits of the stored filter that no value sets, and no allowed hash that the filter holds."""
+        if self._rebuilt.bitset == self._stored.bitset:
             return 0
         self.allow(allowed)
         if self._has_zero:
             self.allow(bytes(array("Q", self._zeros)))
-        windows = _windows(self._stored, self._again, *([] if self._allowed is None else [self._allowed]))
+        windows = _windows(self._stored, self._rebuilt, *([] if self._allowed is None else [self._allowed]))
         return sum((stored & ~reduce(or_, known)).bit_count() for stored, *known in windows)
 
 
 def _windows(*filters: Bits) -> Iterator[list[int]]:
-    """The bits of filters of one size, as integers of a part of each: a filter may have 128 MiB."""
+    """Yield the bits of filters of one size as integers, part by part: a filter may have 128 MiB."""
     views = [memoryview(bits.bitset) for bits in filters]
     for at in range(0, len(views[0]), _WINDOW):
         yield [int.from_bytes(view[at : at + _WINDOW], "little") for view in views]
@@ -112,7 +112,7 @@ def run_in_order(
 ) -> Iterator[DeepCheck]:
     """Run pieces of work in `threads` threads, and yield their findings in order. Each piece comes with its bytes.
 
-    `stop` is set where the caller ends early: running work has to look at it.
+    `stop` is set if the caller ends early: running work must check it.
     """
     from bloomcli.concurrency.threads import Threads
 
@@ -127,7 +127,7 @@ def run_in_order(
         try:
             for piece, count in work:
                 running.append((pool.submit(piece), count))
-                if len(running) > threads:  # one more than are worked on: none waits, and few filters are held
+                if len(running) > threads:  # one more than threads: no thread waits, and few filters are in memory
                     yield from first()
             while running:
                 yield from first()
@@ -138,7 +138,7 @@ def run_in_order(
 
 
 def add_missing(missing: list[str], flags: bytearray, text_of: Callable[[int], str]) -> None:
-    """Append the text of values whose flag is 0, each text once, until `missing` has as many as are shown."""
+    """Append the text of values whose flag is 0, each text once, until `missing` has `MISSING_SHOWN`."""
     at = -1
     while len(missing) < MISSING_SHOWN and (at := flags.find(0, at + 1)) >= 0:
         text = text_of(at)
@@ -153,7 +153,7 @@ def missing_values_message(lost: int, checked: int) -> str:
 
 
 def missing_bound_message(which: str) -> str:
-    """The finding's message: the minimum or the maximum, by the statistics, is among the missing."""
+    """The finding's message: the filter doesn't have the minimum or the maximum of the statistics."""
     return f"the {which} of the row group's own statistics is not in its filter: readers lose its rows"
 
 
@@ -167,7 +167,7 @@ _FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
 
 
 def has_two_forms(bound: bytes, kind: str) -> bool:
-    """Whether a bound can have several values: a zero can have either sign, a NaN any bits."""
+    """Whether a bound has several encodings: a zero has either sign, a NaN any bits."""
     if kind not in _FLOATS:
         return False
     (value,) = struct.unpack(_FLOATS[kind], bound)

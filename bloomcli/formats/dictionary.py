@@ -18,11 +18,11 @@ class HashLookup(Protocol):
     """The bits of a filter, or the entries of a dictionary."""
 
     def check(self, value: int) -> bool:
-        """Whether a hash may be there."""
+        """Whether a hash may be present."""
 
 
 class DictionaryEntries:
-    """The hashes of a dictionary's entries. Two values with one hash are taken for one: the answer is then maybe."""
+    """The hashes of a dictionary's entries. Values with the same hash count as equal: the answer is then maybe."""
 
     def __init__(self, hashes: bytes | bytearray, others: Iterable[int] = ()) -> None:
         """`hashes` are uint64s in native order, `others` are added to them."""
@@ -40,14 +40,14 @@ class DictionaryEntries:
 
 
 class ReadBudget:
-    """The bytes that dictionaries of one file may still take. One that would take more isn't read."""
+    """The bytes of dictionaries that may still be read from a file. A larger dictionary isn't read."""
 
     def __init__(self, size: int) -> None:
-        self._left = size
+        self._remaining = size
 
     def take(self, size: int) -> bool:
-        """Whether a dictionary of `size` bytes may be read; it then counts."""
-        if size > self._left:
+        """Return whether a dictionary of `size` bytes may be read; if so, deduct them."""
+        if size > self._remaining:
             return False
-        self._left -= size
+        self._remaining -= size
         return True

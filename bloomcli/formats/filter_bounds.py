@@ -1,4 +1,4 @@
-"""What the metadata tell of the values behind one filter."""
+"""The bounds of the values in one filter, by the metadata."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from bloomcli.named_tuple import NamedTuple
 
 
 class FilterBounds(NamedTuple):
-    """The metadata about the values of one filter."""
+    """The bounds of the values in one filter."""
 
     row_group: int
     stripe: int | None
     low: bytes | None
-    """Lower bound, PLAIN-encoded as `literal_column` is; None where it isn't known."""
+    """Lower bound, PLAIN bytes of `literal_column`; None if unknown."""
     high: bytes | None
     only_dictionary: bool = False
-    """Every data page is dictionary-encoded, and readers can tell."""
+    """Every data page is dictionary-encoded, and the metadata say so."""

@@ -26,7 +26,7 @@ _MAX_JOBS: Final = 1024
 
 
 class Job(NamedTuple, Generic[T]):
-    """Something to build."""
+    """One result to build."""
 
     bytes: int
     """Maximum memory while it is built."""
@@ -37,11 +37,11 @@ class BuildQueue(Generic[T]):
     """Runs jobs in threads, and returns their results in the order of the jobs. The caller releases each result.
 
     Args:
-        jobs: what to build.
-        threads: how many at once, at most.
+        jobs: the jobs, in order.
+        threads: the maximum number of threads.
         result_bytes: bytes that a result takes until it is written.
         max_jobs: maximum number of started and waiting jobs, regardless of their memory.
-        ceiling: bytes in total; a job that needs more than that is built alone.
+        ceiling: maximum bytes of all jobs and results; a job that needs more is built alone.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class BuildQueue(Generic[T]):
         self._taken = 0
         self._failed = False
         self.peak = 0
-        """The most bytes that were in flight at once."""
+        """The highest number of bytes that were counted at one time."""
         self._threads = Threads(threads, "bloom-decode")
 
     def __enter__(self) -> Self:
@@ -75,7 +75,7 @@ class BuildQueue(Generic[T]):
         self._running.clear()
 
     def start_jobs(self) -> None:
-        """Begin what there is room for. What was taken before has been written, and is gone."""
+        """Start the jobs that fit under the ceiling. Results that were taken before must be written and released."""
         with self._lock:
             self._used -= self._taken
         self._taken = 0
@@ -96,15 +96,15 @@ class BuildQueue(Generic[T]):
 
     @property
     def ready(self) -> bool:
-        """The next result is there."""
+        """Whether the next result is ready."""
         return bool(self._running) and self._running[0].done()
 
     def __bool__(self) -> bool:
-        """There are results to be taken."""
+        """Whether results remain to be taken."""
         return bool(self._running) or self._next is not None
 
     def take(self) -> T:
-        """The next result; waits for it, and raises what building it raised."""
+        """Wait for the next result and return it. Raises the error of its job."""
         if not self._running:
             self.start_jobs()
         future = self._running.popleft()
@@ -118,7 +118,7 @@ class BuildQueue(Generic[T]):
         return (REFUSED,) if self._threads.refused else ()
 
     def failed(self) -> bool:
-        """Some job has failed; taking the results will raise why."""
+        """Whether a job has failed. `take` raises its error."""
         return self._failed
 
     def _build(self, job: Job[T]) -> T:

@@ -1,4 +1,4 @@
-"""Split-block filters made smaller by folding, for the plans that fold them. No column is read."""
+"""Makes split-block filters smaller by folding, for the plans that fold. No column is read."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ L = TypeVar("L", bound=Hashable)
 
 
 class Folding(Generic[L]):
-    """Filters made as small as their measured rate allows: by halving, or to any size where the rule is tight.
+    """Folds filters as far as their measured rate allows: by halving, or to any size if the rule is tight.
 
-    A plan folds every filter to know its new size. Of the folded filters as many are kept as memory is for
-    (`limits.FILTERS_FOLDED_MAX_BYTES`); the others are read and folded again when they are written.
+    A plan folds every filter to determine its new size. Folded filters are kept in memory up to
+    `limits.FILTERS_FOLDED_MAX_BYTES`; the others are read and folded again when they are written.
 
     Args:
         rule: the rate that filters keep, and their largest and smallest size.
         load: reads a filter of the original.
 
     Attributes:
-        sizes: bytes of the folded bitsets, by location; without the filters that aren't folded.
+        sizes: bytes of the folded bitsets, by location; filters that stay unchanged aren't in it.
     """
 
     def __init__(self, rule: SizeRule, load: Callable[[L], SplitBlockFilter]) -> None:
@@ -37,7 +37,7 @@ class Folding(Generic[L]):
     def fold(
         self, location: L, old: SplitBlockFilter, row_group: int, column: str, *, foldable: bool = True
     ) -> FilterChange:
-        """Fold a filter. Where it isn't `foldable`, or can't be smaller, it is reported as kept."""
+        """Fold a filter. One that isn't `foldable`, or can't become smaller, is reported as kept."""
         rule = self._rule
         bits = self._smaller(old) if foldable else old
         if bits.nbytes < old.nbytes:
@@ -57,7 +57,7 @@ class Folding(Generic[L]):
         )
 
     def take(self, location: L) -> SplitBlockFilter:
-        """A folded filter, which is no longer kept then."""
+        """Return a folded filter, and release it."""
         bits = self._kept.pop(location, None)
         if bits is None:
             bits = self._smaller(self._load(location))

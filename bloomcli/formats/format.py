@@ -1,8 +1,8 @@
 """The record of a format: its name, its magic bytes, the code that opens its files, its options of `bloom add`.
 
 Each format's folder has a module ``format`` with the folder's records, ``FORMATS``, and `bloomcli.formats.registry`
-finds them there. A record names the code that reads and writes files by its dotted path and doesn't import it: to
-recognise a file imports the records alone.
+finds them there. A record names the code that reads and writes files by its dotted path and doesn't import it:
+recognising a file imports only the records.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bloomcli import hints
 from bloomcli.named_tuple import NamedTuple
 
 OptionValues = Mapping[str, str | bool]
-"""Options of `bloom add` that belong to single formats: values by names. Options that weren't given are left out."""
+"""Values of the options of `bloom add` that belong to one format, by name; only options that were given."""
 
 NO_OPTIONS: Final[OptionValues] = {}
 
@@ -28,7 +28,7 @@ class Sizes(Enum):
     ANY = auto()
     """Any number of blocks. Powers of two are the default, because some readers take nothing else."""
     OWN = auto()
-    """What the format's own rule gives, without rounding to a power of two."""
+    """The size that the format's own rule gives, not rounded to a power of two."""
 
 
 class Magic(NamedTuple):
@@ -38,7 +38,7 @@ class Magic(NamedTuple):
     at: int
     """Their offset from the file's start or, if negative, from its end."""
     alone: bool = True
-    """They are enough to recognise a file. Otherwise a file that has no other magic was cut off."""
+    """Whether they identify the format alone. Otherwise a file that has no other magic was cut off."""
 
 
 class Option(NamedTuple):
@@ -50,15 +50,15 @@ class Option(NamedTuple):
     noun: str
     """The meaning of the option, for errors: ``kind of filter``."""
     choices: tuple[str, ...] = ()
-    """The values; empty for an option that is given or not."""
+    """The possible values; empty for a flag."""
     usual: str | None = None
     """The choice that is the default; None if the default is no choice."""
     ignored_elsewhere: bool = False
-    """Files of other formats ignore it. Otherwise it is an error there."""
+    """Whether files of other formats ignore the option. Otherwise it is an error for them."""
     old_readers: frozenset[str] = frozenset()
-    """Choices for readers that the user names by them: what today's readers do wrongly doesn't count then."""
+    """Choices that only old readers need: the faults of today's readers don't count for them."""
     fact: str | None = None
-    """The field of `FilterFacts` that has the choice by which a filter was made; None where no field has."""
+    """The field of `FilterFacts` with the choice that a filter was made by; None if no field has it."""
 
     @property
     def flag(self) -> str:
@@ -80,10 +80,10 @@ class Format(NamedTuple):
     """For a format without magic bytes: the function that says of a `Source` whether it is of this format,
     ``package.module:name``. It is called for files that no magic recognises."""
     suffixes: tuple[str, ...] = ()
-    """Endings of file names, in lower case, each with its dot. They show the expected format: which format it
-    has, its bytes decide."""
+    """Endings of file names, in lower case, each with its dot. They show the expected format; a file's bytes
+    decide its format."""
     writers: tuple[str, ...] = ()
-    """Modules that changing a file imports: processes that are about to be forked import them once."""
+    """Modules that changing a file imports. They are imported once, before processes are forked."""
     unit: str = "row group"
     """The unit that `validate --deep` reads and `--require` counts."""
     options: tuple[Option, ...] = ()
@@ -91,13 +91,13 @@ class Format(NamedTuple):
     needs: tuple[str, ...] = ()
     """Options without which `bloom add` refuses every file of the format, for command lines in hints."""
     rate_margin: float = 1.0
-    """The part of a limit that `bloom add --fpp` has to name so that measured rates meet the limit."""
+    """The factor from a limit to the value of `--fpp` at which measured rates meet the limit."""
     indexed_values: str | None = None
     """For a format whose filters an index takes: the function that hashes values of a column for it, without a file,
     ``package.module:name``. Its arguments are those of `bloomcli.formats.parquet.lookups.hashed_values`."""
     hashed_by_width: bool = True
-    """A number's hash depends on the width at which the column stores it, so that a reader that hashes it at another
-    width doesn't find it."""
+    """Whether a number's hash depends on the width at which the column stores it: a reader that hashes the number at
+    another width doesn't find it."""
 
     sizes: Sizes = Sizes.POWERS_OF_TWO
     """The sizes of its filters, for ``--size``."""
@@ -107,7 +107,7 @@ class Format(NamedTuple):
         return next((option for option in self.options if option.name == name), None)
 
     def adding(self, column: str, *options: str, limit: float | None = None) -> str:
-        """`bloom add` for a column of a file of this format, as a hint. With a limit, the filters meet it."""
+        """The command line of `bloom add` for a column, for hints. With a limit, the filters meet it."""
         rate = () if limit is None else ("--fpp", f"{limit * self.rate_margin:g}")
         return hints.adding(column, *options, *rate, *self.needs)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Filters(Protocol):
-    """The filters of an open file. A location is where one lies; in ORC, where those of a column in a stripe lie."""
+    """The filters of an open file. A location is that of a filter; in ORC, that of a column's filters in a stripe."""
 
     def locations(self, columns: set[int] | None) -> Iterator[Any]:
         """Yield the locations of the filters of these columns (None: of all), in row-group then schema order."""
@@ -57,7 +57,7 @@ class DescribeModule(Protocol):
         """A filter's facts; in ORC those of each row group."""
 
     def problem_facts(self, filters: Any, location: Any, problem: FilterProblem, /) -> FilterFacts:
-        """A filter that can't be used, as a row that says why."""
+        """The facts of a filter that can't be used, with the problem."""
 
     def raw(self, loaded: Any, row_group: int, /) -> tuple[bytes, bytes]:
         """A filter's header and bitset."""
@@ -78,23 +78,23 @@ class CheckModule(Protocol):
     def deep(
         self, filters: Any, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int, /
     ) -> Iterator[DeepCheck]:
-        """Every value of every column with a filter that can be used, looked up in it."""
+        """Look up every value of every column in its usable filters."""
 
 
 class SpliceModule(Protocol):
     """A format's `splice` module."""
 
     def differs_only_in_filters(self, before: Any, after: Any, columns: set[int] | None, /) -> bool:
-        """Whether two footers are the same but for the filters of these columns (None: of all)."""
+        """Whether two footers are equal except for the filters of these columns (None: all)."""
 
 
 class LocatedFile(FilterFile):
-    """An open file, by its format's modules.
+    """An open file whose format has the modules above.
 
     Attributes:
-        title: the format's name, as people write it.
+        title: the format's name in messages.
         footer: the metadata.
-        filters: the filters that they name.
+        filters: the filters that the metadata list.
         describe: the format's `describe` module.
     """
 
@@ -103,8 +103,8 @@ class LocatedFile(FilterFile):
     footer: Any
     filters: Filters
     chunks_read_whole: int = 0
-    """Chunks of so many bytes at most are read if they may have a value: their dictionaries aren't looked into first,
-    as that is another request to a store."""
+    """Maximum bytes of a chunk that is read without looking the value up in its dictionary first, which would take
+    another request to a store."""
 
     @abstractmethod
     def check(self) -> CheckModule:
@@ -140,7 +140,7 @@ class LocatedFile(FilterFile):
                 yield index, facts
 
     def compare(self, location: Any, loaded: Any) -> None:
-        """Compare a filter with what the footer says of the whole file, for `column_facts`. Nothing by default."""
+        """Compare a filter with the footer's facts about the whole file, for `column_facts`. Nothing by default."""
 
     def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
         """One filter's bits. Raises UsageError where there is none, FilterProblem where it can't be read."""
@@ -172,14 +172,14 @@ class LocatedFile(FilterFile):
                 raise UsageError(
                     f"there is no stripe {stripe}; the file has {self.stripes}, counted from 0",
                     path=self.source.path,
-                    hint=_taken("--stripe", self.stripes),
+                    hint=_range_hint("--stripe", self.stripes),
                 )
             count, where, whole = self.units()[stripe], f" in stripe {stripe}", "it"
         if not 0 <= row_group < count:
             raise UsageError(
                 f"there is no row group {row_group}{where}; {whole} has {count}, counted from 0",
                 path=self.source.path,
-                hint=_taken("--row-group", count),
+                hint=_range_hint("--row-group", count),
             )
 
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
@@ -210,7 +210,7 @@ class LocatedFile(FilterFile):
     def deep(
         self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
     ) -> Iterator[DeepCheck]:
-        """Look up every value of every column with a filter that can be used, in these units only (None: in all)."""
+        """Look up every value of every column in its usable filters, in these units only (None: in all)."""
         return self.check().deep(self.filters, columns, tick, units, threads)
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
@@ -218,7 +218,7 @@ class LocatedFile(FilterFile):
         return self.filters.deep_bytes(columns, units)
 
     def differs_only_in_filters(self, other: FilterFile, columns: set[int] | None) -> bool:
-        """Whether another file is this one but for filters of these columns (None: all), as far as metadata tell."""
+        """Whether another file's metadata equal this file's except for filters of these columns (None: all)."""
         return isinstance(other, type(self)) and self.splice().differs_only_in_filters(
             self.footer, other.footer, columns
         )
@@ -234,8 +234,8 @@ class LocatedFile(FilterFile):
         )
 
 
-def _taken(option: str, count: int) -> str:
-    """The numbers that an option takes, counted from 0."""
+def _range_hint(option: str, count: int) -> str:
+    """A hint with the numbers that an option takes, counted from 0."""
     return (
         f"{option} takes 0 to {count - 1}" if count > 1 else f"leave {option} out" if count else "it has no filters"
     )

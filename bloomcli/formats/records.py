@@ -58,7 +58,7 @@ def installed_formats() -> tuple[Format, ...]:
 
 
 def formats() -> Iterator[Format]:
-    """Every format, bloom's own first. The others are looked for when bloom's own have been taken."""
+    """Every format, bloom's own first. Entry points are read after bloom's own formats are consumed."""
     yield from own_formats()
     yield from installed_formats()
 

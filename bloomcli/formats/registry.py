@@ -1,7 +1,7 @@
-"""Opens a file with the code of its format, which its magic bytes decide.
+"""Recognises a file's format by magic bytes, and opens the file with the format's code.
 
-The file's end is looked at first, and its start only where the end doesn't decide: an object's end is read with the
-request that opens it, and its start takes another one.
+The file's end is compared first, and its start only if the end has no magic: the request that opens an object also
+reads its end, and reading its start takes another request.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
 
 
 def known_suffix(path: str) -> bool:
-    """Whether a file's name says that it is of a known format."""
+    """Whether a file's name has a known format's suffix."""
     return any(path.lower().endswith(record.suffixes) for record in formats() if record.suffixes)
 
 
 def preload(paths: Iterable[str], *, writing: bool) -> None:
-    """Import what files of such names need: once, before processes are forked that each would have to.
+    """Import the code for files of these names, once, before processes are forked.
 
-    Formats that can't be imported are reported for each of their files.
+    A format that can't be imported is reported later, for each of its files.
     """
     endings = {path[path.rfind(".") :].lower() for path in paths}
-    left = set(endings)
+    remaining = set(endings)
     for record in formats():
         if endings.isdisjoint(record.suffixes):
             continue
         for module in (record.opener.partition(":")[0], *(record.writers if writing else ())):
             with suppress(ImportError):
                 import_module(module)
-        left -= set(record.suffixes)
-        if not left:
+        remaining -= set(record.suffixes)
+        if not remaining:
             return  # the formats that other packages add aren't needed
 
 
 def hash_for_index(texts: tuple[str, ...] | pa.LargeBinaryArray, column: Column) -> HashedValues:
-    """Values as an index looks them up in a column of one of its types. Raises LiteralError."""
+    """Hash values for looking them up in an index's column. Raises LiteralError."""
     record = next(record for record in own_formats() if record.indexed_values is not None)
     found: HashedValues = _load(record.indexed_values or "")(texts, column)
     return found
@@ -60,12 +60,12 @@ def open_file(source: Source, names: ColumnNames | None = None) -> FilterFile:
 
     Args:
         source: the file's bytes.
-        names: of the table that the file belongs to. Its columns have the table's paths then.
+        names: column names of the table that the file belongs to. The columns get the table's paths.
 
     Raises:
-        CorruptFile: a file that was cut off, or that gives several columns one of the table's field ids.
-        UnknownFormat: a file of no known format.
-        UnsupportedError: a format that has no names of tables, or columns that can't be told from each other by them.
+        CorruptFile: the file was cut off, or several of its columns have one of the table's field ids.
+        UnknownFormat: the file has no known format.
+        UnsupportedError: the format doesn't support a table's names, or they don't identify the file's columns.
     """
     file = _open_file(source)
     if names is not None:
@@ -100,12 +100,12 @@ def _open_file(source: Source) -> FilterFile:
 
 
 def has_magic(source: Source) -> bool:
-    """Whether a file starts or ends as those of a known format do, whole or not."""
+    """Whether a file, whole or not, starts or ends with a known format's magic."""
     return any(_by_magic(source, records()) is not None for records in (own_formats, installed_formats))
 
 
 def _open_by(source: Source, record: Format, magic: Magic, records: Iterable[Format]) -> FilterFile:
-    """Open a file by a magic. Where that fails, a longer one at the file's start decides."""
+    """Open a file by a magic. If that fails, a longer magic at the file's start decides."""
     if not magic.alone:
         raise _cut_off(source, record)
     try:
@@ -128,7 +128,7 @@ def _load(path: str) -> Any:
 
 
 def _by_magic(source: Source, records: Iterable[Format]) -> tuple[Format, Magic] | None:
-    """The format that a file's bytes show: one whose magic is at the file's end, else one whose is at its start."""
+    """The format whose magic is at the file's end, else the one whose magic is at its start."""
     records = tuple(records)
     return _at(source, records, at_end=True) or _at(source, records, at_end=False)
 
@@ -159,7 +159,7 @@ def _cut_off(source: Source, record: Format) -> CorruptFile:
 
 
 def _missing(records: Iterable[Format]) -> str:
-    """The magics of formats and where a file lacks them: ``no b'ORC' or b'PAR1' at its start or end``."""
+    """The formats' magics that a file doesn't have, and where: ``no b'ORC' or b'PAR1' at its start or end``."""
     ends: dict[bytes, set[str]] = {}
     for record in records:
         for magic in record.magics:

@@ -1,4 +1,4 @@
-"""What `advise` learns of the row groups of a column: their metadata, and the values of a few of them."""
+"""The metadata of a column's row groups and the values of a few of them, for `advise`."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 
 class Extent(NamedTuple):
-    """What the metadata say of a column in one row group. Bytes are compressed bytes."""
+    """The metadata's facts about a column in one row group. Bytes are compressed bytes."""
 
     rows: int
     row_group_bytes: int
     chunk_bytes: int
     values: int
-    """Values that aren't null; all values if the nulls aren't counted."""
+    """Non-null values; all values if the metadata don't count nulls."""
     nulls: int | None
     low: bytes | None = None
-    """Lower bound, PLAIN bytes of `literal_column`; None where it isn't known."""
+    """Lower bound, PLAIN bytes of `literal_column`; None if unknown."""
     high: bytes | None = None
     empty: bool = False
-    """The metadata say that there is no value but nulls: readers skip the row group."""
+    """The metadata say that all values are null: readers skip the row group."""
     only_dictionary: bool = False
-    """Every data page is dictionary-encoded, and readers can tell."""
+    """Every data page is dictionary-encoded, and the metadata say so."""
     doubtful: bool = False
-    """The values can't be read, or may not be: `FilterFile.why_unreadable` finds out."""
+    """The values may be unreadable: `FilterFile.why_unfilterable` and `why_unreadable` find out."""
     filter_bytes: int | None = None
-    """Bytes of the filter that readers use, as far as the metadata tell; None where there is none."""
+    """Bytes of the filter that readers use, by the metadata; None without a filter."""
 
 
 class CheckedBits(Protocol):
@@ -48,17 +48,17 @@ class BuiltFilter(NamedTuple):
     """A new filter of a row group."""
 
     bits: CheckedBits | None
-    """None for one that isn't built: of values that it doesn't have, it keeps as many as its rate says."""
+    """None for a filter that isn't built: it counts as passing the share `fpp` of absent values."""
     nbytes: int
     fpp: float
-    """Its measured false-positive rate; the expected one of a filter that isn't built."""
+    """Its measured false-positive rate; for a filter that isn't built, the expected rate."""
 
 
 class FilterBuilder(Protocol):
-    """Filters of the same values for several rates."""
+    """Builds filters of the same values for several rates."""
 
     fixed: bool
-    """The size of a filter doesn't depend on its values."""
+    """Whether the size of a filter doesn't depend on its values."""
 
     def insert(self, hashes: bytes | bytearray | memoryview, count: int) -> None:
         """Insert hashes."""
@@ -68,19 +68,19 @@ class FilterBuilder(Protocol):
 
 
 class SampleBatch(NamedTuple):
-    """Some values of a row group that aren't null. Equal values may be one."""
+    """Some non-null values of a row group. Equal values may be given once."""
 
     hashes: bytes | bytearray | memoryview
     hashed: int
-    """How many."""
+    """The number of hashes."""
     key: Callable[[int], object]
-    """Identifies the value with the hash of this number, for `UnitValues.plain`."""
+    """Returns the key of the value whose hash has this number, for `UnitValues.plain`."""
     more: bytes | bytearray | memoryview = b""
     """Further hashes that go into the filter: the other zero, other readings of a timestamp."""
 
 
 class RowGroupValues(NamedTuple):
-    """The values of one row group, to be taken before the next row group's."""
+    """The values of one row group. Consume them before the next row group's."""
 
     filters: FilterBuilder
     batches: Iterator[SampleBatch]
@@ -92,14 +92,14 @@ class UnitValues(NamedTuple):
     column: Column
     row_groups: Iterator[RowGroupValues]
     plain: Callable[[Sequence[object]], Sequence[bytes | None]]
-    """The PLAIN bytes, of `literal_column`, of values by their keys; None for one that was too long to keep."""
+    """Returns the PLAIN bytes of `literal_column` for values by their keys; None for one that is too long to keep."""
 
 
 class SplitBlockBuilder:
-    """Split-block filters for several rates: built once, and folded.
+    """Builds one split-block filter, and folds it for several rates.
 
     Args:
-        values: the most distinct values that may come.
+        values: the maximum number of distinct values.
         rates: false-positive rates.
         least: bytes of the smallest filter.
     """
@@ -121,7 +121,7 @@ class SplitBlockBuilder:
 
 
 class KirschMitzenmacherBuilder:
-    """ORC's filters for several rates, each of the size that the row index stride and the rate result in."""
+    """Builds ORC's filters for several rates, each sized by the row index stride and the rate."""
 
     fixed = True
 
@@ -139,7 +139,7 @@ class KirschMitzenmacherBuilder:
 
 
 def extents(units: Iterable[UnitFacts]) -> Iterator[Extent]:
-    """What any format tells of a column's row groups: no bounds, and filters only if they can be read."""
+    """The facts about a column's row groups in any format: without bounds, and filters only if they can be read."""
     from bloomcli.formats.answer import Contents
 
     for facts in units:

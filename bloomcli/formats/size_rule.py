@@ -19,10 +19,10 @@ def no_limit(column: str) -> None:
 
 
 _BUILDS: Final = 6
-"""The builds that look for a tight filter's size, at most."""
+"""Maximum number of builds in the search for a tight filter's size."""
 _NEAR: Final = 0.02
-"""A tight filter is small enough if its rate is lower than the requested one by no more than this share of it: some
-0.4 % of its size."""
+"""A tight filter is small enough if its rate is below the requested rate by at most this share of it: that is some
+0.4 % of the filter's size."""
 
 
 class SizeRule(NamedTuple):
@@ -32,7 +32,7 @@ class SizeRule(NamedTuple):
     ndv: int | None = None
     max_bytes: int | None = None
     options: OptionValues = NO_OPTIONS
-    """Options that belong to single formats, checked against the formats' records."""
+    """Options that belong to one format, checked against the formats' records."""
     min_bytes: int = limits.FILTER_MIN_BYTES
     """Bytes of the smallest split-block filter to write, a power of two; `max_bytes` wins over it."""
     tight: bool = False
@@ -40,7 +40,7 @@ class SizeRule(NamedTuple):
     by_default: bool = False
     """`fpp` and `ndv` are bloom's defaults, not the user's choice."""
     limit: Callable[[str], float | None] = no_limit
-    """The policy's highest rate for a column, by its path. It takes the place of `fpp` where there is one."""
+    """Returns the policy's highest rate for a column's path, which replaces `fpp`; None without a limit."""
 
     def of(self, column: str) -> SizeRule:
         """The rule for one column's filters, by the column's path."""
@@ -75,14 +75,13 @@ class SizeRule(NamedTuple):
     def build_filter(
         self, build: Callable[[int | None], SplitBlockFilter], again: Callable[[], bool] = lambda: True
     ) -> SplitBlockFilter:
-        """A filter that holds all values, brought to the size that the rule wants.
+        """Build a filter of all values at the size that the rule requires.
 
         Args:
-            build: builds it at a size, bytes; with None at that of the upper bound. Sizes go by the expected rate,
-                and the bits that are there may scatter beyond it: it is built again then, and the one before is
-                let go of first.
-            again: whether building it again takes no second reading of the values. If it does, a tight filter's size
-                leaves room for the scatter, and the first one that meets the rate is taken.
+            build: builds the filter at a size in bytes, or for None at the size of the upper bound. Sizes follow the
+                expected rate, which the measured rate may exceed: the filter is then released and built again.
+            again: whether the filter can be built again without reading the values again. If not, a tight filter's
+                size has a margin, and the first filter that meets the rate is used.
         """
         cap = self.largest_split_block
         bits = build(None)
@@ -109,7 +108,7 @@ class SizeRule(NamedTuple):
             folded: the smallest power of two that meets the rate, or the largest within the cap.
             values: distinct values.
             build: builds the filter at a size, bytes.
-            cheap: build up to `_BUILDS` filters, not the first one that meets the rate alone.
+            cheap: build up to `_BUILDS` filters. Otherwise the first that meets the rate is used.
         """
         block = sizing.BLOCK_BYTES
         meets = folded.fpp <= self.fpp

@@ -1,4 +1,4 @@
-"""An open file of any store as Python's files are, for libraries that read these."""
+"""A Python file object for an open file of any store, for libraries that read such objects."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
 
 
 class SourceStream(io.RawIOBase):
-    """A source as Python's files are."""
+    """A source as a Python file object."""
 
     def __init__(self, source: Source) -> None:
         self._source, self._at = source, 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def read(self, size: int = -1) -> bytes:
@@ -31,10 +31,6 @@ class SourceStream(io.RawIOBase):
         return data
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to an offset."""
+        """Go to an offset, which is returned."""
         self._at = offset + (0, self._at, self._source.size)[whence]
-        return self._at
-
-    def tell(self) -> int:
-        """The offset."""
         return self._at

@@ -1,7 +1,7 @@
-"""Finds a table's columns in a file: by field ids, or by the names that the file has for them.
+"""Finds a table's columns in a file: by field ids, or by their names in the file.
 
 Sources: Iceberg's specification ("Column Projection" and "Name Mapping"), which looks for names only in files without
-any field id; Delta's PROTOCOL.md ("Column Mapping"), whose elements, keys and values have no field ids of their own.
+any field id; Delta's PROTOCOL.md ("Column Mapping"), in which elements, keys and values have no field ids.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FileColumn(NamedTuple):
     ordinal: int
     """`Column.index`."""
     path: str
-    """As the file spells it."""
+    """The path in the file."""
     steps: tuple[str, ...]
     """The path without the groups that a format puts around elements, keys and values; these are called `element`,
     `key` and `value`."""
@@ -49,7 +49,7 @@ def find_columns(
 
     Args:
         leaves: the file's leaf columns.
-        names: the table's.
+        names: the table's column names.
         group_ids: the field ids of the file's groups: structs, lists and maps.
         path, offset: the file, and where its schema is, for errors.
 
@@ -57,7 +57,7 @@ def find_columns(
         UsageError: two columns of the table have the same path, field id or name in files.
         CorruptFile: two columns of the file have the field id of one column of the table.
         UnsupportedError: two columns of the file have names of one column of the table, or the file has no field ids
-            where the table has nothing else.
+            and the table has no names for files.
     """
     by_id, by_name = _index(names, path)
     leaves, groups = list(leaves), frozenset(group_ids)
@@ -95,7 +95,7 @@ def other_path(path: str, names: ColumnNames) -> str:
 
 
 def why_missing(columns: Sequence[str]) -> str:
-    """Why nothing is done about columns that the file doesn't have."""
+    """The message about columns of the table that the file doesn't have."""
     one = len(columns) == 1
     return (
         f"the file doesn't have the table's column{'' if one else 's'} {', '.join(columns)}: it was written before"
@@ -127,7 +127,7 @@ def _index(names: ColumnNames, path: str) -> tuple[dict[int, ColumnName], dict[s
 def _ambiguous(
     name: ColumnName, one: FileColumn, other: FileColumn, path: str, offset: int
 ) -> CorruptFile | UnsupportedError:
-    """The error of a file with two columns that both are a column of the table."""
+    """The error about two columns of the file that are the same column of the table."""
     columns = f"the file's columns {one.path} and {other.path}"
     if one.field_id is not None and one.field_id == other.field_id == name.field_id:
         return CorruptFile(

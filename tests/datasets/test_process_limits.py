@@ -64,7 +64,7 @@ def test_reading_mosaic_needs_a_process_and_threads_and_it_is_said_where_it_gets
     path, out = next(fixtures.rglob("released_types.mosaic")), tmp_path / "out.mosaic"
     done = bloom(START[how], "add", path, "-c", "*", "--mosaic-draft", "-o", out)
     assert done.returncode == 4
-    starts_none = "paimon-mosaic can't start a thread", "in a process of its own, and that can't be started"
+    starts_none = "paimon-mosaic can't start a thread", "in a separate process, which can't be started"
     assert any(text in done.stderr for text in starts_none)
     assert "`ulimit -u`, or the container's pids.max, says" in done.stderr
     assert list(tmp_path.iterdir()) == []

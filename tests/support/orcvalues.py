@@ -37,12 +37,12 @@ def row_groups(source: Source, footer: Footer, stripe: Stripe, orc: OrcType) -> 
     shown = ShownValues(source, footer, streams, orc, Stop())
     for batches in values.row_groups(source, footer, streams, orc, Stop()):
         found = Hashed(0, b"", has_zero=False, shifted=b"", owners=[], texts=[])
-        for taken in batches:
-            text = shown.texts(taken.count)
-            found.texts += [lambda i=i, text=text: text(i) for i in range(taken.count)]
-            found.owners += [found.count + n for n in memoryview(taken.owners).cast("q")]
-            found.count += taken.count
-            found.hashes += taken.hashes
-            found.has_zero |= taken.has_zero
-            found.shifted += taken.other_hashes
+        for batch in batches:
+            text = shown.texts(batch.count)
+            found.texts += [lambda i=i, text=text: text(i) for i in range(batch.count)]
+            found.owners += [found.count + n for n in memoryview(batch.owners).cast("q")]
+            found.count += batch.count
+            found.hashes += batch.hashes
+            found.has_zero |= batch.has_zero
+            found.shifted += batch.other_hashes
         yield found

@@ -1,4 +1,4 @@
-"""Lists the bucket of a column in each row group, and what the row-group index says of the column."""
+"""Lists a column's bucket in each row group, and the row-group index's facts about the column."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bloomcli.values.literals import decode_bound, render
 
 
 def buckets(footer: Footer, column: int) -> Iterator[PageFacts]:
-    """Yield the column's bucket in each row group that has it. A bucket has several columns."""
+    """Yield the column's bucket in each row group that has it. Several columns share a bucket."""
     wanted = footer.columns[column].bucket
     for group in footer.row_groups:
         for bucket in group.buckets:

@@ -1,11 +1,11 @@
-"""Checks the uncompressed sizes that buckets claim, before the decoder, which trusts them, reads them.
+"""Checks the uncompressed sizes that buckets claim, because the decoder trusts them.
 
     monolithic: one compressed block; its size, unpacked, is in the index
     paged:      [u16 parts | parts x u32 elements] | columns x u32 slot size | slots     (little-endian)
                 a slot: varint size, unpacked | compressed block; size 0: all values are null
 
-Slots come in the order of the bucket's columns, then those of the parts that lists and maps are stored as;
-the header in brackets is there only if there are any.
+Slots have the order of the bucket's columns; those of the parts of lists and maps follow. Only a bucket with such
+parts has the header in brackets.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _check_paged(footer: Footer, bucket: Bucket, columns: Sequence[MosaicColumn]
         )
     chosen = {c.index for c in columns}
     at = bucket.offset + start
-    for column, size in zip(members, sizes, strict=False):  # the parts' slots are behind the columns'
+    for column, size in zip(members, sizes, strict=False):  # the parts' slots follow the columns'
         if size and column.index in chosen:
             head = footer.source.read_at(at, min(size, _VARINT_BYTES))
             slot = Cursor(head, base=at, path=footer.path, field=f"{field}.columns[{column.index}]")

@@ -1,4 +1,4 @@
-"""Checks a Mosaic file's filters: structure by the metadata, soundness by the values."""
+"""Checks a Mosaic file's filters: structure by the metadata, and bits by the values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bloomcli.words import are, counted
 
 _HINT_REMOVE: Final = f"{removing(NAME)} takes it out"
 _NOT_OURS: Final = ("filter-column", "filter-type")
-"""Filters that can't be written anew."""
+"""Rules about filters that can't be built again."""
 
 
 def _finding(
@@ -47,7 +47,7 @@ def _finding(
 
 def unusable(filters: Filters, location: FilterLocation, problem: FilterProblem) -> Iterator[Finding]:
     """Yield the faults of an unusable filter."""
-    yield from _second(filters, location)
+    yield from _duplicate(filters, location)
     yield _finding(filters, location, problem.id, Severity.ERROR, problem.reason, offset=problem.offset)
 
 
@@ -56,7 +56,7 @@ def sound(
 ) -> Iterator[Finding]:
     """Yield the faults of a readable filter: its length in the index, its bits, a second filter of its column."""
     del facts
-    yield from _second(filters, location)
+    yield from _duplicate(filters, location)
     if loaded.trailing:
         yield _finding(
             filters,
@@ -78,9 +78,9 @@ def sound(
         )
 
 
-def _second(filters: Filters, location: FilterLocation) -> Iterator[Finding]:
+def _duplicate(filters: Filters, location: FilterLocation) -> Iterator[Finding]:
     """The finding about a filter that isn't the first of its column and row group."""
-    if filters.is_second(location):
+    if filters.is_duplicate(location):
         yield _finding(
             filters,
             location,
@@ -91,7 +91,7 @@ def _second(filters: Filters, location: FilterLocation) -> Iterator[Finding]:
 
 
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
-    """Filters of these columns (None: of all) that share bytes with anything else."""
+    """Findings about filters of these columns (None: all) that share bytes with something else."""
     for first, second in splice.overlaps(filters.footer):
         owner = second if second.filter is not None else first
         assert owner.filter is not None  # noqa: S101  one of them is a filter
@@ -108,7 +108,7 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
 def deep(
     filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
-    """Every value of every column that has a readable filter, looked up in it, in one thread."""
+    """Look every value of every column up in its readable filters, in one thread."""
     del threads
     reader: values.ColumnReader | None = None
     before: list[int] = []
@@ -121,7 +121,7 @@ def deep(
             if not found:
                 continue
             chosen = sorted({f.location.column for f in found})
-            if reader is None or chosen != before:  # as a rule all row groups have filters of the same columns
+            if reader is None or chosen != before:  # usually all row groups have filters of the same columns
                 if reader is not None:
                     reader.close()
                     reader = None
@@ -137,7 +137,7 @@ def deep(
 
 
 def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
-    """The filters, and the buckets that they are compared with."""
+    """Yield the offset and length of the filters and of the buckets to compare with."""
     yield from filters.ranges(columns)
     for group in filters.footer.row_groups:
         if units is None or group.ordinal in units:
@@ -156,7 +156,9 @@ def _readable(filters: Filters, group: RowGroup, columns: set[int] | None) -> li
     return found
 
 
-def _deep_group(filters: Filters, hashes: dict[int, values.Hashed], found: list[LoadedFilter]) -> Iterator[DeepCheck]:
+def _deep_group(
+    filters: Filters, hashes: dict[int, values.HashedColumn], found: list[LoadedFilter]
+) -> Iterator[DeepCheck]:
     for loaded in found:
         hashed = hashes[loaded.location.column]
         again = FilterComparison(loaded.bits, values.zero_hashes(filters.footer.columns[loaded.location.column]))

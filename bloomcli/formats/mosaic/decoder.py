@@ -1,6 +1,6 @@
 """Decodes row groups with paimon-mosaic in a separate process; see `decoder_process`.
 
-Processes are kept for the next file, except those that died or were stopped during a request.
+Processes are reused for the next file, except those that ended or were stopped during a request.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class _Process:
                 [sys.executable, "-I", "-c", _START, json.dumps(self.modules)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                bufsize=0,  # a process that is forked off must find nothing to flush
+                bufsize=0,  # a forked process must find nothing to flush
                 stderr=None if debug else subprocess.DEVNULL,
                 env=os.environ | ({} if debug else {"RUST_BACKTRACE": "0"}),
             )
         except OSError as error:
             kind = UnsupportedError if error.errno == errno.EAGAIN else UnreadableError
             raise kind(
-                "paimon-mosaic decodes columns in a process of its own, and that can't be started: "
+                "paimon-mosaic decodes columns in a separate process, which can't be started: "
                 f"{(error.strerror or str(error)).lower()}",
                 path=path,
                 hint="`ulimit -u`, or the container's pids.max, says how many processes and threads there may be"
@@ -62,11 +62,11 @@ class _Process:
         self.replies: IO[bytes] = io.BufferedReader(self._replies)
 
     def kill(self) -> None:
-        """End the process at once, which also ends waiting reads. May be called from another thread."""
+        """End the process at once, and with it waiting reads. May be called from another thread."""
         self._process.kill()
 
     def close(self, *, at_once: bool = False) -> int | None:
-        """End the process. Returns the number of the signal that had ended it before, if any."""
+        """End the process. Returns the number of the signal that ended it earlier, if any."""
         code = self._process.poll()
         if at_once:
             self._process.kill()
@@ -94,12 +94,12 @@ class _Process:
         self._replies.close()
 
 
-class _Refused(Exception):
-    """The package's error, as text."""
+class _PackageError(Exception):
+    """The text of the package's error."""
 
 
 class _Pool:
-    """The idle processes and the busy ones."""
+    """Keeps the idle and the busy processes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -107,7 +107,7 @@ class _Pool:
         self._taken: list[_Process] = []
 
     def take(self, path: str) -> _Process:
-        """Return a process that is ready. Raises UnsupportedError if the package isn't installed, UnreadableError."""
+        """Return a ready process. Raises UnsupportedError if the package isn't installed, UnreadableError."""
         with self._lock:
             modules = tuple(sys.path)
             fitting = next((p for p in self._idle if p.modules == modules), None)
@@ -119,7 +119,7 @@ class _Pool:
         try:
             kind, data = receive(process.replies)
         except EOFError:
-            error = _ended(process.ended_with())
+            error = _ended_error(process.ended_with())
             error.path = path
             raise error from None
         except BaseException:
@@ -135,7 +135,7 @@ class _Pool:
         return process
 
     def give_back(self, process: _Process) -> None:
-        """Keep a process without open requests for the next file."""
+        """Make a process without open requests available for the next file."""
         with self._lock:
             self._taken.remove(process)
             self._idle.append(process)
@@ -160,7 +160,7 @@ class _Pool:
         self._idle, self._taken = [], []
 
 
-def _ended(number: int | None) -> UnreadableError:
+def _ended_error(number: int | None) -> UnreadableError:
     how = "" if number is None else f" by {signal.Signals(number).name}"
     return UnreadableError(f"the process that decodes it was ended{how}", hint=_HINT_ENDED)
 
@@ -177,41 +177,41 @@ def check(path: str) -> None:
 
 
 class Decoder:
-    """Decodes chosen columns of one file by row groups. Only `stop` may be called from another thread. Close it."""
+    """Decodes chosen columns of one file, row group by row group. Only `stop` may be called from another thread."""
 
     def __init__(self, path: str, read_at: ReadAt, size: int, columns: Sequence[str]) -> None:
         """Open the file for the package.
 
         Args:
             path: the file, for errors.
-            read_at: bytes of the file, as the package is to see it.
-            size: how many it has.
+            read_at: reads bytes of the file that the package sees.
+            size: bytes of that file.
             columns: names of the columns to decode.
 
         Raises:
             UnsupportedError: the package isn't installed.
-            UnreadableError: its process can't be started; without a path: it ended before it had answered.
-            CorruptFile: without a path: the package refuses the file.
+            UnreadableError: its process can't be started; or, without a path, ended before it replied.
+            CorruptFile: the package refuses the file; without a path.
             BloomError: what `read_at` raised, with a path.
         """
         self._read_at = read_at
         self._process: _Process | None = POOL.take(path)
         self._busy = self._stopped = False
-        self._ask(b"O", json.dumps({"size": size, "columns": list(columns)}).encode())
+        self._request(b"O", json.dumps({"size": size, "columns": list(columns)}).encode())
 
     def row_group(self, ordinal: int) -> Any:
         """A row group's columns as an Arrow record batch. Raises as the constructor does."""
-        return self._ask(b"G", NUMBER.pack(ordinal))
+        return self._request(b"G", NUMBER.pack(ordinal))
 
     def no_rows(self) -> Any:
         """All columns of the file as a record batch without rows. Raises as the constructor does."""
-        return self._ask(b"S", b"")
+        return self._request(b"S", b"")
 
     def stop(self) -> None:
-        """End a request that another thread waits for; that thread's call raises UnreadableError."""
+        """End a request in another thread; that thread's call raises UnreadableError."""
         process = self._process
         if process is not None and self._busy:
-            self._stopped = True  # it must not be kept, whichever of the two comes first
+            self._stopped = True  # the process must not be reused, whether `close` or `kill` comes first
             process.kill()
 
     def close(self) -> None:
@@ -225,21 +225,21 @@ class Decoder:
             self._process = None
             POOL.give_back(process)
 
-    def _ask(self, kind: bytes, data: bytes) -> Any:
+    def _request(self, kind: bytes, data: bytes) -> Any:
         process = self._process
         if process is None:
-            raise _ended(None)
+            raise _ended_error(None)
         self._busy = True
         try:
             send(process.requests, kind, data)
-            return self._answer(process)
+            return self._reply(process)
         except (EOFError, BrokenPipeError):
             self._process = None
             POOL.drop(process)
-            raise _ended(process.ended_with()) from None
-        except _Refused as error:
+            raise _ended_error(process.ended_with()) from None
+        except _PackageError as error:
             raise CorruptFile(str(error)) from None
-        except BaseException:  # a request is left unanswered
+        except BaseException:  # the request has no reply
             self._abandon(process)
             raise
         finally:
@@ -250,7 +250,7 @@ class Decoder:
         POOL.drop(process)
         process.close(at_once=True)
 
-    def _answer(self, process: _Process) -> Any:
+    def _reply(self, process: _Process) -> Any:
         while True:
             kind, data = receive(process.replies)
             if kind == b"R":
@@ -260,11 +260,11 @@ class Decoder:
             elif kind == b"B":
                 return _batch(process.replies)
             else:
-                raise _Refused(data.decode("utf-8", "replace"))
+                raise _PackageError(data.decode("utf-8", "replace"))
 
 
 def _batch(stream: IO[bytes]) -> Any:
-    """The one batch of an Arrow stream, which is read to its end."""
+    """Read the only batch of an Arrow stream, and the stream to its end."""
     import pyarrow as pa
 
     try:

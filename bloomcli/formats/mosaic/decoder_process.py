@@ -1,8 +1,8 @@
 """The process in which paimon-mosaic decodes, so that its output and its crashes don't reach bloom's own process.
 
 The package's native code prints its panics to standard error and ends the process where memory runs out. `decoder`
-starts this module, and answers its reads. Frames both ways: a byte that says what it is, a little-endian u64, and as
-many bytes as that says.
+starts this module, and answers its reads. Frames in both directions: a byte for the kind, a little-endian u64 for the
+number of bytes, and these bytes.
 
     to this process     O size and columns (JSON)    G number of a row group (u32)    S no rows of all columns
                         D requested bytes            X those bytes can't be read
@@ -33,20 +33,20 @@ def send(stream: IO[bytes], kind: bytes, data: bytes = b"") -> None:
 
 
 def receive(stream: IO[bytes]) -> tuple[bytes, bytes]:
-    """The next frame: what it is, and its bytes. Raises EOFError where the other side has ended."""
+    """Read the next frame: its kind and its bytes. Raises EOFError if the other side has ended."""
     kind, size = HEAD.unpack(_whole(stream, HEAD.size))
     return kind, _whole(stream, size)
 
 
 def _whole(stream: IO[bytes], size: int) -> bytes:
     data: bytes | None = stream.read(size)
-    if data is None or len(data) != size:  # None where the system refuses to wait for any of it
+    if data is None or len(data) != size:  # None if the system refuses to wait
         raise EOFError
     return data
 
 
 class _Server:
-    """Answers requests until their sender has ended."""
+    """Replies to requests until the sender ends."""
 
     def __init__(self, requests: IO[bytes], replies: IO[bytes], package: Any) -> None:
         self._requests = requests
@@ -56,7 +56,7 @@ class _Server:
         self._reader: Any = None
 
     def run(self) -> None:
-        """Answer."""
+        """Reply to requests until the sender ends."""
         while True:
             try:
                 kind, data = receive(self._requests)
@@ -74,7 +74,7 @@ class _Server:
                 send(self._replies, b"E", (str(error) or type(error).__name__).encode("utf-8", "replace"))
 
     def _read_at(self, offset: int, length: int) -> bytes:
-        with self._reading:  # the package may ask from several threads
+        with self._reading:  # the package may call from several threads
             send(self._replies, b"R", RANGE.pack(offset, length))
             kind, data = receive(self._requests)
         if kind != b"D":
@@ -105,12 +105,12 @@ class _Server:
 
 
 def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
-    """Report whether the package can be imported, then answer requests until there are no more."""
+    """Report whether the package can be imported, then reply to requests until the sender ends."""
     try:
         import mosaic
 
         found: Any = mosaic.MosaicReader
-    except (ImportError, AttributeError, OSError):  # not there, another package of this name, no native library
+    except (ImportError, AttributeError, OSError):  # not installed, another package of this name, no native library
         send(replies, b"H", b"no package")
         return
     del found
@@ -119,7 +119,7 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
 
 
 def main() -> None:
-    """Serve on standard input and output, which native code then can't write into."""
+    """Serve on standard input and output. Native code can't write to them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C
     requests, replies = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -129,4 +129,4 @@ def main() -> None:
         try:
             serve(taken, given)
         except BrokenPipeError:
-            os._exit(0)  # no reader is left: closing would also fail
+            os._exit(0)  # the reader has ended: closing would also fail

@@ -1,4 +1,4 @@
-"""The facts of a filter, as reports show them, and the details of a Mosaic file."""
+"""The facts of a filter that reports show, and the details of a Mosaic file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMPRESSION = "UNCOMPRESSED"
 
 
 def column_name(footer: Footer, location: FilterLocation) -> str:
-    """The column of a filter, or its number where there is none such."""
+    """The name of a filter's column, or its number if the file has no such column."""
     column = column_of(footer, location)
     return f"column {location.column}" if column is None else column.name
 
@@ -60,7 +60,7 @@ def raw(loaded: LoadedFilter, row_group: int) -> tuple[bytes, bytes]:
 
 
 def problem_facts(filters: Filters, location: FilterLocation, problem: FilterProblem) -> FilterFacts:
-    """A filter that can't be used, as a row that says why."""
+    """The facts of a filter that can't be used, with the problem."""
     footer = filters.footer
     column = column_of(footer, location)
     return FilterFacts(

@@ -7,8 +7,8 @@
     dictionary: varint entries | entries
     value: big-endian at its type's width, or varint length | bytes
 
-What is in brackets is there only if the bucket has lists or maps. Source: the released implementation (Apache Paimon
-Mosaic 0.2.0), its design document and its readers of buckets.
+Only buckets with lists or maps have the part in brackets. Source: the released implementation (Apache Paimon Mosaic
+0.2.0): its design document and its bucket readers.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ ONLY_NULLS: Final = 3
 
 _VARINT_BYTES: Final = 5
 _START_BYTES: Final = 256 << 10
-"""Packed bytes of a slot that are read: the dictionary is at its start, and writers stop at 32 KiB of entries."""
+"""Compressed bytes of a slot that are read: the dictionary is at its start, and writers stop at 32 KiB of entries."""
 
 
 class _TooLarge(Exception):
-    """The entries aren't within the bytes that are read."""
+    """The entries don't lie within the bytes that are read."""
 
 
 def entries(footer: Footer, group: RowGroup, column: MosaicColumn) -> list[bytes] | None:
-    """The entries of a column in a row group, as stored; one for a constant, none for a column of nulls.
+    """The dictionary entries of a column in a row group, as stored; one for a constant, none for a column of nulls.
 
-    None where the column has no dictionary, or one that is larger than is read. Reads a bucket that is compressed as
-    a whole, else the start of the column's slot.
+    None if the column has no dictionary, or one that is too large. Reads a monolithic bucket whole, and of a paged
+    bucket the start of the column's slot.
 
     Raises CorruptFile, UnsupportedError.
     """
@@ -63,7 +63,7 @@ def entries(footer: Footer, group: RowGroup, column: MosaicColumn) -> list[bytes
 
 
 def lookup_of(footer: Footer, group: RowGroup, column: MosaicColumn, budget: ReadBudget) -> DictionaryLookup | None:
-    """What looks values up in a column's dictionary in a row group; None for types whose values aren't compared."""
+    """Return the lookup in a column's dictionary in a row group; None for types whose values can't be compared."""
     if column.family not in {*values.WIDTHS, "STRING", "BYTES"} or not group.rows:
         return None
 
@@ -72,7 +72,7 @@ def lookup_of(footer: Footer, group: RowGroup, column: MosaicColumn, budget: Rea
         if not budget.take(group.bucket_bytes(column.bucket)):
             return None
         stored = entries(footer, group, column)
-        return None if stored is None or _contradicted(stored, group, column) else _hashed(stored, column)
+        return None if stored is None or _contradicts_bounds(stored, group, column) else _hashed(stored, column)
 
     def excludes(lookup: Lookup) -> bool | None:
         hashes = found()
@@ -81,8 +81,8 @@ def lookup_of(footer: Footer, group: RowGroup, column: MosaicColumn, budget: Rea
     return excludes
 
 
-def _contradicted(stored: Sequence[bytes], group: RowGroup, column: MosaicColumn) -> bool:
-    """Whether the statistics' minimum or maximum isn't an entry: one of the two is wrong. Zeros have two forms."""
+def _contradicts_bounds(stored: Sequence[bytes], group: RowGroup, column: MosaicColumn) -> bool:
+    """Whether the statistics' minimum or maximum isn't an entry. Floats aren't compared: zeros have two encodings."""
     known = group.statistics.get(column.index)
     if known is None or column.family not in values.WIDTHS or column.family in {"BOOLEAN", "FLOAT", "DOUBLE"}:
         return False
@@ -90,7 +90,7 @@ def _contradicted(stored: Sequence[bytes], group: RowGroup, column: MosaicColumn
 
 
 def _hashed(stored: Sequence[bytes], column: MosaicColumn) -> DictionaryEntries:
-    """The hashes of the bytes that a filter would have: little-endian, and both zeros where there is one."""
+    """The hashes that a filter would have: of little-endian bytes, and of both zeros if there is one."""
     if column.family not in values.WIDTHS:
         return DictionaryEntries(b"", map(kernels.xxh64, stored))
     hashes = {kernels.xxh64(entry[::-1]) for entry in stored}
@@ -102,7 +102,7 @@ def _of_bucket(
     footer: Footer, bucket: Bucket, members: Sequence[MosaicColumn], column: MosaicColumn, field: str
 ) -> list[bytes] | None:
     if any(c.parts for c in members) or bucket.size > limits.PROBED_DICTIONARY_MAX_BYTES:
-        return None  # lists' and maps' parts have types of their own
+        return None  # parts of lists and maps have other types
     packed = footer.source.read_at(bucket.offset, bucket.size)
     data, whole = _unpacked(footer, packed, bucket.unpacked, bucket.offset, field)
     cursor = _cursor(footer, data, bucket.offset, field)
@@ -166,7 +166,7 @@ def _cursor(footer: Footer, data: bytes, offset: int, field: str) -> Cursor:
 
 
 def _unpacked(footer: Footer, packed: bytes, claimed: int, offset: int, field: str) -> tuple[bytes, bool]:
-    """The bytes that start a block, and whether they are all of it. Raises CorruptFile."""
+    """The first bytes of a decompressed block, and whether they are the whole block. Raises CorruptFile."""
     most = limits.PROBED_DICTIONARY_MAX_BYTES
     if footer.compression == "NONE":
         return packed, True

@@ -1,4 +1,4 @@
-"""A Mosaic file as the commands see it: every question about its filters, and every change to them."""
+"""An open Mosaic file, with the operations of all commands."""
 
 from __future__ import annotations
 
@@ -149,13 +149,13 @@ class MosaicFile(LocatedFile):
             )
 
     def search(self, column: Column) -> ColumnSearch:
-        """What finds the rows with values of a column, by its filters, statistics and dictionaries."""
+        """The search for rows by a column's filters, statistics and dictionaries."""
         from bloomcli.formats.mosaic.search import MosaicSearch
 
         return MosaicSearch(self, self.filters, column, partial(self._bounded_units, column))
 
     def _bounded_units(self, column: Column, count: int, groups: Sequence[RowGroup] | None) -> Iterator[BoundedUnit]:
-        """The facts of row groups (None: of all) for so many values, without lookups, and their bounds."""
+        """The facts of these row groups (None: all), for `count` values, without lookups, and their bounds."""
         from bloomcli.formats.unit_search import BoundedUnit
 
         mosaic = self.footer.columns[column.index]
@@ -179,25 +179,25 @@ class MosaicFile(LocatedFile):
         return [group.rows for group in self.footer.row_groups]
 
     def indexed_column(self, column: Column) -> Column:
-        """The Parquet type of the hashes."""
+        """The column with the Parquet type whose hashes an index has."""
         from bloomcli.formats.mosaic import index_input
 
         return index_input.column_of(self.footer.columns[column.index])
 
     def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-        """The bits of the column's filters, or of filters made from its values."""
+        """The index bits of each row group: of the column's filters, or made from its values."""
         from bloomcli.formats.mosaic import index_input
 
         return index_input.row_groups(self.filters, column, fpp, stop)
 
     def bits_sources(self, column: Column) -> Iterator[BitsSource]:
-        """What `row_group_bits` would read."""
+        """What `row_group_bits` reads."""
         from bloomcli.formats.mosaic import index_input
 
         return index_input.sources(self.filters, column)
 
     def extents(self, column: Column) -> Iterator[Extent]:
-        """What the index says of a column in each row group."""
+        """The row-group index's facts about a column in each row group."""
         from bloomcli.formats.mosaic import sampling
 
         return sampling.extents(self.filters, column)
@@ -212,8 +212,8 @@ class MosaicFile(LocatedFile):
         return sampling.unit_values(self.filters, columns, unit, rates, least)
 
     def _usable(self, group: RowGroup, column: int, hashes: int) -> tuple[ProbedFilter | None, str | None]:
-        """The filter that readers use in a row group, or why it can't be used. Neither: there is no filter."""
-        location = self.filters.used(group, column)
+        """The filter that readers use in a row group, or why it can't be used; both None without a filter."""
+        location = self.filters.preferred(group, column)
         if location is None:
             return None, None
         own = statistics.bound_hashes(group, self.footer.columns[column])
@@ -233,7 +233,7 @@ class MosaicFile(LocatedFile):
                 path=self.source.path,
                 hint="write it like true or false",
             )
-        unknowable = None if encodings else literal.unknowable  # filters of booleans can tell
+        unknowable = None if encodings else literal.unknowable  # filters of booleans answer
         return Lookup(literal.impossible, unknowable, encodings, tuple(map(kernels.xxh64, encodings)))
 
     def total_bytes(self) -> int:
@@ -242,14 +242,16 @@ class MosaicFile(LocatedFile):
 
     def without_filter(self, column: Column) -> list[int]:
         """Row groups with rows in which a column has no filter."""
-        return [g.ordinal for g in self.footer.row_groups if g.rows and self.filters.used(g, column.index) is None]
+        return [
+            g.ordinal for g in self.footer.row_groups if g.rows and self.filters.preferred(g, column.index) is None
+        ]
 
     def filter_bounds(self, column: Column) -> Iterator[FilterBounds]:
         """The statistics' bounds in each row group with a filter."""
         mosaic = self.footer.columns[column.index]
         for group in self.footer.row_groups:
             found = group.statistics.get(column.index)
-            if self.filters.used(group, column.index) is not None:
+            if self.filters.preferred(group, column.index) is not None:
                 low, high = (None, None) if found is None else (found.minimum, found.maximum)
                 yield FilterBounds(group.ordinal, None, statistics.plain(low, mosaic), statistics.plain(high, mosaic))
 

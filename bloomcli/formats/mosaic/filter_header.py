@@ -1,9 +1,9 @@
-"""Reads a filter: the header and the bitset behind it.
+"""Reads a filter: its header, and the bitset after it.
 
     u8 version 1 | u8 algorithm 1 | u8 hash 1 | u8 compression 0 | varint bytes | bitset
 
 The algorithm is Parquet's split-block filter, the hash XXH64. The number of blocks is a power of two, at most
-2^24. Whether a filter can be used is decided here and nowhere else.
+2^24. Only this module decides whether a filter can be used.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ HASHED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedFilter:
-    """A filter that was read: its index entry, its header's bytes, its bits."""
+    """A filter in memory: its index entry, its header's bytes, its bits."""
 
     location: FilterLocation
     header_raw: bytes
@@ -49,7 +49,7 @@ class LoadedFilter:
 
     @property
     def trailing(self) -> int:
-        """Bytes that the index counts as the filter's and that aren't part of it."""
+        """Bytes that the index counts as the filter's but that aren't part of it."""
         return self.location.length - len(self.header_raw) - self.bits.nbytes
 
 
@@ -72,7 +72,7 @@ def in_data(footer: Footer, location: FilterLocation) -> bool:
 
 
 def column_of(footer: Footer, location: FilterLocation) -> MosaicColumn | None:
-    """The column that a filter is of; None where the file has none such."""
+    """The column of a filter; None if the file has no such column."""
     return footer.columns[location.column] if location.column < len(footer.columns) else None
 
 
@@ -88,13 +88,13 @@ class ProbedFilter(NamedTuple):
     """A filter in which a few hashes are looked up."""
 
     bits: Bits
-    """Read, or yet to be read."""
+    """In memory, or read on demand."""
 
 
 def load_for(footer: Footer, location: FilterLocation, hashes: int) -> ProbedFilter:
-    """A filter, to look so many hashes up: its blocks are read one by one where that is less.
+    """Return a filter for looking up `hashes` hashes. Its blocks are read one by one if these are fewer bytes.
 
-    Everything that `load` checks is checked here too: it is all in the header. Raises FilterProblem.
+    Checks all that `load` checks: the header has it. Raises FilterProblem.
     """
     if not is_sparse(hashes, location.length):
         return ProbedFilter(load(footer, location).bits)
@@ -107,7 +107,7 @@ def load_for(footer: Footer, location: FilterLocation, hashes: int) -> ProbedFil
 
 def ranges_for(location: FilterLocation, hashes: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the offset and length of what `load_for` reads."""
-    # a header has 5 to 9 bytes, and a bitset a multiple of 32: the length of both tells each
+    # a header has 5 to 9 bytes and a bitset a multiple of 32, so the length of both determines each
     size = (location.length - _HEADER_MIN) // limits.FILTER_MIN_BYTES * limits.FILTER_MIN_BYTES
     if not is_sparse(len(hashes), location.length) or size > mosaic_limits.FILTER_MAX_BYTES:
         yield location.offset, min(location.length, mosaic_limits.FILTER_MAX_BYTES)
@@ -122,7 +122,7 @@ def bitset_bytes(footer: Footer, location: FilterLocation) -> int:
 
 
 def _start(footer: Footer, location: FilterLocation, *, bits: bool) -> tuple[bytes, int, int]:
-    """(header, with the bitset if `bits` is set; where the bitset starts; its length)."""
+    """(header, with the bitset if `bits` is set; start of the bitset; its length)."""
     column = column_of(footer, location)
     if column is None:
         raise problem(
@@ -167,7 +167,7 @@ def _start(footer: Footer, location: FilterLocation, *, bits: bool) -> tuple[byt
 
 
 def _parse_header(data: bytes, footer: Footer, location: FilterLocation) -> tuple[int, int]:
-    """(bytes of the bitset, where it starts)."""
+    """(bytes of the bitset, its start)."""
     cursor = Cursor(data[:_HEADER_MAX], base=location.offset, path=footer.path, field=location.field)
     try:
         head = cursor.take(len(_HEAD), "a filter's header")

@@ -1,4 +1,4 @@
-"""The filters of an open Mosaic file: which row groups have which, and reading one."""
+"""Locates and reads the filters of an open Mosaic file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bloomcli.storage.base import Source
 
 
 class Filters:
-    """The filters that the row-group index names. Each is read when it is needed.
+    """The filters that the row-group index lists. Each is read on demand.
 
     Attributes:
         source: the file's bytes.
@@ -35,13 +35,13 @@ class Filters:
         self.footer = footer
 
     def locations(self, columns: set[int] | None) -> Iterator[FilterLocation]:
-        """The filters of these columns, by row group and column. None: all, of unknown columns too."""
+        """The filters of these columns, by row group and column. None: all filters, even of unknown columns."""
         for group in self.footer.row_groups:
             chosen = (p for p in group.filters if columns is None or p.column in columns)
             yield from sorted(chosen, key=lambda p: (p.column, p.position))
 
     def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
-        """Yield the offset and length of the filters of these columns (None: of all), to be read ahead."""
+        """Yield the offset and length of the filters of these columns (None: all)."""
         return ((p.offset, p.length) for p in self.locations(columns) if p.length <= FILTER_MAX_BYTES + HEADER_BOUND)
 
     def value_ranges(self, group: RowGroup, columns: set[int]) -> Iterator[tuple[int, int]]:
@@ -49,21 +49,21 @@ class Filters:
         wanted = {self.footer.columns[c].bucket for c in columns}
         return ((b.offset, b.size) for b in group.buckets if b.id in wanted)
 
-    def used(self, group: RowGroup, column: int) -> FilterLocation | None:
+    def preferred(self, group: RowGroup, column: int) -> FilterLocation | None:
         """The filter of a column that readers use, which is the first; None where it has none."""
         return next((p for p in group.filters if p.column == column), None)
 
     def location(self, column: int, row_group: int, stripe: int) -> FilterLocation | None:
         """The filter of a column in a row group that readers use; None where it has none."""
         del stripe
-        return self.used(self.footer.row_groups[row_group], column)
+        return self.preferred(self.footer.row_groups[row_group], column)
 
     def load(self, location: FilterLocation) -> LoadedFilter:
         """Read a filter. Raises FilterProblem."""
         return load(self.footer, location)
 
     def load_for(self, location: FilterLocation, hashes: int) -> ProbedFilter:
-        """Read as much of a filter as looking so many hashes up takes. Raises FilterProblem."""
+        """Read what looking up `hashes` hashes needs of a filter. Raises FilterProblem."""
         return load_for(self.footer, location, hashes)
 
     def ranges_to_look_up(
@@ -72,7 +72,7 @@ class Filters:
         """Yield the offset and length of what `load_for` reads of a column's filters in these row groups, for these
         hashes and those of the row groups' own bounds."""
         for group in groups:
-            location = self.used(group, column)
+            location = self.preferred(group, column)
             if location is not None:
                 yield from ranges_for(location, [*hashes, *bound_hashes(group, self.footer.columns[column])])
 
@@ -81,7 +81,7 @@ class Filters:
         """The filters that readers use: the first of each column and row group."""
         return {next(same) for _, same in groupby(self.locations(None), key=lambda p: (p.row_group, p.column))}
 
-    def is_second(self, location: FilterLocation) -> bool:
+    def is_duplicate(self, location: FilterLocation) -> bool:
         """Whether a filter isn't the first of its column and row group."""
         return location not in self._first
 
@@ -90,7 +90,7 @@ class Filters:
         return {location.column for location in self.footer.filters if location.column < len(self.footer.columns)}
 
     def bitset_bytes(self, location: FilterLocation) -> int | None:
-        """Bytes of a filter's bitset by its header; None where the header can't be read."""
+        """Bytes of a filter's bitset, by its header; None if the header can't be read."""
         try:
             return bitset_bytes(self.footer, location)
         except FilterProblem:

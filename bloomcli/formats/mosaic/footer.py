@@ -11,7 +11,7 @@
     | varint n | n x { varint column | varint nulls | [minimum | maximum, unless all are null] }
     | in version 2: varint n | n x { varint column | u64 offset | varint bytes }      (the filters)
 
-The first two parts of an index entry are kept as bytes: a changed file has them again, with other offsets.
+The first two parts of an index entry are kept as bytes: a changed file has the same ones, with other offsets.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Bucket:
 
     @property
     def end(self) -> int:
-        """Offset of the first byte behind it."""
+        """Offset of the first byte after it."""
         return self.offset + self.size
 
     @property
@@ -62,7 +62,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """A column's statistics in a row group; bounds as the file has them, None where all values are null."""
+    """A column's statistics in a row group. Bounds are the file's bytes, None if all values are null."""
 
     nulls: int
     minimum: bytes | None
@@ -71,7 +71,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterLocation:
-    """The location of one filter, as in the index. Its column and range are not checked yet."""
+    """The location of one filter, by the index. Its column and range aren't checked yet."""
 
     row_group: int
     position: int
@@ -82,7 +82,7 @@ class FilterLocation:
 
     @property
     def end(self) -> int:
-        """Offset of the first byte behind it."""
+        """Offset of the first byte after it."""
         return self.offset + self.length
 
     @property
@@ -102,7 +102,7 @@ class RowGroup:
     """By column."""
     filters: tuple[FilterLocation, ...]
     raw: bytes
-    """The entry without its filters: all of it in version 1."""
+    """The entry without its filters; in version 1 the whole entry."""
 
     @property
     def data_bytes(self) -> int:
@@ -110,16 +110,16 @@ class RowGroup:
         return sum(b.size for b in self.buckets)
 
     def bucket_bytes(self, bucket: int) -> int:
-        """Compressed bytes of one bucket; 0 where it is empty."""
+        """Compressed bytes of one bucket; 0 if it is empty."""
         return sum(b.size for b in self.buckets if b.id == bucket)
 
     def non_null(self, column: int) -> int:
-        """Values of a column that are not null; all rows where there are no statistics."""
+        """Non-null values of a column; all rows without statistics."""
         found = self.statistics.get(column)
         return self.rows - (found.nulls if found is not None else 0)
 
     def encoded(self, moved: dict[int, int], filters: bytes) -> bytes:
-        """The entry with other bucket offsets (by `offset_at`), and these bytes for its filters."""
+        """The entry with new bucket offsets (by `offset_at`), followed by the bytes of its filters."""
         out = bytearray(self.raw)
         for at, offset in moved.items():
             out[at : at + _OFFSET_BYTES] = offset.to_bytes(_OFFSET_BYTES, "big")
@@ -187,7 +187,7 @@ class Footer:
 
     @property
     def columns(self) -> tuple[MosaicColumn, ...]:
-        """In name-sorted order."""
+        """The columns, in name-sorted order."""
         return self.schema.columns
 
     @cached_property
@@ -200,7 +200,7 @@ class Footer:
 
     @property
     def filters(self) -> Iterator[FilterLocation]:
-        """Every filter that the index names, in its order."""
+        """Every filter in the index, in its order."""
         return (location for group in self.row_groups for location in group.filters)
 
     def _read_schema(self) -> Schema:
@@ -233,7 +233,7 @@ class Footer:
         unpacked = bytearray()
         try:
             with zstandard.ZstdDecompressor().stream_reader(data) as stream:
-                # in small steps: memory grows with the bytes that were read, not with what the file claims
+                # in small steps: memory grows with the bytes that are read, not with the claimed size
                 while len(unpacked) <= size and (step := stream.read(_STEP)):
                     unpacked += step
         except (zstandard.ZstdError, MemoryError) as error:
@@ -259,11 +259,9 @@ class Footer:
                 "footer.row_groups",
             )
         groups = tuple(self._read_row_group(cursor, ordinal) for ordinal in range(count))
-        if cursor.left:
+        if rest := cursor.remaining:
             cursor.field = "row_groups"
-            raise cursor.fault(
-                f"{counted(cursor.left, 'byte')} {are(cursor.left)} left behind the last row group of the index"
-            )
+            raise cursor.fault(f"{counted(rest, 'byte')} {are(rest)} left behind the last row group of the index")
         return groups
 
     def _read_row_group(self, cursor: Cursor, ordinal: int) -> RowGroup:

@@ -1,5 +1,5 @@
-"""The bits of a column's row groups for an index: those of the file's filters where they hash values as Parquet's do,
-or made from the values."""
+"""Makes an index's bits for a column's row groups: from the file's filters if their hashes are Parquet's, or from the
+values."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from bloomcli.formats.mosaic.footer import RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.model.file import Column
 
-_TAKEN: Final = frozenset(("INT32", "INT64", "FLOAT", "DOUBLE", "DATE", "STRING"))
-"""Families whose filters hash the bytes that Parquet's hash. Small integers are hashed at their own width."""
+_SHARED_HASHES: Final = frozenset(("INT32", "INT64", "FLOAT", "DOUBLE", "DATE", "STRING"))
+"""Families whose filters have the same hashes as Parquet's. Small integers are hashed at their own width."""
 
 
 def column_of(mosaic: MosaicColumn) -> Column:
-    """The Parquet type whose hashes an index has."""
+    """The column with the Parquet type whose hashes an index has."""
     typed = schema.literal_column(mosaic)
     return replace(index_bits.indexed_column(typed), index=mosaic.index)
 
 
 def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-    """Each row group of a file, in order. A filter that can't be used is left alone: the values are read.
+    """Yield the bits of each row group of a file, in order. If a filter can't be used, the values are read.
 
     Args:
-        filters: those of the file.
+        filters: the file's filters.
         column: one of its leaf columns.
-        fpp: filters are folded to the smallest size that has this rate, and made for it.
+        fpp: the rate for which filters are made, and to which existing ones are folded.
         stop: ends the reading.
 
     Raises:
@@ -58,19 +58,20 @@ def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iter
             else:
                 reader = reader or values.ColumnReader(filters.footer, [mosaic])
                 filters.source.will_read(filters.value_ranges(group, {mosaic.index}))
-                yield _made(reader, group, mosaic, fpp, none)
+                yield _bits_from_values(reader, group, mosaic, fpp, none)
     finally:
         if reader is not None:
             reader.close()
 
 
 def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:
-    """What `row_groups` would read, by the index: whether a filter can be used isn't known yet."""
+    """What `row_groups` reads of each row group, by the row-group index: whether a filter can be used isn't known
+    yet."""
     mosaic = filters.footer.columns[column.index]
     for group in filters.footer.row_groups:
         if not _is_read(mosaic) or not _has_values(group, mosaic):
             yield BitsSource()
-        elif mosaic.family in _TAKEN and filters.used(group, mosaic.index) is not None:
+        elif mosaic.family in _SHARED_HASHES and filters.preferred(group, mosaic.index) is not None:
             yield BitsSource(filter=True)
         else:
             yield BitsSource(reads=group.bucket_bytes(mosaic.bucket))
@@ -81,7 +82,7 @@ def _is_read(mosaic: MosaicColumn) -> bool:
 
 
 def _has_values(group: RowGroup, mosaic: MosaicColumn) -> bool:
-    """Whether a row group may have values of a column: a filter is believed more than a number of nulls."""
+    """Whether a row group may have values of a column. A filter counts more than a number of nulls."""
     return bool(group.rows) and (bool(group.non_null(mosaic.index)) or _has_filter(group, mosaic))
 
 
@@ -90,9 +91,10 @@ def _has_filter(group: RowGroup, mosaic: MosaicColumn) -> bool:
 
 
 def _usable(filters: Filters, group: RowGroup, mosaic: MosaicColumn) -> SplitBlockFilter | None:
-    """The filter that readers use in a row group, where it has the hashes of Parquet's and the group's own bounds."""
-    location = filters.used(group, mosaic.index)
-    if location is None or mosaic.family not in _TAKEN:
+    """The filter that readers use in a row group, if it has Parquet's hashes and the group's own bounds; else
+    None."""
+    location = filters.preferred(group, mosaic.index)
+    if location is None or mosaic.family not in _SHARED_HASHES:
         return None
     try:
         bits = filters.load(location).bits
@@ -101,7 +103,7 @@ def _usable(filters: Filters, group: RowGroup, mosaic: MosaicColumn) -> SplitBlo
     return bits if all(map(bits.check, statistics.bound_hashes(group, mosaic))) else None
 
 
-def _made(
+def _bits_from_values(
     reader: values.ColumnReader, group: RowGroup, mosaic: MosaicColumn, fpp: float, none: RowGroupBits
 ) -> RowGroupBits:
     array = reader.decoded(group).column(0).drop_null()

@@ -1,8 +1,8 @@
 """The plan that adds filters to a Mosaic file.
 
-While one row group is written, other threads decode the next ones: as many as there are threads, and fewer where
-their filters and hashes would take more memory than the ceiling, but always one. The package decodes all chosen
-columns of a row group at once.
+While one row group is written, other threads decode the next ones: one for each thread, but fewer if their filters
+and hashes would take more memory than the ceiling, and always at least one. The package decodes all chosen columns of
+a row group at once.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class AddPlan(Change):
         self.chosen = [filters.footer.columns[c.index] for c in columns]
         wanted = {c.index for c in self.chosen}
         existing = {location for location in filters.footer.filters if location.column in wanted}
-        gone = set() if missing else existing
-        if gone and not replace:
-            first = min(gone, key=lambda p: (p.row_group, p.position))
+        removed = set() if missing else existing
+        if removed and not replace:
+            first = min(removed, key=lambda p: (p.row_group, p.position))
             raise FilterExists(
                 f"column {column_name(filters.footer, first)} has a filter in row group {first.row_group} already",
                 path=filters.source.path,
@@ -59,13 +59,13 @@ class AddPlan(Change):
                 hint="--replace builds new ones in place of all existing ones",
             )
         decoder.check(filters.source.path)
-        super().__init__(filters, gone)
+        super().__init__(filters, removed)
         self._stopped = False
         self._local = threading.local()
         self._readers: list[values.ColumnReader] = []
         self._queue: BuildQueue[_Filters] | None = None
-        self._replaced = {(p.row_group, p.column): p for p in sorted(gone, key=lambda p: -p.position)}
-        there = {(p.row_group, p.column) for p in existing - gone}
+        self._replaced = {(p.row_group, p.column): p for p in sorted(removed, key=lambda p: -p.position)}
+        there = {(p.row_group, p.column) for p in existing - removed}
         self._todo = {
             g.ordinal: [c for c in self.chosen if (g.ordinal, c.index) not in there] for g in self.footer.row_groups
         }
@@ -73,7 +73,7 @@ class AddPlan(Change):
 
     @cached_property
     def _estimated(self) -> tuple[FilterChange, ...]:  # type: ignore[override]
-        """Made when it is asked for: it reads the dictionaries."""
+        """Computed on first use, because it reads the dictionaries."""
         return tuple(self._estimate(g, c) for g in self.footer.row_groups for c in self._todo[g.ordinal])
 
     @property
@@ -96,7 +96,7 @@ class AddPlan(Change):
     def _estimate(self, group: RowGroup, column: MosaicColumn) -> FilterChange:
         size = self._upper_bound(group, column)
         if self.rule.ndv is None and group.non_null(column.index):
-            # the filter has no more values than the dictionary has entries, which is far fewer than there are rows
+            # the filter has at most as many values as the dictionary has entries, which are far fewer than the rows
             entries = self._dictionary_entries(group, column)
             if entries is not None:
                 size = min(size, sizing.upper_bound_bytes(entries, self.rule.of(column.name).fpp))
@@ -116,7 +116,7 @@ class AddPlan(Change):
             yield from self.filters.value_ranges(group, {c.index for c in self._todo[group.ordinal]})
 
     def _dictionary_entries(self, group: RowGroup, column: MosaicColumn) -> int | None:
-        """How many entries a column's dictionary has; None where it has none, or it can't be read."""
+        """The number of entries in a column's dictionary; None if it has none, or it can't be read."""
         try:
             found = dictionary.entries(self.footer, group, column)
         except CorruptFile:  # decoding the column reports it
@@ -124,9 +124,9 @@ class AddPlan(Change):
         return None if found is None else len(found)
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """Row group by row group: what was there, then its filters."""
+        """The new file, row group by row group: kept bytes, then the row group's filters."""
         self.filters.source.will_read(self.reads())
-        layout = Layout(self.footer, self.gone)
+        layout = Layout(self.footer, self.removed)
         changes: dict[int, list[FilterChange]] = {}
         jobs = (Job(self._memory(group), partial(self._build, group, tick)) for _, group in layout.steps)
         try:
@@ -151,11 +151,12 @@ class AddPlan(Change):
         yield from self.finish(layout, ordered, self.bytes_to_decode, queue.remarks)
 
     def failed(self) -> bool:
-        """Some row group could not be decoded."""
+        """Whether decoding a row group has failed."""
         return self._queue is not None and self._queue.failed()
 
     def _memory(self, group: RowGroup) -> int:
-        """The most bytes of memory that a row group's hashes and filters take, with the first fold of the largest."""
+        """Maximum bytes of memory for a row group's hashes and filters, and for the first fold of the largest
+        filter."""
         todo = self._todo[group.ordinal]
         sizes = [self._upper_bound(group, column) for column in todo]
         return 8 * len(todo) * group.rows + sum(sizes) + max(sizes, default=0) // 2
@@ -179,10 +180,10 @@ class AddPlan(Change):
         return built
 
     def _build_one(
-        self, group: RowGroup, column: MosaicColumn, hashed: values.Hashed
+        self, group: RowGroup, column: MosaicColumn, hashed: values.HashedColumn
     ) -> tuple[NewFilter, FilterChange]:
         size, rule = self._upper_bound(group, column), self.rule.of(column.name)
-        if rule.ndv is None:  # statistics may be wrong about nulls; what was decoded isn't
+        if rule.ndv is None:  # statistics may be wrong about nulls, decoded values aren't
             size = sizing.upper_bound_bytes(values.distinct_bound(column, hashed.count), rule.fpp)
         bits = rule.build_filter(lambda larger: _filled(larger or size, column, hashed))
         replaced = self._replaced.get((group.ordinal, column.index))
@@ -201,7 +202,7 @@ class AddPlan(Change):
         return NewFilter(column.index, bits), change
 
 
-def _filled(size: int, column: MosaicColumn, hashed: values.Hashed) -> SplitBlockFilter:
+def _filled(size: int, column: MosaicColumn, hashed: values.HashedColumn) -> SplitBlockFilter:
     bits = SplitBlockFilter.empty(size)
     bits.insert_hashes(hashed.hashes, hashed.count)
     if hashed.has_zero:

@@ -1,4 +1,4 @@
-"""The base of plans of changes to Mosaic files: the removed filters, and the size of the new file's metadata."""
+"""The base class of plans for Mosaic files: removes filters, and bounds the size of the new metadata."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _ENTRY_BOUND: Final = 18
 
 
 class Change(PlanBase):
-    """A change to a file: removes the filters `gone`, and bounds the size of what isn't copied."""
+    """A change to a file that removes the filters `removed`."""
 
-    def __init__(self, filters: Filters, gone: set[FilterLocation]) -> None:
+    def __init__(self, filters: Filters, removed: set[FilterLocation]) -> None:
         self.filters = filters
         self.footer = filters.footer
-        self.gone = gone
-        self.bytes_to_copy = Layout(self.footer, gone).bytes_to_copy
+        self.removed = removed
+        self.bytes_to_copy = Layout(self.footer, removed).bytes_to_copy
         self.bytes_to_decode = 0
 
     def outline(self) -> Iterator[KeptRange | int]:
-        """The body up to each row group's filters, and their share of what is new."""
-        points = [point for point, _ in Layout(self.footer, self.gone).steps]
+        """The body up to each row group's filters, and for these an equal share of the new bytes."""
+        points = [point for point, _ in Layout(self.footer, self.removed).steps]
         share = self.new_bytes_bound // (len(points) + 1)
         for start, end in itertools.pairwise([0, *points, self.footer.index_at]):
             if start < end:
@@ -40,6 +40,7 @@ class Change(PlanBase):
             yield share
 
     def bound(self, bitsets: Sequence[int]) -> int:
+        """Upper bound of the bytes that aren't copied, for new filters with bitsets of these bytes."""
         footer = self.footer
         entries = len(bitsets) + sum(len(g.filters) for g in footer.row_groups)
         index = sum(len(g.raw) + 5 for g in footer.row_groups)
@@ -48,6 +49,7 @@ class Change(PlanBase):
     def finish(
         self, layout: Layout, changes: Sequence[FilterChange], decoded: int, remarks: tuple[str, ...] = ()
     ) -> Pieces:
+        """The last pieces; then sets the result."""
         yield from layout.tail()
         self._result = ChangeResult(
             changes=tuple(changes), bytes_decoded=decoded, verify=layout.verify, remarks=remarks

@@ -36,7 +36,7 @@ class RemovePlan(Change):
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The row groups, each followed by the filters that stay."""
         del threads, tick
-        layout = Layout(self.footer, self.gone)
+        layout = Layout(self.footer, self.removed)
         for point, group in layout.steps:
             yield from layout.before(point)
             yield from layout.add(point, group, ())
@@ -62,7 +62,7 @@ class FoldPlan(Change):
     def pieces(self, threads: int, tick: Tick) -> Pieces:
         """The row groups, each followed by the filters that stay."""
         del threads, tick
-        layout = Layout(self.footer, self.gone)
+        layout = Layout(self.footer, self.removed)
         for point, group in layout.steps:
             yield from layout.before(point)
             new = [

@@ -8,18 +8,18 @@ from collections.abc import Iterator, Sequence
 from bloomcli.errors import LiteralError
 from bloomcli.formats.mosaic import decoder, schema, statistics, values
 from bloomcli.formats.mosaic.filters import Filters
-from bloomcli.formats.mosaic.values import Hashed
+from bloomcli.formats.mosaic.values import HashedColumn
 from bloomcli.formats.sampling import Extent, RowGroupValues, SampleBatch, SplitBlockBuilder, UnitValues
 from bloomcli.model.file import Column
 from bloomcli.values.literals import parse
 
 
 def extents(filters: Filters, column: Column) -> Iterator[Extent]:
-    """What the index says of a column in each row group."""
+    """The row-group index's facts about a column in each row group."""
     mosaic = filters.footer.columns[column.index]
     for group in filters.footer.row_groups:
         found = group.statistics.get(column.index)
-        used = filters.used(group, column.index)
+        used = filters.preferred(group, column.index)
         count = group.non_null(column.index)
         yield Extent(
             rows=group.rows,
@@ -37,7 +37,7 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
 def unit_values(
     filters: Filters, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int
 ) -> Iterator[UnitValues]:
-    """The values of columns in a row group, which are decoded at once. Raises UnsupportedError, CorruptFile."""
+    """The values of columns in a row group. They are decoded together. Raises UnsupportedError, CorruptFile."""
     decoder.check(filters.source.path)
     group = filters.footer.row_groups[unit]
     chosen = [filters.footer.columns[c.index] for c in columns]
@@ -57,9 +57,9 @@ def unit_values(
 
 
 class _PlainValues:
-    """The PLAIN bytes of values by their numbers."""
+    """Returns the PLAIN bytes of values by their numbers."""
 
-    def __init__(self, hashed: Hashed, typed: Column) -> None:
+    def __init__(self, hashed: HashedColumn, typed: Column) -> None:
         self._hashed, self._typed = hashed, typed
 
     def __call__(self, keys: Sequence[object]) -> Sequence[bytes | None]:

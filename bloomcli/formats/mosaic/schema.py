@@ -1,10 +1,10 @@
-"""Parses Mosaic's schema block: columns in name-sorted order, their types and buckets, and their literals' types.
+"""Parses Mosaic's schema block: columns in name-sorted order, with types, buckets, and the types of their literals.
 
     varint columns | varint buckets | u8 name encoding | [BPE: varint rules, rules x 2 bytes]
     columns x { varint shared | varint length | bytes | type }  | original order (zigzag deltas)
 
-A name is so many bytes of the one before, then bytes of its own. With byte-pair encoding a byte from 0x80 on
-expands to the two bytes of a rule, which may expand to earlier rules in turn. Bucket of column i: i * buckets
+A name is `shared` bytes of the previous name, then `length` further bytes. With byte-pair encoding a byte from 0x80
+on expands to the two bytes of a rule, which may expand to earlier rules in turn. Bucket of column i: i * buckets
 / columns, rounded down.
 """
 
@@ -22,7 +22,7 @@ from bloomcli.words import are, counted
 _TOKEN: Final = 0x80
 _RULES_MAX: Final = 128
 _LEAST_COLUMN: Final = 4
-"""Bytes of a column at least: two varints, two bytes of type."""
+"""Minimum bytes of a column: two varints, two bytes of type."""
 _COMPACT_DIGITS: Final = 18
 _TEXTS: Final = ("CHAR", "VARCHAR", "STRING")
 _BYTES: Final = ("BINARY", "VARBINARY", "BYTES")
@@ -55,13 +55,13 @@ class MosaicColumn:
     scale: int = 0
     zone: str | None = None
     inner: str = ""
-    """Element types of a list or map, as text."""
+    """The element types of a list or map, as text."""
     parts: int = 0
-    """Columns that a list's or map's elements are stored as, at all depths."""
+    """The number of columns that store a list's or map's elements, at all depths."""
 
     @property
     def type_name(self) -> str:
-        """The type as a person knows it."""
+        """The type, for reports."""
         if self.kind in {"CHAR", "VARCHAR", "BINARY", "VARBINARY"}:
             return f"{self.kind}({self.length})"
         if self.kind == "DECIMAL":
@@ -74,7 +74,7 @@ class MosaicColumn:
 
     @property
     def family(self) -> str:
-        """The kind without what Mosaic itself forgets: CHAR and VARCHAR are strings, binaries are BYTES."""
+        """The kind without differences that Mosaic doesn't store: CHAR and VARCHAR are STRING, binaries are BYTES."""
         return "STRING" if self.kind in _TEXTS else "BYTES" if self.kind in _BYTES else self.kind
 
     @property
@@ -88,7 +88,7 @@ class MosaicColumn:
 
     @property
     def width(self) -> int | None:
-        """Bytes of a value in the statistics; None where its length is written before it."""
+        """Bytes of a value in the statistics; None if its length precedes it."""
         if self.kind == "DECIMAL":
             return 8 if self.precision <= _COMPACT_DIGITS else None
         if self.kind in {"TIMESTAMP", "TIMESTAMP_LTZ"}:
@@ -103,9 +103,9 @@ class Schema:
     columns: tuple[MosaicColumn, ...]
     buckets: int
     rules: int | None
-    """Byte-pair rules of the names; None where they are written plainly."""
+    """The number of byte-pair rules of the names; None if names aren't encoded."""
     order: tuple[int, ...]
-    """The columns' positions in the order in which they were given to the writer."""
+    """The columns' positions, in the order that the writer was given."""
 
 
 def read_schema(cursor: Cursor) -> Schema:
@@ -163,7 +163,7 @@ class _Rules:
             self.lengths.append(self.lengths[pair[0]] + self.lengths[pair[1]])
 
     def expand(self, encoded: bytes, cursor: Cursor, room: int) -> bytes:
-        """A name's own bytes; how many they are is known before any is made."""
+        """Decode a name. Its length is checked before memory is allocated."""
         if encoded and max(encoded) >= len(self.lengths):
             raise cursor.fault(f"a name uses rule {max(encoded) - _TOKEN}, there are {len(self.pairs)}")
         if sum(self.lengths[byte] for byte in encoded) > room:
@@ -187,7 +187,7 @@ def _read_rules(cursor: Cursor) -> _Rules:
 
 
 def _read_type(cursor: Cursor, depth: int) -> MosaicColumn:
-    """A type, as a column that has no name yet."""
+    """Parse a type, as a column without a name."""
     if depth > limits.SCHEMA_MAX_DEPTH:
         raise cursor.fault(f"the type nests deeper than {limits.SCHEMA_MAX_DEPTH}")
     code = cursor.byte("a type")
@@ -224,7 +224,7 @@ def _read_type(cursor: Cursor, depth: int) -> MosaicColumn:
 
 
 def _signed(scale: int) -> int:
-    """A scale: one byte, two's complement, that was widened to 32 bits."""
+    """Decode a scale: one byte, two's complement, widened to 32 bits."""
     return (scale & 0xFF) - (0x100 if scale & 0x80 else 0)
 
 
@@ -236,8 +236,8 @@ def _text(cursor: Cursor, what: str) -> str:
 
 
 def _read_order(cursor: Cursor, count: int) -> tuple[int, ...]:
-    """The columns' original order; the sorted one where none is written."""
-    if not cursor.left:
+    """The columns' original order; the sorted order if the file has none."""
+    if not cursor.remaining:
         return tuple(range(count))
     order: list[int] = []
     position = 0
@@ -250,7 +250,7 @@ def _read_order(cursor: Cursor, count: int) -> tuple[int, ...]:
 
 
 def column_of(mosaic: MosaicColumn) -> Column:
-    """A column as reports name it."""
+    """A column, for reports."""
     return Column(
         path=mosaic.name,
         index=mosaic.index,
@@ -262,7 +262,7 @@ def column_of(mosaic: MosaicColumn) -> Column:
 
 
 def literal_column(mosaic: MosaicColumn) -> Column:
-    """The type as `literals` reads and compares values of it: a Parquet type that holds the same ones."""
+    """The column with the Parquet type that holds the same values, by which `literals` reads and compares them."""
     column = replace(column_of(mosaic), type_name=mosaic.type_name)
     kind = mosaic.family
     if kind in _BITS:

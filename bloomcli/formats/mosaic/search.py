@@ -36,7 +36,7 @@ class MosaicSearch(UnitSearch):
         file: the open file.
         filters: its filters.
         column: one of its columns.
-        units: gives the column's row groups for so many values: some, or for None all.
+        units: yields these row groups of the column (None: all), for a number of values.
 
     Raises:
         UsageError: the column is a list or a map.
@@ -64,13 +64,13 @@ class MosaicSearch(UnitSearch):
             )
 
     def forms_of(self, literal: Literal) -> Sequence[bytes]:
-        """A value's bytes as `arrow_forms.forms_of` gives them."""
+        """A value's bytes in the form of `arrow_forms.forms_of`."""
         if self._mosaic.kind == "DECIMAL":
             return [arrow_forms.decimal_form(int.from_bytes(form, "big", signed=True)) for form in literal.encodings]
         return literal.encodings
 
     def hashes_of(self, forms: pa.Array) -> bytes:
-        """What Mosaic's filters hash forms to: integers at their own width."""
+        """The hashes of forms in Mosaic's filters, which hash integers at their own width."""
         narrow = {"INT8": pa.int8(), "INT16": pa.int16()}.get(self._mosaic.family)
         return finding.xxh64_of(forms if narrow is None else forms.cast(narrow))
 
@@ -80,14 +80,14 @@ class MosaicSearch(UnitSearch):
             yield BoundedUnit(facts, self._turned(low), self._turned(high))
 
     def _turned(self, bound: bytes | None) -> bytes | None:
-        """A bound as it is compared: those of small decimals are INT64s."""
+        """A bound in the form that is compared: those of small decimals are INT64s."""
         small = self._mosaic.kind == "DECIMAL" and self._mosaic.width is not None
         return bound[::-1] if small and bound is not None else bound
 
     def row_group_hashes(
         self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop
     ) -> Iterator[RowGroupHashes] | None:
-        """The column's row groups, where they are small."""
+        """The hashes of the column's row groups, if these are small; else None."""
         groups, source = self._filters.footer.row_groups, self._file.source
         if sum(group.rows for group in groups) * SOUGHT_FOR_EACH > count * len(groups):
             return None
@@ -125,13 +125,13 @@ class MosaicSearch(UnitSearch):
     def records(
         self, candidates: Candidates, rows: pa.Int64Array, columns: Sequence[str] | None
     ) -> Iterator[pa.RecordBatch]:
-        """Rows of a row group, in the order of columns that the writer was given."""
+        """Rows of a row group. Columns have the order that the writer was given."""
         whole = self._decoded(candidates.row_group, self._chosen(columns))
         for first in range(0, len(rows), _ROWS_AT_ONCE):
             yield whole.take(rows[first : first + _ROWS_AT_ONCE])
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
-        """The columns of records, as paimon-mosaic has them."""
+        """An empty batch with the columns of records, as paimon-mosaic reads them."""
         reader = values.ColumnReader(self._filters.footer, self._chosen(columns))
         try:
             return reader.no_rows()

@@ -1,4 +1,4 @@
-"""Mosaic's constants, and a cursor over its metadata: varints, big-endian numbers, counts that must fit.
+"""Mosaic's constants, and a cursor that reads its metadata: varints, big-endian numbers, counts.
 
     buckets of row group 0 | its filters | buckets of row group 1 | ... | schema block | row-group index | footer
 
@@ -19,7 +19,7 @@ VERSION_AT: Final = 25
 """The position of the version byte in the footer."""
 
 RELEASED: Final = 1
-"""The version that released readers and writers know."""
+"""The version of released readers and writers."""
 DRAFT: Final = 2
 """The version with filters."""
 
@@ -58,9 +58,9 @@ _U64: Final = (1 << 64) - 1
 
 
 class Cursor:
-    """Reads metadata from left to right. Whatever runs past the end is a CorruptFile that says where.
+    """Reads metadata from left to right. Raises CorruptFile, with the offset, at the end of the data.
 
-    `base` is where the data starts in the file, or, with `packed`, where its compressed form does.
+    `base` is the offset of the data in the file or, with `packed`, of their compressed form.
     """
 
     __slots__ = ("_base", "_packed", "data", "field", "path", "pos")
@@ -74,7 +74,7 @@ class Cursor:
         self._packed = packed
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Bytes not yet read."""
         return len(self.data) - self.pos
 
@@ -85,9 +85,9 @@ class Cursor:
 
     def take(self, count: int, what: str) -> bytes:
         """The next `count` bytes."""
-        if count > self.left:
+        if count > self.remaining:
             raise self.fault(
-                f"{what}: {counted(count, 'byte')} {are(count)} claimed, {self.left} {are(self.left)} left"
+                f"{what}: {counted(count, 'byte')} {are(count)} claimed, {self.remaining} {are(self.remaining)} left"
             )
         self.pos += count
         return self.data[self.pos - count : self.pos]
@@ -125,18 +125,19 @@ class Cursor:
         raise self.fault(f"{what}: a varint of more than {most} bytes", start)
 
     def count(self, what: str, least: int) -> int:
-        """A number of things that take at least `least` bytes each, and so can't be more than fit."""
+        """Read a number of items of at least `least` bytes each. Raises CorruptFile if they don't fit."""
         start = self.pos
         value = self.varint(what)
-        if value * least > self.left:
+        if value * least > self.remaining:
             raise self.fault(
-                f"{what}: {value} {are(value)} claimed, {counted(self.left, 'byte')} {are(self.left)} left", start
+                f"{what}: {value} {are(value)} claimed, {counted(self.remaining, 'byte')} {are(self.remaining)} left",
+                start,
             )
         return value
 
 
 def varint(value: int) -> bytes:
-    """An unsigned varint, shortest form."""
+    """Encode an unsigned varint in its shortest form."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

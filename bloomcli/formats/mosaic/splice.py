@@ -2,9 +2,9 @@
 
     [buckets of a row group][its filters, by column] ... [schema block][row-group index][footer]
 
-A row group's filters go directly behind its last bucket, so that the buckets of later row groups move: their
-offsets in the index are written again, in location, since offsets have a fixed width. Taking the same filters out
-moves everything back. The version byte is 2 as long as there is a filter, else 1.
+A row group's filters directly follow its last bucket, so the buckets of later row groups move. Their offsets in the
+index are replaced in place, since offsets have a fixed width. Removing the same filters moves everything back. The
+version byte is 2 if there is a filter, else 1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Region:
 
 
 def regions(footer: Footer) -> list[Region]:
-    """All ranges within the data, by where they start; filters outside of it and empty ranges left out."""
+    """All ranges within the data, by start; without empty ranges and filters outside of the data."""
     found = [
         Region(start=b.offset, end=b.end, what=f"bucket {b.id} of row group {group.ordinal}")
         for group in footer.row_groups
@@ -62,7 +62,7 @@ def overlaps(footer: Footer) -> Iterator[tuple[Region, Region]]:
 
 @dataclass(frozen=True, slots=True)
 class NewFilter:
-    """A filter that was built."""
+    """A new filter."""
 
     column: int
     bits: SplitBlockFilter
@@ -71,20 +71,20 @@ class NewFilter:
 
 
 class Layout:
-    """The new file as it grows. Raises FilterProblem where a filter that stays can't be moved."""
+    """The layout of the new file, built step by step. Raises FilterProblem if a filter that stays can't be moved."""
 
-    def __init__(self, footer: Footer, gone: set[FilterLocation]) -> None:
+    def __init__(self, footer: Footer, removed: set[FilterLocation]) -> None:
         self.footer = footer
-        self.gone = gone
-        entangled = {r.filter for pair in overlaps(footer) for r in pair}
+        self.removed = removed
+        overlapping = {r.filter for pair in overlaps(footer) for r in pair}
         self._kept: dict[int, list[FilterLocation]] = {}
         cuts: list[tuple[int, int]] = []
         for location in footer.filters:
-            movable = in_data(footer, location) and location not in entangled
+            movable = in_data(footer, location) and location not in overlapping
             if movable and location.length:
                 cuts.append((location.offset, location.end))
-            if location in gone:
-                continue  # one that can't be cut out is forgotten, its bytes stay
+            if location in removed:
+                continue  # one that can't be cut out loses its entry, its bytes stay
             if not movable:
                 raise problem(
                     "the filter overlaps something else or lies outside the data: it can't stay in a changed file",
@@ -94,15 +94,15 @@ class Layout:
                 )
             self._kept.setdefault(location.row_group, []).append(location)
         self._cuts = sorted(cuts)
-        self.steps: list[tuple[int, RowGroup]] = self._points()
-        """(where its filters go, row group), in the order of the new file."""
-        self._taken = 0
+        self.steps: list[tuple[int, RowGroup]] = self._insertion_points()
+        """(offset where its filters are inserted, row group), in the order of the new file."""
+        self._consumed = 0
         self._next_cut = 0
         self._position = 0
         self._moves: list[tuple[int, int]] = []
         self._entries: dict[int, list[tuple[int, int, int]]] = {}
         self._written: list[tuple[int, int, int]] = []
-        """(row group, offset, XXH64 of the bitset) of each new filter: memory would grow with the bits."""
+        """(row group, offset, XXH64 of the bitset) of each new filter. The bits aren't kept, to save memory."""
         self._index = b""
 
     @property
@@ -111,8 +111,8 @@ class Layout:
         kept = sum(p.length for locations in self._kept.values() for p in locations)
         return self.footer.index_at - sum(end - start for start, end in self._cuts) + kept
 
-    def _points(self) -> list[tuple[int, RowGroup]]:
-        """Behind each row group's last bucket, but never within another's."""
+    def _insertion_points(self) -> list[tuple[int, RowGroup]]:
+        """The offsets after each row group's last bucket, but never within another bucket."""
         buckets = [r for r in regions(self.footer) if r.filter is None]
         points: list[tuple[int, RowGroup]] = []
         point = 0
@@ -134,20 +134,20 @@ class Layout:
         while self._next_cut < len(self._cuts) and self._cuts[self._next_cut][0] < point:
             start, end = self._cuts[self._next_cut]
             yield from self._keep(start)
-            self._taken = end
+            self._consumed = end
             self._next_cut += 1
             self._moves.append((end, start - end))
         yield from self._keep(point)
 
     def _keep(self, until: int) -> Iterator[Piece]:
-        length = until - self._taken
+        length = until - self._consumed
         if length > 0:
-            yield KeptRange(self._taken, length)
+            yield KeptRange(self._consumed, length)
             self._position += length
-            self._taken = until
+            self._consumed = until
 
     def add(self, point: int, group: RowGroup, new: Sequence[NewFilter]) -> Iterator[Piece]:
-        """A row group's filters, those that stay and new ones, by column."""
+        """Yield a row group's filters, kept and new ones, by column."""
         ready: list[tuple[int, int, NewFilter | FilterLocation]] = [
             (location.column, location.position, location) for location in self._kept.get(group.ordinal, ())
         ]
@@ -198,7 +198,7 @@ class Layout:
         return bytes(out)
 
     def verify(self, written: Source) -> None:
-        """Re-read the finished file: its index is the planned one, and the new filters' bits are in it."""
+        """Re-read the finished file: its index is the planned one, and the new filters have the planned bits."""
         if written.size != self._position:
             raise WriteError(
                 f"{counted(written.size, 'byte')} {were(written.size)} written, {self._position} were planned"

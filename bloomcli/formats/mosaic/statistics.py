@@ -1,4 +1,4 @@
-"""Row-group statistics as bounds that literals compare with."""
+"""Converts row group statistics to bounds that are compared with literals."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _NANOS_PER_MILLI = 1_000_000
 
 
 def bound_hashes(group: RowGroup, column: MosaicColumn) -> list[int]:
-    """What a row group's filter has of the group's own minimum and maximum, where these are known for certain: one
-    that it lacks proves one of the two wrong. Zeros and NaNs have several forms, and aren't given."""
+    """The hashes of a row group's own minimum and maximum, if these are exact. If the filter doesn't have one, filter
+    or statistics are wrong. Zeros and NaNs are left out, because they have several encodings."""
     found = group.statistics.get(column.index)
     if found is None or found.nulls >= group.rows:
         return []
@@ -31,7 +31,7 @@ def bound_hashes(group: RowGroup, column: MosaicColumn) -> list[int]:
 
 
 def plain(bound: bytes | None, column: MosaicColumn) -> bytes | None:
-    """Return a bound as PLAIN bytes of the literal's column; None if it is unknown or has no such bytes."""
+    """A bound as PLAIN bytes of the literal's column; None if it is unknown or has no such bytes."""
     if bound is None:
         return None
     kind = column.family
@@ -47,13 +47,13 @@ def plain(bound: bytes | None, column: MosaicColumn) -> bytes | None:
 
 
 def bounds(group: RowGroup, column: MosaicColumn) -> tuple[bytes | None, bytes | None]:
-    """The minimum and the maximum of a column in a row group, as `plain` gives them."""
+    """The minimum and the maximum of a column in a row group, in the form of `plain`."""
     found = group.statistics.get(column.index)
     return (None, None) if found is None else (plain(found.minimum, column), plain(found.maximum, column))
 
 
 def skips(group: RowGroup, literal: Literal, column: MosaicColumn, typed: Column) -> bool | None:
-    """Whether statistics alone exclude a value; None if that is unknown."""
+    """Whether statistics alone exclude a value; None if unknown."""
     from bloomcli.values.exclusion import excluded_by
 
     found = group.statistics.get(column.index)

@@ -13,7 +13,7 @@ from bloomcli.values.trees import Tree, binary
 
 
 def schema_tree(footer: Footer) -> Iterator[SchemaNode]:
-    """Yield the columns in the order in which they were given to the writer."""
+    """Yield the columns in the order that the writer was given."""
     for index in footer.schema.order:
         column = footer.columns[index]
         yield SchemaNode(

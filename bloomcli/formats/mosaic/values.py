@@ -1,14 +1,14 @@
 """Hashes the values of columns, row group by row group, to build filters or to check them.
 
-The released package decodes the columns, in a process of its own (`paimon-mosaic`, optional: ``bloomcli[mosaic]``);
-of a file with filters, it gets the equivalent version-1 file without them. What is hashed, XXH64, seed 0:
+The released package decodes the columns in a separate process (`paimon-mosaic`, optional: ``bloomcli[mosaic]``). It
+sees a file with filters as the equivalent version-1 file without them. Hashed with XXH64, seed 0:
 
     bool                        1 byte, 0 or 1
     int8, int16, int32, int64   little-endian, at their own width
     float, double, date         little-endian
     string                      its bytes
 
-Nulls are never hashed. If a zero of either sign occurs in a floating-point column, both are given.
+Nulls are never hashed. If a floating-point column has a zero of either sign, filters get both zeros.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _BOOLEANS: Final = {"true": b"\1", "1": b"\1", "false": b"\0", "0": b"\0"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hashed:
-    """The hashes of the present values of one column in one row group, and the values on request."""
+class HashedColumn:
+    """The hashes of the non-null values of one column in one row group, and the values."""
 
     count: int
     hashes: bytearray
     has_zero: bool
     values: Any
-    """The Arrow array behind them, nulls included."""
+    """The Arrow array of the values, nulls included."""
 
     def value(self, index: int) -> str:
         """The text of the value with the hash at `index`. Slow: for the few values that are reported."""
@@ -67,7 +67,7 @@ class Hashed:
 
 
 def distinct_bound(column: MosaicColumn, count: int) -> int:
-    """The most distinct values that `count` values of a column can be."""
+    """The maximum number of distinct values among `count` values of a column."""
     if column.family == "BOOLEAN":
         return min(count, 2)
     width = WIDTHS.get(column.family)
@@ -81,7 +81,7 @@ def zero_hashes(column: MosaicColumn) -> tuple[int, ...]:
 
 
 def literal_encodings(literal: Literal, column: MosaicColumn) -> tuple[bytes, ...]:
-    """The bytes that the draft hashes for a typed value; none where no filter can tell."""
+    """The bytes that the draft hashes for a typed value; none if no filter can answer for it."""
     if column.family == "BOOLEAN":
         found = _BOOLEANS.get(literal.text.strip().lower())
         return () if found is None else (found,)
@@ -90,7 +90,7 @@ def literal_encodings(literal: Literal, column: MosaicColumn) -> tuple[bytes, ..
 
 
 class ColumnReader:
-    """Decodes row groups of chosen columns, for one thread. Raises UnsupportedError, UnreadableError. Close it."""
+    """Decodes row groups of chosen columns, for one thread. Raises UnsupportedError, UnreadableError."""
 
     def __init__(self, footer: Footer, columns: Sequence[MosaicColumn]) -> None:
         self._footer = footer
@@ -117,11 +117,11 @@ class ColumnReader:
         self._decoder.stop()
 
     def _fault(self, what: str, error: BloomError, group: RowGroup | None) -> BloomError:
-        if error.path is not None:  # of reading the file, and says more
+        if error.path is not None:  # an error about reading the file, which says more
             return error
         if "failed to spawn thread" in error.reason:  # it decodes in threads of its own
             return UnsupportedError(
-                "paimon-mosaic can't start a thread, and decodes columns in no other way",
+                "paimon-mosaic can't start a thread, which it needs to decode columns",
                 path=self._footer.path,
                 hint="`ulimit -u`, or the container's pids.max, says how many processes and threads there may be",
             )
@@ -133,10 +133,10 @@ class ColumnReader:
             hint=error.hint or "the data is damaged, or of a kind that paimon-mosaic doesn't know",
         )
 
-    def row_group(self, group: RowGroup) -> dict[int, Hashed]:
-        """The chosen columns' hashes of a row group, by column."""
+    def row_group(self, group: RowGroup) -> dict[int, HashedColumn]:
+        """The hashes of the chosen columns in a row group, by column."""
         batch = self.decoded(group)
-        return {c.index: hashed(batch.column(c.name), c) for c in self._columns}
+        return {c.index: hash_column(batch.column(c.name), c) for c in self._columns}
 
     def no_rows(self) -> Any:
         """The chosen columns in their order, an Arrow record batch without rows."""
@@ -167,7 +167,7 @@ class ColumnReader:
 
 
 def released_view(footer: Footer) -> tuple[Callable[[int, int], bytes], int]:
-    """The file as a version-1 file: how to read it, and its size. Nothing moves but the index's end."""
+    """A view of the file as a version-1 file: (function that reads bytes, size). Only the end of the index moves."""
     source = footer.source
     if footer.version == spec.RELEASED:
         return source.read_at, source.size
@@ -186,12 +186,12 @@ def released_view(footer: Footer) -> tuple[Callable[[int, int], bytes], int]:
 
 
 def _view(buffer: Any) -> memoryview:
-    """An Arrow buffer as unsigned bytes, which is not what Arrow calls them."""
+    """An Arrow buffer as unsigned bytes."""
     return memoryview(b"") if buffer is None else memoryview(buffer).cast("B")
 
 
-def hashed(array: Any, column: MosaicColumn) -> Hashed:
-    """The hashes of a column's present values, in order."""
+def hash_column(array: Any, column: MosaicColumn) -> HashedColumn:
+    """Hash a column's non-null values, in order."""
     import pyarrow as pa
 
     shown = array
@@ -201,7 +201,7 @@ def hashed(array: Any, column: MosaicColumn) -> Hashed:
     length = len(array)
     out = bytearray(length * 8)
     if array.null_count == length:
-        return Hashed(count=0, hashes=out, has_zero=False, values=shown)
+        return HashedColumn(count=0, hashes=out, has_zero=False, values=shown)
     validity = buffers[0] if array.null_count else None
     width = WIDTHS.get(column.family)
     zero = False
@@ -211,4 +211,4 @@ def hashed(array: Any, column: MosaicColumn) -> Hashed:
         count = kernels.hash_fixed(buffers[1], width, array.offset, length, validity, out)
         if column.family in _FLOATS:
             zero = kernels.has_zero(buffers[1], width, array.offset, length, validity)
-    return Hashed(count=count, hashes=out, has_zero=zero, values=shown)
+    return HashedColumn(count=count, hashes=out, has_zero=zero, values=shown)

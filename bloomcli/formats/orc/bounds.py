@@ -1,4 +1,4 @@
-"""Looks a row group's minimum and maximum up in its filter: a missing one proves the filter wrong at no cost."""
+"""Looks a row group's minimum and maximum up in its filter. If one is missing, the filter is wrong."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bloomcli.model.file import Column
 
 _SHORTENED: Final = ("STRING", "CHAR", "VARCHAR")
 _NOT_VALUES: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT", "LIST", "MAP", "UNION")
-"""Timestamps' bounds are in milliseconds, rounded one way or another; of compound columns lengths are hashed."""
+"""Bounds of timestamps are rounded to milliseconds; filters of compound columns hold lengths."""
 
 
-def lost(stats: Any, orc: OrcType, typed: Column, bits: HashLookup) -> Iterator[tuple[str, bytes]]:
-    """("minimum" or "maximum", its PLAIN bytes in `typed`) where that is a value and not in the row group's filter.
+def missing_bounds(stats: Any, orc: OrcType, typed: Column, bits: HashLookup) -> Iterator[tuple[str, bytes]]:
+    """Yield each bound that is a value but isn't in the filter: ("minimum" or "maximum", its PLAIN bytes in `typed`).
 
-    Source: the Apache ORC specification, StringStatistics: long bounds stand in lower_bound and upper_bound,
-    shortened, and are not values of the column.
+    Source: the Apache ORC specification, StringStatistics: long bounds are shortened, in lower_bound and upper_bound,
+    and aren't values of the column.
     """
     if stats is None or orc.kind in _NOT_VALUES or orc.kind not in values.HASHABLE or orc.fault is not None:
         return

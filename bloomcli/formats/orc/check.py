@@ -1,4 +1,4 @@
-"""Checks an ORC file's filters: structure and trust by the metadata, soundness by the values."""
+"""Checks an ORC file's filters: structure and trust by the metadata, and bits by the values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bloomcli.formats.deep_check import (
 )
 from bloomcli.formats.orc import bounds, spec, values
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc.column_reader import zone_unknown
+from bloomcli.formats.orc.column_reader import why_zone_unknown
 from bloomcli.formats.orc.filter_header import (
     BLOOM_ENCODING,
     HINT_REPLACE,
@@ -28,7 +28,7 @@ from bloomcli.formats.orc.filter_header import (
 )
 from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Stream, StripeFooter
-from bloomcli.formats.orc.missing_values import Again, Lost
+from bloomcli.formats.orc.missing_values import MissingValueReader, MissingValues
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
 from bloomcli.hints import removing
 from bloomcli.model.file import Severity
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 
 _COPIES: Final = 3
-"""Copies of a filter stream's bytes in memory: the stream, its filters, and the filters rebuilt from the values."""
+"""The number of copies of a filter stream's bytes in memory: the stream, its filters, and the rebuilt filters."""
 _ALL_LOST: Final = "a reader loses all of them"
-_UNASKED: Final = "ORC C++ omits them for batches without nulls, and no reader looks them up"
-"""Of lengths of lists and maps, and tags of unions."""
+_NOT_LOOKED_UP: Final = "ORC C++ omits them for batches without nulls, and no reader looks them up"
+"""The reason about lengths of lists and maps, and tags of unions."""
 
 
 def _finding(
@@ -83,7 +83,7 @@ def unusable(filters: Filters, location: Location, problem: FilterProblem) -> It
 
 
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
-    """None: a stripe's footer gives the lengths of its streams, which lie one behind the other."""
+    """Nothing: a stripe's streams follow one another, and its footer has only their lengths."""
     del filters, columns
     return iter(())
 
@@ -114,11 +114,11 @@ def sound(
             hint="write the file with a row index",
         )
     elif probed:
-        yield from _lacking(filters, location, loaded)
+        yield from _missing_bounds(filters, location, loaded)
 
 
 def _untrusted(filters: Filters, location: Location, loaded: LoadedStream) -> Iterator[Finding]:
-    """The finding about filters that readers must not use; not about those that no reader looks into."""
+    """The finding about filters that readers must not use; none about filters that no reader uses."""
     footer = filters.footer
     if loaded.untrusted is not None and not holds_lengths(footer, footer.types[loaded.stream.column]):
         yield _finding(
@@ -131,10 +131,10 @@ def _untrusted(filters: Filters, location: Location, loaded: LoadedStream) -> It
         )
 
 
-def _lacking(filters: Filters, location: Location, loaded: LoadedStream) -> Iterator[Finding]:
-    """Findings about row groups whose filter is empty, or lacks the minimum or maximum of the row index."""
+def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) -> Iterator[Finding]:
+    """Findings about filters that are empty, or don't have the row index's minimum or maximum."""
     orc = filters.footer.types[loaded.stream.column]
-    unasked = holds_lengths(filters.footer, orc)
+    ignored = holds_lengths(filters.footer, orc)
     typed = literal_column(orc)
     index = filters.row_index(location.streams, orc.id)
     for group, bits in enumerate(loaded.filters):
@@ -145,14 +145,14 @@ def _lacking(filters: Filters, location: Location, loaded: LoadedStream) -> Iter
                 filters,
                 location,
                 "filter-all-zero",
-                Severity.NOTE if unasked else Severity.ERROR,
+                Severity.NOTE if ignored else Severity.ERROR,
                 f"no bit is set, though the row group has {counted(count, 'value')}:"
-                f" {_UNASKED if unasked else _ALL_LOST}",
+                f" {_NOT_LOOKED_UP if ignored else _ALL_LOST}",
                 row_group=group,
                 hint=_hint(filters, orc.id),
             )
             continue
-        for which, bound in bounds.lost(statistics, orc, typed, bits) if loaded.untrusted is None else ():
+        for which, bound in bounds.missing_bounds(statistics, orc, typed, bits) if loaded.untrusted is None else ():
             yield _finding(
                 filters,
                 location,
@@ -165,7 +165,7 @@ def _lacking(filters: Filters, location: Location, loaded: LoadedStream) -> Iter
 
 
 def _hint(filters: Filters, column: int) -> str:
-    """Return the hint for a filter that lacks values. Lists, maps and unions can't get a new filter."""
+    """The hint for a filter with missing values. Lists, maps and unions can't get a new filter."""
     orc = filters.footer.types[column]
     return f"{removing(orc.label)} saves their bytes" if orc.kind in COMPOUND else HINT_REPLACE
 
@@ -173,7 +173,7 @@ def _hint(filters: Filters, column: int) -> str:
 def deep(
     filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
-    """Every value of each column that has filters which readers use, looked up in them; by `threads` threads."""
+    """Look every value of each column up in the filters that readers use, with `threads` threads."""
     from bloomcli.formats.filters_in_flight import BuildQueue
 
     stop = Stop()
@@ -198,14 +198,14 @@ def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | 
     for streams, stream in filters.locations(columns):
         if units is None or streams.stripe.ordinal in units:
             yield stream.offset, stream.length
-            if filters.checkable(stream, columns) and stream.column not in filters.unread:
+            if filters.checkable(stream, columns) and stream.column not in filters.not_comparable:
                 yield from filters.value_ranges(streams, stream.column)
 
 
 def _jobs(
     filters: Filters, streams: StripeFooter, columns: set[int] | None, stop: Stop
 ) -> Iterator[Job[tuple[Sequence[DeepCheck], int]]]:
-    """Yield the columns of a stripe one by one, with the bytes to read."""
+    """Yield one job for each column of a stripe."""
     from bloomcli.formats.filters_in_flight import Job
 
     by_column: dict[int, list[Location]] = {}
@@ -224,7 +224,7 @@ def _jobs(
 def _deep_column(
     filters: Filters, found: Sequence[Location], read: int, stop: Stop
 ) -> tuple[Sequence[DeepCheck], int]:
-    """One column of one stripe."""
+    """Check one column of one stripe. Returns the results, and the bytes read."""
     checks: list[DeepCheck] = []
     streams = found[0].streams
     orc = filters.footer.types[found[0].stream.column]
@@ -237,10 +237,10 @@ def _deep_column(
             loaded = filters.load(location)
         except FilterProblem:
             continue  # structure reports it
-        unasked = holds_lengths(filters.footer, orc)
-        if (loaded.untrusted is not None and not unasked) or _local_time(filters, location.stream):
+        ignored = holds_lengths(filters.footer, orc)
+        if (loaded.untrusted is not None and not ignored) or _local_time(filters, location.stream):
             continue
-        why = filters.unread.get(orc.id) or zone_unknown(streams, orc)
+        why = filters.not_comparable.get(orc.id) or why_zone_unknown(streams, orc)
         if why is not None:
             checks += _not_checked(filters, location, why)
         else:
@@ -251,8 +251,8 @@ def _deep_column(
 
 
 def _holds_nothing(filters: Filters, stream: Stream, columns: set[int] | None) -> bool:
-    """Nothing is ever inserted: structs have no values of their own, and ORC Java hashes no booleans (ORC C++ does,
-    though nobody looks them up)."""
+    """Whether nothing is ever inserted into these filters: structs have no values, and ORC Java hashes no
+    booleans (ORC C++ does, but no reader looks them up)."""
     footer = filters.footer
     if stream.kind not in KINDS or stream.column >= len(footer.types) or stream.column in footer.encrypted_columns:
         return False
@@ -262,7 +262,7 @@ def _holds_nothing(filters: Filters, stream: Stream, columns: set[int] | None) -
 
 
 def _stray(filters: Filters, location: Location) -> Iterator[DeepCheck]:
-    """Bits in filters that nothing is inserted into."""
+    """Findings about bits in filters that nothing is inserted into."""
     try:
         loaded = filters.load(location)
     except FilterProblem:
@@ -275,7 +275,7 @@ def _stray(filters: Filters, location: Location) -> Iterator[DeepCheck]:
 
 
 def _not_checked(filters: Filters, location: Location, why: str) -> Iterator[DeepCheck]:
-    """A note that says that values weren't looked up. Filters of booleans are never looked into."""
+    """A note that values weren't looked up; none about booleans, whose filters no reader uses."""
     if filters.footer.types[location.stream.column].kind != "BOOLEAN":
         message = f"the values of the column are not looked up: {why}"
         finding = _finding(filters, location, "filter-not-checked", Severity.NOTE, message, hint=None)
@@ -283,7 +283,7 @@ def _not_checked(filters: Filters, location: Location, why: str) -> Iterator[Dee
 
 
 def _local_time(filters: Filters, stream: Stream) -> bool:
-    """Old streams hold timestamps in the writer's local time, which its values don't tell."""
+    """Whether a stream holds timestamps in the writer's local time, which can't be computed from the values."""
     return stream.kind == ORIGINAL and filters.footer.types[stream.column].kind == "TIMESTAMP"
 
 
@@ -291,21 +291,21 @@ def _row_groups(
     filters: Filters, streams: StripeFooter, found: Sequence[LoadedStream], orc: OrcType, stop: Stop
 ) -> Iterator[DeepCheck]:
     zeros = memoryview(values.zero_hashes()).cast("Q") if orc.kind in values.FLOATS else ()
-    again = Again(filters.source, filters.footer, streams, orc, stop)
+    reader = MissingValueReader(filters.source, filters.footer, streams, orc, stop)
     groups = values.row_groups(filters.source, filters.footer, streams, orc, stop)
     for group, batches in enumerate(groups):
         rebuilt = [FilterComparison(loaded.filters[group], zeros) for loaded in found]
-        for taken in batches:
+        for batch in batches:
             for one in rebuilt:
-                one.insert(taken.hashes, taken.count, has_zero=taken.has_zero)
-                one.allow(taken.other_hashes)
+                one.insert(batch.hashes, batch.count, has_zero=batch.has_zero)
+                one.allow(batch.other_hashes)
         short = [loaded.filters[group] for loaded, one in zip(found, rebuilt, strict=True) if one.has_missing_bits()]
-        looks = iter(again.lost(group, short) if short else ())
+        results = iter(reader.missing_values(group, short) if short else ())
         for loaded, one in zip(found, rebuilt, strict=True):
             finding = partial(_finding, filters, Location(streams, loaded.stream), row_group=group)
-            lost = next(looks) if one.has_missing_bits() else None
+            lost = next(results) if one.has_missing_bits() else None
             if lost is not None and lost.count:
-                yield DeepCheck(values=one.count, finding=_lost(filters, orc, lost, one.count, finding))
+                yield DeepCheck(values=one.count, finding=_missing_finding(filters, orc, lost, one.count, finding))
                 continue
             stray = one.stray_bits() if lost is None else lost.stray
             negative = lost is None and one.negative_zero
@@ -316,13 +316,15 @@ def _row_groups(
             )
 
 
-def _lost(filters: Filters, orc: OrcType, lost: Lost, count: int, finding: Callable[..., Finding]) -> Finding:
-    unasked = holds_lengths(filters.footer, orc)
+def _missing_finding(
+    filters: Filters, orc: OrcType, lost: MissingValues, count: int, finding: Callable[..., Finding]
+) -> Finding:
+    ignored = holds_lengths(filters.footer, orc)
     return finding(
         "value-missing",
-        Severity.NOTE if unasked else Severity.ERROR,
-        f"{lost.count} of {counted(count, 'length')} {are(lost.count)} not in their filter: {_UNASKED}"
-        if unasked
+        Severity.NOTE if ignored else Severity.ERROR,
+        f"{lost.count} of {counted(count, 'length')} {are(lost.count)} not in their filter: {_NOT_LOOKED_UP}"
+        if ignored
         else missing_values_message(lost.count, count),
         missing=lost.missing,
         hint=_hint(filters, orc.id),

@@ -1,4 +1,4 @@
-"""Hashes a column's values straight from its streams, without building arrays in between.
+"""Hashes a column's values directly from its streams, without arrays in between.
 
     PRESENT                     which rows have a value            all kinds
     DATA                        the values                         integers, floating point
@@ -9,10 +9,10 @@
     DATA, SECONDARY             varints, scales                    decimals
     LENGTH                      numbers of elements                lists and maps
 
-Nulls have no bytes, and aren't hashed: of a column's ancestors and its PRESENT stream only the number of values
-matters that a number of rows leaves, not which rows have them. Columns within a union aren't read.
+Nulls have no bytes, and aren't hashed. Of the column's ancestors and its PRESENT stream, only the number of values
+in a number of rows matters, not which rows have values. Columns within a union aren't read.
 
-Values are given in batches, and never more than a batch is in memory.
+Values are read in batches, and at most one batch is in memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
 from bloomcli.formats.orc.streams import ByteStream, Presence, Runs, byte_runs, integers
-from bloomcli.formats.orc.timestamps import Moments
+from bloomcli.formats.orc.timestamps import TimestampHasher
 from bloomcli.formats.orc.zones import writer_zone
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
@@ -53,29 +53,29 @@ _ENCODINGS: Final[dict[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """The non-null values of some rows, a batch at most."""
+class BatchHashes:
+    """Hashes of the non-null values of some rows, at most a batch."""
 
     count: int
     hashes: bytearray
     has_zero: bool
     other_hashes: bytearray
-    """The hashes that some readers compute instead of a value's own."""
+    """Hashes that some readers compute for a value in place of its hash in `hashes`."""
     owners: bytearray
-    """For each of the hashes in `other_hashes`, an int64: the number of its value in the batch."""
+    """For each hash in `other_hashes`, the number of its value in the batch, as int64."""
 
 
-def unreadable(footer: Footer, orc: OrcType) -> str | None:
+def why_unreadable(footer: Footer, orc: OrcType) -> str | None:
     """Why a column's values can't be read; None where they can."""
     if orc.kind == "DECIMAL" and orc.fault is not None:
         return orc.fault
-    if any(t.kind == "UNION" for t in footer.above(orc)):
+    if any(t.kind == "UNION" for t in footer.ancestors(orc)):
         return "it lies within a union"
     return None if orc.kind in _KINDS else f"how values of {orc.name} are hashed isn't known"
 
 
 def _batches(count: int) -> Iterator[int]:
-    """`count` in parts of a batch at most."""
+    """Split `count` into parts of at most a batch."""
     while count > 0:
         yield min(count, limits.ROWS_PER_BATCH)
         count -= limits.ROWS_PER_BATCH
@@ -92,16 +92,16 @@ class Streams:
         self._stop = stop
 
     def open(self, kind: str) -> ByteStream:
-        """A stream from its start."""
+        """Open a stream at its start."""
         found = self._stripe.find(kind, self._orc.id)
         return ByteStream(self._source, self._footer.codec, self._stripe.stripe, found, self._stop)
 
     def presence(self) -> Presence | None:
-        """Which rows have a value; None where all have one."""
+        """The PRESENT stream; None if all rows have a value."""
         return Presence(self.open("PRESENT")) if self._stripe.find("PRESENT", self._orc.id) is not None else None
 
     def encoding(self) -> tuple[str, int]:
-        """The column's encoding, and its dictionary's entries."""
+        """The column's encoding, and the number of its dictionary's entries."""
         columns = self._stripe.message.columns
         field = f"{self._stripe.stripe.field}.footer.columns[{self._orc.id}]"
         if self._orc.id >= len(columns):
@@ -130,11 +130,11 @@ class Streams:
         return integers(self.open("LENGTH"), VERSIONS[self.encoding()[0]], signed=False)
 
     def zone(self) -> kernels.WriterZone:
-        """The time zone that the column's timestamps are in. Raises UnsupportedError where that isn't known."""
+        """The time zone of the column's timestamps. Raises UnsupportedError if it is unknown."""
         zone = writer_zone(_zone_name(self._stripe, self._orc))
         if zone is None:
             raise UnsupportedError(
-                f"column {self._orc.label} can't be read: {zone_unknown(self._stripe, self._orc)}",
+                f"column {self._orc.label} can't be read: {why_zone_unknown(self._stripe, self._orc)}",
                 path=self._footer.path,
                 offset=self._stripe.stripe.offset,
                 field=f"{self._stripe.stripe.field}.footer.writerTimezone",
@@ -147,7 +147,7 @@ def _zone_name(stripe: StripeFooter, orc: OrcType) -> str:
     return "UTC" if orc.kind == "TIMESTAMP_INSTANT" else spec.text(stripe.message.writer_timezone)
 
 
-def zone_unknown(stripe: StripeFooter, orc: OrcType) -> str | None:
+def why_zone_unknown(stripe: StripeFooter, orc: OrcType) -> str | None:
     """Why a stripe's timestamps can't be converted; None if they can, and for all other kinds."""
     if orc.kind not in TIMESTAMPS or writer_zone(name := _zone_name(stripe, orc)) is not None:
         return None
@@ -157,7 +157,7 @@ def zone_unknown(stripe: StripeFooter, orc: OrcType) -> str | None:
 
 
 class _Level:
-    """A struct, list or map above the column: how many values its children have for so many of its own."""
+    """Counts the child values of a struct, list or map above the column."""
 
     def __init__(self, streams: Streams, orc: OrcType) -> None:
         self._presence = streams.presence()
@@ -165,7 +165,7 @@ class _Level:
         self._fault = streams.open("LENGTH").fault
 
     def children(self, rows: int) -> int:
-        """The number of the next `rows`' children."""
+        """The number of children of the next `rows` values."""
         if self._presence is None and self._lengths is None:
             return rows
         total = 0
@@ -182,17 +182,17 @@ def _sum(lengths: memoryview, count: int, fault: Callable[[str], CorruptFile]) -
         raise fault(str(error)) from None
 
 
-class Rows:
-    """Counts a column's values in rows: nulls of the column or its ancestors, and empty lists, have no value."""
+class ValueCounter:
+    """Counts a column's values in rows. Nulls of the column or its ancestors, and empty lists, have no value."""
 
     def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop) -> None:
-        self._levels = [_Level(Streams(source, footer, stripe, t, stop), t) for t in footer.above(orc)]
+        self._levels = [_Level(Streams(source, footer, stripe, t, stop), t) for t in footer.ancestors(orc)]
         self._presence = Streams(source, footer, stripe, orc, stop).presence()
         self._path = footer.path
         self._stripe = stripe.stripe
         self._stop = stop
         self._seen = [0] * (len(self._levels) + 2)
-        """The counts so far: of each ancestor, of the column with nulls, and of the column without nulls."""
+        """The values so far: of each ancestor, of the column with nulls, and of the column without nulls."""
 
     def values(self, rows: int) -> Iterator[int]:
         """The number of values in the next rows, in batches. Raises UnsupportedError."""
@@ -219,27 +219,27 @@ class Rows:
 
 
 class ColumnReader:
-    """Hands out the hashes of one column of one stripe, from the first row to the last."""
+    """Hashes the values of one column of one stripe, from the first row to the last."""
 
     def __init__(
-        self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop, *, every: bool = False
+        self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop, *, repeats: bool = False
     ) -> None:
-        """`every`: give hashes of other readings for each value, not once for equal neighbours."""
-        self._rows = Rows(source, footer, stripe, orc, stop)
+        """`repeats`: give hashes of other readings for each of equal neighbours, not only for the first."""
+        self._counter = ValueCounter(source, footer, stripe, orc, stop)
         streams = Streams(source, footer, stripe, orc, stop)
-        self._moments = _moments(streams, every=every) if orc.kind in TIMESTAMPS else None
-        self._hash = _hasher(streams, orc, stop) if self._moments is None else self._moments.hash_next
+        self._timestamps = _timestamp_hasher(streams, repeats=repeats) if orc.kind in TIMESTAMPS else None
+        self._hash = _hasher(streams, orc, stop) if self._timestamps is None else self._timestamps.hash_next
 
-    def take(self, rows: int) -> Iterator[Taken]:
-        """The non-null values of the next rows of the file, in batches that have to be taken before the next rows
-        are. Raises CorruptFile, UnsupportedError, Stopped."""
-        for count in self._rows.values(rows):
+    def take(self, rows: int) -> Iterator[BatchHashes]:
+        """Hash the non-null values of the next rows, in batches. Consume them before the next call. Raises
+        CorruptFile, UnsupportedError, Stopped."""
+        for count in self._counter.values(rows):
             out = bytearray(count * 8)
             zero = self._hash(count, out)
             owners, other_hashes = (
-                (bytearray(), bytearray()) if self._moments is None else self._moments.other_hashes()
+                (bytearray(), bytearray()) if self._timestamps is None else self._timestamps.other_hashes()
             )
-            yield Taken(count, out, zero, other_hashes, owners)
+            yield BatchHashes(count, out, zero, other_hashes, owners)
 
 
 Hasher = Callable[[int, bytearray], bool]
@@ -263,9 +263,11 @@ def _hasher(streams: Streams, orc: OrcType, stop: Stop) -> Hasher:
     return _entries(streams, VERSIONS[encoding], entries, stop)
 
 
-def _moments(streams: Streams, *, every: bool) -> Moments:
+def _timestamp_hasher(streams: Streams, *, repeats: bool) -> TimestampHasher:
     encoding, _ = streams.encoding()
-    return Moments(streams.open("DATA"), streams.open("SECONDARY"), VERSIONS[encoding], streams.zone(), every=every)
+    return TimestampHasher(
+        streams.open("DATA"), streams.open("SECONDARY"), VERSIONS[encoding], streams.zone(), repeats=repeats
+    )
 
 
 def _integers(streams: Streams, version: int, width: int) -> Hasher:
@@ -298,7 +300,7 @@ def _lengths(streams: Streams) -> Hasher:
 
     def hash_next(count: int, out: bytearray) -> bool:
         values = runs.take(count)
-        _sum(values, count, fault)  # refuses lengths that can't be
+        _sum(values, count, fault)  # refuses impossible lengths
         kernels.orc_hash_long(values, 8, 1, 0, count, None, out)
         return False
 
@@ -345,7 +347,7 @@ def _strings(data: ByteStream, runs: Runs) -> Hasher:
         nonlocal total
         lengths = runs.take(count)
         total += _sum(lengths, count, data.fault)
-        data.check_size(total)  # before as much is read
+        data.check_size(total)  # before that much is read
         done = 0
         try:
             while True:
@@ -380,7 +382,7 @@ def hashed_entries(streams: Streams, entries: int, stop: Stop) -> bytearray:
 
 
 def _entries(streams: Streams, version: int, entries: int, stop: Stop) -> Hasher:
-    """Each entry of the dictionary is hashed once."""
+    """Hash each entry of the dictionary once."""
     data = streams.open("DATA")
     table = hashed_entries(streams, entries, stop)
     indexes = integers(data, version, signed=False)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from bloomcli.formats.column_facts import NO_BOUNDS, Bounds, ColumnFacts, merged_bounds
 from bloomcli.formats.orc import spec, statistics
-from bloomcli.formats.orc.bounds import lost
+from bloomcli.formats.orc.bounds import missing_bounds
 from bloomcli.formats.orc.filter_header import UTF8, LoadedStream
 from bloomcli.formats.orc.footer import INDEX_KINDS, Footer
 from bloomcli.formats.orc.schema import OrcType, column_of, literal_column
@@ -22,8 +22,8 @@ _SHORTENED: Final = ("STRING", "CHAR", "VARCHAR")
 class Contradictions:
     """Finds columns whose filters don't have the file's own minimum or maximum, in any row group.
 
-    One of the two is wrong then, and which one isn't known. A column is judged if every stripe has filters of it
-    that can be trusted.
+    Then either the filters or the statistics are wrong. A column is compared if it has filters that can be trusted in
+    every stripe.
     """
 
     def __init__(self, footer: Footer) -> None:
@@ -31,7 +31,7 @@ class Contradictions:
         self._missing: dict[int, set[str]] = {}
         self._stripes: dict[int, set[int]] = {}
 
-    def look(self, stripe: int, loaded: LoadedStream) -> None:
+    def compare(self, stripe: int, loaded: LoadedStream) -> None:
         """Look the file's bounds up in the filters of a column in a stripe."""
         column = loaded.stream.column
         if loaded.untrusted is not None or loaded.stream.kind != UTF8:
@@ -46,18 +46,18 @@ class Contradictions:
         stats = _statistics(self._footer, column)
         typed = literal_column(orc)
         for bits in loaded.filters:
-            missing &= {which for which, _ in lost(stats, orc, typed, bits)}
+            missing &= {which for which, _ in missing_bounds(stats, orc, typed, bits)}
             if not missing:
                 return
 
-    def found(self, column: int) -> bool:
+    def contradicted(self, column: int) -> bool:
         """Whether a bound of the file is in no filter of the column."""
         stripes = {s.ordinal for s in self._footer.stripes if s.rows}
         return bool(self._missing.get(column)) and self._stripes.get(column, set()) >= stripes
 
 
-class _Stored:
-    """How the stripes store one column."""
+class _ColumnStorage:
+    """The storage of one column in all stripes."""
 
     __slots__ = ("bytes", "dictionaries", "encodings", "stripes")
 
@@ -71,7 +71,7 @@ class _Stored:
 def column_facts(footer: Footer, columns: set[int] | None, contradictions: Contradictions) -> Iterator[ColumnFacts]:
     """Yield the facts of these columns (None: of all but structs), in schema order. Raises CorruptFile."""
     chosen = [t for t in footer.types if t.kind != "STRUCT" and (columns is None or t.id in columns)]
-    stored = {t.id: _Stored() for t in chosen}
+    stored = {t.id: _ColumnStorage() for t in chosen}
     for stripe in footer.stripes:
         streams = footer.stripe_footer(stripe)
         encodings = streams.message.columns
@@ -85,10 +85,10 @@ def column_facts(footer: Footer, columns: set[int] | None, contradictions: Contr
                     found.dictionaries.append(encodings[column].dictionary_size)
     for orc in chosen:
         facts = _facts(footer, orc, stored[orc.id])
-        yield facts._replace(bounds=Bounds(problem=CONTRADICTED)) if contradictions.found(orc.id) else facts
+        yield facts._replace(bounds=Bounds(problem=CONTRADICTED)) if contradictions.contradicted(orc.id) else facts
 
 
-def _facts(footer: Footer, orc: OrcType, stored: _Stored) -> ColumnFacts:
+def _facts(footer: Footer, orc: OrcType, stored: _ColumnStorage) -> ColumnFacts:
     typed = literal_column(orc)
     encrypted = orc.id in footer.encrypted_columns
     values, nulls = (None, None) if encrypted else _counts(footer, orc)
@@ -108,7 +108,7 @@ def _facts(footer: Footer, orc: OrcType, stored: _Stored) -> ColumnFacts:
 
 
 def _statistics(footer: Footer, column: int) -> Any | None:
-    """The file's statistics of a column (those of an encrypted one are about its mask)."""
+    """The file's statistics of a column. Those of an encrypted column describe its mask."""
     if column >= len(footer.message.statistics):
         return None
     raw = footer.message.statistics[column]
@@ -116,14 +116,14 @@ def _statistics(footer: Footer, column: int) -> Any | None:
 
 
 def _counts(footer: Footer, orc: OrcType) -> tuple[int | None, int | None]:
-    """(values, nulls). A column within structs has a value or a null for each value of the struct."""
+    """(values, nulls), None if unknown. A column in a struct has a value or a null for each value of the struct."""
     found = _statistics(footer, orc.id)
     if found is None or not found.HasField("number_of_values"):
         return None, None
     known = int(found.number_of_values)
     if found.HasField("has_null") and not found.has_null:
         return known, 0
-    above = footer.above(orc)
+    above = footer.ancestors(orc)
     if not above or above[-1].kind != "STRUCT" or above[-1].id in footer.encrypted_columns:
         return None, None
     parent = _statistics(footer, above[-1].id)
@@ -145,6 +145,6 @@ def _bounds(footer: Footer, orc: OrcType) -> Bounds:
     elif orc.kind in _SHORTENED:
         low_exact = found.string_statistics.HasField("minimum")
         high_exact = found.string_statistics.HasField("maximum")
-    if orc.kind == "CHAR":  # stored padded, looked up without
+    if orc.kind == "CHAR":  # stored with blanks, looked up without them
         low, high = (None if b is None else b.rstrip(b" ") for b in (low, high))
     return merged_bounds((low,), (high,), literal_column(orc), ((low_exact,), (high_exact,)))

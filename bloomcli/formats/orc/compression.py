@@ -2,8 +2,8 @@
 
     u24 LE: length << 1 | isOriginal | bytes, compressed unless isOriginal
 
-A chunk decompresses to at most the postscript's block size. ZLIB is raw deflate, SNAPPY and LZ4 are raw
-blocks. Metadata is written in the same form. A chunk is stored uncompressed if compression doesn't shrink it.
+A chunk decompresses to at most the postscript's block size. ZLIB is raw deflate, SNAPPY and LZ4 are raw blocks.
+Metadata has the same form. A chunk is stored uncompressed if compression doesn't shrink it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Codec(NamedTuple):
     ) -> bytes:
         """Decompress a whole stream; `offset` is its offset in the file.
 
-        Raises CorruptFile for chunks that contradict themselves or their stream, UnsupportedError for LZO and
+        Raises CorruptFile for impossible chunks, UnsupportedError for LZO and
         for streams that decompress to more than `ceiling` bytes.
         """
         if self.name == "NONE":
@@ -68,7 +68,7 @@ class Codec(NamedTuple):
             at = start + length
 
     def metadata(self, data: bytes, offset: int, field: str) -> bytes:
-        """Decompress a metadata message. The limit of its size is a multiple of its size on disk.
+        """Decompress a metadata message. Its size is limited to a multiple of its size on disk.
 
         Raises as `decompress`.
         """
@@ -91,7 +91,7 @@ class Codec(NamedTuple):
         return length, bool(head & 1)
 
     def most_bytes(self, length: int) -> int:
-        """Return the maximum decompressed size of `length` bytes: a chunk has at least a byte after its header."""
+        """The maximum decompressed size of `length` bytes: a chunk has at least one byte after its header."""
         return length if self.name == "NONE" else length // (HEADER + 1) * self.block_size
 
     def compress(self, data: bytes) -> bytes:
@@ -157,7 +157,7 @@ class Packer:
         self._packed: list[bytes] = []
         self.length = 0
         """Compressed bytes of the stream; set by `finish`."""
-        self.print = 0
+        self.checksum = 0
         """A checksum of the uncompressed bytes; set by `finish`."""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -180,17 +180,17 @@ class Packer:
         packed = self._codec.chunk(self._block)
         self._packed.append(packed)
         self.length += len(packed)
-        self.print = next_print(self.print, self._block)
+        self.checksum = next_checksum(self.checksum, self._block)
         self._block = bytearray()
 
 
-def next_print(before: int, chunk: bytes | bytearray | memoryview) -> int:
+def next_checksum(before: int, chunk: bytes | bytearray | memoryview) -> int:
     """The checksum of a stream's chunks up to this one, from the checksum of the chunks before it."""
     return (before * 0x9E3779B185EBCA87 + kernels.xxh64(chunk) + 1) & ((1 << 64) - 1)
 
 
 class Unpacker:
-    """Decompresses chunks, one after the other. Not for several threads at a time."""
+    """Decompresses chunks, one after the other. Not thread-safe."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
@@ -206,7 +206,7 @@ class Unpacker:
             self._unpack = _unpack_by(self._codec.name, self._codec.block_size)
         try:
             return self._unpack(chunk)
-        except Exception as error:  # noqa: BLE001  each library has its own errors, and some say nothing of them
+        except Exception as error:  # noqa: BLE001  each library raises its own errors, some undocumented
             reason = str(error) or type(error).__name__
             raise self._codec.fault(
                 f"a chunk can't be decompressed into the block size of"
@@ -217,7 +217,7 @@ class Unpacker:
 
 
 def _unpack_by(name: str, block_size: int) -> Callable[[bytes | memoryview], bytes]:
-    """Decompresses chunks with a codec's library. It is reused, because making it may cost more than using it."""
+    """Return a function that decompresses chunks. It is reused, because making it may cost more than a call."""
     if name == "ZLIB":
 
         def inflate(chunk: bytes | memoryview) -> bytes:

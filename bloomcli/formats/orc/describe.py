@@ -1,4 +1,4 @@
-"""The facts of filters, as reports show them: one by one, and summed up by column."""
+"""The facts of filters that reports show: of each filter, and summed up by column."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ordinal(location: Location) -> int:
 
 
 def facts(filters: Filters, location: Location, loaded: LoadedStream) -> Iterator[FilterFacts]:
-    """The facts of each row group's filter, measured on its bits. `length` is that of its bits."""
+    """The facts of each row group's filter, measured on its bits. `length` is the bitset's."""
     footer = filters.footer
     orc = footer.types[loaded.stream.column]
     for row_group, bits in enumerate(loaded.filters):
@@ -68,7 +68,7 @@ def raw(loaded: LoadedStream, row_group: int) -> tuple[bytes, bytes]:
 
 
 def problem_facts(filters: Filters, location: Location, problem: FilterProblem) -> FilterFacts:
-    """A stream that can't be used, as a row that says why."""
+    """The facts of a stream that can't be used, with the problem."""
     types, stream = filters.footer.types, location.stream
     orc = types[stream.column] if stream.column < len(types) else None
     return FilterFacts(

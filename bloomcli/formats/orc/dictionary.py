@@ -1,4 +1,4 @@
-"""The dictionary of a column in a stripe, as `probe` looks values up in it.
+"""The dictionary of a column in a stripe, in which `probe` looks values up.
 
 In a stripe whose encoding of a column is DICTIONARY or DICTIONARY_V2, every value of the column is an entry.
 """
@@ -24,7 +24,7 @@ _KINDS: Final = ("STRING", "VARCHAR")
 
 
 class StripeDictionary:
-    """The dictionary of one column in one stripe. It is read when it is first needed."""
+    """The dictionary of one column in one stripe. It is read at the first lookup."""
 
     def __init__(self, filters: Filters, streams: StripeFooter, orc: OrcType, budget: ReadBudget) -> None:
         self._filters = filters
@@ -34,10 +34,10 @@ class StripeDictionary:
         self._entries = cache(self._read)
 
     def lookup_of(self, statistics: Any, typed: Column) -> DictionaryLookup | None:
-        """What looks values up for one row group; None where the metadata show that the dictionary can't tell.
+        """Return the lookup for one row group; None if the metadata show that the dictionary can't exclude values.
 
         Args:
-            statistics: the row group's, or None. A dictionary without their minimum or maximum isn't used.
+            statistics: the row group's, or None. If their minimum or maximum isn't an entry, nothing is looked up.
             typed: the column of the literals.
         """
         orc = self._orc
@@ -46,14 +46,14 @@ class StripeDictionary:
 
         def excludes(lookup: Lookup) -> bool | None:
             found = self._entries()
-            if found is None or any(bounds.lost(statistics, orc, typed, found)):
+            if found is None or any(bounds.missing_bounds(statistics, orc, typed, found)):
                 return None
             return not any(map(found.check, lookup.hashes))
 
         return excludes
 
     def _read(self) -> DictionaryEntries | None:
-        """The entries; None where there is no dictionary. Raises CorruptFile, UnsupportedError."""
+        """The entries; None without a dictionary, or if it is too large. Raises CorruptFile, UnsupportedError."""
         footer, orc = self._filters.footer, self._orc
         streams = Streams(self._filters.source, footer, self._streams, orc, Stop())
         encoding, count = streams.encoding()

@@ -1,4 +1,4 @@
-"""An ORC file as the commands see it: every question about its filters, and every change to them."""
+"""An open ORC file, with the operations of all commands."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from bloomcli.values.trees import Tree
 
 _PROBED: Final = values.READABLE | {"BOOLEAN", "UNION"}
-"""Kinds whose filters can be asked; a union's holds its tags, and a boolean's has no answer."""
+"""Kinds whose filters can be read. A union's filter holds its tags; a boolean's is never looked up."""
 
 
 class OrcFile(LocatedFile):
@@ -83,12 +83,12 @@ class OrcFile(LocatedFile):
 
     @property
     def starts(self) -> Sequence[int]:
-        """Offsets at which the stripes begin. They move when the streams of filters before them come or go."""
+        """Offsets of the stripes. They move if filter streams before them are added or removed."""
         return [stripe.offset for stripe in self.footer.stripes]
 
     @cached_property
     def columns(self) -> Sequence[Column]:
-        """Every column but structs: lists, maps and unions have filters of their own."""
+        """Every column but structs. Lists, maps and unions can have filters."""
         return [column_of(t) for t in self.footer.types if t.kind != "STRUCT"]
 
     @cached_property
@@ -110,7 +110,7 @@ class OrcFile(LocatedFile):
         return stream_list.index(self.filters, column.index)
 
     def merged_filters(self, column: Column) -> Iterator[MergedFilter]:
-        """The filters of each stripe, joined bit by bit."""
+        """The filters of each stripe, merged bit by bit."""
         from bloomcli.formats.orc import stream_list
 
         return stream_list.merged_filters(self.filters, column.index)
@@ -141,7 +141,7 @@ class OrcFile(LocatedFile):
 
     def compare(self, location: Location, loaded: LoadedStream) -> None:
         """Look the file's bounds up in the filters."""
-        self._contradictions.look(location.streams.stripe.ordinal, loaded)
+        self._contradictions.compare(location.streams.stripe.ordinal, loaded)
 
     def literal_column(self, column: Column) -> Column:
         """The Parquet type that holds the same values."""
@@ -158,13 +158,13 @@ class OrcFile(LocatedFile):
         return (facts for facts, _ in self._facts_and_statistics(column, literals, units))
 
     def search(self, column: Column) -> ColumnSearch:
-        """What finds the rows with values of a column, by its filters, statistics, dictionaries and row index."""
+        """The search for rows by a column's filters, statistics, dictionaries and row index."""
         from bloomcli.formats.orc.search import OrcSearch
 
         return OrcSearch(self, self.filters, column, partial(self._bounded_units, column))
 
     def _bounded_units(self, column: Column, stripes: Container[int] | None) -> Iterator[BoundedUnit]:
-        """The facts of each row group of some stripes (None: of all) without lookups, and its bounds."""
+        """The facts of each row group of these stripes (None: all), without lookups, and its bounds."""
         from bloomcli.formats.unit_search import BoundedUnit
 
         orc = self.footer.types[column.index]
@@ -176,7 +176,7 @@ class OrcFile(LocatedFile):
     def _facts_and_statistics(
         self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
     ) -> Iterator[tuple[UnitFacts, Any]]:
-        """The facts of each row group, and its statistics; None where it has none."""
+        """The facts of each row group, and its statistics or None."""
         from bloomcli.formats.orc.dictionary import StripeDictionary
 
         orc = self.footer.types[column.index]
@@ -199,7 +199,7 @@ class OrcFile(LocatedFile):
                 rows = self.footer.rows_in(stripe, group) if indexed else stripe.rows
                 stats = index[group] if group < len(index) else None
                 bits = loaded.filters[group] if loaded is not None and indexed else None
-                wrong = bits is not None and any(bounds.lost(stats, orc, typed, bits))
+                wrong = bits is not None and any(bounds.missing_bounds(stats, orc, typed, bits))
                 facts = UnitFacts(
                     stripe=stripe.ordinal,
                     row_group=group,
@@ -224,25 +224,25 @@ class OrcFile(LocatedFile):
         return [stripe.rows for stripe in self.footer.stripes]
 
     def indexed_column(self, column: Column) -> Column:
-        """The Parquet type of the hashes."""
+        """The column with the Parquet type whose hashes an index has."""
         from bloomcli.formats.orc import index_input
 
         return index_input.column_of(self.footer.types[column.index])
 
     def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-        """Bits made from the column's values in each stripe."""
+        """The index bits of each stripe, made from the column's values."""
         from bloomcli.formats.orc import index_input
 
         return index_input.stripes(self.filters, column, fpp, stop)
 
     def bits_sources(self, column: Column) -> Iterator[BitsSource]:
-        """What `row_group_bits` would read."""
+        """What `row_group_bits` reads."""
         from bloomcli.formats.orc import index_input
 
         return index_input.sources(self.filters, column)
 
     def extents(self, column: Column) -> Iterator[Extent]:
-        """What the row indexes say of a column."""
+        """The row indexes' facts about a column."""
         from bloomcli.formats.orc import sampling
 
         return sampling.extents(self.filters, column)
@@ -257,8 +257,8 @@ class OrcFile(LocatedFile):
         return sampling.unit_values(self.filters, columns, unit, rates, stop)
 
     def _ranges_to_probe(self, column: int, stripes: Sequence[Stripe]) -> Iterator[tuple[int, int]]:
-        """The filters that readers use and the row indexes, in these stripes. A filter's bits lie anywhere in its
-        stream, which is compressed as a rule: it is read whole."""
+        """The filters that readers use and the row indexes, in these stripes. Filter streams are usually compressed,
+        so each is read whole."""
         for stripe in stripes:
             streams = self.footer.stripe_footer(stripe)
             for stream in (self.filters.preferred(streams, column), streams.find("ROW_INDEX", column)):
@@ -270,7 +270,7 @@ class OrcFile(LocatedFile):
         return self.filters.ranges_with_index(columns)
 
     def _usable(self, stripe: Stripe, orc: OrcType) -> tuple[LoadedStream | None, str | None]:
-        """Return the filters that readers use in a stripe, or why they can't be used; neither without filters."""
+        """The filters that readers use in a stripe, or why they can't be used; both None without filters."""
         location = self.filters.location(orc.id, 0, stripe.ordinal)
         if location is None:
             return None, None

@@ -1,9 +1,9 @@
-"""Reads a BLOOM_FILTER or BLOOM_FILTER_UTF8 stream: a filter per row group, and whether readers may use them.
+"""Reads a BLOOM_FILTER or BLOOM_FILTER_UTF8 stream: one filter for each row group, and whether readers may use them.
 
     BloomFilterIndex { BloomFilter { numHashFunctions, bitset (longs) | utf8bitset (the same longs, LE) } ... }
 
-Whether a filter can be used is decided here and nowhere else. A filter that is well-formed may still be one
-that readers must ignore; `distrust` says why (orc-core's StripePlanner and RecordReaderImpl, BloomFilterIO).
+Only this module decides whether a filter can be used. Readers must ignore some well-formed filters;
+`why_untrusted` says why (orc-core's StripePlanner and RecordReaderImpl, BloomFilterIO).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bloomcli.words import counted
 UTF8: Final = "BLOOM_FILTER_UTF8"
 ORIGINAL: Final = "BLOOM_FILTER"
 KINDS: Final = (UTF8, ORIGINAL)
-"""Filter streams, the one that readers prefer first."""
+"""The kinds of filter streams. Readers prefer the first."""
 
 BLOOM_ENCODING: Final = 1
 """ColumnEncoding.bloomEncoding of columns with a BLOOM_FILTER_UTF8 stream: UTF-8 strings, UTC timestamps."""
@@ -41,9 +41,9 @@ class LoadedStream(NamedTuple):
 
     stream: Stream
     filters: tuple[KirschMitzenmacherFilter, ...]
-    """One a row group."""
+    """One for each row group."""
     untrusted: str | None
-    """Why readers must not use them; None when they may."""
+    """Why readers must not use them; None if they may."""
 
     @property
     def utf8(self) -> bool:
@@ -74,7 +74,7 @@ def load(footer: Footer, stripe_footer: StripeFooter, stream: Stream) -> LoadedS
         raise problem(
             f"the stream can't be read: {error.reason}", footer, stream, stripe.ordinal, "filter-header"
         ) from None
-    del data  # of up to 128 MiB, and the message is as large
+    del data  # up to 128 MiB, and the message is as large
     wanted = footer.row_groups(stripe)
     if len(index.bloom_filter) != wanted:
         raise problem(
@@ -86,7 +86,9 @@ def load(footer: Footer, stripe_footer: StripeFooter, stream: Stream) -> LoadedS
         )
     filters = tuple(_filter(item, footer, stream, stripe.ordinal) for item in index.bloom_filter)
     orc = footer.types[stream.column]
-    return LoadedStream(stream=stream, filters=filters, untrusted=distrust(footer, stripe_footer, orc, stream.kind))
+    return LoadedStream(
+        stream=stream, filters=filters, untrusted=why_untrusted(footer, stripe_footer, orc, stream.kind)
+    )
 
 
 def _filter(item: Any, footer: Footer, stream: Stream, stripe: int) -> KirschMitzenmacherFilter:
@@ -111,7 +113,7 @@ def _filter(item: Any, footer: Footer, stream: Stream, stripe: int) -> KirschMit
 
 
 def bad_writer(footer: Footer) -> bool:
-    """Whether an ORC C++ that hashed wrongly wrote the file: readers ignore every filter in it, of any writer."""
+    """Whether the file's writer is an ORC C++ that hashed wrongly: readers ignore all filters of such a file."""
     message = footer.message
     if message.writer != spec.ORC_CPP:
         return False
@@ -120,15 +122,15 @@ def bad_writer(footer: Footer) -> bool:
 
 
 def holds_lengths(footer: Footer, orc: OrcType) -> bool:
-    """The filters are ORC C++'s of lists, maps or unions: in batches without nulls it inserts nothing.
+    """Whether the filters are ORC C++'s for lists, maps or unions: it inserts nothing for batches without nulls.
 
-    As predicates are about leaves, no reader looks into them, and no row is lost.
+    Predicates are on leaf columns, so no reader uses these filters, and no row is lost.
     """
     return footer.message.writer == spec.ORC_CPP and orc.kind in {"LIST", "MAP", "UNION"}
 
 
-def distrust(footer: Footer, stripe_footer: StripeFooter, orc: OrcType, kind: str) -> str | None:
-    """Why readers must not use the filters of a column; None when they may."""
+def why_untrusted(footer: Footer, stripe_footer: StripeFooter, orc: OrcType, kind: str) -> str | None:
+    """Why readers must not use the filters of a column; None if they may."""
     if bad_writer(footer):
         shown = spec.text(footer.message.software_version) or "of an unknown version, before 1.6.11"
         return f"ORC C++ {shown} hashed values wrongly"

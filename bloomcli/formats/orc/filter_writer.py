@@ -1,8 +1,8 @@
-"""Writes a filter stream: each row group's filter is encoded and compressed as soon as it is built.
+"""Writes a filter stream: encodes and compresses each row group's filter as soon as it is built.
 
     BloomFilterIndex { BloomFilter { numHashFunctions, bitset (longs) | utf8bitset (the same longs, LE) } ... }
 
-Source: orc_proto.proto. protobuf's own classes would hold every filter of the stripe, twice.
+Source: orc_proto.proto. protobuf's classes would hold every filter of the stripe in memory twice.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _FRAME: Final = 32
 
 
 def most_bytes(filters: int, bits: int) -> int:
-    """Bytes of a BLOOM_FILTER_UTF8 stream of so many filters, uncompressed, at most."""
+    """Maximum uncompressed bytes of a BLOOM_FILTER_UTF8 stream of `filters` filters, each of `bits` bits."""
     return filters * (bits // 8 + _FRAME)
 
 
 class FilterStream:
-    """One stream, row group by row group."""
+    """Writes one filter stream, row group by row group."""
 
     def __init__(self, kind: str, column: int, codec: Codec) -> None:
         self._kind = kind
@@ -59,9 +59,9 @@ class FilterStream:
             self._packer.write(longs)
 
     def finish(self) -> NewStream:
-        """The stream, once every filter was added."""
+        """The stream, after every filter is added."""
         packed = self._packer.finish()
-        return NewStream(self._kind, self._column, packed, self._packer.print)
+        return NewStream(self._kind, self._column, packed, self._packer.checksum)
 
 
 def _varint(value: int) -> bytes:

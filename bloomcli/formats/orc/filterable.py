@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bloomcli.formats.orc import values
-from bloomcli.formats.orc.column_reader import TIMESTAMPS, zone_unknown
+from bloomcli.formats.orc.column_reader import TIMESTAMPS, why_zone_unknown
 from bloomcli.formats.orc.footer import Footer
 from bloomcli.formats.orc.schema import OrcType
 
 
-def reasons_against(footer: Footer) -> dict[int, str]:
+def unfilterable_types(footer: Footer) -> dict[int, str]:
     """Types that can't have a filter, by column id, each with the reason as a noun phrase."""
     found: dict[int, str] = {}
     for orc in footer.types:
@@ -18,16 +18,16 @@ def reasons_against(footer: Footer) -> dict[int, str]:
             found[orc.id] = "boolean: it has two values, and no reader uses a filter on it"
         elif not orc.id:
             found[orc.id] = f"{orc.name} at the file's root, which is no struct: readers look columns up by name"
-        elif any(t.kind == "UNION" for t in footer.above(orc)):
+        elif any(t.kind == "UNION" for t in footer.ancestors(orc)):
             found[orc.id] = "within a union: its values can't be hashed exactly"
         elif orc.kind not in values.HASHABLE or orc.fault is not None:
             found[orc.id] = f"{orc.name}: its values can't be hashed exactly"
-        elif orc.kind in TIMESTAMPS and (reason := _zone_unknown(footer, orc)) is not None:
+        elif orc.kind in TIMESTAMPS and (reason := _why_zone_unknown(footer, orc)) is not None:
             found[orc.id] = f"{orc.name}: {reason}"
     return found
 
 
-def _zone_unknown(footer: Footer, orc: OrcType) -> str | None:
-    """Why some stripe's timestamps can't be converted."""
+def _why_zone_unknown(footer: Footer, orc: OrcType) -> str | None:
+    """Why the timestamps of some stripe can't be converted; None if all can be."""
     stripes = (footer.stripe_footer(s) for s in footer.stripes if s.rows)
-    return next((why for s in stripes if (why := zone_unknown(s, orc)) is not None), None)
+    return next((why for s in stripes if (why := why_zone_unknown(s, orc)) is not None), None)

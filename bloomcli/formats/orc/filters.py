@@ -10,7 +10,7 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.orc import spec, values
 from bloomcli.formats.orc.filter_header import KINDS, LoadedStream, load, problem
-from bloomcli.formats.orc.filterable import reasons_against
+from bloomcli.formats.orc.filterable import unfilterable_types
 from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
@@ -24,7 +24,7 @@ class Location(NamedTuple):
 
 
 class Filters:
-    """The filter streams that the stripes' footers name. Each is read when it is needed.
+    """The filter streams that the stripes' footers list. Each is read on demand.
 
     Attributes:
         source: the file's bytes.
@@ -46,11 +46,11 @@ class Filters:
             yield from (Location(streams, stream) for stream in chosen if stream.kind in KINDS)
 
     def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
-        """Yield the offset and length of these columns' filter streams (None: of all), to be read ahead."""
+        """Yield the offset and length of these columns' filter streams (None: of all)."""
         return ((stream.offset, stream.length) for _, stream in self.locations(columns))
 
     def ranges_with_index(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
-        """Yield the same, and those of the columns' row indexes."""
+        """Yield the offset and length of these columns' filter streams and row indexes."""
         for streams, stream in self.locations(columns):
             yield stream.offset, stream.length
             index = streams.find("ROW_INDEX", stream.column)
@@ -58,8 +58,8 @@ class Filters:
                 yield index.offset, index.length
 
     def value_ranges(self, streams: StripeFooter, column: int) -> Iterator[tuple[int, int]]:
-        """Yield the offset and length of what reading a column's values in a stripe reads, and of its row index."""
-        above = self.footer.above(self.footer.types[column])
+        """Yield the offset and length of the streams with a column's values in a stripe, and of its row index."""
+        above = self.footer.ancestors(self.footer.types[column])
         for stream in streams.of_column(column):
             if stream.kind not in KINDS:
                 yield stream.offset, stream.length
@@ -100,13 +100,13 @@ class Filters:
         return load(self.footer, streams, stream)
 
     def columns(self) -> set[int]:
-        """Ids of the columns that have filters in any stripe; not of structs, whose filters hold nothing."""
+        """Ids of the columns with filters in any stripe; without structs, whose filters are empty."""
         types = self.footer.types
         found = {stream.column for _, stream in self.locations(None)}
         return {column for column in found if column < len(types) and types[column].kind != "STRUCT"}
 
     def bitset_bytes(self, location: Location) -> int | None:
-        """Bytes of each of a stream's filters; None where it can't be read or they differ."""
+        """Bytes of each filter in a stream; None if the stream can't be read, or sizes differ."""
         try:
             sizes = {len(f.bitset) for f in self.load(location).filters}
         except FilterProblem:
@@ -118,32 +118,32 @@ class Filters:
         return [entry.statistics for entry in self.index_entries(streams, column)]
 
     def index_entries(self, streams: StripeFooter, column: int) -> Sequence[Any]:
-        """The row index's entry of each row group of a column; empty where there is no (readable) row index, or one
-        of another number of row groups than the stripe has: its statistics and positions are those of other rows."""
+        """The row index entry of each row group of a column. Empty if there is no readable row index, or if it has
+        another number of entries than the stripe has row groups: its statistics and positions are of other rows."""
         stream = streams.find("ROW_INDEX", column)
         if stream is None or not self.footer.stride or column in self.footer.encrypted_columns:
-            return []  # those of an encrypted column are about its mask
+            return []  # the index of an encrypted column describes its mask
         try:
             data = self.footer.read_index(stream, streams.stripe)
             index = spec.parse("RowIndex", data, self.source.path, stream.offset, streams.stripe.field)
         except (CorruptFile, UnsupportedError):
-            return []  # statistics are of use, not of need
+            return []  # statistics are optional
         entries = list(index.entry)
         return entries if len(entries) == self.footer.row_groups(streams.stripe) else []
 
     @cached_property
     def unfilterable(self) -> dict[int, str]:
-        """Why types can't have a filter, by id; those that can have one are left out."""
-        return reasons_against(self.footer)
+        """Why types can't have a filter, by id. Types that can have one are left out."""
+        return unfilterable_types(self.footer)
 
     @cached_property
-    def unread(self) -> dict[int, str]:
-        """Why the values of columns can't be compared with their filters, by id; those that can be are left out."""
-        found = ((t.id, values.unread(self.footer, t)) for t in self.footer.types)
+    def not_comparable(self) -> dict[int, str]:
+        """Why the values of columns can't be compared with their filters, by id. Others are left out."""
+        found = ((t.id, values.why_not_comparable(self.footer, t)) for t in self.footer.types)
         return {column: why for column, why in found if why is not None}
 
     def checkable(self, stream: Stream, columns: set[int] | None) -> bool:
-        """Whether a stream holds filters of these columns (None: of all) that may be compared with the values."""
+        """Whether a stream holds filters of these columns (None: all) that can be compared with the values."""
         return (
             stream.kind in KINDS
             and (columns is None or stream.column in columns)
@@ -153,7 +153,7 @@ class Filters:
 
     def bytes_to_check(self, streams: StripeFooter, column: int) -> int:
         """Compressed bytes of a column's values in a stripe, which are compared with its filters."""
-        found = () if column in self.unread else streams.of_column(column)
+        found = () if column in self.not_comparable else streams.of_column(column)
         return sum(s.length for s in found if s.kind not in KINDS)
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:

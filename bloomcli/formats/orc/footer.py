@@ -2,9 +2,8 @@
 
     "ORC" | stripes | [stripe statistics] | metadata | footer | postscript | u8 postscript length
 
-Footer and metadata are compressed as the postscript says; the postscript itself never is. A stripe is its
-index streams, its data streams and its footer, and where a stream lies follows from the lengths of those
-before it.
+The postscript names the compression of footer and metadata; the postscript itself isn't compressed. A stripe has
+index streams, data streams and a footer. The offset of a stream follows from the lengths of the streams before it.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
-from bloomcli.formats.orc.compression import Codec, codec_of, next_print
+from bloomcli.formats.orc.compression import Codec, codec_of, next_checksum
 from bloomcli.formats.orc.schema import OrcType, read_types
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
@@ -27,9 +26,9 @@ from bloomcli.words import counted
 _HINT: Final = "the file is cut off or damaged; get it from its source again"
 
 _STREAMS_OF_A_TYPE: Final = 32
-"""Maximum streams of one column in a stripe: there are ten kinds, and encrypted columns have some of them twice."""
+"""Maximum number of streams of a column in a stripe: there are ten kinds, and encrypted columns have some twice."""
 _STREAMS_HELD: Final = 1 << 18
-"""Streams of stripe footers that are kept: each takes some 300 bytes."""
+"""Maximum number of streams of stripe footers in memory: each takes some 300 bytes."""
 
 ENCRYPTED_INDEX: Final = "ENCRYPTED_INDEX"
 """The kind of a stream that covers the index streams of all encrypted columns."""
@@ -60,7 +59,7 @@ class Stripe(NamedTuple):
 
     @property
     def field(self) -> str:
-        """The stripe as a field path."""
+        """The stripe's field path, for errors."""
         return f"stripes[{self.ordinal}]"
 
 
@@ -77,7 +76,7 @@ class Stream(NamedTuple):
 
 @dataclass(frozen=True)
 class StripeFooter:
-    """A stripe's footer: the message itself, and where its streams lie."""
+    """A stripe's footer: the message, and the locations of its streams."""
 
     stripe: Stripe
     message: Any
@@ -111,8 +110,8 @@ class Footer:
 
     Attributes:
         postscript, message: the PostScript and Footer messages.
-        codec: how every other part is compressed.
-        tail_start: where the metadata section starts; stripes lie before it.
+        codec: the compression of every other part.
+        tail_start: offset of the metadata section, after the stripes.
         metadata_raw: the bytes between the stripes and the footer, as stored.
         types: the type tree, by column id.
         stripes: in file order.
@@ -166,7 +165,7 @@ class Footer:
 
     @property
     def stride(self) -> int:
-        """Rows of a row group; 0 when the file has no row index."""
+        """Rows of a row group; 0 if the file has no row index."""
         return int(self.message.row_index_stride)
 
     def row_groups(self, stripe: Stripe) -> int:
@@ -197,8 +196,8 @@ class Footer:
                 found[child] = above.id
         return found
 
-    def above(self, orc: OrcType) -> list[OrcType]:
-        """The types that a type lies within, from the root down; not itself."""
+    def ancestors(self, orc: OrcType) -> list[OrcType]:
+        """The types above a type, from the root down."""
         found = []
         at = self._parents[orc.id]
         while at is not None:
@@ -221,9 +220,9 @@ class Footer:
         self._source.will_read((s.footer_at, s.footer_length) for s in self.stripes if s.ordinal not in read)
 
     def stripe_footer(self, stripe: Stripe) -> StripeFooter:
-        """A stripe's footer; read once, but for files with very many streams.
+        """A stripe's footer. It is read once, except in files with very many streams.
 
-        Raises CorruptFile where its streams don't fill the stripe.
+        Raises CorruptFile if its streams are longer than the stripe.
         """
         found = self._stripe_footers.get(stripe.ordinal)
         if found is None:
@@ -266,7 +265,7 @@ class Footer:
         return StripeFooter(stripe, message, tuple(streams))
 
     def read_metadata(self) -> bytes:
-        """The metadata section (statistics of stripes), decompressed; empty if there is none."""
+        """The metadata section (statistics of stripes), decompressed; empty if the file has none."""
         length = self.postscript.metadata_length
         if not length:
             return b""
@@ -285,11 +284,11 @@ class Footer:
         """A row index stream's bytes, decompressed."""
         return self.codec.metadata(*self._raw(stream, stripe))
 
-    def print_of(self, stream: Stream, stripe: Stripe) -> int:
-        """What `compression.Packer` has as the `print` of the stream."""
+    def stream_checksum(self, stream: Stream, stripe: Stripe) -> int:
+        """The checksum of a stream, as `compression.Packer` computes it."""
         found = 0
         for chunk in self.codec.chunks(*self._raw(stream, stripe)):
-            found = next_print(found, chunk)
+            found = next_checksum(found, chunk)
         return found
 
     def _raw(self, stream: Stream, stripe: Stripe) -> tuple[bytes, int, str]:

@@ -9,7 +9,7 @@ FILTER_STREAM_MAX_BYTES: Final = 128 << 20
 64 MiB. A stream of a few bytes may claim this size, and its filters are held in memory twice during a check."""
 
 METADATA_FREE_BYTES: Final = 32 << 20
-"""Uncompressed size of ORC footers and indexes that are read at any compression ratio."""
+"""Uncompressed size up to which ORC footers and indexes are read at any compression ratio."""
 
 METADATA_RATIO: Final = 64
 """The compression ratio of ORC footers and indexes larger than `ORC_METADATA_FREE_BYTES`: a parsed message takes up
@@ -49,7 +49,7 @@ DICTIONARY_MAX: Final = 1 << 24
 STRIDE_TRUSTED: Final = 1 << 16
 """The largest row index stride that sizes ORC filters even for row groups with fewer rows, as in orc-core; 10,000 is
 usual. Above it, the rows of the largest row group size the filters: with a stride of 2^30, a filter would take
-128 MiB regardless of its rows."""
+128 MiB whatever its rows."""
 
 RATE_MARGIN: Final = 0.9
 """An ORC filter that has to meet a limit is made for this part of it: orc-core's size for 1 % measures 1.02 %."""

@@ -20,7 +20,7 @@ _MESSAGES: Final = {
     ("Footer", "encryption"): "Encryption",
     ("Type", "attributes"): "StringPair",
 }
-"""Fields that orc.proto has as bytes, and the messages in them."""
+"""Fields of type bytes in orc.proto that hold messages."""
 
 _ENUMS: Final = {
     ("Type", "kind"): "TypeKind",
@@ -28,7 +28,7 @@ _ENUMS: Final = {
     ("ColumnEncoding", "kind"): "EncodingKind",
     ("PostScript", "compression"): "CompressionKind",
 }
-"""Fields that orc.proto has as numbers, and their names."""
+"""Fields of type uint32 in orc.proto that hold enum values."""
 
 _LENGTH_DELIMITED: Final = 2
 _GROUP: Final = 3

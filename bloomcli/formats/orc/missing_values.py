@@ -1,4 +1,4 @@
-"""Finds the values that a filter lacks, once some are known to be missing: reads the column again, value by value."""
+"""Finds a filter's missing values, once it is known that some are missing: reads the column again, value by value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bloomcli.concurrency.cancellation import Stop
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 from bloomcli.formats.deep_check import FilterComparison, add_missing
 from bloomcli.formats.orc import values
-from bloomcli.formats.orc.column_reader import Taken
+from bloomcli.formats.orc.column_reader import BatchHashes
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.sample_values import ShownValues
 from bloomcli.formats.orc.schema import OrcType
@@ -19,69 +19,70 @@ from bloomcli.storage.base import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class MissingValues:
     """The result of checking one filter again."""
 
     count: int
     """Values that no reader finds."""
     missing: tuple[str, ...]
-    """The texts of the first of them."""
+    """The texts of the first missing values."""
     stray: int
-    """Bits that no value sets, where none is missing."""
+    """Bits that no value sets; 0 if values are missing."""
 
 
-class Again:
+class MissingValueReader:
     """Reads a column of a stripe again, row group by row group, in order."""
 
     def __init__(self, source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop) -> None:
-        self._reader = values.row_groups(source, footer, streams, orc, stop, every=True)
+        self._reader = values.row_groups(source, footer, streams, orc, stop, repeats=True)
         self._shown = ShownValues(source, footer, streams, orc, stop)
         self._next = 0
 
-    def lost(self, group: int, filters: Sequence[KirschMitzenmacherFilter]) -> list[Lost]:
-        """Yield the values of a row group that each filter lacks, both as stored and as other readers hash them."""
+    def missing_values(self, group: int, filters: Sequence[KirschMitzenmacherFilter]) -> list[MissingValues]:
+        """Return each filter's missing values in a row group: neither their own hashes nor those of other readers are
+        in it."""
         while self._next < group:
-            for taken in next(self._reader):
-                self._shown.texts(taken.count)
+            for batch in next(self._reader):
+                self._shown.texts(batch.count)
             self._next += 1
         self._next += 1
-        looks = [_Look(bits) for bits in filters]
-        for taken in next(self._reader):
-            text = self._shown.texts(taken.count)
-            for look in looks:
-                look.take(taken, text)
-        return [look.result() for look in looks]
+        checks = [_FilterCheck(bits) for bits in filters]
+        for batch in next(self._reader):
+            text = self._shown.texts(batch.count)
+            for check in checks:
+                check.take(batch, text)
+        return [check.result() for check in checks]
 
 
-class _Look:
-    """One filter, and the values that it should hold."""
+class _FilterCheck:
+    """Checks one filter for the values that it should hold."""
 
     def __init__(self, bits: KirschMitzenmacherFilter) -> None:
         self._bits = bits
-        self._held = FilterComparison(bits)
-        self._lost = 0
+        self._comparison = FilterComparison(bits)
+        self._count = 0
         self._missing: list[str] = []
 
-    def take(self, taken: Taken, text: Callable[[int], str]) -> None:
-        """The next values."""
-        flags = bytearray(taken.count)
-        self._bits.check_hashes(taken.hashes, taken.count, flags)
-        found = array("Q", compress(memoryview(taken.hashes).cast("Q"), flags))
-        self._held.insert(bytearray(found.tobytes()), len(found), has_zero=False)
-        self._held.allow(taken.other_hashes)
-        _find_other_hashes(taken, flags, self._bits)
-        self._lost += flags.count(0)
+    def take(self, batch: BatchHashes, text: Callable[[int], str]) -> None:
+        """Check the next values."""
+        flags = bytearray(batch.count)
+        self._bits.check_hashes(batch.hashes, batch.count, flags)
+        found = array("Q", compress(memoryview(batch.hashes).cast("Q"), flags))
+        self._comparison.insert(bytearray(found.tobytes()), len(found), has_zero=False)
+        self._comparison.allow(batch.other_hashes)
+        _find_other_hashes(batch, flags, self._bits)
+        self._count += flags.count(0)
         add_missing(self._missing, flags, text)
 
-    def result(self) -> Lost:
+    def result(self) -> MissingValues:
         """The result."""
-        return Lost(self._lost, tuple(self._missing), 0 if self._lost else self._held.stray_bits())
+        return MissingValues(self._count, tuple(self._missing), 0 if self._count else self._comparison.stray_bits())
 
 
-def _find_other_hashes(taken: Taken, flags: bytearray, bits: KirschMitzenmacherFilter) -> None:
-    """Set the flags of lost values that the filter has as other readers hash them."""
-    count = len(taken.other_hashes) // 8
+def _find_other_hashes(batch: BatchHashes, flags: bytearray, bits: KirschMitzenmacherFilter) -> None:
+    """Set the flags of values whose hashes of other readers are in the filter."""
+    count = len(batch.other_hashes) // 8
     held = bytearray(count)
-    bits.check_hashes(taken.other_hashes, count, held)
-    for owner in compress(memoryview(taken.owners).cast("q"), held):
+    bits.check_hashes(batch.other_hashes, count, held)
+    for owner in compress(memoryview(batch.owners).cast("q"), held):
         flags[owner] = 1

@@ -1,7 +1,7 @@
 """The plan that adds filters to an ORC file, stripe by stripe.
 
-The filters of each column in each stripe are built as one job. While they are written, other threads build the next
-ones, as many at a time as memory allows.
+One job builds the filters of one column in one stripe. While they are written, other threads build the next filters,
+as many at a time as memory allows.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from bloomcli.words import counted
 _ENTRY_BOUND: Final = 32
 
 
-class _Built(NamedTuple):
-    """The filters that were built for a column of a stripe."""
+class _NewFilters(NamedTuple):
+    """The new filters of a column in a stripe."""
 
     streams: list[NewStream]
     change: FilterChange
@@ -50,9 +50,10 @@ class _Size(NamedTuple):
     bits: int
     functions: int
     fpp: float
-    """The rate that it is made for."""
+    """The rate that the size is computed for."""
     reports_misses: bool
-    """A missed rate is reported: the user or the policy chose the rate, or a cap keeps the filter from meeting it."""
+    """Whether a missed rate is reported: the user or the policy chose the rate, or a cap makes the filter too
+    small."""
 
 
 class AddPlan(Change):
@@ -75,8 +76,8 @@ class AddPlan(Change):
             )
         self.sizes = {c.index: self._size(rule, c) for c in columns}
         self.replace = replace
-        self._queue: BuildQueue[_Built] | None = None
-        self.mended: str | None = None
+        self._queue: BuildQueue[_NewFilters] | None = None
+        self.new_version: str | None = None
         bad = bad_writer(self.footer)
         self._todo = {
             s.ordinal: [c for c in self.chosen if not (missing and not bad and self._existing(s, c))]
@@ -100,15 +101,15 @@ class AddPlan(Change):
     def _size(self, rule: SizeRule, column: Column) -> _Size:
         """The size of a column's filters, as orc-core sizes them.
 
-        orc-core sizes filters by the stride, and misses its rate by a little. A filter that has to meet a policy's
-        limit is made for a lower rate.
+        orc-core sizes filters by the stride, and slightly misses its rate. A filter that has to meet a policy's limit
+        is sized for a lower rate.
         """
         limit = rule.limit(column.path)
         rule = rule.of(column.path)
         stride = self.footer.stride
         if stride > orc_limits.STRIDE_TRUSTED:
             stride = max((min(s.rows, stride) for s in self.footer.stripes), default=0)
-        repeated = any(t.kind in REPEATED for c in self.chosen for t in self.footer.above(c))
+        repeated = any(t.kind in REPEATED for c in self.chosen for t in self.footer.ancestors(c))
         count = rule.ndv or stride
         count = count if repeated else min(count, stride)  # a row has a value
         bits, functions = size_for(count, rule.fpp if limit is None else limit * orc_limits.RATE_MARGIN)
@@ -128,7 +129,7 @@ class AddPlan(Change):
             raise error(f"column {orc.label} is {reason}", path=self.footer.path, field=f"types[{orc.id}]", hint=hint)
 
     def _existing(self, stripe: Stripe, orc: OrcType) -> list[Stream]:
-        """The filters that a column has in a stripe."""
+        """The existing filters of a column in a stripe."""
         return [s for s in self.footer.stripe_footer(stripe).of_column(orc.id) if s.kind in KINDS]
 
     def _estimate(self, stripe: Stripe, orc: OrcType) -> FilterChange:
@@ -174,7 +175,7 @@ class AddPlan(Change):
         )
 
     def _replaced(self, stripe: Stripe, orc: OrcType) -> list[Stream]:
-        """The filters that a column has in a stripe, which are removed. Raises FilterExists without `replace`."""
+        """Remove a column's existing filters in a stripe, and return them. Raises FilterExists without `replace`."""
         existing = self._existing(stripe, orc)
         if existing and not self.replace:
             raise FilterExists(
@@ -184,11 +185,11 @@ class AddPlan(Change):
                 field=f"{stripe.field}.streams[{existing[0].position}]",
                 hint="--replace builds new ones in place of all existing ones",
             )
-        self.gone.setdefault(stripe.ordinal, set()).update(s.position for s in existing)
+        self.removed.setdefault(stripe.ordinal, set()).update(s.position for s in existing)
         return existing
 
     def _drop_from_empty_stripes(self) -> list[FilterChange]:
-        """Remove the filters of stripes without rows, which can only be wrong."""
+        """Remove the chosen columns' filters in stripes without rows."""
         empty = [self.footer.stripe_footer(s) for s in self.footer.stripes if not s.rows]
         return [
             removal(self.filters, Location(streams, stream))
@@ -205,12 +206,12 @@ class AddPlan(Change):
         """
         old = spec.text(self.footer.message.software_version) or "unknown"
         release, dash, rest = old.partition("-")  # readers parse the part before the dash
-        self.mended = f"{release} (filters by bloomcli {__version__}){dash}{rest}"
+        self.new_version = f"{release} (filters by bloomcli {__version__}){dash}{rest}"
         chosen = {c.id for c in self.chosen}
         dropped = []
         for streams, stream in self.filters.locations(None):
             if stream.column not in chosen:
-                self.gone.setdefault(streams.stripe.ordinal, set()).add(stream.position)
+                self.removed.setdefault(streams.stripe.ordinal, set()).add(stream.position)
                 dropped.append(removal(self.filters, Location(streams, stream)))
         return dropped
 
@@ -221,8 +222,8 @@ class AddPlan(Change):
                 yield from self.filters.value_ranges(self.footer.stripe_footer(stripe), column.id)
 
     def pieces(self, threads: int, tick: Tick) -> Pieces:
-        """Stripe by stripe: what was there, the new filters, the new stripe footer."""
-        layout = Layout(self.footer, self.mended)
+        """The new file, stripe by stripe: kept bytes, new filters, new stripe footer."""
+        layout = Layout(self.footer, self.new_version)
         changes: list[FilterChange] = list(self._dropped)
         filters: dict[tuple[int, str, int], int] = {}
         stop = Stop()
@@ -233,11 +234,11 @@ class AddPlan(Change):
             self._queue = queue
 
             def built(column: int) -> Sequence[NewStream]:
-                """A column's filters in the stripe that is written: they come in this order."""
+                """Return a column's filters in the current stripe. Jobs have the order of these calls."""
                 queue.start_jobs()
                 found = queue.take()
                 changes.append(found.change)
-                filters.update({(stripe.ordinal, s.kind, column): s.print for s in found.streams})
+                filters.update({(stripe.ordinal, s.kind, column): s.checksum for s in found.streams})
                 tick(_data_bytes(self.footer.stripe_footer(stripe), self.footer.types[column]))
                 return found.streams
 
@@ -246,9 +247,9 @@ class AddPlan(Change):
                     queue.start_jobs()
                     yield from layout.before(stripe)
                     columns = [c.id for c in self._todo.get(stripe.ordinal, ())]
-                    gone = self.gone.get(stripe.ordinal, set())
+                    removed = self.removed.get(stripe.ordinal, set())
                     yield from layout.add(
-                        rebuild(self.footer, self.footer.stripe_footer(stripe), gone, columns, built)
+                        rebuild(self.footer, self.footer.stripe_footer(stripe), removed, columns, built)
                     )
             except BaseException:
                 stop.requested = True
@@ -262,7 +263,7 @@ class AddPlan(Change):
         )
 
     def failed(self) -> bool:
-        """Some column could not be decoded."""
+        """Whether decoding a column has failed."""
         return self._queue is not None and self._queue.failed()
 
     def _memory(self, stripe: Stripe, orc: OrcType) -> int:
@@ -275,7 +276,7 @@ class AddPlan(Change):
         both = self.rule.choice("kind") == "both" and sound_for_old_readers(self.footer, orc)
         return [UTF8, ORIGINAL] if both else [UTF8]
 
-    def _build(self, stripe: Stripe, orc: OrcType, stop: Stop) -> _Built:
+    def _build(self, stripe: Stripe, orc: OrcType, stop: Stop) -> _NewFilters:
         """Decode a column of a stripe and build its filters."""
         streams = self.footer.stripe_footer(stripe)
         new = [FilterStream(kind, orc.id, self.footer.codec) for kind in self._kinds(orc)]
@@ -284,22 +285,22 @@ class AddPlan(Change):
         for group, batches in enumerate(values.row_groups(self.filters.source, self.footer, streams, orc, stop)):
             bits = KirschMitzenmacherFilter.empty(size.bits, size.functions)
             before = count
-            for taken in batches:
-                bits.insert_hashes(taken.hashes, taken.count)
-                if taken.has_zero:
+            for batch in batches:
+                bits.insert_hashes(batch.hashes, batch.count)
+                if batch.has_zero:
                     bits.insert_hashes(values.zero_hashes(), 2)
-                bits.insert_hashes(taken.other_hashes, len(taken.other_hashes) // 8)
-                count += taken.count
+                bits.insert_hashes(batch.other_hashes, len(batch.other_hashes) // 8)
+                count += batch.count
             if count == before and group < len(index) and index[group].number_of_values:
-                raise _missing(self.footer.path, stripe, orc, group, index[group].number_of_values)
+                raise _no_value_error(self.footer.path, stripe, orc, group, index[group].number_of_values)
             rate = max(rate, bits.fpp)
             for stream in new:
                 stream.add(bits)
-        return _Built([stream.finish() for stream in new], self._changed(stripe, orc, count, rate))
+        return _NewFilters([stream.finish() for stream in new], self._changed(stripe, orc, count, rate))
 
     def _changed(self, stripe: Stripe, orc: OrcType, count: int, rate: float) -> FilterChange:
         replaced = any(
-            s.position in self.gone.get(stripe.ordinal, ())
+            s.position in self.removed.get(stripe.ordinal, ())
             for s in self.footer.stripe_footer(stripe).of_column(orc.id)
         )
         size = self.sizes[orc.id]
@@ -318,8 +319,8 @@ class AddPlan(Change):
         )
 
 
-def _missing(path: str, stripe: Stripe, orc: OrcType, group: int, count: int) -> CorruptFile:
-    """The error about streams without a value where the statistics count some: the filter would have no bit set."""
+def _no_value_error(path: str, stripe: Stripe, orc: OrcType, group: int, count: int) -> CorruptFile:
+    """The error about streams without values, though the statistics count some: the filter would have no bit set."""
     return CorruptFile(
         f"row group {group} holds no value of {orc.label}, and its statistics count {count}",
         path=path,
@@ -329,7 +330,7 @@ def _missing(path: str, stripe: Stripe, orc: OrcType, group: int, count: int) ->
     )
 
 
-def _result_bytes(built: _Built) -> int:
+def _result_bytes(built: _NewFilters) -> int:
     return sum(stream.length for stream in built.streams)
 
 

@@ -1,4 +1,4 @@
-"""The base of plans of changes to ORC files: refuses files that can't be changed, and checks the finished file."""
+"""The base class of plans for ORC files: refuses files that can't be changed, and verifies the finished file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOOTER_GROWTH: Final = 64
 
 
 class Change(PlanBase):
-    """A change to a file: removes the streams `gone`, and verifies the finished file."""
+    """A change to a file that removes the streams at the positions `removed`, by stripe, and verifies the result."""
 
     def __init__(self, filters: Filters) -> None:
         footer = filters.footer
@@ -43,11 +43,11 @@ class Change(PlanBase):
         self.filters = filters
         self.footer = footer
         footer.will_read_stripes()
-        self.gone: dict[int, set[int]] = {}
+        self.removed: dict[int, set[int]] = {}
         self.bytes_to_decode = 0
 
     def outline(self) -> Iterator[KeptRange | int]:
-        """Each stripe, which is kept but for its footer and removed filters, and its share of what is new."""
+        """Each stripe's index and data as kept, and an equal share of the new bytes."""
         share = self.new_bytes_bound // (len(self.footer.stripes) + 1)
         for stripe in self.footer.stripes:
             yield KeptRange(stripe.offset, stripe.index_length + stripe.data_length)
@@ -59,14 +59,15 @@ class Change(PlanBase):
             (s.offset, s.length)
             for stripe in self.footer.stripes
             for s in self.footer.stripe_footer(stripe).streams
-            if s.position in self.gone.get(stripe.ordinal, ())
+            if s.position in self.removed.get(stripe.ordinal, ())
         ]
         self.bytes_to_copy = kept_bytes(self.footer, streams)
 
     def verify(self, written: Source, layout: Layout, filters: dict[tuple[int, str, int], int]) -> None:
-        """Re-read the finished file: every stripe has the streams that were planned, and the new filters' bytes.
+        """Re-read the finished file: every stripe has the planned streams, and the new filters have the planned
+        bytes.
 
-        `filters` has the digest of each.
+        `filters` has the checksum of each, by stripe, kind and column.
         """
         again = Footer(written)
         again.will_read_stripes()
@@ -79,22 +80,22 @@ class Change(PlanBase):
                 new.data_length,
             ):
                 raise WriteError(f"stripe {stripe.ordinal} isn't where it was planned")
-            gone = self.gone.get(stripe.ordinal, set())
+            removed = self.removed.get(stripe.ordinal, set())
             before = self.footer.stripe_footer(old)
             after = again.stripe_footer(stripe)
-            kept = [(s.kind, s.column, s.length) for s in before.streams if s.position not in gone]
+            kept = [(s.kind, s.column, s.length) for s in before.streams if s.position not in removed]
             planned = [(stripe.ordinal, s.kind, s.column) in filters for s in after.streams]
             added = list(itertools.compress(after.streams, planned))
             rest = [s for s, new in zip(after.streams, planned, strict=True) if not new]
             if [(s.kind, s.column, s.length) for s in rest] != kept:
                 raise WriteError(f"stripe {stripe.ordinal} lost or gained a stream")
             for stream in added:
-                if again.print_of(stream, stripe) != filters[stripe.ordinal, stream.kind, stream.column]:
+                if again.stream_checksum(stream, stripe) != filters[stripe.ordinal, stream.kind, stream.column]:
                     raise WriteError(f"the filters at {stream.offset} aren't the ones that were built")
 
 
 def removal(filters: Filters, location: Location) -> FilterChange:
-    """The report of a filter stream that is removed."""
+    """The report about the removal of a filter stream."""
     streams, stream = location
     known = stream.column < len(filters.footer.types)
     return FilterChange(

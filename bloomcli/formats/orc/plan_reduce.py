@@ -16,12 +16,12 @@ class RemovePlan(Change):
     def __init__(self, filters: Filters, columns: set[int] | None) -> None:
         super().__init__(filters)
         estimate = []
-        filters.source.will_read(filters.ranges(columns))  # for the size of each
+        filters.source.will_read(filters.ranges(columns))  # to report the size of each
         for stripe in self.footer.stripes:
             streams = filters.footer.stripe_footer(stripe)
-            gone = [s for s in streams.streams if s.kind in KINDS and (columns is None or s.column in columns)]
-            self.gone[stripe.ordinal] = {s.position for s in gone}
-            estimate += [removal(filters, Location(streams, s)) for s in gone]
+            removed = [s for s in streams.streams if s.kind in KINDS and (columns is None or s.column in columns)]
+            self.removed[stripe.ordinal] = {s.position for s in removed}
+            estimate += [removal(filters, Location(streams, s)) for s in removed]
         self._estimated = tuple(estimate)
         self._count()
         self.new_bytes_bound = (
@@ -38,7 +38,7 @@ class RemovePlan(Change):
         for stripe in self.footer.stripes:
             yield from layout.before(stripe)
             streams = self.footer.stripe_footer(stripe)
-            yield from layout.add(rebuild(self.footer, streams, self.gone[stripe.ordinal], (), lambda _: ()))
+            yield from layout.add(rebuild(self.footer, streams, self.removed[stripe.ordinal], (), lambda _: ()))
         yield from layout.tail()
         self._result = ChangeResult(
             changes=self.estimate,

@@ -1,12 +1,12 @@
-"""Where a row group starts in its column's streams, by the entries of the row index.
+"""The start of a row group in its column's streams, by the entries of the row index.
 
-An entry has numbers for PRESENT, where the stripe has that stream, and then for the streams of the column's kind:
+An entry has numbers for PRESENT, if the stripe has that stream, and then for the streams of the column's kind:
 
     compressed file     bytes to the chunk, bytes to skip in it       uncompressed file: bytes to the place
     runs of numbers     and values to skip in the run
     runs of bits        and bytes to skip in the run, bits to skip in the byte
 
-Dictionaries and the lengths of their entries have none: they are the stripe's.
+Dictionaries and the lengths of their entries have none: they belong to the whole stripe.
 
 Source: the Apache ORC specification, Row Group Index; orc-core's RecordReaderImpl and TreeWriterBase.
 """
@@ -23,7 +23,7 @@ from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.streams import Position
 
 _RAW, _RUNS, _BITS = 0, 1, 2
-"""How many numbers follow the place."""
+"""The number of further numbers after the place."""
 _TEXTS: Final = ("STRING", "VARCHAR", "CHAR")
 _STREAMS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
     **dict.fromkeys((*INTEGERS, "BYTE"), (("DATA", _RUNS),)),
@@ -36,15 +36,16 @@ _STREAMS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
     "STRUCT": (),
 }
 _PAST_BYTES: Final = 8 << 10
-"""Bytes of an uncompressed stream, behind the next row group's start, that the last run can reach into."""
+"""Bytes after the next row group's start into which the last run of an uncompressed stream can reach."""
 _CHUNK_BYTES: Final = 64 << 10
-"""Bytes of a compressed chunk that are read ahead; larger ones take another read."""
+"""Bytes of a compressed chunk that are read ahead. A larger chunk takes another read."""
 
 
-def places(
+def stream_positions(
     stripe: StripeFooter, orc: OrcType, encoding: str, entry: Sequence[int], *, compressed: bool
 ) -> dict[str, Position] | None:
-    """The positions of the column's streams by kind; None where an entry has more or fewer numbers."""
+    """The positions of the column's streams by kind; None if an entry has another number of numbers, or impossible
+    ones."""
     streams = _STREAMS.get(orc.kind)
     if streams is None:
         return None
@@ -67,7 +68,7 @@ def places(
 
 
 def end_before(position: Position, *, compressed: bool) -> int:
-    """About where the bytes end that the row group before a position needs, from the stream's start."""
+    """The approximate end of the bytes that the row group before a position needs, from the stream's start."""
     if not compressed:
         return position.chunk + _PAST_BYTES
     inside = position.skip or position.values or position.bits

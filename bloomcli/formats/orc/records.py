@@ -1,4 +1,4 @@
-"""Rows of an ORC file, read by pyarrow: the chosen columns of a stripe, and of these the rows that were found."""
+"""Reads rows of an ORC file with pyarrow: the chosen columns of a stripe, and then some of its rows."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from bloomcli.words import counted
 
 _ROWS_AT_ONCE: Final = 8192
 _TOO_FAR: Final = "out of range for nanosecond"
-"""What pyarrow says of timestamps before 1677 and after 2262."""
+"""Part of pyarrow's error about timestamps before 1677 or after 2262."""
 _MOMENT: Final = struct.Struct("<qi")
 _HINT: Final = "--select names the columns to read"
 
 
 class Records:
-    """Reads rows of an open file. The last stripe that was read is kept."""
+    """Reads rows of an open file. The last stripe stays in memory."""
 
     def __init__(self, source: Source, footer: Footer) -> None:
         self._source, self._footer = source, footer
@@ -59,7 +59,7 @@ class Records:
         return self._pruned(empty, chosen)
 
     def stripe(self, stripe: Stripe, chosen: frozenset[int] | None) -> pa.RecordBatch:
-        """A whole stripe; of structs only the chosen fields. Raises CorruptFile, UnsupportedError."""
+        """Read a whole stripe; of structs only the chosen fields. Raises CorruptFile, UnsupportedError."""
         if self._held is not None and self._held[:2] == (stripe.ordinal, chosen):
             return self._held[2]
         self._held = None
@@ -87,8 +87,8 @@ class Records:
         return self._with_far_timestamps(stripe, chosen)
 
     def _with_far_timestamps(self, stripe: Stripe, chosen: frozenset[int] | None) -> pa.RecordBatch:
-        """A stripe with timestamps that nanoseconds in 64 bits don't reach: those of top-level columns are decoded
-        here, in microseconds. pyarrow reads the others, and refuses those within lists, maps and structs."""
+        """Read a stripe with timestamps beyond the range of nanoseconds in 64 bits. This class decodes those of
+        top-level columns, in microseconds; pyarrow reads the other columns, and refuses such timestamps in them."""
         types = self._footer.types
         tops = [t for t in (types[child] for child in types[0].children) if chosen is None or _any(t, chosen)]
         far = [t for t in tops if t.kind in TIMESTAMPS]
@@ -124,7 +124,7 @@ class Records:
         return pa.orc.ORCFile(pa.PythonFile(SourceStream(self._source), "r"))
 
     def guarded(self, stripe: Stripe, read: Callable[[], Any]) -> Any:
-        """What pyarrow's functions give. Raises CorruptFile, UnsupportedError where they refuse the stripe."""
+        """Call a function of pyarrow. Raises CorruptFile, UnsupportedError if it refuses the stripe."""
         try:
             return read()
         except (pa.ArrowException, OSError, ValueError, IndexError, NotImplementedError, MemoryError) as error:
@@ -146,13 +146,13 @@ class Records:
         )
 
     def _names(self, chosen: frozenset[int] | None) -> list[str] | None:
-        """The paths that select columns in pyarrow; None for all, where their names don't tell columns apart."""
+        """The paths that select columns in pyarrow; None for all columns, which is needed if names are ambiguous."""
         types = self._footer.types
         if chosen is None or any("." in step for orc in types for step in orc.steps[-1:]):
             return None
         found: dict[str, None] = {}
         for column in sorted(chosen):
-            above = [*self._footer.above(types[column]), types[column]]
+            above = [*self._footer.ancestors(types[column]), types[column]]
             depth = next((i for i, orc in enumerate(above) if orc.kind != "STRUCT"), len(above) - 1)
             found[".".join(above[depth].steps)] = None
         return list(found)
@@ -173,7 +173,7 @@ class Records:
 def _kept(
     types: Sequence[OrcType], parent: OrcType, names: Sequence[str], chosen: frozenset[int]
 ) -> list[tuple[int, OrcType]]:
-    """Of a struct's fields as pyarrow has them those that are chosen: their positions and their types."""
+    """The positions and types of the chosen ones among a struct's fields as pyarrow returns them."""
     children = [types[child] for child in parent.children]
     if len(names) != len(children):  # pyarrow has left some out
         children = [orc for orc in children if _any(orc, chosen)]

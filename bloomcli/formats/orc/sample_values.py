@@ -1,4 +1,4 @@
-"""Texts of hashed values, for the few that reports show: a column is read again along with its hashes."""
+"""Texts of the few hashed values that reports show: reads a column again while its hashes are read."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from bloomcli.values import calendar
 from bloomcli.words import counted
 
 _MOST_SHOWN: Final = 1024
-"""Bytes of a string that are shown."""
+"""Maximum bytes of a string that are shown."""
 _EXACT: Final = Context(prec=200)
-"""Digits enough for any decimal that was hashed."""
+"""Enough digits for any decimal that was hashed."""
 
 Values = Callable[[int], list[Any]]
-"""Gives the next values."""
+"""Returns the next values, as many as asked for."""
 
 
 class ShownValues:
-    """The texts of a column's values in a stripe, one batch after the other. Slow."""
+    """Reads the texts of a column's values in a stripe, batch by batch. Slow."""
 
     def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop) -> None:
         self._orc = orc
@@ -41,7 +41,7 @@ class ShownValues:
 
 
 def text_of(value: Any, orc: OrcType) -> str:
-    """A value's text: bytes that are no UTF-8 are escaped."""
+    """A value's text. Bytes that aren't UTF-8 are escaped."""
     if orc.kind == "DATE":
         return calendar.format_date(value)
     if orc.kind in TIMESTAMPS:
@@ -57,14 +57,14 @@ def text_of(value: Any, orc: OrcType) -> str:
 
 
 class _Bytes(NamedTuple):
-    """A string or binary: its first bytes, and how many it has."""
+    """A string or binary: its first bytes, and its size."""
 
     start: bytes
     size: int
 
 
 def _bytes(data: ByteStream, size: int) -> _Bytes:
-    """The next value. Memory is used only for the bytes that are shown."""
+    """Read the next value. Only the bytes that are shown take memory."""
     start = b""
     for piece in data.pieces(size):
         if len(start) < _MOST_SHOWN:
@@ -114,7 +114,7 @@ def _values(streams: Streams, orc: OrcType) -> Values:
 
 
 def _entry(streams: Streams, index: int) -> _Bytes:
-    """An entry of the dictionary, which is read up to it: all entries may not fit in memory."""
+    """Read the dictionary up to one entry: all entries may not fit in memory."""
     sizes, data = streams.lengths(), streams.open("DICTIONARY_DATA")
     while index:
         count = min(index, limits.ROWS_PER_BATCH)

@@ -12,7 +12,7 @@ from bloomcli import limits
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import statistics, values
-from bloomcli.formats.orc.column_reader import DIRECT, FLOATS, INTEGERS, TIMESTAMPS, VERSIONS, Streams, Taken
+from bloomcli.formats.orc.column_reader import DIRECT, FLOATS, INTEGERS, TIMESTAMPS, VERSIONS, BatchHashes, Streams
 from bloomcli.formats.orc.filter_header import KINDS
 from bloomcli.formats.orc.filters import Filters
 from bloomcli.formats.orc.footer import StripeFooter
@@ -22,15 +22,15 @@ from bloomcli.formats.sampling import Extent, KirschMitzenmacherBuilder, RowGrou
 from bloomcli.model.file import Column
 
 _LONGEST: Final = 1 << 16
-"""Bytes of a value that is looked up, at most."""
+"""Maximum bytes of a value that is looked up."""
 _NANOS_BYTES: Final = 16
 
 Pick = Callable[[int, Sequence[int]], list[bytes | None]]
-"""(number of the next values, which of them) -> their PLAIN bytes; all of the next values are passed."""
+"""(number of next values, positions among them) -> PLAIN bytes of these; all next values are consumed."""
 
 
 def extents(filters: Filters, column: Column) -> Iterator[Extent]:
-    """What the row index says of a column in each row group."""
+    """The row index's facts about a column in each row group."""
     footer = filters.footer
     orc = footer.types[column.index]
     footer.will_read_stripes()
@@ -46,7 +46,7 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
             found = index[group] if group < len(index) else None
             counted = found is not None and found.HasField("number_of_values")
             low, high = (None, None) if found is None or orc.fault else statistics.bounds(found, orc)
-            if orc.kind == "CHAR" and low is not None:  # stored padded, compared without
+            if orc.kind == "CHAR" and low is not None:  # stored with blanks, compared without them
                 low = low.rstrip(b" ")
             yield Extent(
                 rows=rows,
@@ -93,7 +93,7 @@ def _row_groups(
         stride = max((min(s.rows, stride) for s in filters.footer.stripes), default=0)
     before = 0
 
-    def batches(taken: Iterator[Taken]) -> Iterator[SampleBatch]:
+    def batches(taken: Iterator[BatchHashes]) -> Iterator[SampleBatch]:
         nonlocal before
         for one in taken:
             zeros = values.zero_hashes() if one.has_zero else b""
@@ -105,7 +105,7 @@ def _row_groups(
 
 
 class _PlainValues:
-    """Reads values of a stripe by their numbers among those that aren't null: the column is passed once more."""
+    """Returns values of a stripe by their numbers among its non-null values: reads the column again."""
 
     def __init__(self, filters: Filters, stripe: StripeFooter, orc: OrcType, stop: Stop) -> None:
         self._streams = Streams(filters.source, filters.footer, stripe, orc, stop)
@@ -230,7 +230,7 @@ def _kept(data: ByteStream, size: int) -> bytes | None:
 
 
 def _entries(streams: Streams, version: int, entries: int) -> Pick:
-    """Indexes are kept while they are read, and their entries picked at the end of each batch."""
+    """Read a batch's indexes, and then the entries that the picked ones refer to."""
     indexes = integers(streams.open("DATA"), version, signed=False)
 
     def pick(count: int, wanted: Sequence[int]) -> list[bytes | None]:

@@ -22,7 +22,7 @@ _NAMES: Final = {"BYTE": "tinyint", "SHORT": "smallint", "LONG": "bigint", "TIME
 _INTEGER_BITS: Final = {"BYTE": 8, "SHORT": 16, "INT": 32, "LONG": 64}
 _PRIMITIVE_CHILDREN: Final = {"LIST": 1, "MAP": 2}
 SHORT_DIGITS: Final = 18
-"""Digits of the longest decimal that readers count in 64 bits."""
+"""Maximum digits of a decimal that readers hold in 64 bits."""
 COMPOUND: Final = ("LIST", "MAP", "STRUCT", "UNION")
 
 
@@ -33,8 +33,8 @@ class OrcType(NamedTuple):
         id: column id, the position in the preorder of the tree.
         last: id of the last type below it; its own for a primitive one.
         kind: ``LONG``, ``STRUCT``, ...
-        path: dotted path; empty for the root. The table's, in a file that was opened with a table's names.
-        steps: the names in the path, as the file has them.
+        path: dotted path; empty for the root. In a file opened with a table's names, the table's path.
+        steps: the names in the path, in the file.
         field_id, not_in_table: as in `Column`.
     """
 
@@ -52,7 +52,7 @@ class OrcType(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The type's path, also where it has none: the root's, and a column's whose name is empty."""
+        """The type's path, or a text for a type without one: the root, or a column with an empty name."""
         return self.path or ("(no name)" if self.id else "(root)")
 
     @property
@@ -75,7 +75,7 @@ class OrcType(NamedTuple):
 
 
 def read_types(types: Sequence[Any], path: str, offset: int) -> tuple[OrcType, ...]:
-    """Check that the footer's types are one tree in preorder, and give them their paths."""
+    """Check that the footer's types are one tree in preorder, and compute their paths."""
 
     def fault(reason: str, index: int) -> CorruptFile:
         return CorruptFile(
@@ -139,7 +139,7 @@ def _child_names(kind: str, item: Any, count: int) -> tuple[str, ...]:
 
 
 def column_of(orc: OrcType) -> Column:
-    """A type as reports name it."""
+    """A type as a column in reports."""
     return Column(
         path=orc.label,
         index=orc.id,
@@ -152,7 +152,7 @@ def column_of(orc: OrcType) -> Column:
 
 
 def literal_column(orc: OrcType) -> Column:
-    """The type as `literals` reads and compares values of it: a Parquet type that holds the same ones."""
+    """The column with the Parquet type that holds the same values, by which `literals` reads and compares them."""
     column = replace(column_of(orc), type_name=orc.name)
     kind = orc.kind
     if kind in _INTEGER_BITS:

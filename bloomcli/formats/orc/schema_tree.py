@@ -1,4 +1,4 @@
-"""The types in preorder, as the footer has them."""
+"""The footer's types in preorder."""
 
 from __future__ import annotations
 

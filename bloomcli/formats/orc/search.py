@@ -23,7 +23,7 @@ from bloomcli.formats.orc.footer import Stripe, StripeFooter
 from bloomcli.formats.orc.records import Records
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
 from bloomcli.formats.orc.stripe_column import StripeColumn
-from bloomcli.formats.orc.value_reader import DECIMAL_BYTES, Values
+from bloomcli.formats.orc.value_reader import DECIMAL_BYTES, ValueBatch
 from bloomcli.formats.unit_search import SOUGHT_FOR_EACH, BoundedUnit, UnitSearch, each_row, is_nan
 from bloomcli.model.file import Column
 from bloomcli.named_tuple import NamedTuple
@@ -40,7 +40,7 @@ class OrcSearch(UnitSearch):
         file: the open file.
         filters: its filters.
         column: one of its columns.
-        units: gives the column's row groups in some stripes; for None in all.
+        units: yields the column's row groups in these stripes (None: all).
 
     Raises:
         UsageError: the column is a list, a map or a union.
@@ -60,12 +60,12 @@ class OrcSearch(UnitSearch):
         if self._orc.kind in COMPOUND:
             raise _compound(filters, self._orc)
         self._stripe: StripeColumn | None = None
-        self._united = any(t.kind == "UNION" for t in filters.footer.above(self._orc))
-        self._blind = False
-        """Filters don't tell of all values that are looked for."""
+        self._within_union = any(t.kind == "UNION" for t in filters.footer.ancestors(self._orc))
+        self._ignores_filters = False
+        """Whether filters are ignored, because writers hash some of the values differently."""
 
     def forms_of(self, literal: Literal) -> Sequence[bytes]:
-        """A value's bytes as `ValueReader` gives them."""
+        """A value's bytes in the form that `ValueReader` yields."""
         if self._orc.kind in TIMESTAMPS:
             return [search_forms.moment(int.from_bytes(form, "little", signed=True)) for form in literal.encodings]
         if self._orc.kind == "DECIMAL":
@@ -76,7 +76,7 @@ class OrcSearch(UnitSearch):
         return literal.encodings
 
     def hashes_of(self, forms: pa.Array) -> bytes:
-        """What ORC's filters hash forms to."""
+        """The hashes of forms in ORC's filters."""
         return search_forms.hashes_of(forms, self._orc, self._typed)
 
     def wanted(self, texts: pa.LargeBinaryArray) -> WantedValues:
@@ -86,14 +86,14 @@ class OrcSearch(UnitSearch):
         return super().wanted(finding.without_blanks(texts))._replace(texts=texts)
 
     def hashed_alike(self, literal: Literal) -> bool:
-        """Whether all writers hash a value alike: not timestamps before 1970 with parts of a millisecond."""
+        """Whether all writers hash a value alike: all but timestamps before 1970 with parts of a millisecond."""
         return self._orc.kind not in TIMESTAMPS or not any(
             map(search_forms.is_rounded_otherwise, self.forms_of(literal))
         )
 
     def candidates(self, wanted: WantedValues) -> Iterator[Candidates]:
-        """Of each row group the values that it may have."""
-        self._blind = self._orc.kind in TIMESTAMPS and any(
+        """Yield each row group with the values that it may have."""
+        self._ignores_filters = self._orc.kind in TIMESTAMPS and any(
             search_forms.is_rounded_otherwise(form.as_py()) for form in wanted.forms
         )
         if self.row_groups is not None and wanted.literals is not None:
@@ -103,8 +103,8 @@ class OrcSearch(UnitSearch):
     def _indexed(
         self, wanted: WantedValues, literals: Sequence[Literal], stripes: Container[int]
     ) -> Iterator[Candidates]:
-        """Of each row group the values that it may have, where an index has told which stripes may have some: of the
-        others neither filters nor row indexes are read."""
+        """Yield each row group with the values that it may have, if an index has excluded stripes. Neither filters
+        nor row indexes of excluded stripes are read."""
         footer = self._filters.footer
         answers = answer.answers(self._file.unit_facts(self._column, literals, stripes), explain=False)
         found = self.of_units(wanted, literals, answers)
@@ -115,7 +115,7 @@ class OrcSearch(UnitSearch):
                 yield from self._without_values(stripe)
 
     def _without_values(self, stripe: Stripe) -> Iterator[Candidates]:
-        """The row groups of a stripe."""
+        """Yield the row groups of a stripe that has none of the values."""
         footer = self._filters.footer
         chunk = self._scanned_in(footer.stripe_footer(stripe), self._column.index)
         for group in range(self._row_groups_in(stripe)):
@@ -125,10 +125,10 @@ class OrcSearch(UnitSearch):
     def row_group_hashes(
         self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop
     ) -> Iterator[RowGroupHashes] | None:
-        """The column's row groups, where they are small, in files of this machine."""
+        """The hashes of the column's row groups, if these are small and the file is on this machine; else None."""
         footer = self._filters.footer
         groups = sum(map(self._row_groups_in, footer.stripes))
-        if self._united or self._file.source.request_bytes:
+        if self._within_union or self._file.source.request_bytes:
             return None
         if sum(stripe.rows for stripe in footer.stripes) * SOUGHT_FOR_EACH > count * groups:
             return None
@@ -141,12 +141,12 @@ class OrcSearch(UnitSearch):
             streams = footer.stripe_footer(stripe)
             searched = self.row_groups is None or stripe.ordinal in self.row_groups
             searched = searched and not (ranges and self._all_outside(streams, ranges))
-            hashes = stored_hashes.of_row_groups(self._filters, streams, self._orc, self._typed, stop)
+            hashes = stored_hashes.row_group_hashes(self._filters, streams, self._orc, self._typed, stop)
             for empty in self._without_values(stripe):
                 yield RowGroupHashes(empty, next(hashes) if searched else None)
 
     def _all_outside(self, streams: StripeFooter, ranges: Sequence[tuple[Any, Any]]) -> bool:
-        """Whether the bounds of all row groups of a stripe, which is read as a whole, exclude all values."""
+        """Whether the bounds of all row groups of a stripe exclude all values."""
         index = self._filters.row_index(streams, self._orc.id)
         found: list[BoundedUnit] = []
 
@@ -167,17 +167,20 @@ class OrcSearch(UnitSearch):
         """The column's row groups."""
         del count
         for unit in self._units(None):
-            yield unit._replace(facts=unit.facts._replace(bits=None)) if self._blind else unit
+            yield unit._replace(facts=unit.facts._replace(bits=None)) if self._ignores_filters else unit
 
     def matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
-        """The rows of a row group that have one of the candidates; of the streams the part that its rows are in."""
+        """Yield the rows of a row group that have one of the candidates. Reads only the row group's part of the
+        streams."""
         chosen = wanted.forms.take(candidates.forms)
         owners = wanted.owners.take(candidates.forms)
-        stripe = self._in_union(candidates) if self._united else self._opened(wanted, candidates.stripe or 0)
+        stripe = (
+            self._in_union(candidates) if self._within_union else self._stripe_column(wanted, candidates.stripe or 0)
+        )
         last = None
-        repeated = any(t.kind in COMPOUND and t.kind != "STRUCT" for t in self._filters.footer.above(self._orc))
+        repeated = any(t.kind in COMPOUND and t.kind != "STRUCT" for t in self._filters.footer.ancestors(self._orc))
         for found in stripe.row_group(candidates.row_group, candidates.rows):
-            if isinstance(stripe, _Given) or stripe.dictionary is None:
+            if isinstance(stripe, _StripeValues) or stripe.dictionary is None:
                 at = pc.index_in(finding.comparable(found.values, self._typed), value_set=chosen)
             else:
                 at = pc.index_in(found.values, value_set=candidates.forms)
@@ -188,7 +191,7 @@ class OrcSearch(UnitSearch):
             if not len(there):
                 continue
             matches = each_row(found.rows.take(there), texts.take(there), repeated=repeated)
-            if repeated and matches.rows[0].as_py() == last:  # a list that goes on from the part before
+            if repeated and matches.rows[0].as_py() == last:  # a list that continues from the previous part
                 matches = Matches(matches.rows[1:], matches.texts[1:])
             if len(matches.rows):
                 last = matches.rows[-1].as_py()
@@ -205,7 +208,7 @@ class OrcSearch(UnitSearch):
         return self._records.rows(stripe, pc.add(rows, first), chosen)
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
-        """The columns of records, as pyarrow has them."""
+        """An empty batch with the columns of records, as pyarrow reads them."""
         chosen = None if columns is None else frozenset(c.index for c in self._file.columns if c.path in columns)
         return self._records.none(chosen)
 
@@ -224,8 +227,8 @@ class OrcSearch(UnitSearch):
     def _records(self) -> Records:
         return Records(self._file.source, self._filters.footer)
 
-    def _opened(self, wanted: WantedValues, ordinal: int) -> StripeColumn:
-        """The column in a stripe; that of the last one is kept."""
+    def _stripe_column(self, wanted: WantedValues, ordinal: int) -> StripeColumn:
+        """The column in a stripe. The last one stays in memory."""
         if self._stripe is None or self._stripe.ordinal != ordinal or self._stripe.wanted is not wanted:
             self._stripe = None
             self._refuse_unreadable()
@@ -235,18 +238,18 @@ class OrcSearch(UnitSearch):
             )
         return self._stripe
 
-    def _in_union(self, candidates: Candidates) -> _Given:
-        """The column in a stripe, decoded by pyarrow with the top-level column that it lies in."""
+    def _in_union(self, candidates: Candidates) -> _StripeValues:
+        """The column in a stripe, decoded by pyarrow with the top-level column that contains it."""
         from bloomcli.formats.orc import union_values
 
         self._refuse_unreadable()
         footer = self._filters.footer
-        above = [*footer.above(self._orc), self._orc][1:]
+        above = [*footer.ancestors(self._orc), self._orc][1:]
         stripe = footer.stripes[candidates.stripe or 0]
         whole = self._records.stripe(stripe, frozenset({self._orc.id}))
         at = footer.types[0].children.index(above[0].id) if whole.num_columns > 1 else 0
         read = partial(union_values.values_of, whole.column(at), above)
-        return _Given(self._records.guarded(stripe, read), footer.stride)
+        return _StripeValues(self._records.guarded(stripe, read), footer.stride)
 
     def _refuse_unreadable(self) -> None:
         """Raise UnsupportedError where values can't be read."""
@@ -265,17 +268,17 @@ class OrcSearch(UnitSearch):
             )
 
 
-class _Given(NamedTuple):
+class _StripeValues(NamedTuple):
     """All values of a column of a stripe."""
 
-    values: Values
+    values: ValueBatch
     stride: int
 
-    def row_group(self, group: int, rows: int) -> Iterator[Values]:
+    def row_group(self, group: int, rows: int) -> Iterator[ValueBatch]:
         """The values of a row group."""
         first = group * self.stride
         inside = pc.and_(pc.greater_equal(self.values.rows, first), pc.less(self.values.rows, first + rows))
-        yield Values(self.values.values.filter(inside), pc.subtract(self.values.rows.filter(inside), first))
+        yield ValueBatch(self.values.values.filter(inside), pc.subtract(self.values.rows.filter(inside), first))
 
 
 def _compound(filters: Filters, orc: OrcType) -> UsageError:

@@ -1,4 +1,4 @@
-"""The forms of values that are looked for in ORC files, and what ORC's filters hash them to."""
+"""The forms of values that `find` looks for in ORC files, and their hashes in ORC's filters."""
 
 from __future__ import annotations
 

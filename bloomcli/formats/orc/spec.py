@@ -1,7 +1,6 @@
 """ORC's metadata messages (protobuf, described by orc.proto in this folder), and their names.
 
-protobuf keeps the fields that it doesn't know, so a message that is read, changed and written again loses
-nothing.
+protobuf keeps unknown fields, so a message that is read, changed and written again loses nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ POSTSCRIPT_MAX_BYTES: Final = 255
 """The postscript's length is stored in one byte, the file's last."""
 
 VERSIONS: Final = ((0, 11), (0, 12))
-"""File versions that released writers write; a later one may mean something else by the same bytes."""
+"""File versions of released writers. In a later version, the same bytes may have another meaning."""
 
 WRITERS: Final = {0: "ORC Java", 1: "ORC C++", 2: "Presto", 3: "Go", 4: "Trino", 5: "CUDF"}
 ORC_JAVA: Final = 0
@@ -51,7 +50,7 @@ def value_of(enum: str, name: str) -> int:
 
 @cache
 def name_of(enum: str, value: int) -> str:
-    """An enum value's name, or ``CODE 17`` where the specification has none."""
+    """An enum value's name, or ``CODE 17`` for a value that the specification doesn't name."""
     found = _pool().FindEnumTypeByName(f"{PACKAGE}.{enum}").values_by_number.get(value)
     return f"CODE {value}" if found is None else str(found.name)
 
@@ -64,8 +63,8 @@ def text(value: str | bytes) -> str:
 def parse(name: str, data: bytes, path: str, offset: int, field: str) -> Any:
     """Parse a message. `offset` is where its bytes (or their compressed form) start in the file.
 
-    Raises CorruptFile for bytes that are no such message, UnsupportedError for one of very many parts: protobuf makes
-    room for each.
+    Raises CorruptFile for bytes that aren't such a message, UnsupportedError for a message of very many parts:
+    protobuf allocates memory for each.
     """
     if len(data) > orc_limits.MESSAGES_MAX:
         from bloomcli import kernels

@@ -4,7 +4,7 @@
 
 A new filter stream goes next to its column's ROW_INDEX, as orc-core orders streams (by column, then kind).
 Data moves, but row-index positions are relative to each stream, so no other stream changes. Stripe footers,
-the file footer's stripe list and the postscript are written again, with every field that we don't know kept;
+the file footer's stripe list and the postscript are written again, with unknown fields kept;
 metadata (stripe statistics) is copied.
 """
 
@@ -24,12 +24,12 @@ from bloomcli.storage.base import KeptRange, Piece
 
 
 class NewStream(NamedTuple):
-    """A filter stream to put in, compressed."""
+    """A new filter stream, compressed."""
 
     kind: str
     column: int
     packed: Sequence[bytes]
-    print: int
+    checksum: int
     """A checksum of its uncompressed bytes (see `compression.Packer`)."""
 
     @property
@@ -55,20 +55,20 @@ class NewStripe:
 def rebuild(
     footer: Footer,
     old: StripeFooter,
-    gone: set[int],
+    removed: set[int],
     columns: Sequence[int],
     built: Callable[[int], Sequence[NewStream]],
 ) -> Generator[Piece, None, NewStripe]:
-    """Give a stripe's pieces: without the streams at the positions in `gone`, and with new ones for `columns`.
+    """Yield a stripe's pieces: without the streams at the positions in `removed`, and with new ones for `columns`.
 
-    `columns` are ascending ids; `built` gives the new streams of each, in this order, once they are needed.
+    `columns` are ascending ids. `built` is called for each, in this order, when its new streams are needed.
     """
     message = spec.message("StripeFooter")()
     message.CopyFrom(old.message)
     del message.streams[:]
     stripe = old.stripe
     index_length = data_length = 0
-    waiting = deque(columns)
+    pending = deque(columns)
     written: set[int] = set()
     kept = KeptRange(stripe.offset, 0)
     in_index = True
@@ -77,16 +77,16 @@ def rebuild(
         # new streams follow the row index of their column, before the streams of the next column, and all precede the
         # encrypted index: readers compute its offset from the end of the streams that aren't encrypted
         last = not in_index or stream is None or stream.kind == ENCRYPTED_INDEX
-        while waiting and (last or stream is None or waiting[0] < stream.column):
+        while pending and (last or stream is None or pending[0] < stream.column):
             if kept.length:
                 yield kept
                 kept = KeptRange(kept.offset + kept.length, 0)
-            for new in sorted(built(waiting.popleft()), key=lambda s: spec.value_of("StreamKind", s.kind)):
+            for new in sorted(built(pending.popleft()), key=lambda s: spec.value_of("StreamKind", s.kind)):
                 message.streams.add(kind=spec.value_of("StreamKind", new.kind), column=new.column, length=new.length)
                 index_length += new.length
                 written |= {new.column} if new.kind == UTF8 else set()
                 yield from new.packed
-        if stream is None or stream.position in gone:
+        if stream is None or stream.position in removed:
             continue
         message.streams.append(old.message.streams[stream.position])
         if kept.offset + kept.length != stream.offset:
@@ -100,21 +100,21 @@ def rebuild(
             data_length += stream.length
     if kept.length:
         yield kept
-    # what the stripe's lengths claim beyond its streams (other variants' streams) stays where it was: at the end
+    # bytes of the stripe that belong to no listed stream (streams of other variants) stay at the end
     rest = stripe.index_length + stripe.data_length - sum(s.length for s in old.streams)
     if rest:
         yield KeptRange(stripe.offset + stripe.index_length + stripe.data_length - rest, rest)
         data_length += rest
-    _set_encodings(message, {old.streams[p].column for p in gone}, written)
+    _set_encodings(message, {old.streams[p].column for p in removed}, written)
     packed = footer.codec.compress(message.SerializeToString())
     yield packed
     return NewStripe(index_length, data_length, len(packed))
 
 
-def _set_encodings(message: Any, gone: set[int], written: set[int]) -> None:
-    """bloomEncoding is there for exactly the columns that have a BLOOM_FILTER_UTF8 stream of ours, or had one."""
+def _set_encodings(message: Any, removed: set[int], written: set[int]) -> None:
+    """Set bloomEncoding of columns with a new BLOOM_FILTER_UTF8 stream; clear it where all filters were removed."""
     left = {s.column for s in message.streams if spec.name_of("StreamKind", s.kind) in KINDS}
-    for column in gone - left:
+    for column in removed - left:
         if column < len(message.columns):  # a stream may name a column that doesn't exist
             message.columns[column].ClearField("bloom_encoding")
     for column in written:
@@ -123,33 +123,33 @@ def _set_encodings(message: Any, gone: set[int], written: set[int]) -> None:
 
 @dataclass(slots=True)
 class Layout:
-    """The new file as it grows, stripe by stripe."""
+    """The layout of the new file, built stripe by stripe."""
 
     footer: Footer
     software_version: str | None = None
     """The field's value in the new footer; None keeps the old one."""
     position: int = 0
     stripes: list[tuple[int, NewStripe]] = field(default_factory=list)
-    _taken: int = 0
-    """Bytes of the original that were copied or left out so far."""
+    _consumed: int = 0
+    """Bytes of the original that are copied or left out so far."""
 
     def before(self, stripe: Stripe) -> list[Piece]:
         """The bytes between the stripe and the one before it: the file's header, or padding."""
-        gap = KeptRange(self._taken, stripe.offset - self._taken)
-        self._taken = stripe.end
+        gap = KeptRange(self._consumed, stripe.offset - self._consumed)
+        self._consumed = stripe.end
         self.position += gap.length
         return [gap] if gap.length else []
 
     def add(self, pieces: Generator[Piece, None, NewStripe]) -> Generator[Piece, None, None]:
-        """The next stripe's pieces."""
+        """Yield the next stripe's pieces, and record its location."""
         stripe = yield from pieces
         self.stripes.append((self.position, stripe))
         self.position += stripe.length
 
     def tail(self) -> list[Piece]:
-        """Yield the pieces after the last stripe: the rest of the body, metadata, new footer and postscript."""
+        """Return the pieces after the last stripe: the rest of the body, metadata, new footer and postscript."""
         footer = self.footer
-        rest = KeptRange(self._taken, footer.footer_at - self._taken)
+        rest = KeptRange(self._consumed, footer.footer_at - self._consumed)
         message = spec.message("Footer")()
         message.CopyFrom(footer.message)
         for info, (offset, stripe) in zip(message.stripes, self.stripes, strict=True):
@@ -158,7 +158,7 @@ class Layout:
             info.data_length = stripe.data_length
             info.footer_length = stripe.footer_length
         if message.HasField("content_length"):
-            length = message.content_length + self.position - self._taken
+            length = message.content_length + self.position - self._consumed
             message.content_length = min(max(length, 0), (1 << 64) - 1)  # the old value may be wrong
         if self.software_version is not None:
             message.software_version = self.software_version
@@ -173,7 +173,7 @@ class Layout:
         return [*pieces, packed + raw + bytes([len(raw)])]
 
 
-def unfiltered(
+def metadata_without_filters(
     footer: Footer, stripes: Iterable[StripeFooter], columns: set[int] | None, *, version: bool
 ) -> list[object]:
     """A file's metadata without the filters of these columns (None: all) and without offsets, for comparison.
@@ -204,22 +204,22 @@ def unfiltered(
     return found
 
 
-def kept_bytes(footer: Footer, gone: Iterable[tuple[int, int]]) -> int:
-    """Bytes that are copied to the new file when the streams in `gone` (offset, length) are left out."""
+def kept_bytes(footer: Footer, removed: Iterable[tuple[int, int]]) -> int:
+    """Bytes that are copied to the new file when the streams in `removed` (offset, length) are left out."""
     footers = sum(s.footer_length for s in footer.stripes)
-    return int(footer.footer_at - footers - sum(length for _, length in gone))
+    return int(footer.footer_at - footers - sum(length for _, length in removed))
 
 
 def differs_only_in_filters(before: Footer, after: Footer, columns: set[int] | None) -> bool:
-    """Whether two files' footers, of file and stripes, are the same but for the filters of these columns (None: all).
+    """Whether two files' footers and stripe footers are equal except for the filters of these columns (None: all).
 
-    Adding filters to a bad writer's file removes its other filters, and changes the version that says who wrote them.
+    Adding filters to a bad writer's file removes its other filters, and changes the software version.
     """
     if len(before.stripes) != len(after.stripes):
         return False
-    mended = bad_writer(before) and not bad_writer(after)
+    rewritten = bad_writer(before) and not bad_writer(after)
     mine, theirs = (
-        unfiltered(footer, map(footer.stripe_footer, footer.stripes), gone, version=not mended)
-        for footer, gone in ((before, None if mended else columns), (after, columns))
+        metadata_without_filters(footer, map(footer.stripe_footer, footer.stripes), removed, version=not rewritten)
+        for footer, removed in ((before, None if rewritten else columns), (after, columns))
     )
     return mine == theirs

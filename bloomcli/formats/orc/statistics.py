@@ -1,4 +1,4 @@
-"""Row-index statistics as bounds that literals compare with."""
+"""Converts row index statistics to bounds that are compared with literals."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _EXACT: Final = Context(prec=100, traps=[InvalidOperation, Inexact])
 """More digits than any decimal has: nothing is rounded."""
 
 Bounds = tuple[bytes | None, bytes | None]
-"""(minimum, maximum) as PLAIN bytes of the literal's column; None where they aren't known."""
+"""(minimum, maximum) as PLAIN bytes of the literal's column; None if unknown."""
 
 
 def bounds(statistics: Any, orc: OrcType) -> Bounds:
-    """A row group's bounds of a column. Unknown where the statistics don't hold any, or none that are sound."""
+    """A row group's bounds of a column; None where the statistics have none, or unsound ones."""
     try:
         return _bounds(statistics, orc)
     except (struct.error, OverflowError, InvalidOperation, Inexact, ValueError, TypeError):
@@ -80,7 +80,7 @@ def _unscaled(text: str, scale: int) -> bytes:
 
 
 def skips(statistics: Any, literals: Sequence[Literal], orc: OrcType, typed: Column) -> list[bool | None]:
-    """For each value whether statistics alone exclude it; None if that is unknown."""
+    """For each value, whether statistics alone exclude it; None if unknown."""
     from bloomcli.values.exclusion import exclusions
 
     if statistics is None or orc.kind in {"LIST", "MAP", "UNION", "STRUCT"}:
@@ -91,9 +91,9 @@ def skips(statistics: Any, literals: Sequence[Literal], orc: OrcType, typed: Col
 
 
 def comparable_bounds(statistics: Any, orc: OrcType) -> Bounds:
-    """A row group's bounds as values compare with them: those of CHAR without the blanks that values are padded with,
-    the lowest timestamp a millisecond earlier before 1970, where ORC C++ rounds towards zero, and texts as far as ORC
-    C++ compares them: up to a zero byte, and then by their lengths."""
+    """A row group's bounds for comparison with values. A CHAR's have no blanks at the end. A lowest timestamp before
+    1970 is a millisecond earlier, because ORC C++ rounds towards zero. Texts are cut at a zero byte, because ORC C++
+    compares them up to it, and then by their lengths."""
     low, high = bounds(statistics, orc)
     if orc.kind in _TEXTS:
         low = None if low is None else _up_to_zero(low, b"\0")
@@ -108,6 +108,6 @@ def comparable_bounds(statistics: Any, orc: OrcType) -> Bounds:
 
 
 def _up_to_zero(text: bytes, end: bytes) -> bytes:
-    """A text up to its first zero byte, and an end; without a zero byte the text."""
+    """A text up to its first zero byte, followed by `end`; a text without a zero byte unchanged."""
     before, zero, _ = text.partition(b"\0")
     return before + end if zero else text

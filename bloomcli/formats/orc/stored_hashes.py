@@ -1,4 +1,4 @@
-"""Reads the hashes of a column's values, for a search that looks them up among millions of sought values."""
+"""Hashes a column's values, for a search that looks them up among millions of values to find."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from bloomcli.formats.orc.value_reader import ValueReader
 from bloomcli.model.file import Column
 
 
-def of_row_groups(
+def row_group_hashes(
     filters: Filters, streams: StripeFooter, orc: OrcType, typed: Column, stop: Stop
 ) -> Iterator[Iterator[StoredHashes]]:
-    """The hashes of a stripe's values, row group by row group; each is taken before the next. Those of a dictionary's
-    entries come with the first.
+    """Yield the hashes of a stripe's values, row group by row group; consume each before the next. The hashes of a
+    dictionary's entries come with the first row group.
 
     Args:
-        filters: those of the file.
-        streams: of the stripe.
+        filters: the file's filters.
+        streams: the stripe's footer.
         orc: the column, which isn't in a union.
-        typed: the column as literals are parsed for it.
+        typed: the column with the type by which literals are parsed.
         stop: ends the reading.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Lists the streams of a column, the entries of its row index, and its filters joined by stripe."""
+"""Lists the streams of a column, the entries of its row index, and its filters merged by stripe."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _entries(filters: Filters, stripe: Stripe, orc: OrcType) -> Iterator[IndexEn
 
 
 def _loaded(filters: Filters, stripe: int, column: int) -> LoadedStream | None:
-    """The filters that readers use in a stripe; None if there are none that can be."""
+    """The filters that readers use in a stripe; None if there are none that can be used."""
     location = filters.location(column, 0, stripe)
     try:
         loaded = None if location is None else filters.load(location)
@@ -109,7 +109,7 @@ def _entry(orc: OrcType, stripe: int, row_group: int, entry: Any, loaded: Loaded
     problem = None
     if loaded is not None and row_group < len(loaded.filters):
         bits = loaded.filters[row_group]
-        if any(bounds.lost(stats, orc, typed, bits)):
+        if any(bounds.missing_bounds(stats, orc, typed, bits)):
             low = high = None
             problem = f"min/max not shown: {WRONG}"
     known = stats is not None and stats.HasField("number_of_values")
@@ -126,7 +126,7 @@ def _entry(orc: OrcType, stripe: int, row_group: int, entry: Any, loaded: Loaded
 
 
 def merged_filters(filters: Filters, column: int) -> Iterator[MergedFilter]:
-    """Yield each stripe's filters joined, as orc-core's FileDump does with --rowindex."""
+    """Yield each stripe's filters merged, as orc-core's FileDump does with --rowindex."""
     filters.source.will_read(filters.ranges({column}))
     for location in filters.locations({column}):
         try:

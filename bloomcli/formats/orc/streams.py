@@ -2,8 +2,8 @@
 
     bytes on disk -> chunks -> ByteStream -> Runs (integers, bytes) -> Presence (bits)
 
-Only a window of the file, a chunk or two, and the requested values are in memory. The file's own numbers decide how
-much is requested, so memory grows only with bytes that were really read.
+Only a window of the file, one or two chunks, and the requested values are in memory. The file's numbers determine how
+much is requested, so memory grows only with bytes that are actually read.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _PLAIN_CHUNK: Final = 256 << 10
 """Bytes loaded at a time from uncompressed streams: they fit in the processor's cache."""
 
 _MOST_OF_A_RUN: Final = {8: 512, 1: 130}
-"""Values of the longest run, by their width: as many may be decoded beyond the requested ones, and one more."""
+"""Values of the longest run, by their width. That many values may be decoded beyond the requested ones, plus one."""
 
 _LOWEST_FIRST: Final = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
-"""Of each byte the one with its bits in the reverse order, which Arrow has."""
+"""For each byte, the byte with its bits reversed, which is Arrow's order."""
 
 Decode = Callable[[bytes, int, bytearray, int, int], tuple[int, int]]
-"""(data, position, out, how many it has, how many are wanted) -> (how many it has now, position after them)."""
+"""(data, position, out, values in out, values requested) -> (values in out now, position after them)."""
 
 
 class Position(NamedTuple):
-    """A place in a stream, as a row index has it."""
+    """A place in a stream, as in a row index."""
 
     chunk: int
     """Bytes from the stream's start to the compressed chunk; in uncompressed files to the place itself."""
@@ -82,7 +82,7 @@ class ByteStream:
         )
 
     def seek(self, position: Position) -> None:
-        """Go to a position that a row index has. Raises CorruptFile where the stream has none such."""
+        """Go to a position of a row index. Raises CorruptFile if it is beyond the stream's end."""
         if not 0 <= position.chunk <= self._end - self._start:
             raise self.fault("the row index has a position behind the stream's end")
         self._next = self._start + position.chunk
@@ -92,18 +92,19 @@ class ByteStream:
                 pass
 
     def read_until(self, chunk: int | None) -> None:
-        """Read no further ahead than to the chunk at this distance from the start, or None: to the stream's end. What
-        lies behind it is read where it is asked for."""
+        """Read ahead at most to the chunk at this distance from the start (None: to the stream's end). Bytes after it
+        are read on demand."""
         until = self._end if chunk is None else self._start + chunk
         self._until = min(until, self._end)
 
     def more(self) -> None:
-        """Have a byte more than now, at least. Raises CorruptFile where the stream ends."""
+        """Load at least one more byte. Raises CorruptFile at the stream's end."""
         rest = self.data[self.at :]
         self.data, self.at = rest + self._some(), 0
 
     def take(self, size: int) -> bytes | memoryview:
-        """Exactly `size` bytes, those of a batch of numbers at most, and on past them. Raises as `pieces`."""
+        """Return exactly `size` bytes, at most those of a batch of numbers, and advance past them. Raises as
+        `pieces`."""
         if len(self.data) - self.at >= size:
             self.at += size
             return memoryview(self.data)[self.at - size : self.at]
@@ -121,7 +122,7 @@ class ByteStream:
             self.data, self.at = self._some(), 0
 
     def check_size(self, size: int) -> None:
-        """Raise UnsupportedError where the stream has, or has to have, more bytes than are read."""
+        """Raise UnsupportedError if `size` is more than the bytes of a stream that are read."""
         if size > orc_limits.DATA_STREAM_MAX_BYTES:
             raise UnsupportedError(
                 f"a stream of more than {orc_limits.DATA_STREAM_MAX_BYTES} bytes",
@@ -132,7 +133,7 @@ class ByteStream:
             )
 
     def _some(self) -> bytes:
-        """The next bytes of the stream, a chunk with any."""
+        """The next chunk that isn't empty."""
         while (chunk := self._chunk()) is not None:
             self._stop.check()
             self._unpacked += len(chunk)
@@ -154,7 +155,7 @@ class ByteStream:
         return bytes(chunk) if original else self._unpacker.block(chunk, at, self._field)
 
     def _read(self, size: int) -> memoryview:
-        """The next bytes on disk; they are known to lie within the stream."""
+        """The next bytes on disk. The caller ensures that they lie within the stream."""
         skip = self._next - self._window_at
         if skip < 0 or len(self._window) - skip < size:
             self._window_at, skip = self._next, 0
@@ -165,7 +166,7 @@ class ByteStream:
 
 
 class Runs:
-    """Run-length encoded values, read as many at a time as requested."""
+    """Decodes run-length encoded values, as many at a time as requested."""
 
     def __init__(self, stream: ByteStream, decode: Decode, width: int) -> None:
         self._stream = stream
@@ -176,9 +177,9 @@ class Runs:
         self._have = 0
 
     def take(self, count: int) -> memoryview:
-        """The next `count` values, good until the next call. Raises CorruptFile."""
+        """The next `count` values, valid until the next call. Raises CorruptFile."""
         out, width, stream = self._out, self._width, self._stream
-        left = self._have - self._first  # what was left of the last run
+        left = self._have - self._first  # values of the last run that weren't taken
         room = (max(count, left) + _MOST_OF_A_RUN[width]) * width
         if len(out) < room:
             self._out = out = out.ljust(room, b"\0")
@@ -210,7 +211,7 @@ class Runs:
 
 
 def integers(stream: ByteStream, version: int, *, signed: bool) -> Runs:
-    """A stream of integers, as int64s; version 1 or 2 of the encoding."""
+    """Read a stream of integers as int64s; `version` 1 or 2 of the encoding."""
 
     def decode(data: bytes, at: int, out: bytearray, have: int, want: int) -> tuple[int, int]:
         return kernels.orc_runs(data, at, version, signed, out, have, want)
@@ -219,18 +220,18 @@ def integers(stream: ByteStream, version: int, *, signed: bool) -> Runs:
 
 
 def byte_runs(stream: ByteStream) -> Runs:
-    """A stream of bytes in runs."""
+    """Read a stream of bytes in runs."""
     return Runs(stream, kernels.orc_byte_runs, 1)
 
 
 class Bits:
-    """A stream of bits, the highest of a byte first, as Arrow's booleans."""
+    """Reads a stream of bits, a byte's highest first, as Arrow's booleans."""
 
     def __init__(self, stream: ByteStream) -> None:
         self._bytes = byte_runs(stream)
         self._last = b""
         self._left = 0
-        """Bits of the last byte that aren't taken yet."""
+        """Bits of the last byte that aren't consumed yet."""
 
     def take(self, count: int) -> pa.BooleanArray:
         """The next `count` bits, a batch at most. Raises CorruptFile."""
@@ -256,7 +257,7 @@ class Bits:
 
 
 class Presence:
-    """A PRESENT stream: a bit for each row, the highest of a byte first, 1 where there is a value."""
+    """A PRESENT stream: a bit for each row, a byte's highest first, 1 if the row has a value."""
 
     def __init__(self, stream: ByteStream) -> None:
         self._bytes = byte_runs(stream)
@@ -264,7 +265,7 @@ class Presence:
         self._rest_bits = 0
 
     def take(self, rows: int) -> int:
-        """Return how many of the next `rows` (at most a batch) have a value."""
+        """Return the number of the next `rows` (at most a batch) that have a value."""
         size = max(-(-(rows - self._rest_bits) // 8), 0)
         bits = self._rest << (8 * size) | int.from_bytes(self._bytes.take(size), "big")
         self._rest_bits += 8 * size - rows

@@ -17,15 +17,15 @@ from bloomcli.formats.orc.filters import Filters
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.streams import Position
-from bloomcli.formats.orc.value_reader import ValueReader, Values
+from bloomcli.formats.orc.value_reader import ValueBatch, ValueReader
 from bloomcli.model.file import Column
 
 
 class StripeColumn:
-    """A column of a stripe, which is read row group by row group.
+    """A column of a stripe, read row group by row group.
 
-    Row groups that follow one another are read on; others are gone to, where the row indexes of the column and of
-    the types above it have usable positions, else all rows before are decoded.
+    Consecutive row groups are read one after the other. Otherwise the reader seeks, if the row indexes of the column
+    and of the types above it have usable positions, or decodes all rows before.
     """
 
     def __init__(
@@ -34,12 +34,12 @@ class StripeColumn:
         self.ordinal = stripe.stripe.ordinal
         self.wanted = wanted
         self._filters, self._stripe, self._orc, self._typed = filters, stripe, orc, typed
-        self._types = [*filters.footer.above(orc), orc]
+        self._types = [*filters.footer.ancestors(orc), orc]
         self._trusts_positions = True
         self._next: int | None = 0
-        """The row group that can be read on with."""
+        """The row group at which the reader is; None while one is read."""
         self._reader = self._open()
-        self.dictionary = self._looked_up()
+        self.dictionary = self._dictionary_positions()
 
     def _open(self) -> ValueReader:
         longest = 0
@@ -49,20 +49,20 @@ class StripeColumn:
         self._next = 0
         return ValueReader(filters.source, filters.footer, self._stripe, self._orc, longest, Stop())
 
-    def _looked_up(self) -> pa.Int64Array | None:
-        """Of each entry of the dictionary the position of its form, or null; None without a dictionary."""
+    def _dictionary_positions(self) -> pa.Int64Array | None:
+        """For each entry of the dictionary, the position of its form or null; None without a dictionary."""
         if self._reader.entries is None:
             return None
         found = [pc.index_in(part, value_set=self.wanted.forms) for part in self._reader.dictionary()]
         return pa.chunked_array(found, pa.int32()).combine_chunks().cast(pa.int64())
 
-    def row_group(self, group: int, rows: int) -> Iterator[Values]:
-        """The values of a row group; with a dictionary positions of forms. Raises CorruptFile, UnsupportedError."""
+    def row_group(self, group: int, rows: int) -> Iterator[ValueBatch]:
+        """The values of a row group; with a dictionary, positions of forms. Raises CorruptFile, UnsupportedError."""
         if group != self._next and self._trusts_positions and self._seek(group):
             try:
                 found = list(self._values(group, rows))
             except CorruptFile:
-                found = None  # the positions may be at fault
+                found = None  # the positions may be wrong
             if found is not None and self._is_whole(group, sum(len(part.rows) for part in found)):
                 yield from found
                 return
@@ -73,11 +73,11 @@ class StripeColumn:
         for before in range(self._next or 0, group):
             for _ in self._values(before, self._rows_in(before)):
                 pass
-        self._read_until(self._places(group + 1) if self._trusts_positions else None)
+        self._read_until(self._positions(group + 1) if self._trusts_positions else None)
         yield from self._values(group, rows)
 
-    def _values(self, group: int, rows: int) -> Iterator[Values]:
-        self._next = None  # until all are taken
+    def _values(self, group: int, rows: int) -> Iterator[ValueBatch]:
+        self._next = None  # until all are consumed
         for found in self._reader.take(rows):
             yield found if self.dictionary is None else found._replace(values=self._forms(found.values))
         self._next = group + 1
@@ -93,7 +93,7 @@ class StripeColumn:
         return footer.rows_in(self._stripe.stripe, group) if footer.stride else self._stripe.stripe.rows
 
     def _is_whole(self, group: int, count: int) -> bool:
-        """Whether as many values were read as the row index counts: else its positions may be wrong."""
+        """Whether as many values were read as the row index counts. If not, its positions may be wrong."""
         stats = self._entries[-1][group].statistics
         return not stats.HasField("number_of_values") or bool(stats.number_of_values == count)
 
@@ -104,8 +104,8 @@ class StripeColumn:
         self._filters.source.will_read((s.offset, s.length) for s in streams if s is not None)
         return [self._filters.index_entries(self._stripe, t.id) for t in self._types]
 
-    def _places(self, group: int) -> list[dict[str, Position]] | None:
-        """The positions of a row group in the streams of each type; None where not all are known."""
+    def _positions(self, group: int) -> list[dict[str, Position]] | None:
+        """The positions of a row group in the streams of each type; None if some are unknown."""
         compressed = self._filters.footer.codec.name != "NONE"
         columns = self._stripe.message.columns
         found: list[dict[str, Position]] = []
@@ -116,14 +116,16 @@ class StripeColumn:
             if group >= len(entries) or orc.id >= len(columns):
                 return None
             encoding = "DICTIONARY" if orc is self._orc and self.dictionary is not None else "DIRECT"
-            here = positions.places(self._stripe, orc, encoding, entries[group].positions, compressed=compressed)
+            here = positions.stream_positions(
+                self._stripe, orc, encoding, entries[group].positions, compressed=compressed
+            )
             if here is None:
                 return None
             found.append(here)
         return found
 
     def _read_until(self, behind: list[dict[str, Position]] | None) -> None:
-        """Read no further ahead than to the positions of the next row group, where they are known."""
+        """Read ahead at most to the positions of the next row group, if they are known."""
         for at, parts in enumerate(self._reader.parts):
             for kind, part in parts.items():
                 part.read_until(None if behind is None else self._end(behind[at][kind]))
@@ -132,8 +134,8 @@ class StripeColumn:
         return positions.end_before(behind, compressed=self._filters.footer.codec.name != "NONE")
 
     def _seek(self, group: int) -> bool:
-        """Go to a row group, and announce what is read for it. False where its positions can't be used."""
-        here, behind = self._places(group), self._places(group + 1)
+        """Go to a row group, and announce the ranges to read for it. Returns False if its positions can't be used."""
+        here, behind = self._positions(group), self._positions(group + 1)
         if here is None:
             return False
         self._read_until(behind)

@@ -19,9 +19,9 @@ _LEVELS: Final = {"LIST": (ELEMENT,), "MAP": (KEY, VALUE)}
 
 
 def types_of_table(footer: Footer, names: ColumnNames) -> tuple[tuple[OrcType, ...], Sequence[str]]:
-    """The types under the table's paths, and the table's columns that the file lacks.
+    """The types with the table's paths, and the table's columns that the file doesn't have.
 
-    A list or a map has the path of the table's list or map if a column in it is one of the table's.
+    A list or a map has the path of the table's list or map if the table has a column in it.
 
     Raises:
         CorruptFile: a field id that isn't a number.

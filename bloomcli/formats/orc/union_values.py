@@ -1,4 +1,4 @@
-"""Values of columns within unions, which pyarrow decodes: those of a whole stripe with their rows."""
+"""Extracts the values of columns within unions, with their rows, from stripes that pyarrow decodes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import pyarrow.compute as pc
 from bloomcli.formats import arrow_forms
 from bloomcli.formats.orc.column_reader import TIMESTAMPS
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.value_reader import MOMENT_BYTES, Values
+from bloomcli.formats.orc.value_reader import MOMENT_BYTES, ValueBatch
 
 _NANOS_PER_MILLI = 1_000_000
 
 
-def values_of(top: pa.Array, path: Sequence[OrcType]) -> Values:
-    """The values of a column as `ValueReader` gives them.
+def values_of(top: pa.Array, path: Sequence[OrcType]) -> ValueBatch:
+    """The values of a column in the form that `ValueReader` yields.
 
     Args:
-        top: the top-level column that it lies in, of all rows of a stripe.
+        top: the top-level column that contains it, with all rows of a stripe.
         path: the types from that column's down to its own.
     """
     array, rows = top, pa.array(range(len(top)), pa.int64())
@@ -33,13 +33,13 @@ def values_of(top: pa.Array, path: Sequence[OrcType]) -> Values:
         there = array.is_valid()
         array, rows = array.filter(there), rows.filter(there)
         if orc.kind == "STRUCT":
-            array = array.field(child.steps[-1])  # pyarrow has left other fields out
+            array = array.field(child.steps[-1])  # pyarrow leaves other fields out
         else:
             lists = array if orc.kind == "LIST" else pa.ListArray.from_arrays(array.offsets, _entries(array, at))
             rows = rows.take(pc.list_parent_indices(lists))
             array = lists.flatten()
     there = array.is_valid()
-    return Values(_forms(array.filter(there), path[-1]), rows.filter(there))
+    return ValueBatch(_forms(array.filter(there), path[-1]), rows.filter(there))
 
 
 def _entries(maps: pa.MapArray, at: int) -> pa.Array:

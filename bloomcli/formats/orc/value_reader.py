@@ -1,11 +1,11 @@
-"""Decodes a column's values with the rows that they are of, from any row group on whose positions the row index has.
+"""Decodes a column's values with their rows, from the start of any row group whose positions the row index has.
 
     rows of the stripe -> PRESENT and LENGTH of the column's ancestors -> the column's own PRESENT -> values
 
-Values are given as `finding.WantedValues.forms` has them: integers, floating point as it is, strings without the
-blanks that a CHAR ends with, decimals as 16 bytes (little-endian, in the column's scale), timestamps as 12
-(milliseconds on the writer's wall clock and the nanoseconds above them). What is longer than any value that is
-looked for is skipped. A batch, or 4 MiB of strings, is in memory.
+Values are given as `finding.WantedValues.forms` has them: integers, floating point as it is, strings without the blanks
+that a CHAR ends with, decimals as 16 bytes (little-endian, in the column's scale), timestamps as 12 (milliseconds on
+the writer's wall clock and the nanoseconds above them). Strings longer than any value to find are skipped. A batch,
+or 4 MiB of strings, is in memory.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from bloomcli.words import counted
 MOMENT_BYTES: Final = 12
 DECIMAL_BYTES: Final = 16
 _TOGETHER_BYTES: Final = 4 << 20
-"""Bytes of strings that are decoded together."""
+"""Maximum bytes of strings that are decoded together."""
 
 Decode = Callable[[int], Iterator[pa.Array]]
-"""Gives the next values, a batch at most, in parts."""
+"""Yields the next values, at most a batch, in parts."""
 
 
-class Part(Protocol):
-    """A stream that can be read from a position on."""
+class SeekableStream(Protocol):
+    """A stream that can be read from a position."""
 
     def seek(self, position: Position) -> None:
         """Go to a position. Raises CorruptFile."""
@@ -48,22 +48,22 @@ class Part(Protocol):
         """As `ByteStream.read_until`."""
 
 
-class Values(NamedTuple):
-    """Values of a column, in order, none of them null but those that are longer than any that is looked for."""
+class ValueBatch(NamedTuple):
+    """Non-null values of a column, in order. A string longer than any value to find is null."""
 
     values: pa.Array
     rows: pa.Int64Array
-    """Of each value its row, counted from the first row that was asked for."""
+    """The row of each value, counted from the first requested row."""
 
 
 class ValueReader:
-    """Reads one column of one stripe, from the first row on or from where `seek` goes to.
+    """Reads one column of one stripe, from the first row or from a position that its `parts` seek.
 
     Args:
-        streams_of: opens the streams of a type in the stripe.
-        above: the types above the column, from the root on.
+        source, footer: the file.
+        stripe: the stripe's footer.
         orc: the column.
-        longest: bytes of the longest string that is looked for.
+        longest: bytes of the longest string to find.
         stop: ends reading.
     """
 
@@ -71,19 +71,19 @@ class ValueReader:
         self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, longest: int, stop: Stop
     ) -> None:
         self._footer, self._stripe, self._orc, self._stop = footer, stripe.stripe, orc, stop
-        types = footer.above(orc)
+        types = footer.ancestors(orc)
         opened = [Streams(source, footer, stripe, t, stop) for t in (*types, orc)]
         self._levels = [_Level(streams, t) for streams, t in zip(opened, types, strict=False)]
         self._presence = _presence(opened[-1])
         self.entries: int | None = None
-        """How many entries the dictionary has; None without one."""
+        """The number of the dictionary's entries; None without a dictionary."""
         self._streams = opened[-1]
         self._longest = longest
         decode, parts = self._leaf(opened[-1], orc)
         self._decode: Decode = decode
         own = parts if self._presence is None else {"PRESENT": self._presence, **parts}
-        self.parts: list[Mapping[str, Part]] = [*(level.parts for level in self._levels), own]
-        """Of each type from the root down to the column its streams that have positions."""
+        self.parts: list[Mapping[str, SeekableStream]] = [*(level.parts for level in self._levels), own]
+        """For each type from the root down to the column, its streams with positions, by kind."""
         self._seen = 0
 
     def dictionary(self) -> Iterator[pa.Array]:
@@ -105,8 +105,8 @@ class ValueReader:
         """An error about the column's values."""
         return self._streams.open("DATA").fault(reason)
 
-    def take(self, rows: int) -> Iterator[Values]:
-        """The values of the next rows; all have to be taken before the next rows are. With a dictionary they are
+    def take(self, rows: int) -> Iterator[ValueBatch]:
+        """The values of the next rows. Consume all of them before the next call. With a dictionary, values are
         positions of its entries, int64s. Raises CorruptFile, UnsupportedError, Stopped."""
         chunks = _counted(rows)
         for level in self._levels:
@@ -116,7 +116,7 @@ class ValueReader:
                 chunk = chunk.filter(self._presence.take(len(chunk)))
             at = 0
             for values in self._decode(len(chunk)):
-                yield Values(values, chunk[at : at + len(values)])
+                yield ValueBatch(values, chunk[at : at + len(values)])
                 at += len(values)
 
     def _bounded(self, chunks: Iterator[pa.Int64Array]) -> Iterator[pa.Int64Array]:
@@ -133,7 +133,7 @@ class ValueReader:
                 )
             yield chunk
 
-    def _leaf(self, streams: Streams, orc: OrcType) -> tuple[Decode, dict[str, Part]]:
+    def _leaf(self, streams: Streams, orc: OrcType) -> tuple[Decode, dict[str, SeekableStream]]:
         if orc.kind == "BOOLEAN":
             bits = Bits(streams.open("DATA"))
             return lambda count: iter((bits.take(count).cast(pa.uint8()),)), {"DATA": bits}
@@ -166,20 +166,20 @@ class ValueReader:
 
 
 class _Level:
-    """A struct, list or map above the column: which rows its children are of."""
+    """Maps the children of a struct, list or map above the column to rows."""
 
     def __init__(self, streams: Streams, orc: OrcType) -> None:
         self._presence = _presence(streams)
         self._lengths = streams.lengths() if orc.kind in REPEATED else None
         self._fault = streams.open("LENGTH").fault
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, SeekableStream] = {}
         if self._presence is not None:
             self.parts["PRESENT"] = self._presence
         if self._lengths is not None:
             self.parts["LENGTH"] = self._lengths
 
     def children(self, chunks: Iterator[pa.Int64Array]) -> Iterator[pa.Int64Array]:
-        """The rows of the children of each chunk's rows, a batch at most at a time."""
+        """The rows of the children of each chunk's rows, at most a batch at a time."""
         for chunk in chunks:
             there = chunk if self._presence is None else chunk.filter(self._presence.take(len(chunk)))
             if self._lengths is None:
@@ -293,7 +293,7 @@ def _strings(data: ByteStream, runs: Runs, orc: OrcType, longest: int) -> Decode
         except kernels.RunError as error:
             raise data.fault(str(error)) from None
         total += size
-        data.check_size(total)  # before as much is read
+        data.check_size(total)  # before that much is read
         ends = pc.cumulative_sum(_array(pa.int64(), lengths, count))
         offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends])
         if size <= _TOGETHER_BYTES:

@@ -1,6 +1,6 @@
 """Hashes the values of columns, row group by row group, to build filters or to check them.
 
-Columns are read straight from their streams (see `column_reader`). What is hashed is what orc-core hashes, by type:
+Columns are read directly from their streams (see `column_reader`). Hashed is what orc-core hashes, by type:
 
     tinyint to bigint, date      the number                            Wang
     timestamp                    milliseconds, rounded down            Wang
@@ -9,10 +9,10 @@ Columns are read straight from their streams (see `column_reader`). What is hash
     decimal                      its text, trailing zeros trimmed      Murmur3
     list, map                    the number of elements                Wang
 
-Nulls are never hashed. If a zero of either sign occurs in a floating-point column, both are given.
+Nulls are never hashed. If a floating-point column has a zero of either sign, filters get both zeros.
 
-Of a timestamp without a zone that is what the writer's wall clock showed, as if it were UTC's; where readers
-disagree about it (see `timestamps`), the hashes of the other readings are given too.
+A timestamp without a zone is hashed as the writer's wall clock showed it, as if it were UTC. Where readers disagree
+(see `timestamps`), the hashes of the other readings are returned too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc.column_reader import TIMESTAMPS, ColumnReader, Taken, unreadable
+from bloomcli.formats.orc.column_reader import TIMESTAMPS, BatchHashes, ColumnReader, why_unreadable
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.model.file import Column
@@ -42,16 +42,16 @@ _LONG: Final = (1 << 64) - 1
 _ZEROS: Final = (struct.pack("<d", 0.0), struct.pack("<d", -0.0))
 
 HASHABLE: Final = frozenset((*_INTEGERS, *FLOATS, *_BYTES, *TIMESTAMPS, "DECIMAL"))
-"""Kinds of the leaves that filters can be made for."""
+"""Kinds of leaf columns that can have filters."""
 READABLE: Final = HASHABLE | {"LIST", "MAP"}
 """Kinds whose filters can be checked against the column."""
 
 
-def unread(footer: Footer, orc: OrcType) -> str | None:
-    """Why a column's values can't be held against its filters; None where they can."""
+def why_not_comparable(footer: Footer, orc: OrcType) -> str | None:
+    """Why a column's values can't be compared with its filters; None if they can."""
     if orc.kind == "UNION":
         return "they are a union's tags, which no reader asks for"
-    return unreadable(footer, orc)
+    return why_unreadable(footer, orc)
 
 
 def zero_hashes() -> bytearray:
@@ -80,7 +80,7 @@ def encoded_hash(encoded: bytes, orc: OrcType, typed: Column) -> int:
             kernels.orc_decimal_text(unscaled.to_bytes(16, "little", signed=True), typed.scale)
         )
     elif orc.kind == "CHAR":
-        text = encoded.decode("utf-8", "surrogateescape").rstrip(" ")  # of no meaning: readers cut, then pad
+        text = encoded.decode("utf-8", "surrogateescape").rstrip(" ")  # no meaning: readers cut, then pad
         padded = text.ljust(orc.maximum_length)
         return kernels.orc_hash_bytes(padded.encode("utf-8", "surrogateescape"))
     elif orc.kind in _BYTES:
@@ -91,22 +91,22 @@ def encoded_hash(encoded: bytes, orc: OrcType, typed: Column) -> int:
 
 
 def row_groups(
-    source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop, *, every: bool = False
-) -> Iterator[Iterator[Taken]]:
-    """For each row group of a stripe, a column's hashes in batches; each has to be taken before the next.
+    source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop, *, repeats: bool = False
+) -> Iterator[Iterator[BatchHashes]]:
+    """For each row group of a stripe, yield a column's hashes in batches. Consume each before the next.
 
-    Hashes of other readings are given once for equal neighbours, or with `every` for each value.
+    Hashes of other readings are given for the first of equal neighbours, or with `repeats` for each.
 
-    Raises CorruptFile where the stripe can't be decoded, UnsupportedError; Stopped soon after a stop is set.
+    Raises CorruptFile if the stripe can't be decoded, UnsupportedError; Stopped soon after `stop` is set.
     """
-    reader = ColumnReader(source, footer, streams, orc, stop, every=every)
+    reader = ColumnReader(source, footer, streams, orc, stop, repeats=repeats)
     for group in range(footer.row_groups(streams.stripe)):
         yield reader.take(footer.rows_in(streams.stripe, group))
 
 
 def memory(streams: StripeFooter, orc: OrcType) -> int:
-    """Bytes that reading a column of a stripe takes, at most, besides a few windows and batches: its dictionary's
-    hashes."""
+    """Maximum bytes of memory for reading a column of a stripe, apart from a few windows and batches: those of its
+    dictionary's hashes."""
     columns = streams.message.columns
     entries = columns[orc.id].dictionary_size if orc.id < len(columns) else 0
     return 8 * min(int(entries), orc_limits.DICTIONARY_MAX)

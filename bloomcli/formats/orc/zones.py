@@ -1,4 +1,4 @@
-"""Time zones of ORC files' writers: the UTC offsets of orc-core's JVM, and the different offsets of other readers.
+"""Time zones of ORC files' writers: the UTC offsets that orc-core's JVM uses, and other readers' different offsets.
 
 ORC stores timestamps in the writer's local time, and each reader converts them with its own time zone data. If the
 results differ, each reader looks up its own result, so a filter has to contain all of them:
@@ -90,7 +90,7 @@ _JAVA: Final = {
 
 @lru_cache(maxsize=64)
 def writer_zone(name: str) -> kernels.WriterZone | None:
-    """Return the zone of a stripe footer's writerTimezone; None if it is unknown on this machine."""
+    """The zone of a stripe footer's writerTimezone; None if this machine has no data about it."""
     found = _zone(name)
     if found is None:
         return None

@@ -32,7 +32,7 @@ def parsed(data: bytes) -> Schema:
 def test_a_varint_of_32_bits_is_read_as_it_was_written(value: int) -> None:
     assert spec.varint(value) == varint(value)
     there = cursor(varint(value) + b"\xff")
-    assert (there.varint("x"), there.left) == (value, 1)
+    assert (there.varint("x"), there.remaining) == (value, 1)
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
