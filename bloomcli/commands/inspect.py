@@ -1,4 +1,4 @@
-"""inspect: the columns of a file, and every filter, measured."""
+"""inspect: describes the columns of a file and every filter, with measured rates."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
 
 
 def _lacking(file: FilterFile, options: InspectOptions) -> tuple[tuple[str, str], ...]:
-    """The chosen columns of the table that the file doesn't have, as a detail of the file."""
+    """The selected columns of the table that the file doesn't have, as a detail of the file."""
     found = [
         path
         for path in file.lacking
