@@ -123,7 +123,7 @@ def command(
     )
     asked = [name for name in _PARTS if getattr(chosen, name)]
     if dataset.single is None and asked:
-        raise UsageError(f"--{asked[0]} is about one file", hint="name one file")
+        raise UsageError(f"--{asked[0]} is for one file", hint="name one file")
     for one in forms:
         _check(asked, one)
     if reports:

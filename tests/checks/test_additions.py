@@ -242,7 +242,7 @@ def test_a_cap_of_one_block_is_kept_and_the_report_says_who_loses_rows(tmp_path:
     report = bloomcli.add(path, ["c"], in_place=True, max_bytes=32)
     assert [c.bitset_bytes for c in report.changes] == [32]
     assert [note.partition(" (")[0] for note in report.remarks] == [
-        "Impala loses rows by filters of one block, which this cap asks for [reader-single-block]"
+        "Impala loses rows by filters of one block, which this cap requires [reader-single-block]"
     ]
     assert bloomcli.add(path, ["c"], in_place=True, max_bytes=32, replace=True, readers=["spark"]).remarks == ()
 
