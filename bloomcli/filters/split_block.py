@@ -215,9 +215,7 @@ class SplitBlockFilter:
         while high - low > max(1, high // 256):
             middle = (low + high) // 2
             if middle & (middle - 1) == 0 and base.blocks % middle and middle + 1 < high:
-                middle += (
-                    1  # at powers of two, `validate --deep` expects exact filters and reports others as stray
-                )
+                middle += 1  # at powers of two, `validate --deep` expects exact filters and reports others as stray
             bits = base.resized(middle * _BLOCK_BYTES)
             if bits.fpp <= fpp:
                 best, high = bits, middle

@@ -142,7 +142,7 @@ def test_pages_and_indexes_are_tables(bloom: Bloom) -> None:
         (["--pages"], "--pages is for one column, and none is chosen"),
         (["--indexes", "-c", "id,status"], "--indexes is for one column, and 2 are chosen"),
         (["--pages", "--indexes", "-c", "id", "-f", "csv"], "--pages and --indexes are different tables"),
-        (["--footer", "-f", "csv"], "--footer is no table"),
+        (["--footer", "-f", "csv"], "--footer isn't a table"),
         (["--footer", "--schema"], "--schema and --footer are different"),
     ],
 )
