@@ -2,7 +2,7 @@
 
     BloomError                  base: path, byte offset, field path, what to do
     ├── UsageError              the request is invalid (exit 2)
-    │   ├── UnknownColumn       no such leaf column; near names are offered
+    │   ├── UnknownColumn       no such leaf column; similar names are suggested
     │   ├── NothingToFilter     globs match no column that can have a filter
     │   ├── LiteralError        a value on the command line isn't of the column's type
     │   ├── PolicyError         a policy file is invalid; its reason has one line per problem
@@ -84,10 +84,11 @@ class NothingToFilter(UsageError):
 
 
 class LiteralError(UsageError):
-    """A value on the command line doesn't parse as the column's type. A value out of the type's range is no error.
+    """A value on the command line can't be parsed by the column's type. A value out of the type's range isn't an
+    error.
 
     Attributes:
-        text: the value as it was given.
+        text: the value as the user wrote it.
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class CorruptFile(UnreadableError):
 
 
 class UnknownFormat(CorruptFile):
-    """Neither the start nor the end of the file is that of a format that bloomcli reads."""
+    """Neither the start nor the end of the file belongs to a format that bloomcli reads."""
 
 
 class SourceChanged(UnreadableError):
@@ -141,7 +142,7 @@ class UnsupportedError(BloomError):
 
 
 class WriteError(BloomError):
-    """The output can't be written. No file has its name, unless the reason says so."""
+    """The output can't be written. No file of its name exists, unless the reason says so."""
 
     exit_code = 3
 

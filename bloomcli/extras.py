@@ -1,4 +1,4 @@
-"""Packages that only some commands need: bloom's extras install them."""
+"""Packages that only some commands need, and that bloom's extras install."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bloomcli.errors import UnsupportedError
 
 @contextmanager
 def needed(what: str, extra: str) -> Iterator[None]:
-    """Turn the ImportError of a package that isn't installed into an UnsupportedError, which names the extra.
+    """Convert the ImportError for a missing package to an UnsupportedError that names the extra.
 
     Args:
         what: the beginning of the sentence: "Azure's blobs need".

@@ -1,9 +1,9 @@
-"""Command lines that hints name, as a shell takes them.
+"""Command lines in hints, quoted for a shell.
 
-A hint is made where the fault is found, with `FILE` for the file and, where the column isn't known, `NAME` for the
-column. `completed` writes the real ones in their places.
+The code that finds a fault makes a hint with `FILE` in place of the file and, if the column is unknown, `NAME` in
+place of the column. `completed` replaces them by the real names.
 
-What `bloom add` needs besides for files of one format, `bloomcli.formats.format.Format.adding` knows.
+`bloomcli.formats.format.Format.adding` adds the options that `bloom add` needs for files of one format.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ def removing(column: str) -> str:
 
 
 def listed(column: str) -> str:
-    """A name as `--columns` takes it: commas separate columns, so that one within a name needs a backslash."""
+    """A name as `--columns` takes it: commas separate columns, so a comma within a name needs a backslash."""
     return column.replace(",", "\\,")
 
 
 def completed(
     hint: str | None, path: str | None, column: str | None = None, readers: Sequence[str] = ()
 ) -> str | None:
-    """A hint whose command lines run as they are.
+    """A hint with complete command lines.
 
     Args:
         hint: a hint; None stays None.
         path: the file's path; None if it isn't known.
         column: the column of the finding; None if it isn't known.
-        readers: the engines that read the file, where a policy or an option names them: `bloom add` needs them too.
+        readers: the engines that read the file, if a policy or an option names them: `bloom add` needs them, too.
     """
     import shlex
 
@@ -73,7 +73,7 @@ def completed(
 
 
 def quoted(path: str) -> str:
-    """A path as a shell takes it, as an argument that isn't an option; without a password or a signature."""
+    """A path quoted for a shell, as an argument that isn't an option; without a password or a signature."""
     import shlex
 
     return shlex.quote(f"./{path}" if path.startswith("-") else shown(path))
@@ -85,7 +85,7 @@ def on_table(hint: str | None, path: str, table: str) -> str | None:
     Args:
         hint: the hint; None stays None.
         path: the file's path.
-        table: the table's name, as Spark SQL has it.
+        table: the table's name in Spark SQL.
     """
     import shlex
 
@@ -96,7 +96,7 @@ def on_table(hint: str | None, path: str, table: str) -> str | None:
 
 
 def joined(hints: Sequence[tuple[str, str]]) -> str | None:
-    """One hint for several files; None if their hints differ in more than the file.
+    """A common hint for several files; None if their hints differ in more than the file.
 
     Args:
         hints: the paths of the files, and the completed hint of each.
@@ -111,7 +111,7 @@ def joined(hints: Sequence[tuple[str, str]]) -> str | None:
 
 
 def _quoted(command: str, column: str, *options: str) -> str:
-    """As a shell takes it."""
+    """A command line quoted for a shell, in backquotes."""
     import shlex
 
     return f"`{shlex.join(['bloom', command, FILE, *options, '--columns', listed(column), '--in-place'])}`"

@@ -1,7 +1,8 @@
-"""`typing.NamedTuple`, made in two fifths of the time: a short command makes 60 such classes, in 7 of its 100 ms.
+"""A replacement for `typing.NamedTuple` that takes 40 % of the time: a short command creates 60 such classes, which
+take 7 of its 100 ms.
 
-Python 3.11 to 3.13 compile the annotation of each field. Here annotations stay texts, as `from __future__ import
-annotations` leaves them in all modules, and `typing.get_type_hints` evaluates them. All else is the same.
+Python 3.11 to 3.13 compile the annotation of each field. Here annotations stay strings, as `from __future__ import
+annotations` leaves them in all modules, and `typing.get_type_hints` evaluates them. Everything else is the same.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ else:
     from collections import namedtuple
 
     class _Maker(type):
-        """Makes a subclass of tuple of the body of a class."""
+        """Creates a subclass of tuple from a class body."""
 
         def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
             fields = body.get("__annotations__", {})

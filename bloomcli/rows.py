@@ -1,4 +1,4 @@
-"""The reports of many files, under the public name that `bloomcli.spark`'s documentation uses."""
+"""The reports on many files, under the public name that the documentation of `bloomcli.spark` uses."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@
     >>> spark.dataSource.register(bloom_spark.BloomFilters)
     >>> spark.read.format("bloom").load("/mnt/lake/orders").groupBy("column").avg("fpp").show()
 
-Each function does its work once, when it is called, and returns a frame of finished rows: one a file, with the fields
-of `bloomcli.model.dataset.FileRow`. A file that fails is a row too (`status` "failed", `error`, `hint`). Executors
-need bloomcli, and have to see the files under the paths that the driver sees.
+Each function does its work once, when it is called, and returns a frame of finished rows: one per file, with the
+fields of `bloomcli.model.dataset.FileRow`. A file that fails has a row, too (`status` "failed", `error`, `hint`).
+Executors need bloomcli, and access to the files under the same paths as the driver.
 """
 
 from __future__ import annotations
@@ -100,23 +100,23 @@ def add(
     force: bool = False,
     dry_run: bool = False,
 ) -> DataFrame:
-    """Add Bloom filters to files, where columns have none yet: a run may be started again.
+    """Add Bloom filters to columns of files that have none yet, so that a run can be repeated.
 
     Files that have all filters are skipped. A file fails if its filters can't be read, must not be used, or don't
-    meet the options, unless `replace` is given. Existing filters have to meet the rate too, if one is given.
+    meet the options, unless `replace` is given. Existing filters have to meet the rate, too, if it is given.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
         columns: one or several leaf paths or globs; without any, the columns that the policy requires.
-        output: the directory below which the tree is mirrored; or
+        output: the directory below which the tree of files is written; or
         in_place: replace each file itself, atomically.
         table_schema, policy: files, which the driver reads.
 
-    The other arguments mean what they mean to `bloomcli.add`.
+    The other arguments are those of `bloomcli.add`.
 
     Returns:
-        One row a file, with the fields of `FileRow`.
+        One row per file, with the fields of `FileRow`.
 
     Raises:
         UsageError: contradicting options, or no files.
@@ -159,13 +159,13 @@ def remove(
     force: bool = False,
     dry_run: bool = False,
 ) -> DataFrame:
-    """Remove Bloom filters from files; Parquet files that `add` changed become what they were, bit for bit.
+    """Remove Bloom filters from files. Parquet files that `add` changed are restored, bit for bit.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
 
-    The other arguments mean what they mean to `bloomcli.remove`, but `output` is a directory that gets the tree.
+    The other arguments are those of `bloomcli.remove`, but `output` is a directory, below which the tree is written.
 
     Returns, Raises: as `add`.
     """
@@ -203,7 +203,7 @@ def fold(
         spark: the session to run on.
         paths: files, directories and globs.
 
-    The other arguments mean what they mean to `bloomcli.fold`, but `output` is a directory that gets the tree.
+    The other arguments are those of `bloomcli.fold`, but `output` is a directory, below which the tree is written.
 
     Returns, Raises: as `add`.
     """
@@ -226,13 +226,13 @@ def fold(
 def inspect(
     spark: SparkSession, paths: Paths, *, columns: Sequence[str] = (), exclude: Sequence[str] = ()
 ) -> DataFrame:
-    """Sum up the filters of files, one row a file. The data source "bloom" has a row for each filter.
+    """Summarize the filters of files, one row per file. The data source "bloom" has a row for each filter.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
 
-    The other arguments mean what they mean to `bloomcli.inspect`.
+    The other arguments are those of `bloomcli.inspect`.
 
     Returns, Raises: as `add`.
     """
@@ -253,16 +253,17 @@ def validate(
     policy: str | os.PathLike[str] | None = None,
     deep: bool = False,
 ) -> DataFrame:
-    """Check that the filters of files are sound and that required filters exist; the faults are in `findings`.
+    """Check that the filters of files are sound and that required filters exist. The column `findings` has the
+    faults.
 
-    `bloomcli.gate(paths, session=spark, ...)` gives one verdict instead, with baselines and samples.
+    `bloomcli.gate(paths, session=spark, ...)` returns one result for all files instead, with baselines and samples.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
         table_schema, policy: files, which the driver reads.
 
-    The other arguments mean what they mean to `bloomcli.validate`.
+    The other arguments are those of `bloomcli.validate`.
 
     Returns, Raises: as `add`.
     """
@@ -288,13 +289,13 @@ def probe(
     column: str | None = None,
     exclude: Sequence[str] = (),
 ) -> DataFrame:
-    """Ask the filters of files about values; `totals` has what a reader may skip for each value.
+    """Look values up in the filters of files. The column `totals` shows what a reader can skip for each value.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
 
-    The other arguments mean what they mean to `bloomcli.probe`.
+    The other arguments are those of `bloomcli.probe`.
 
     Returns, Raises: as `add`.
     """
@@ -312,13 +313,13 @@ def index_build(
     force: bool = False,
     dry_run: bool = False,
 ) -> IndexReport:
-    """Build an index of columns of many files: executors read them, and the driver writes the index.
+    """Build an index of columns of many files: executors read the files, and the driver writes the index.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
 
-    The other arguments mean what they mean to `bloomcli.index_build`.
+    The other arguments are those of `bloomcli.index_build`.
 
     Returns, Raises: as `bloomcli.index_build`; and UnsupportedError, UnreadableError as `add`.
     """
@@ -337,13 +338,13 @@ def index_update(
     force: bool = False,
     dry_run: bool = False,
 ) -> IndexReport:
-    """Bring an index up to date with the files that paths name: executors read those that are new or changed.
+    """Update an index for the files that paths name: executors read new and changed files.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
 
-    The other arguments mean what they mean to `bloomcli.index_update`.
+    The other arguments are those of `bloomcli.index_update`.
 
     Returns, Raises: as `bloomcli.index_update`; and UnsupportedError, UnreadableError as `add`.
     """
@@ -367,7 +368,7 @@ def _run(spark: SparkSession, paths: Paths, options: Options) -> DataFrame:
 
 
 def __getattr__(name: str) -> Any:
-    """The data source, whose class needs PySpark."""
+    """Return the data source, whose class needs PySpark."""
     if name != "BloomFilters":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

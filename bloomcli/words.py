@@ -1,4 +1,5 @@
-"""Figures with their nouns and units, for reports and messages: ``1 file``, ``2 files``, ``12.3 MiB``, ``0.98 %``."""
+"""Formats numbers with their nouns and units, for reports and messages: ``1 file``, ``2 files``, ``12.3 MiB``, ``0.98
+%``."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""Run everything that has to hold: format, lint, types, manual pages, and all tests with their coverage.
+"""Runs all checks: format, lint, types, manual pages, and all tests with their coverage.
 
-``python tests/check.py`` runs all of it; ``--quick`` leaves out the tests that start other engines (Spark, DuckDB),
-the slow ones, and coverage, and Hypothesis tries a fifth of the examples.
+``python tests/check.py`` runs all of them; ``--quick`` leaves out the tests that start other engines (Spark, DuckDB),
+slow tests, and coverage, and Hypothesis tries a fifth of the examples.
 
-The tests run in parts, four processes at a time even on two cores: many tests wait for a server, a time limit or a
-Java process. A part that ends makes room for the next. What still runs at the time limit is ended, and its output
-shows where every thread of it was.
+The tests run in parts, four processes at a time even on two cores, because many tests wait for a server, a time limit
+or a Java process. When a part ends, the next one starts. Parts that still run at the time limit are ended, and their
+output shows the stack of every thread.
 
-In the whole run a test that fails is run once more, because among servers, time limits and Java processes a test can
-fail for want of time; what failed the first time and why is named at the part's end. Tests that prove what happens at
-whatever instant (``NO_SECOND_RUN`` in ``conftest.py``) have no second run: there, once is a fault.
+The whole run repeats a failed test once, because with servers, time limits and Java processes a test can fail for
+lack of time; the first failure is reported at the part's end. Tests of random moments (``NO_SECOND_RUN`` in
+``conftest.py``) aren't repeated: one failure shows a fault.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from support.processes import children
 ROOT: Final = Path(__file__).parent.parent
 MINUTES: Final = 45
 QUICK_MINUTES: Final = 20
-"""The limits for all of it: less than those of the workflow, which says nothing of what it ends."""
+"""Time limits of a run: shorter than those of the workflow, which doesn't show the output of a job that it ends."""
 PROCESSES: Final = 4
 QUICK: Final = "not spark and not interop and not servers and not slow"
 AT_EVERY_CALL: Final = ("property", "storage/local")
-"""Without coverage: tests/storage/local stops writes at each call of a function, and a probe is a call."""
+"""Parts without coverage: tests/storage/local stops writes at each function call, and coverage adds calls."""
 PARTS: Final = (
     ("cli", "architecture"),
     ("datasets", "validation"),
@@ -49,36 +49,35 @@ PARTS: Final = (
     ("storage/[!_l]*",),
     AT_EVERY_CALL,
 )
-"""Folders and files of tests that share a process, and with it a Spark session, those that take longest first. The
-folders that are not named are one more part. tests/stores waits for most of its time, and is one of the first: at the
-end nothing would use the processors meanwhile. The last parts are short: they end at about the same time.
+"""Folders and files of tests that share a process, and with it a Spark session, the longest first. Folders that
+aren't listed form one more part. tests/stores waits most of the time, and is one of the first parts so that others
+can use the processors meanwhile. The last parts are short, so that they end at about the same time.
 
-tests/tables needs processes of its own, for another PySpark; they begin when `SPARK` has made what their Java starts
-from, which it makes first."""
+tests/tables needs separate processes, for another PySpark; `SPARK` first creates the caches for their Java."""
 UNMEASURED: Final = (("interop",), ("faults",), AT_EVERY_CALL)
 """Parts without coverage."""
 ALREADY_QUICK: Final = ("interop", "stores", "tables/test_*.py")
-"""Folders and files without a test that the quick run keeps: pytest fails where it selects none."""
+"""Folders and files without tests for the quick run; pytest fails if it selects no test."""
 FEW_QUICK: Final = (("tables/delta", "tables/iceberg"), ("faults",), AT_EVERY_CALL)
-"""Parts of which the quick run keeps so few tests that a process takes longer to start than to run them."""
+"""Parts with so few tests for the quick run that a process takes longer to start than to run them."""
 QUICK_HOST: Final = ("datasets", "validation")
-"""The part whose process runs those."""
+"""The part whose process runs the tests of `FEW_QUICK`."""
 FIRST: Final = (
     ("ruff", "format", "--check", "."),
     ("ruff", "check", "."),
     ("tools.man", "--check"),
     ("tools.rules_index", "--check"),
 )
-"""What takes a second: the first that fails ends the run."""
+"""Checks that take a second. The first failure ends the run."""
 SPARK: Final = ("tests.support.spark_start",)
-"""Makes the caches with which each session of Spark starts in half the time."""
+"""Creates the caches with which each Spark session starts in half the time."""
 LEAST: Final = 95
-"""Percent of the lines that the measured tests must reach."""
+"""Percentage of the lines that the measured tests must cover."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A Python module to run, with its arguments and what it adds to the environment."""
+    """A Python module to run, with its arguments and additional environment variables."""
 
     command: Sequence[str]
     env: Mapping[str, str]
@@ -88,11 +87,11 @@ class Step:
 
 
 def main(args: Sequence[str]) -> int:
-    """Run the steps; returns the exit code of one that fails."""
-    # Started in the background, a shell's command ignores Ctrl-C, and so would the commands that tests stop by it.
+    """Run the steps. Returns the exit code of a failed one."""
+    # a shell's background command ignores Ctrl-C, and so would the commands that tests stop by Ctrl-C
     for number, action in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
         signal.signal(number, action)
-    # Tests start hundreds of processes: each would compile every module again, which takes longer than its work.
+    # tests start hundreds of processes: each would compile every module again, which takes longer than its work
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     quick = "--quick" in args
     deadline = time.monotonic() + 60 * (QUICK_MINUTES if quick else MINUTES)
@@ -109,7 +108,7 @@ def main(args: Sequence[str]) -> int:
 
 
 def tests(*, quick: bool) -> Iterator[Step]:
-    """The runs of pytest. Each measures coverage into a file of its own, except the quick ones and `UNMEASURED`."""
+    """The runs of pytest. Each writes its coverage to a separate file, except quick runs and `UNMEASURED`."""
     for number, names in enumerate(parts(quick=quick)):
         chosen = [name for name in names if not (quick and name in ALREADY_QUICK)]
         folders = [str(path.relative_to(ROOT)) for path in paths(chosen)]
@@ -127,7 +126,7 @@ def tests(*, quick: bool) -> Iterator[Step]:
 
 
 def parts(*, quick: bool) -> list[Sequence[str]]:
-    """The folders and files of tests, each in one part: those that aren't named before the last four, or, of a quick
+    """The folders and files of tests, each in one part. Unlisted folders come before the last four parts; in a quick
     run, first."""
     found = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").rglob("test_*.py")}
     named = {name.partition("/")[0] for part in PARTS for name in part}
@@ -146,9 +145,9 @@ def paths(names: Sequence[str]) -> list[Path]:
 
 
 def run(steps: Sequence[Step], deadline: float) -> int:
-    """Run the steps, as many at a time as there may be; returns the highest exit code, 1 for one beyond the deadline.
+    """Run the steps, up to `PROCESSES` at a time. Returns the highest exit code; 1 for a step beyond the deadline.
 
-    The output of a step is shown when it ends, that of the only one as it comes.
+    The output of a step is shown when it ends; the output of a single step immediately.
     """
     waiting, codes = list(steps), [0]
     running: dict[subprocess.Popen[bytes], tuple[Step, float, IO[bytes] | None]] = {}
@@ -179,7 +178,7 @@ def run(steps: Sequence[Step], deadline: float) -> int:
 
 
 def end(processes: Collection[subprocess.Popen[bytes]]) -> None:
-    """End processes and all that they started. pytest writes where its threads are when it is told to abort."""
+    """End processes and all processes that they started. On SIGABRT, pytest prints the stacks of its threads."""
     started = [pid for process in processes if Path("/proc").is_dir() for pid in children(process.pid)]
     for process in processes:
         process.send_signal(signal.SIGABRT)

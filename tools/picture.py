@@ -1,6 +1,6 @@
-"""README's picture of a terminal: ``python tools/picture.py [--check] [FILE]``.
+"""Draws README's picture of a terminal: ``python tools/picture.py [--check] [FILE]``.
 
-It runs bloom on a terminal of 100 columns, in a folder with a copy of a fixture, and draws what it prints.
+It runs bloom on a terminal of 100 columns, in a folder with a copy of a fixture, and draws the output.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ _SVG: Final = """\
 </g>
 </svg>
 """
-"""As rich's own, without fonts from the web."""
+"""rich's own template, without fonts from the web."""
 
 
 def on_terminal(line: str, folder: str) -> str:
-    """What a command line of bloom prints on a terminal, with its colours."""
+    """The output of a bloom command line on a terminal, with its colours."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, _WIDTH, 0, 0))
     env = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "NO_COLOR"}}
@@ -100,7 +100,7 @@ def picture() -> str:
 
 
 def main(args: Sequence[str]) -> int:
-    """Write the picture, or with --check say whether it is out of date; returns the exit code."""
+    """Write the picture, or with --check report whether it is out of date. Returns the exit code."""
     path = Path(next((a for a in args if not a.startswith("-")), PICTURE))
     text = picture()
     if "--check" in args:

@@ -1,6 +1,6 @@
-"""Check that a tag can be released: ``python tools/release.py v0.2.0``.
+"""Checks that a tag can be released: ``python tools/release.py v0.2.0``.
 
-The tag names the package's version, and CHANGELOG.md has a dated section for it with something in it.
+The tag has to match the package's version, and CHANGELOG.md needs a dated section for it that isn't empty.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def problems(tag: str, version_source: str, changelog: str) -> list[str]:
-    """What keeps the tag from being released; nothing where it can be."""
+    """The reasons why the tag can't be released; empty if it can."""
     found = []
     version = re.search(r'^__version__ = "([^"]+)"$', version_source, re.MULTILINE)
     if version is None or tag != f"v{version.group(1)}":
@@ -31,7 +31,7 @@ def problems(tag: str, version_source: str, changelog: str) -> list[str]:
 
 
 def main(args: Sequence[str]) -> int:
-    """Print the faults of a release; return 1 if there are any."""
+    """Print the problems of a release. Returns 1 if there are any."""
     if len(args) != 1:
         print("usage: python tools/release.py TAG", file=sys.stderr)
         return 2

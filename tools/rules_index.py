@@ -24,7 +24,7 @@ _ABOUT: Final = {
     Group.POLICY: "The filter doesn't meet the team's policy, or isn't worth its bytes.",
     Group.READERS: "A named engine would look values up wrongly in a correct filter.",
 }
-"""What a group's rules are about, in the order of the groups."""
+"""Descriptions of the groups, in their order."""
 
 _CHECKED: Final = {
     When.ALWAYS: "always",
@@ -60,15 +60,15 @@ def checked(rule: Rule) -> str:
 _READERS: Final = """\
 ## Engines
 
-This table lists what each engine looks up in filters, and which rows it loses. A fact is *measured* (the engine
-read files with and without filters), known from the *source* code, or reported in a *thread*; a thread alone gives
-a note at most. `bloom validate --readers` and `bloom add --readers` use this table. Engines in brackets are old
-releases: `bloom add` notes what they lose if they aren't named.
+This table lists the values that each engine looks up in filters, and the rows that it loses. A fact is *measured*
+(the engine read files with and without filters), known from the *source* code, or reported in a *thread*; a thread
+alone gives a note at most. `bloom validate --readers` and `bloom add --readers` use this table. Engines in brackets
+are old releases: `bloom add` mentions the rows that they lose, unless readers are named.
 """
 
 
 def index(pages: str) -> str:
-    """The tables, Markdown. `pages`: the pages' folder as seen from the tables'."""
+    """The tables in Markdown. `pages`: the pages' folder relative to the tables' folder."""
     lines = (line for group in _ABOUT for line in _section(group, pages))
     return "\n".join([_HEAD, *lines, *_readers(pages)])
 
@@ -110,7 +110,7 @@ def _section(group: Group, pages: str) -> Iterator[str]:
 
 
 def main(args: Sequence[str]) -> int:
-    """Write the table, or with --check say whether it is out of date; returns the exit code."""
+    """Write the tables, or with --check report whether they are out of date. Returns the exit code."""
     path = Path(next((a for a in args if not a.startswith("-")), INDEX))
     text = index(Path(os.path.relpath(PAGES, path.parent)).as_posix())
     if "--check" in args:

@@ -1,1 +1,1 @@
-"""Checks filters against a policy: each module checks an open file's filters and yields findings."""
+"""Checks filters against a policy and readers: each module checks an open file's filters and yields findings."""

@@ -1,4 +1,4 @@
-"""Finds, before filters are added, the columns in which a reader would lose rows by a sound filter.
+"""Finds, before filters are added, the columns in which a reader would lose rows because of a sound filter.
 
 Faults that depend on values don't matter here: `add` inserts both zeros, and intervals in their normal form too.
 """
@@ -28,12 +28,12 @@ class Refusal(NamedTuple):
 
 
 class Readers:
-    """The readers of a file, and their faults with filters that `add` would write."""
+    """The readers of a file, and their faults in filters that `add` would write."""
 
     def __init__(self, file_format: str, rules: FilePolicy) -> None:
-        """`rules` names the readers, the table's types, and the rules that are switched off.
+        """`rules` contains the readers, the table's types, and the rules that are switched off.
 
-        If it names no reader, all known ones count; those that read files through a table only with its schema.
+        If it names no reader, all known readers count; readers of tables only if the table's schema is given.
         """
         self._rules = rules
         self._format = file_format
@@ -47,7 +47,7 @@ class Readers:
         self._old_faults = TypeFaults(file_format, old, rules.table)
 
     def refusal(self, column: Column) -> Refusal | None:
-        """Why a reader would lose rows by a filter on the column; None if none would."""
+        """Why a reader would lose rows because of a filter on the column; None if no reader would."""
         faults = [fault for fault in self._faults.of(column) if self._counts(fault, column)]
         if not faults:
             return None
@@ -65,7 +65,7 @@ class Readers:
         return self._rules.counts(fault.rule, fault.severity, column.path)
 
     def smallest(self) -> int:
-        """Bytes of the smallest filter that all readers probe correctly."""
+        """Bytes of the smallest filter in which all readers look values up correctly."""
         return limits.FILTER_MIN_BYTES * (2 if self._of_two_blocks() else 1)
 
     def _of_two_blocks(self) -> list[Reader]:
@@ -74,7 +74,7 @@ class Readers:
         return [who for who in self.who if SINGLE_BLOCK in who.wrong_about]
 
     def remarks(self, columns: Sequence[Column], largest: int) -> Iterator[str]:
-        """Yield remarks about filters on these columns that are no reason to leave them out.
+        """Yield remarks about filters on these columns that aren't reasons to leave the columns out.
 
         Args:
             columns: columns that get a filter.
@@ -83,7 +83,7 @@ class Readers:
         if columns and largest < self.smallest():
             wrong = self._of_two_blocks()
             yield (
-                f"{titles(wrong)} {lose(wrong)} rows by filters of one block, which this cap asks for"
+                f"{titles(wrong)} {lose(wrong)} rows by filters of one block, which this cap requires"
                 f" [{SINGLE_BLOCK}] ({evidence(SINGLE_BLOCK, wrong)})"
             )
         seen: dict[tuple[str, str], tuple[Fault, list[str]]] = {}

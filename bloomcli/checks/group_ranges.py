@@ -1,6 +1,6 @@
-"""Row groups of one finding as short text: ``0-3,7``, or behind their stripes ``0:0-3 2:1``.
+"""Row groups of one finding as short text: ``0-3,7``, or with their stripes ``0:0-3 2:1``.
 
-A column may lack its filter in thousands of row groups. They are kept as runs, which are never expanded.
+A column may have no filter in thousands of row groups. They are kept as runs, which are never expanded.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def of_units(pairs: Iterable[tuple[int | None, int]]) -> str:
 
 
 def text(runs: Iterable[Run]) -> str:
-    """Runs as text, those that touch as one."""
+    """Runs as text, with adjacent runs merged."""
     by_stripe: dict[int, list[str]] = {}
     for stripe, first, last in _merged(runs):
         by_stripe.setdefault(stripe, []).append(str(first) if first == last else f"{first}-{last}")

@@ -21,16 +21,16 @@ from bloomcli.policy.policy import FilePolicy
 from bloomcli.words import counted
 
 _SHOWN: Final = 8
-"""Row groups, and columns, that a message lists."""
+"""The maximum number of row groups or columns that a message lists."""
 _USUAL_FPP: Final = 0.01
-"""The rate by which sizes are judged if the policy sets none: the default of `bloom add` and of parquet-java."""
+"""The rate for which sizes are judged if the policy sets none: the default of `bloom add` and of parquet-java."""
 
 
 def required(file: FilterFile, names: Sequence[str], rules: FilePolicy | None = None) -> Iterator[Finding]:
     """Findings about required columns: no filter in a row group that has values, or no such column in the file.
 
-    A glob that matches no column is no finding, nor is a column of the file's table that the file doesn't have: it
-    has no values there. `rules` have the rates that hints name.
+    A glob that matches no column isn't a finding, nor is a table column that the file doesn't have, because it has no
+    values there. `rules` contains the rates for hints.
     """
     columns = [column for column in file.columns if not column.not_in_table]
     paths = {column.path for column in columns}.union(file.missing_columns)
@@ -61,7 +61,8 @@ def _shown(paths: Collection[str]) -> str:
 def _without(
     file: FilterFile, column: Column, without: Sequence[int], *, in_part: bool, limit: float | None
 ) -> Finding:
-    """`in_part`: other row groups have a filter, so that `add` needs --replace. `limit`: the highest rate."""
+    """The finding. `in_part`: other row groups have a filter, so that `add` needs --replace. `limit`: the highest
+    rate."""
     in_all = file.row_group_count if file.stripes is None else file.stripes
     unit = format_named(file.format).unit
     listed = ", ".join(map(str, without[:_SHOWN])) + (", ..." if len(without) > _SHOWN else "")
@@ -78,7 +79,7 @@ def _without(
 
 
 def _adding_where_missing(file: FilterFile, column: Column, options: Sequence[str], limit: float | None) -> str:
-    """The command that adds filters to a column, or why it can't have any."""
+    """The command that adds filters to a column, or the reason why it can't have any."""
     reason = column.unfilterable or file.why_unfilterable(column)
     if reason is not None:
         return f"the column can't have a filter ({reason}): don't require it, or switch the rule off for it"
@@ -113,8 +114,7 @@ def rates_and_sizes(file: FilterFile, facts: Sequence[FilterFacts], policy: File
 
 
 def _shrinking(file: FilterFile, fact: FilterFacts, fpp: float, most: float) -> str:
-    """The command that makes a column's filters smaller: `fold`, or `add` if halving doesn't bring the filter to
-    `most` bytes."""
+    """The command that makes a column's filters smaller: `fold`, or `add` if halving can't reach `most` bytes."""
     size = fact.bitset_bytes or 0
     halved = size // (size & -size) * limits.FILTER_MIN_BYTES
     if file.unfoldable is not None or halved > most:
@@ -123,9 +123,9 @@ def _shrinking(file: FilterFile, fact: FilterFacts, fpp: float, most: float) -> 
 
 
 def _needed_bytes(fact: FilterFacts, fpp: float) -> int | None:
-    """The smallest bitset, in bytes, that a writer would make.
+    """The size in bytes of the smallest bitset that a writer would make.
 
-    A power of two that meets the expected rate; for filters with hash functions, the size by the row index stride.
+    A power of two that meets the expected rate; for ORC filters, the size for the row index stride.
     """
     if fact.hash_functions is None:
         if fact.ndv_estimate is None:
@@ -135,8 +135,8 @@ def _needed_bytes(fact: FilterFacts, fpp: float) -> int | None:
             size *= 2
         return size
     if not fact.asked_fpp or fact.asked_fpp >= fpp or fact.bitset_bytes is None:
-        return fact.bitset_bytes  # the stride decides, and no smaller size meets the rate
-    return math.ceil(fact.bitset_bytes * math.log(fpp) / math.log(fact.asked_fpp))  # m goes with ln p
+        return fact.bitset_bytes  # the stride determines the size, and no smaller size meets the rate
+    return math.ceil(fact.bitset_bytes * math.log(fpp) / math.log(fact.asked_fpp))  # m is proportional to ln p
 
 
 def _finding(fact: FilterFacts, id: str, message: str, hint: str) -> Finding:  # noqa: A002  it is the finding's id

@@ -17,7 +17,7 @@ from bloomcli.values.literals import decode_bound
 from bloomcli.words import counted
 
 _ENOUGH: Final = 3
-"""The fewest row groups whose disjoint ranges show a sorted column; fewer may be disjoint by chance."""
+"""The minimum number of row groups with disjoint ranges that indicates a sorted column; fewer may be chance."""
 
 
 def profit(file: FilterFile, columns: set[int] | None, readers: Sequence[str]) -> Iterator[Finding]:
@@ -25,7 +25,7 @@ def profit(file: FilterFile, columns: set[int] | None, readers: Sequence[str]) -
 
     Args:
         file: an open file.
-        columns: ordinals of the columns to look at; None for all.
+        columns: ordinals of the columns to check; None for all.
         readers: the engines that read the file.
     """
     filtered = file.filtered_columns()

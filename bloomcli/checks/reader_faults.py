@@ -1,4 +1,4 @@
-"""Faults of readers that depend on a column's type alone: rows are lost by any sound filter of the column."""
+"""Faults of readers that depend only on a column's type: any sound filter of the column makes them lose rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Fault(NamedTuple):
 
 
 class TypeFaults:
-    """Faults of some readers by a column's type, in formats whose hashes depend on the width of a number."""
+    """The faults of some readers by column type, in formats whose hashes depend on the width of a number."""
 
     def __init__(self, file_format: str, named: Sequence[Reader], table: TableSchema | None) -> None:
         self._readers = {
@@ -99,7 +99,7 @@ def _decimals(column: Column, named: Sequence[Reader], wanted: TableType | None)
     if any(reads_double(who, column) for who in wrong):
         as_double = ", those of a DOUBLE"
     elif stored is None:
-        # each value has its own number of bytes: readers find those that fill the width
+        # each value has its own number of bytes, so readers find values that fill the width
         yield Fault(
             DECIMAL_WIDTH,
             Severity.WARNING,
@@ -121,7 +121,7 @@ def _decimals(column: Column, named: Sequence[Reader], wanted: TableType | None)
 
 
 def _better_decimal(column: Column, wrong: Sequence[Reader]) -> str | None:
-    """The storage type of decimals that these readers probe correctly; None if there is none."""
+    """The storage type of decimals that these readers look up correctly; None if there is none."""
     if column.precision <= _LONG_DIGITS:
         return "INT32 or INT64"
     if any(reads_double(who, column) for who in wrong):
@@ -152,7 +152,7 @@ def _remove(column: Column, to: str | None) -> str:
 
 
 def titles(found: Sequence[Reader]) -> str:
-    """The readers' titles, with commas."""
+    """The readers' titles, separated by commas."""
     return ", ".join(who.title for who in found)
 
 

@@ -1,7 +1,7 @@
-"""Finds columns whose filters a named reader probes with wrong hashes, and so loses rows.
+"""Finds columns in whose filters a named reader looks up wrong hashes, and so loses rows.
 
-`bloomcli.rules.reader_table` has the faults of each reader, with the evidence. There is one finding per column
-and rule.
+`bloomcli.rules.reader_table` contains the faults of each reader, with the evidence. A column has one finding per
+rule.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ def readers(
     columns: set[int] | None,
     confirm: Confirm | None = None,
 ) -> Iterator[Finding]:
-    """Yield what the named readers would lose.
+    """Yield findings about rows that the named readers would lose.
 
     Args:
         file: an open file.
-        facts: its filters; those of other columns are ignored.
+        facts: its filters; filters of other columns are ignored.
         names: readers, by name or alias. Raises UsageError for an unknown one.
-        table: the types that the table has for the file's columns; without it, widened columns aren't found.
+        table: the table's types of the file's columns; without it, widened columns aren't found.
         columns: ordinals of the columns to check; None for all.
-        confirm: looks -0.0 up among the values; without it, a filter that holds -0.0 alone gives only a note.
+        confirm: looks -0.0 up among the values; without it, a filter with only -0.0 results in a note.
     """
     named = known(names, file.format)
     if not named:
         return
-    # by type too: several columns may have one path
+    # also by type, because several columns may have the same path
     usable: dict[tuple[str, str, str | None], list[FilterFacts]] = {}
     for fact in facts:
         if fact.problem is None and fact.untrusted is None and fact.values != 0:
@@ -82,7 +82,7 @@ def readers(
 
 
 def _issues(file_format: str, named: Sequence[Reader]) -> Iterator[Finding]:
-    """Findings about faults of readers that a file doesn't show."""
+    """Yield notes about faults of readers that can't be detected in a file."""
     for who in named:
         for issue in who.issues_of(file_format):
             yield Finding(
@@ -94,7 +94,7 @@ def _issues(file_format: str, named: Sequence[Reader]) -> Iterator[Finding]:
 
 
 def broken_promises(file: FilterFile, facts: Sequence[FilterFacts], columns: set[int] | None) -> Iterator[Finding]:
-    """Yield what DuckDB would lose, named or not, because the footer makes a false statement about filters.
+    """Yield findings about rows that DuckDB, named or not, would lose because of a false statement in the footer.
 
     Args:
         file: an open file.
@@ -109,7 +109,7 @@ def broken_promises(file: FilterFile, facts: Sequence[FilterFacts], columns: set
 
 
 def confirmed_zeros(file: FilterFile, zeros: Sequence[Finding], names: Sequence[str]) -> Iterator[Finding]:
-    """Yield what the named readers certainly lose: -0.0 was read, and the filter doesn't hold +0.0.
+    """Yield findings about rows that the named readers certainly lose: -0.0 was read, and the filter has no +0.0.
 
     Args:
         file: an open file.
@@ -165,7 +165,8 @@ def _of_column(
 
 
 def _intervals(file: FilterFile, column: Column, wrong: Sequence[Reader]) -> Iterator[Finding]:
-    """Findings about filters without the normal form of intervals. Reads the column; few files have such columns."""
+    """Yield findings about filters without the normal form of intervals. Reads the column; few files have such
+    columns."""
     lost = [Unit(row_group, None) for row_group in file.without_normal_forms(column)] if wrong else []
     if lost:
         yield Finding(
@@ -193,7 +194,8 @@ def _zeros(
     wrong: Sequence[Reader],
     confirm: Confirm | None,
 ) -> Iterator[Finding]:
-    """Findings about filters that answer maybe for -0.0 and absent for +0.0, unless statistics exclude a zero."""
+    """Yield findings about filters that answer "maybe" for -0.0 and "absent" for +0.0, unless statistics exclude
+    zero."""
     form = _ZEROS[_zero_type(file, column)]
     literals = [Literal(text=str(z), encodings=(struct.pack(form, z),), order_key=0.0) for z in (-0.0, 0.0)]
     rates = {Unit(fact.row_group, fact.stripe): fact.fpp for fact in facts}

@@ -1,4 +1,4 @@
-"""Decides whether all readers of a file take filters whose size isn't a power of two."""
+"""Decides whether all readers of a file accept filters whose size isn't a power of two."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bloomcli.policy.policy import FilePolicy, Policy
 from bloomcli.rules.reader_types import NOT_POWER_OF_TWO
 from bloomcli.rules.readers import any_size_refusal, reader
 
-_NOBODY = f"--size {TIGHT} needs the names of the files' readers, as some readers take powers of two only"
+_NOBODY = f"--size {TIGHT} needs the names of the files' readers, because some readers accept only powers of two"
 _NAMING = "--readers spark,duckdb or the like, or readers in the policy"
 
 
 def tight(rules: FilePolicy, file_format: str, path: str, options: OptionValues = NO_OPTIONS) -> bool:
-    """Return whether a file's filters get tight sizes: if they are requested, and the format rounds sizes.
+    """Return whether a file's filters get tight sizes: they are requested, and the format rounds sizes otherwise.
 
     Args:
         rules: the file's policy, with its readers and the requested size.
@@ -30,15 +30,15 @@ def tight(rules: FilePolicy, file_format: str, path: str, options: OptionValues 
         options: options of single formats.
 
     Raises:
-        UsageError: tight sizes are requested, and no reader is named, or a named one isn't known to take them, or the
-            format has powers of two only.
+        UsageError: tight sizes are requested, but no reader is named, a named reader isn't known to accept them, or
+            the format allows only powers of two.
     """
     sizes = format_named(file_format).sizes
     if rules.size != TIGHT or sizes is Sizes.OWN:
         return False
     if sizes is Sizes.POWERS_OF_TWO or for_old_readers(options):
         what = "this form of filters" if sizes is Sizes.ANY else format_named(file_format).title
-        raise UsageError(f"{what} has powers of two only", path=path, hint=f"leave --size {TIGHT} out")
+        raise UsageError(f"{what} allows only powers of two", path=path, hint=f"leave --size {TIGHT} out")
     if not rules.readers:
         raise UsageError(_NOBODY, path=path, hint=_NAMING)
     for name in rules.readers:
@@ -60,10 +60,10 @@ def refuse_without_readers(policy: Policy) -> None:
 
 
 def by_readers(findings: Iterable[Finding], rules: FilePolicy, file_format: str) -> Iterator[Finding]:
-    """Yield the findings, those about sizes that aren't powers of two only for the named readers.
+    """Yield the findings, with those about sizes that aren't powers of two adapted to the named readers.
 
-    If readers are named and all take such filters, there is no finding, unless the policy gives the rule a severity.
-    If one misreads them, which loses rows, it is an error.
+    If all named readers accept such filters, these findings are dropped, unless the policy sets a severity for the
+    rule. If a named reader misreads them and so loses rows, they are errors.
     """
     named = [reader(name) for name in rules.readers]
     refusals = [text for who in named if (text := any_size_refusal(who, file_format)) is not None]

@@ -124,7 +124,10 @@ def _print_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> 
     "2 usage, 3 unreadable or corrupt, 4 not supported. See bloom(1).",
 )
 @click.option(
-    "--verbose", is_flag=True, is_eager=True, help="With --version: also print the versions of what bloom uses."
+    "--verbose",
+    is_flag=True,
+    is_eager=True,
+    help="With --version: also print the versions of the packages that bloom uses.",
 )
 @click.option(
     "-V", "--version", is_flag=True, expose_value=False, callback=_print_version, help="Print the version and exit."
@@ -156,15 +159,15 @@ def run(args: Sequence[str] | None = None) -> int:
         return _fail(error)
     except click.ClickException as error:
         with contextlib.suppress(OSError):
-            error.show(sys.stderr)  # Click would write UTF-8 to it, whatever the locale
+            error.show(sys.stderr)  # by default, Click writes UTF-8 in every locale
         return error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
-        if isinstance(error.__cause__, EOFError):  # Click takes it for the end of what a user types
+        if isinstance(error.__cause__, EOFError):  # Click treats it as the end of the user's input
             return _bug(error.__cause__)
-        progress = str(error.__cause__ or error)  # Click raises its own exception from the one that says how far
+        progress = str(error.__cause__ or error)  # Click raises its own exception from the one with the progress
         _say(f"bloom: stopped: {progress}" if progress else "bloom: stopped")
         return _INTERRUPTED
-    except SystemExit as stop:  # SIGTERM, or SIGHUP: its text, if it has one, says how far the run came
+    except SystemExit as stop:  # SIGTERM or SIGHUP; `SignalExit` also has the progress of the run
         if progress := getattr(stop, "progress", ""):
             _say(f"bloom: stopped: {progress}")
         raise

@@ -23,10 +23,10 @@ _size_options = options.bundle(
     click.option(
         "--budget",
         metavar="SIZE",
-        help="Bytes that all new filters together may take, such as 64MiB, or a share of the files, such as 2%."
-        " Chooses the columns, and for each --fpp or a higher rate.",
+        help="Maximum total size of new filters, such as 64MiB, or a share of the files, such as 2%. Selects the"
+        " columns, and for each the rate --fpp or a higher one.",
     ),
-    options.fpp_option("False-positive rate of new filters; with --budget the lowest that a filter gets."),
+    options.fpp_option("False-positive rate of new filters; with --budget, the lowest rate of a filter."),
 )
 """Options for the sizes of filters."""
 
@@ -35,9 +35,9 @@ _sample_options = options.bundle(
         "--sample",
         metavar="SHARE",
         help="Read values from this part of the row groups, 5% or a number, and look them up in up to as many others."
-        "  [default: as many as take seconds]",
+        "  [default: a number that takes seconds]",
     ),
-    options.seed_option("Seed of the sample: the same one takes the same part."),
+    options.seed_option("Seed of the sample: the same seed selects the same part."),
 )
 """Options for the sample."""
 
@@ -47,7 +47,7 @@ _policy_options = options.bundle(
         "new_policy",
         type=options.FILE,
         metavar="FILE",
-        help="Also write what is recommended as a policy, for `bloom add --policy` and `bloom validate`.",
+        help="Also write the recommended filters as a policy, for `bloom add --policy` and `bloom validate`.",
     ),
     click.option("--overwrite", is_flag=True, help="Let --policy replace an existing file."),
 )
@@ -68,14 +68,14 @@ Examples:
   bloom advise --table ice.db.orders --queries queries.sql""",
 )
 @options.files_argument
-@options.columns_option("Look at these leaf columns only; globs are allowed.")
-@options.exclude_option("Don't look at these leaf columns.")
+@options.columns_option("Examine only these leaf columns; globs are allowed.")
+@options.exclude_option("Don't examine these leaf columns.")
 @query_options
 @_size_options
 @readers_option(
-    "Engines that read the files: columns in which one of them would lose rows by a sound filter get none, and"
-    " dictionaries count if all of them look there.  [default: all that read files as they are, or the policy's]"
-    " Known:"
+    "Engines that read the files: columns in which one of them would lose rows because of a sound filter get none,"
+    " and dictionaries count if all of them use dictionaries.  [default: the policy's, or else all that read files"
+    " directly] Known:"
 )
 @table_schema_option(
     "The table's schema (Spark's or Iceberg's JSON, or DDL), for readers that look values up at its types."
@@ -94,18 +94,18 @@ def command(
     reports: tuple[tuple[str, str], ...],
     **options_: Any,
 ) -> int:
-    """Advise which columns need Bloom filters, at which sizes, and which columns to leave as they are.
+    """Advise which columns need Bloom filters, at which sizes, and which columns don't.
 
     Reads the footers of all files, and the values of a sample of their row groups. Sampled values, and
-    values that the columns don't have, are looked up by min/max statistics, in dictionaries, in filters
-    that are there, and in new filters that are built in memory. A filter is recommended if lookups (= and
-    IN) read clearly less with it than today. Filters that are there are judged as well. No file is changed.
+    values that the columns don't have, are looked up in min/max statistics, dictionaries, existing
+    filters, and new filters that are built in memory. A filter is recommended if lookups (= and IN) read
+    clearly less with it than today. Existing filters are judged, too. No file is changed.
 
-    The report ends with the command that adds what is recommended. Without --queries, values that a column
-    has and values that it doesn't have count alike, and all columns count alike.
+    The report ends with the command that adds the recommended filters. Without --queries, values that a
+    column has and values that it doesn't have count equally, and so do all columns.
 
-    A budget is spent on the filters that save most for each of their bytes, which gives columns that are
-    looked up often large filters, and others small ones.
+    A budget is spent on the filters that save most per byte: columns that are looked up often get large
+    filters, and other columns small ones.
 
     Exits with 0 whether or not a filter is recommended, and with 3 if a file could not be read.
     """
@@ -134,13 +134,13 @@ def command(
     if new_policy is not None:
         from bloomcli.cli.advised_policy import write
 
-        sys.stdout.flush()  # what comes next may fail
+        sys.stdout.flush()  # the next step may fail
         write(new_policy, report, source, chosen, overwrite=overwrite, quiet=form != "text")
     return report.exit_code
 
 
 def _source(dataset: Dataset, chosen: AdviseOptions) -> Source:
-    """The files, as the commands of the report name them."""
+    """The files, as the commands in the report name them."""
     from bloomcli.advice.command_line import of_paths, of_table, reader_options
 
     engine: list[str] = []
@@ -163,7 +163,7 @@ def _source(dataset: Dataset, chosen: AdviseOptions) -> Source:
 
 
 def _write(report: AdviseReport, form: str, stream: TextIO | None = None) -> None:
-    """Write a form of the report to a stream, or to standard output."""
+    """Write the report in one form to a stream, or to standard output."""
     if form == "csv":
         from bloomcli.report import csv_advice
 

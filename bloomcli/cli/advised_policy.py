@@ -1,4 +1,4 @@
-"""`bloom advise --policy`: writes what is recommended as a policy."""
+"""`bloom advise --policy`: writes the recommended filters as a policy."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 
 def check(path: str, *, overwrite: bool, others: Iterable[object]) -> None:
-    """Check, before the work starts, that the policy can be written and replaces nothing but a policy.
+    """Check, before the work starts, that the policy can be written and doesn't replace another kind of file.
 
     Args:
         path: the file to write.
-        overwrite: it may replace a file.
+        overwrite: the policy may replace a file.
         others: other files of the same run.
 
     Raises:
-        UsageError: the file exists and isn't to be replaced, or is of another kind.
+        UsageError: the file exists and `overwrite` is false, or it isn't a policy.
         WriteError: the directory doesn't exist or isn't writable.
     """
     from bloomcli.cli import reports
@@ -58,7 +58,7 @@ def check(path: str, *, overwrite: bool, others: Iterable[object]) -> None:
 def write(
     path: str, report: AdviseReport, source: Source, options: AdviseOptions, *, overwrite: bool, quiet: bool
 ) -> None:
-    """Write the policy, and say which command adds what it requires.
+    """Write the policy, and print the command that adds the filters that it requires.
 
     Args:
         path: the file to write, which `check` has checked.
@@ -71,7 +71,7 @@ def write(
     required = [one for column in report.columns if (one := _required(column)) is not None]
     if not required:
         output.say(
-            f"{path} isn't written: no filter is recommended, and none that is there is worth its bytes", err=True
+            f"{path} isn't written: no filter is recommended, and no existing filter is worth its bytes", err=True
         )
         return
     base = os.path.abspath(Path(path).parent)  # noqa: PTH100  resolves no links
@@ -94,7 +94,8 @@ def write(
 
 
 def _required(column: ColumnAdvice) -> RequiredColumn | None:
-    """What the policy requires of a column: recommended filters, and those that are there and worth their bytes."""
+    """The policy's requirement for a column: for a recommended filter, or for existing filters that are worth their
+    bytes; None without these."""
     if column.recommended and column.fpp is not None:
         return RequiredColumn(column.column, column.fpp, column.reason)
     existing = column.existing

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def change(dataset: Dataset, options: WriteOptions, form: str, *, every: bool = False) -> int:
-    """Change one file or the files of a dataset, print the report (all rows if `every`), and give the exit code."""
-    if dataset.table is None or not dataset.table.from_properties:  # which name the columns
+    """Change one file or the files of a dataset, print the report (all rows if `every`), and return the exit code."""
+    if dataset.table is None or not dataset.table.from_properties:  # the table's properties name the columns
         options = options.checked()
     elif getattr(options, "columns", ()):
         raise UsageError("--columns and --from-properties exclude each other", hint="leave one of them out")
-    with terminable():  # looking at a path may already be a request to a store
+    with terminable():  # resolving a path may already send a request to a store
         if dataset.single is None:
             return run(dataset, options, form, every=every)
         command = import_module(f"bloomcli.commands.{options.command}")

@@ -1,4 +1,4 @@
-"""What the shell offers after Tab: columns of the files on the command line, readers, rules and keys of a policy."""
+"""Shell completion: columns of the files on the command line, readers, rules and keys of a policy."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 _LOOKED_AT: Final = 1000
-"""Entries of a directory that are looked at for a data file: a shell waits meanwhile."""
+"""Maximum number of entries of a directory to search for a data file, because the user waits."""
 
 
 def complete_files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Files, which the shell itself completes."""
+    """Complete files, which the shell itself does."""
     del ctx, param
     return [_item(incomplete, type="file")]
 
 
 def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Leaf columns of the first file that is already on the command line, or of the first one in its directory."""
+    """Complete leaf columns of the first file on the command line, or of the first file in a directory."""
     from bloomcli.errors import BloomError
     from bloomcli.formats.registry import open_file
     from bloomcli.hints import listed
@@ -31,7 +31,7 @@ def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str
     from bloomcli.storage.registry import open_source
 
     try:
-        # before an option that lacks its value, Click leaves the file in the unparsed arguments
+        # before an option without its value, Click leaves the file in the unparsed arguments
         named = ctx.params.get("file") or next(iter(ctx.params.get("files") or ()), None)
         path = named or next(iter(ctx.args), "")
         with convert_os_errors(path), open_source(_first_file(path)) as source:
@@ -42,7 +42,7 @@ def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str
 
 
 def complete_readers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of engines, after commas too."""
+    """Complete names of engines, also after commas."""
     from bloomcli.rules.readers import READERS
 
     del ctx, param
@@ -50,7 +50,7 @@ def complete_readers(ctx: click.Context, param: click.Parameter, incomplete: str
 
 
 def complete_explained(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """What ``--explain`` explains: rules and keys of a policy."""
+    """Complete the arguments of ``--explain``: rules and keys of a policy."""
     from bloomcli.policy.key_pages import PAGES
     from bloomcli.rules import RULES
 
@@ -60,7 +60,7 @@ def complete_explained(ctx: click.Context, param: click.Parameter, incomplete: s
 
 
 def _first_file(path: str) -> str:
-    """The path itself, or the first data file that it means. Raises BloomError."""
+    """The path itself, or the first data file in it. Raises BloomError."""
     from bloomcli.formats.registry import known_suffix
     from bloomcli.storage.listing import is_dataset
     from bloomcli.storage.registry import store_of
@@ -72,10 +72,10 @@ def _first_file(path: str) -> str:
 
 
 def _offered(incomplete: str, names: Iterable[str], *, several: bool) -> list[CompletionItem]:
-    r"""The names that complete the text, or what follows its last comma; ``\,`` is a comma within a name."""
+    r"""The names that complete the text, or the part after its last comma; ``\,`` is a comma within a name."""
     last = re.split(r"(?<!\\),", incomplete)[-1] if several else incomplete
     before = incomplete.removesuffix(last)
-    # a name with a line break would be two, one with an escape sequence would act on the terminal
+    # a name with a line break would become two names, and an escape sequence would act on the terminal
     return [_item(before + name) for name in names if name.startswith(last) and name.isprintable()]
 
 

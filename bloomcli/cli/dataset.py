@@ -1,4 +1,4 @@
-"""What commands share for more than one file: paths, engines, rows, and the exit code."""
+"""The common part of commands on many files: paths, engines, rows, and the exit code."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class Dataset:
     master: str | None
     conf: tuple[str, ...]
     table: TableOptions | None = None
-    """The table whose files these are, instead of paths."""
+    """The table that the files belong to, instead of paths."""
 
     def all_paths(self) -> Sequence[str]:
-        """The paths named, and those of the list."""
+        """The paths in the arguments, and those in the list."""
         return self.paths if self.files_from is None else listed_paths(self.files_from, self.paths)
 
     @cached_property
     def single(self) -> str | None:
-        """The one file that is named; None for a dataset. The file system is asked once, as its answer may change.
+        """The file, if a single one is named; None for a dataset. Cached, because the file system may change.
         Raises UnreadableError."""
         from bloomcli.storage.listing import is_dataset
 
@@ -70,13 +70,13 @@ def read_named(source: str) -> bytes:
         data: bytes | None = sys.stdin.buffer.read()
     except OSError as error:
         raise UnreadableError(f"can't be read: {reason(error)}", path=source, hint=hint(error)) from None
-    if data is None:  # another program that shares it made it non-blocking
-        raise UnreadableError("can't be read: it does not wait for what is still to come", path=source)
+    if data is None:  # another process that shares standard input made it non-blocking
+        raise UnreadableError("can't be read: it is non-blocking and has no data yet", path=source)
     return data
 
 
 def listed_paths(source: str, before: Iterable[str]) -> Sequence[str]:
-    """Paths, and those of a list behind them. Raises UnreadableError."""
+    """The paths in `before`, followed by those in a list. Raises UnreadableError."""
     from bloomcli.storage.names import read_list
 
     # names of files are bytes, and need not be text in the locale
@@ -102,7 +102,7 @@ _engine: Any = (
     click.option("--conf", metavar="KEY=VALUE", multiple=True, callback=_pairs, help="A setting of Spark; repeats."),
 )
 engine_options = bundle(*_engine)
-"""Which engine works on files."""
+"""Options that select the engine."""
 
 _options = bundle(
     files_from_option(),
@@ -111,7 +111,7 @@ _options = bundle(
         "--jobs",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Files worked on at a time [default: cores; 4 for each core, 8 to 32, if files are in a store].",
+        help="Files processed at a time [default: cores; 4 for each core, 8 to 32, if files are in a store].",
     ),
     click.option(
         "--fail-fast",
@@ -123,14 +123,14 @@ _options = bundle(
         "-q",
         "--quiet",
         is_flag=True,
-        help="Print errors only (validate: and findings), no other text and no progress; JSON, CSV and so on stay.",
+        help="Print only errors (validate: and findings), without progress; JSON, CSV and so on are still printed.",
     ),
 )
-"""Which files, and which engine works on them."""
+"""Options that select files and the engine."""
 
 
 def dataset_options(function: F) -> F:
-    """Add the options that every command has for datasets, gathered in one ``dataset`` argument."""
+    """Add the options that all commands have for datasets, combined in one ``dataset`` argument."""
 
     @wraps(function)
     def gathered(**arguments: Any) -> Any:
@@ -147,7 +147,7 @@ def dataset_options(function: F) -> F:
 
 
 def run(dataset: Dataset, options: Options, form: str, *, every: bool = False, reports: Reports = ()) -> int:
-    """Run a command over a dataset, print its report, also write it to `reports`, and give the exit code.
+    """Run a command on a dataset, print its report, write it to `reports`, and return the exit code.
 
     Raises:
         UsageError: contradicting options, or no files.
@@ -173,10 +173,10 @@ def _change_table(dataset: Dataset, table: TableOptions, options: WriteOptions) 
 
 
 def run_tasks(engine: Engine, tasks: Sequence[Task]) -> DatasetReport:
-    """Run tasks, with a progress bar. Those that change files are all checked before the first one is changed.
+    """Run tasks, with a progress bar. All tasks that change files are checked before the first file is changed.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C; its text says how far the run came.
+        KeyboardInterrupt: Ctrl-C; the text is the progress of the run.
     """
     from bloomcli.datasets import engine as engines
     from bloomcli.model.dataset import Status
@@ -199,8 +199,8 @@ def run_tasks(engine: Engine, tasks: Sequence[Task]) -> DatasetReport:
 
 
 def _how_far(engine: Engine, tasks: Sequence[Task], done: int) -> str:
-    """How many files a stopped run has done, and how to go on. Other processes may have done more than they have
-    reported; Spark reports all files at the end."""
+    """The number of files that a stopped run has done, and how to continue. Worker processes may have done more files
+    than they have reported; Spark reports all files at the end."""
     from bloomcli.commands.options import AddOptions, WriteOptions
     from bloomcli.datasets.engine import LocalEngine
 
@@ -217,7 +217,7 @@ def _how_far(engine: Engine, tasks: Sequence[Task], done: int) -> str:
 
 
 def named_paths(dataset: Dataset) -> Sequence[str]:
-    """The paths that arguments or a list name; none for a table. Raises UsageError where there are none."""
+    """The paths in the arguments and the list; empty for a table. Raises UsageError if there are none."""
     if dataset.table is not None:
         return []
     paths = dataset.all_paths()
@@ -229,14 +229,14 @@ def named_paths(dataset: Dataset) -> Sequence[str]:
 
 
 def engine_of(dataset: Dataset, *, changing: bool = False) -> Engine:
-    """The engine that the options name, for a command that changes files or not. For one that reads a table, it
-    finds the table's files. Raises UsageError, UnsupportedError."""
+    """The engine that the options select. `changing`: the command changes files. For other commands on a table, the
+    engine finds the table's files. Raises UsageError, UnsupportedError."""
     import warnings
 
     from bloomcli.datasets.engine import choose_engine
 
     check_engine_options(dataset, changing=changing)
-    # PySpark warns of pandas' version, which bloom doesn't use; under spark-submit that would mix with the results
+    # PySpark warns about pandas' version, which bloom doesn't use; under spark-submit, the warning mixes with results
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"pyspark\.")
     engine = choose_engine(
         dataset.engine,
@@ -253,7 +253,7 @@ def engine_of(dataset: Dataset, *, changing: bool = False) -> Engine:
 
 
 def check_engine_options(dataset: Dataset, *, changing: bool) -> None:
-    """Raise UsageError for options of one engine that have no meaning for the other."""
+    """Raise UsageError for options that have no meaning for the selected engine."""
     if dataset.engine == "spark":
         if dataset.jobs is not None:
             raise UsageError(
@@ -271,9 +271,9 @@ def check_engine_options(dataset: Dataset, *, changing: bool) -> None:
 def meter(
     bars: output.Bars, tasks: Sequence[Task], phase: str = "files", before: str = ""
 ) -> Callable[[FileRow], None]:
-    """A function that moves a bar on with each file that is done: of very many files, by their average size."""
+    """A function that advances a progress bar by each finished file; for very many files, by their average size."""
     files, total = len(tasks), sum(max(t.size, 0) for t in tasks)
-    # nobody but the bar needs them, and millions take memory
+    # only the progress bar needs them, and millions take memory
     sizes = {t.path: max(t.size, 0) for t in tasks} if bars.shown and files <= PLAIN_MOST else {}
     average = total / max(files, 1)
     files_done, bytes_done = 0, 0.0
@@ -289,7 +289,7 @@ def meter(
 
 
 def _print_errors(report: DatasetReport) -> None:
-    """Print the errors of files to standard error, as they are printed for a single file."""
+    """Print the errors of files to standard error, in the form of errors of a single file."""
     from bloomcli.report.layout import line
     from bloomcli.report.render import plain
 
@@ -302,7 +302,7 @@ def _print_errors(report: DatasetReport) -> None:
 
 
 def write(report: DatasetReport, form: str, *, every: bool = False, reports: Reports = ()) -> int:
-    """Print a dataset's report, as text with all rows if `every` is true, and write it to `reports`."""
+    """Print a dataset's report (text has all rows if `every` is true), and write it to `reports`."""
     if is_quiet() and form == "text":
         _print_errors(report)
     _write(report, form, None, every=every)
@@ -314,7 +314,7 @@ def write(report: DatasetReport, form: str, *, every: bool = False, reports: Rep
 
 
 def _write(report: DatasetReport, form: str, stream: TextIO | None, *, every: bool) -> None:
-    """Write a form of the report to a stream, or to standard output."""
+    """Write the report in one form to a stream, or to standard output."""
     if form == "csv":
         from bloomcli.report import csv
 

@@ -38,9 +38,9 @@ def command(file: str, column: str | None, row_group: int, stripe: int, form: st
     eight words as hexadecimal numbers. json: facts, header and bitset, with
     bytes as hexadecimal digits.
 
-    png: a picture, which needs bloomcli[report]: every bit of up to 4,096 blocks, and of larger
-    filters the share of set bits of each block, in file order. Empty and full blocks have colours
-    of their own.
+    png: a picture, which needs bloomcli[report]: every bit of up to 4,096 blocks; for larger
+    filters, the share of set bits of each block, in file order. Empty and full blocks have special
+    colours.
     """
     from bloomcli.commands.dump import dump
 
@@ -64,7 +64,7 @@ def command(file: str, column: str | None, row_group: int, stripe: int, form: st
 
 
 def _write_bytes(found: FilterDump, form: str) -> None:
-    """Write a form that isn't text."""
+    """Write the filter in a binary form."""
     if form == "png":
         from bloomcli.report import png
 

@@ -30,12 +30,12 @@ Examples:
 @options.fpp_option("The highest false-positive rate of a folded filter, measured on its bits.")
 @options.max_bytes_option("Fold to at most this size, even if the filter then exceeds the rate.")
 @options.size_option(
-    "Sizes of folded filters: powers of two, or any multiple of 32 bytes. Tight sizes need --readers that all take"
-    " them.",
+    "Sizes of folded filters: powers of two, or any multiple of 32 bytes. Tight sizes need --readers, which all have"
+    " to accept them.",
     default=POWER_OF_TWO,
 )
-@readers_option("Engines that read the files, for --size tight.  [default: all that read files as they are] Known:")
-@options.all_option("Of many files, show every file.")
+@readers_option("Engines that read the files, for --size tight.  [default: all that read files directly] Known:")
+@options.all_option("For many files, show every file.")
 @options.format_option("text", "json", "csv")
 @table_options(changes=True)
 @dataset_options
@@ -44,12 +44,12 @@ def command(dataset: Dataset, form: str, every: bool, **options_: Any) -> int:
 
     Writers that don't know the number of distinct values of a column write 1 MiB filters for a few
     values. ORing neighbouring blocks halves a filter, and the result is exactly the filter that the
-    values build at half the size. Filters that can't shrink stay unchanged. No policy is read: where
+    same values build at half the size. Filters that can't shrink stay unchanged. No policy is read: if
     bloom.toml has a max-fpp below 0.01, give it as --fpp.
 
     With --size tight, a filter shrinks to any divisor of its number of blocks, and below a quarter of its size
-    usually to sizes between: some of its blocks then go into two of the new ones. Sizes that need the values
-    are for `bloom add --replace --size tight`.
+    usually to sizes between: some of its blocks are then copied into two new blocks. For sizes that need the
+    values, use `bloom add --replace --size tight`.
     """
     from bloomcli.commands.options import FoldOptions
 

@@ -1,4 +1,4 @@
-"""Options of `bloom add` that belong to single formats, as the formats' records describe them."""
+"""Options of `bloom add` for single formats, generated from the formats' records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bloomcli.formats.format import Option
 
 
 def format_options(function: Callable[..., int]) -> Callable[..., int]:
-    """The options of bloom's own formats. The function gets those that were given as a dict, ``format_options``."""
+    """Add the options of bloom's own formats. The function gets the given ones as a dict, ``format_options``."""
     found = tuple(own_options())
 
     @functools.wraps(function)

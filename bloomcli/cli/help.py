@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of commands."""
+    """Complete names of commands."""
     from click.shell_completion import CompletionItem
 
     del ctx, param

@@ -24,12 +24,12 @@ _part_options = bundle(
     click.option(
         "--pages",
         is_flag=True,
-        help="List the pages of one column with their headers; of ORC the streams, of Mosaic the buckets.",
+        help="List the pages of one column with their headers; in ORC the streams, in Mosaic the buckets.",
     ),
     click.option(
         "--indexes",
         is_flag=True,
-        help="List what the indexes say of one column: Parquet's column and offset index, ORC's row index and its "
+        help="List the index entries of one column: Parquet's column and offset index, ORC's row index and its "
         "filters joined by stripe, Mosaic's statistics.",
     ),
     click.option("--schema", is_flag=True, help="Show the schema as a tree, in the format's own terms."),
@@ -39,7 +39,7 @@ _part_options = bundle(
         help="Write the whole decoded footer as JSON: unknown fields by number, bytes in hex.",
     ),
 )
-"""The options that show other parts of one file instead of its columns."""
+"""Options that show other parts of one file instead of its columns."""
 
 
 @click.command(
@@ -63,8 +63,8 @@ Examples:
     "--all",
     "every",
     is_flag=True,
-    help="Show every filter of a file instead of one line per column; of many files every file, and with "
-    "--format csv every filter of each.",
+    help="Show every filter of a file instead of one line per column; for many files, every file, and with "
+    "--format csv every filter of each file.",
 )
 @_part_options
 @options.format_option("text", "json", "csv")
@@ -92,8 +92,8 @@ def command(
 
     --all has a line per filter: row group, column, type, offset, size, number of blocks, number of
     distinct values (estimated from its bits), share of set bits (fill), measured false-positive rate,
-    and bits per distinct value. --format csv has a line per filter, too, and JSON has both. The size is
-    that of a filter's bits, without its header, as in `bloom add` and for --max-bytes; in JSON and CSV,
+    and bits per distinct value. --format csv has a line per filter, too, and JSON has both. The size
+    counts a filter's bits, without its header, as in `bloom add` and for --max-bytes; in JSON and CSV,
     bitset_bytes is this size, and length includes the header.
 
     An ORC file has a filter for every few thousand rows. A second table has one line per column, with
@@ -123,7 +123,7 @@ def command(
     )
     asked = [name for name in _PARTS if getattr(chosen, name)]
     if dataset.single is None and asked:
-        raise UsageError(f"--{asked[0]} is about one file", hint="name one file")
+        raise UsageError(f"--{asked[0]} is for one file", hint="name one file")
     for one in forms:
         _check(asked, one)
     if reports:
@@ -142,21 +142,21 @@ def command(
 
 
 def _check(asked: Sequence[str], form: str) -> None:
-    """Raise UsageError if a form can't show the parts of a file."""
+    """Raise UsageError if a form of report can't show the requested parts of a file."""
     if asked and form == "html":
         raise UsageError(
-            f"the page shows columns and filters, and not what --{asked[0]} does", hint=f"leave --{asked[0]} out"
+            f"the page shows columns and filters, but nothing of --{asked[0]}", hint=f"leave --{asked[0]} out"
         )
     if len(asked) > 1 and (form == "csv" or (form == "text" and "footer" in asked)):
         raise UsageError(
             f"--{asked[0]} and --{asked[1]} are different tables", hint="give one of them, or --format json"
         )
     if form == "csv" and not {"schema", "footer"}.isdisjoint(asked):
-        raise UsageError(f"--{asked[0]} is no table", hint="use --format json")
+        raise UsageError(f"--{asked[0]} isn't a table", hint="use --format json")
 
 
 def _write(report: InspectReport, form: str, stream: TextIO | None, asked: Collection[str], *, every: bool) -> None:
-    """Write a form of the report to a stream, or to standard output."""
+    """Write the report in one form to a stream, or to standard output."""
     if form == "csv":
         from bloomcli.report import csv
 

@@ -19,8 +19,8 @@ _SIZE: Final = re.compile(r"\s*(\d+)\s*(b|k|kb|kib|m|mb|mib)?\s*", re.IGNORECASE
 _UNITS: Final = {"k": 1 << 10, "m": 1 << 20}
 
 PATH: Final = click.Path(readable=False, path_type=str)
-"""A file, a directory, or a URI. Whether it can be read is found out where it is read. Options share this type: Click
-translates the name of each that is made, which takes longer than the rest of an option."""
+"""A file, a directory, or a URI. The code that reads it reports whether it is readable. Options share this object,
+because Click translates the name of each new type, which takes longer than the rest of an option."""
 
 FILE: Final = click.Path(readable=False, dir_okay=False, path_type=str)
 """A file or a URI, and not a local directory."""
@@ -29,7 +29,7 @@ _PATH_OR_DASH: Final = click.Path(readable=False, allow_dash=True, path_type=str
 
 
 def bundle(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Several options as one decorator; help shows them in this order."""
+    """Combine several options into one decorator. The help shows them in this order."""
 
     def add(function: F) -> F:
         for option in reversed(options):
@@ -45,7 +45,7 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # generic in new version
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Text to bytes."""
+        """Convert text to a number of bytes."""
         if isinstance(value, int):
             return value
         match = _SIZE.fullmatch(value)
@@ -58,13 +58,13 @@ class Output(click.Path):
     """A path or URI to write to."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """A path as it was named: one that ends with a slash is a directory's."""
+        """Return the path as the user wrote it. A slash at its end means a directory."""
         from bloomcli.storage.local.paths import local_path
 
         if os.fspath(value) == "-":
             self.fail(
-                "a file is checked before it gets its name, so that it can't go to standard output; "
-                "name a file (./- for one of this name)",
+                "the output can't go to standard output, because it is checked before it gets its name; "
+                "name a file (./- for a file of this name)",
                 param,
                 ctx,
             )
@@ -77,7 +77,7 @@ class Rate(click.ParamType):  # type: ignore[type-arg]  # generic in new version
     name = "rate"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Text to a probability."""
+        """Convert text to a probability."""
         if isinstance(value, float):
             return value
         try:
@@ -90,7 +90,7 @@ class Rate(click.ParamType):  # type: ignore[type-arg]  # generic in new version
 
 
 def as_text(argument: str) -> str:
-    """The name of a column, as the command line has it: UTF-8, whatever the locale; other bytes stay as they are."""
+    """Decode the name of a column on the command line as UTF-8, in any locale. Other bytes are unchanged."""
     try:
         return os.fsencode(argument).decode("utf-8")
     except UnicodeError:
@@ -103,7 +103,7 @@ def _one_name(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 
 def split_names(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    r"""Names from options that repeat and take commas; ``\,`` is a comma within a name."""
+    r"""Split names of options that repeat and take commas; ``\,`` is a comma within a name."""
     parts = (part.replace("\\,", ",").strip() for value in values for part in re.split(r"(?<!\\),", as_text(value)))
     names = tuple(part for part in parts if part)
     if values and not names:  # an empty shell variable must not mean the default
@@ -165,12 +165,13 @@ def format_option(*choices: str) -> Callable[[F], F]:
         type=click.Choice(choices),
         default=choices[0],
         show_default=True,
-        help="How the result is written to standard output.",
+        help="Format of the result on standard output.",
     )
 
 
 def reports_option(*forms: str) -> Callable[[F], F]:
-    """``--report FORM=FILE``, which repeats: pairs of a form and a path. `reports` checks and writes them."""
+    """``--report FORM=FILE``, which repeats: pairs of a form and a path. The module `reports` checks and writes
+    them."""
 
     def pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         found = []
@@ -210,7 +211,7 @@ def fpp_option(text: str, *, default: float | None = 0.01) -> Callable[[F], F]:
 
 
 def was_given(name: str) -> bool:
-    """Whether the caller gave the running command's option, instead of its default."""
+    """Whether the user gave this option of the running command."""
     return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT
 
 
@@ -230,8 +231,8 @@ target_options = bundle(
         "--output",
         type=Output(),
         metavar="FILE",
-        help="Write the new file here; of many files, below this directory. Outputs of earlier runs stay as they "
-        "are, or are made again if they don't match the options.",
+        help="Write the new file here; for many files, below this directory. Outputs of earlier runs are kept, "
+        "or made again if they don't match the options.",
     ),
     click.option("--in-place", is_flag=True, help="Replace the file itself, atomically."),
     click.option("--force", is_flag=True, help="Replace files even in a table whose log records their size."),
@@ -240,14 +241,14 @@ target_options = bundle(
         "-n",
         "--dry-run",
         is_flag=True,
-        help="Write nothing; say what would be done, and whether the output could be written.",
+        help="Write nothing; show what would be done, and whether the output could be written.",
     ),
 )
 """The target of a changed file: ``--output``, ``--in-place``, ``--force``, ``--overwrite``, ``--dry-run``."""
 
 
 def seed_option(text: str) -> Callable[[F], F]:
-    """``--seed``: the same one takes the same sample."""
+    """``--seed``: the same seed selects the same sample."""
     return click.option("--seed", type=int, default=0, show_default=True, metavar="N", help=text)
 
 
@@ -257,7 +258,7 @@ def files_from_option() -> Callable[[F], F]:
         "--files-from",
         metavar="LIST",
         type=_PATH_OR_DASH,
-        help="Also work on the files named in LIST, one a line; - is standard input.",
+        help="Also process the files named in LIST, one per line; - is standard input.",
     )
 
 

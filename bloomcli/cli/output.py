@@ -30,15 +30,15 @@ _PHASES: Final = {"copy": "copying", "decode": "reading columns", "check": "chec
 
 
 def fill_closed_streams() -> None:
-    """Put the null device in place of standard streams that the caller closed (`>&-`): a file that is opened later
-    would get their numbers, and with them what libraries print. What commands write to standard output fails then."""
+    """Open the null device for standard streams that the caller closed (`>&-`). Otherwise a file that is opened later
+    would get their numbers, and the output of libraries. Commands then fail to write to standard output."""
     for name, number, flags in (("stdin", 0, os.O_RDONLY), ("stdout", 1, os.O_RDONLY), ("stderr", 2, os.O_WRONLY)):
         if getattr(sys, name) is None and (opened := os.open(os.devnull, flags)) == number:
             setattr(sys, name, os.fdopen(opened, "r" if number == 0 else "w", encoding="utf-8"))
 
 
 def take_any_text() -> None:
-    """Make standard output accept all names of files and columns, in any locale, and write them completely."""
+    """Make standard output accept all names of files and columns in any locale, and write them completely."""
     if isinstance(sys.stdout, io.TextIOWrapper) and isinstance(sys.stdout.buffer, io.RawIOBase):
         # with python -u or PYTHONUNBUFFERED, a partial write of the system would lose the rest silently
         sys.stdout = io.TextIOWrapper(
@@ -47,7 +47,7 @@ def take_any_text() -> None:
             errors=sys.stdout.errors,
             line_buffering=sys.stdout.isatty(),
         )
-    # "surrogateescape" is what Python chooses in the C locale
+    # Python chooses "surrogateescape" in the C locale
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in {"strict", "surrogateescape"}:
         codecs.register_error(_ERRORS, _encode_anything)
         sys.stdout.reconfigure(errors=_ERRORS)
@@ -64,8 +64,8 @@ def _encode_anything(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def say(text: str, *, err: bool = False, stream: TextIO | None = None) -> None:
-    """Print one line, or write it to a stream. Click's `echo` writes UTF-8 in the C locale, which such a terminal
-    can't show."""
+    """Print one line, or write it to a stream. Click's `echo` would write UTF-8 even in the C locale, where terminals
+    can't show it."""
     from bloomcli.report.human import printable
 
     to = stream or (sys.stderr if err else sys.stdout)
@@ -80,8 +80,8 @@ def write(
     text: Callable[[Any], Iterable[Block]],
     stream: TextIO | None = None,
 ) -> None:
-    """Write a report as JSON, as HTML, or as the blocks of text that `text` yields: to a stream, or to standard
-    output, where --quiet prints no text."""
+    """Write a report as JSON, HTML, or the blocks of text that `text` yields, to a stream or to standard output. With
+    --quiet, no text goes to standard output."""
     to = sys.stdout if stream is None else stream
     if form == "json":
         from bloomcli.report import json
@@ -98,12 +98,12 @@ def write(
 
 
 class Bars:
-    """Progress bars on standard error, one per phase: only on a terminal, only if the work takes a while, and not
+    """Progress bars on standard error, one per phase. They are shown only on a terminal, after `PATIENCE`, and not
     with --quiet."""
 
     def __init__(self) -> None:
         self.shown = sys.stderr.isatty() and not is_quiet()
-        """There is somebody who sees them."""
+        """Whether the bars are visible."""
         self._started = time.monotonic()
         self._lock = threading.Lock()
         self._bars: Progress | None = None
@@ -139,13 +139,13 @@ class Bars:
 
 
 class StatusLine:
-    """One line on standard error that says how far a command is: only on a terminal, and not with --quiet.
+    """A status line on standard error with the progress of a command, only on a terminal, and not with --quiet.
 
     Args:
         patience: seconds before the line is first shown, and shown again after `clear`.
 
     Attributes:
-        shown: there is a terminal, and no --quiet.
+        shown: whether standard error is a terminal, without --quiet.
     """
 
     def __init__(self, patience: float = 0) -> None:
@@ -163,7 +163,7 @@ class StatusLine:
         self.clear()
 
     def clear(self) -> None:
-        """Take the line away, before something else is written to the terminal."""
+        """Remove the line, before something else is written to the terminal."""
         if self._status is not None:
             self._status.stop()
             self._status = None
@@ -174,7 +174,7 @@ class StatusLine:
         self.say(f"{what}: {done:,} of {total:,} lookups")
 
     def say(self, line: str) -> None:
-        """Show a line in place of the one before."""
+        """Replace the line."""
         if not self.shown or time.monotonic() - self._since < self._patience:
             return
         from rich.console import Console

@@ -54,9 +54,9 @@ empty value. A byte order mark is not part of the first line.""",
     "--files-with-matches",
     "matches",
     is_flag=True,
-    help="Print only the paths of files that may hold a value: those that aren't absent for all values.",
+    help="Print only the paths of files that may hold at least one of the values.",
 )
-@options.all_option("Of many files, show every file.")
+@options.all_option("For many files, show every file.")
 @options.format_option("text", "json", "csv")
 @table_options(values=True)
 @dataset_options
@@ -101,7 +101,7 @@ def command(
     if dataset.table is not None and paths:
         raise no_files(paths[0])
     where = replace(dataset, paths=tuple(paths))
-    asked = ProbeOptions(
+    probe_options = ProbeOptions(
         values=wanted, column=column, exclude=exclude, explain=explain, skip_blank=source is not None
     )
     if matches and (explain or form != "text"):
@@ -110,9 +110,11 @@ def command(
         raise UsageError("--quiet prints no paths", hint="leave out --files-with-matches or --quiet")
     if where.single is None:
         if explain:
-            raise UsageError("--explain is for one file: of several, each is a row", hint="name one file")
-        return _print_matches(where, asked) if matches else run(where, asked, form, every=every)
-    report = probe.run(where.single, asked)
+            raise UsageError(
+                "--explain is for one file; the report on several has a row for each", hint="name one file"
+            )
+        return _print_matches(where, probe_options) if matches else run(where, probe_options, form, every=every)
+    report = probe.run(where.single, probe_options)
     if matches:
         _print([] if report.absent_everywhere else [report.path], err=False)
     elif form == "csv":
@@ -124,20 +126,20 @@ def command(
     return 1 if report.absent_everywhere else 0
 
 
-def _print_matches(where: Dataset, asked: ProbeOptions) -> int:
+def _print_matches(where: Dataset, probe_options: ProbeOptions) -> int:
     """Print the paths of the files that may hold a value, and errors to standard error."""
     from bloomcli.datasets.engine import plan_files
     from bloomcli.model.dataset import Status
 
     engine = engine_of(where)
-    report = run_tasks(engine, plan_files(engine, named_paths(where), asked))
+    report = run_tasks(engine, plan_files(engine, named_paths(where), probe_options))
     _print((row.path for row in report.rows if row.status is Status.DONE and row.exit_code == 0), err=False)
     _print((f"bloom: {row.error}" for row in report.rows if row.error is not None), err=True)
     return report.exit_code
 
 
 def _print(lines: Iterable[str], *, err: bool) -> None:
-    """Print lines, on terminals too, without wrapping."""
+    """Print lines without wrapping them, even on terminals."""
     from bloomcli.report.layout import line
     from bloomcli.report.render import plain
 

@@ -19,16 +19,16 @@ from bloomcli.storage.listing import is_dataset
 from bloomcli.storage.os_errors import path_exists
 
 _ENDING: Final = re.compile(r"\.[^\W\d]\w*$")
-"""How names of data files end, whatever the format. Formats of other packages are only looked for behind it."""
+"""The suffix of data files of any format. Formats of other packages are loaded only if a name has one."""
 
 _PATHS_SHOWN: Final = 20
-"""Hints with more paths than this name their pattern instead, or none of them."""
+"""Hints with more paths than this contain a pattern instead, or no path."""
 
 
 def split(
     arguments: Sequence[str], values: Sequence[str], *, listed: bool, from_file: bool
 ) -> tuple[list[str], list[str]]:
-    """Paths and values.
+    """Divide arguments into paths and values.
 
     Args:
         arguments: the arguments of the command, without options.
@@ -37,7 +37,7 @@ def split(
         from_file: `--values-from` names a file with values. All arguments are paths, except with `--files-from`.
 
     Raises:
-        UsageError: an argument can be a path as well as a value; the hint is a command line without doubt.
+        UsageError: an argument can be a path as well as a value. The hint is an unambiguous command line.
     """
     if not arguments and not listed:
         raise click.UsageError("Missing argument 'PATH...'.")
@@ -61,18 +61,18 @@ def split(
 
 
 def _refuse_paths(paths: Sequence[str], values: Sequence[str]) -> None:
-    """Raise UsageError if a value is the name of a file, as where a shell has expanded a pattern."""
+    """Raise UsageError if a value is the name of a file, for example because the shell expanded a pattern."""
     found = [value for value in values if _is_path(value)]
     if not found:
         return
     left = [value for value in values if value not in found]
     what = "is the name of an existing file or directory" if path_exists(found[0]) else "ends like a data file"
-    reason = f"the value {found[0]!r} {what}, so it can be a path as well"
+    reason = f"the value {found[0]!r} {what}, so it can also be a path"
     if not left and len(found) > 1 and all(map(path_exists, found)):
         raise UsageError(
             "no values to probe: all arguments are names of files", hint="name values with --value VALUE"
         )
-    # values are left: the others are files that a shell's pattern has become
+    # the remaining arguments are values; the others come from a pattern that the shell expanded
     raise UsageError(reason, hint=_command([*paths, *found], left) if left else _command(paths, values))
 
 
@@ -82,20 +82,20 @@ def _refuse_values(paths: Sequence[str]) -> None:
     found = [p for p in rest if not (_is_path(p) or set(p) & set("/*?["))]
     if found:
         raise UsageError(
-            f"with --values-from all arguments are paths, and {found[0]!r} is no file",
+            f"with --values-from all arguments are paths, and {found[0]!r} isn't a file",
             hint=_command([first, *(p for p in rest if p not in found)], found),
         )
 
 
 def _is_path(text: str) -> bool:
-    """Whether a text is the name of a file, or ends like one. Raises UnreadableError where the system can't tell."""
+    """Whether a text is the name of a file, or ends like one. Raises UnreadableError if the system can't tell."""
     if _ENDING.search(text) is not None and known_suffix(text):
         return True
     return text != "" and "\0" not in text and path_exists(os.path.abspath(text))  # noqa: PTH100  the whole path, for the error
 
 
 def _command(paths: Sequence[str], values: Sequence[str]) -> str:
-    """The running command with these paths and values, as a shell takes it."""
+    """The running command with these paths and values, quoted for a shell."""
     if len(paths) > _PATHS_SHOWN:
         pattern = _pattern(paths)
         if pattern is None:
@@ -111,7 +111,7 @@ def _command(paths: Sequence[str], values: Sequence[str]) -> str:
 
 
 def _pattern(paths: Sequence[str]) -> str | None:
-    """The pattern that means exactly these files; None if it isn't of the form FOLDER/*.SUFFIX."""
+    """The pattern FOLDER/*.SUFFIX that matches exactly these files; None if there is none."""
     folder, name = os.path.split(paths[0])
     pattern = f"*{os.path.splitext(name)[1]}"  # noqa: PTH122  text in, text out
     named = {os.path.relpath(path, folder or ".") for path in paths}

@@ -15,7 +15,7 @@ query_options: Final = options.bundle(
         multiple=True,
         type=options.PATH,
         help="A log of SQL queries, or a directory of them: statements that end in ;, or lines of JSON with a"
-        ' statement under "query". They say which columns are looked up, and by which values; repeats.',
+        ' statement under "query". They determine which columns are looked up, and by which values; repeats.',
     ),
     click.option(
         "--dialect",

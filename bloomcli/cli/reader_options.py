@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _ReadersOption(click.Option):
-    """An option whose help lists the engines, which are only looked up when the help is shown."""
+    """An option whose help lists the engines, which are loaded only for the help."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Do the same as Click, with the names of the engines."""
@@ -47,7 +47,7 @@ def policy_options(text: str) -> Callable[[F], F]:
     """``--policy`` and ``--no-policy``."""
 
     def both(function: F) -> F:
-        function = click.option("--no-policy", is_flag=True, help="Look for no policy.")(function)
+        function = click.option("--no-policy", is_flag=True, help="Use no policy.")(function)
         return click.option(
             "--policy",
             type=options.FILE,

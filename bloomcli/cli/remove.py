@@ -23,18 +23,18 @@ Examples:
 @options.columns_option("Remove only the filters of these leaf columns; globs are allowed.")
 @options.exclude_option("Keep the filters of these leaf columns.")
 @options.target_options
-@options.all_option("Of many files, show every file.")
+@options.all_option("For many files, show every file.")
 @options.format_option("text", "json", "csv")
 @table_options(changes=True)
 @dataset_options
 def command(dataset: Dataset, form: str, every: bool, **options_: Any) -> int:
     """Remove Bloom filters; everything else stays unchanged.
 
-    Removing what `bloom add` added restores the original file, bit for bit. Of filters that another writer put
-    between row groups only the references are removed: their bytes stay, as pages can't move.
+    Removing the filters that `bloom add` added restores the original file, bit for bit. For filters that another
+    writer put between row groups, only the references are removed: their bytes stay, because pages can't move.
 
-    In Parquet, both fields that refer to a filter are removed. Where a writer set them without a filter (an offset
-    of 0 or -1, a length alone), `bloom add` and `bloom remove` drop them; every other byte is the original's.
+    In Parquet, both fields that refer to a filter are removed. If a writer set them without a filter (an offset
+    of 0 or -1, a length alone), `bloom add` and `bloom remove` remove them; all other bytes are unchanged.
     """
     from bloomcli.commands.options import RemoveOptions
 

@@ -27,8 +27,8 @@ Reports = Sequence[tuple[str, str]]
 
 
 def prepare(reports: Reports, others: Iterable[str | None] = ()) -> None:
-    """Check, before the work starts, that the reports can be made and written. Raises: as `check`; UnsupportedError
-    if the packages for a form aren't installed."""
+    """Check, before the work starts, that the reports can be created and written. Raises: as `check`;
+    UnsupportedError if the packages for a form aren't installed."""
     if any(form == "html" for form, _ in reports):
         from bloomcli.report.html import check_packages
 
@@ -38,7 +38,7 @@ def prepare(reports: Reports, others: Iterable[str | None] = ()) -> None:
 
 
 def save_all(reports: Reports, write: Callable[[str, TextIO], None]) -> None:
-    """Write the reports; `write` writes a form to a stream. What is on standard output comes first, as a report may
+    """Write the reports; `write` writes one form to a stream. Standard output is flushed first, because a report may
     fail."""
     if reports:
         sys.stdout.flush()
@@ -56,7 +56,7 @@ def check(paths: Sequence[str], others: Iterable[str | None]) -> None:
         others: other files of the same run, such as its policy and baseline.
 
     Raises:
-        UsageError: two reports have the same file, or a report would replace a data file or another file of the run.
+        UsageError: two reports go to the same file, or a report would replace a data file or another file of the run.
         WriteError: the directory doesn't exist or isn't writable.
     """
     with convert_os_errors():
@@ -98,7 +98,7 @@ def _check_here(path: str) -> None:
 
 
 def _spelled(path: str) -> str:
-    """One spelling for all paths of a file, links being followed."""
+    """The path with all links resolved, so that a file has one spelling."""
     return path if is_uri(path) else os.path.realpath(path)
 
 
@@ -132,7 +132,8 @@ def _is_stream(path: str) -> bool:
 
 
 def _is_data(path: str) -> bool:
-    """A file of a known format, whole or cut off, or its checksums: what looks like one is never replaced."""
+    """Whether a file has a known format, complete or truncated, or contains checksums. Such files are never
+    replaced."""
     try:
         with open_source(_spelled(path)) as source:
             return source.read_at(0, min(source.size, len(_CHECKSUMS))) == _CHECKSUMS or has_magic(source)

@@ -1,4 +1,4 @@
-"""`bloom validate --init`: writes a first policy for a dataset, and reports what it doesn't cover."""
+"""`bloom validate --init`: writes a first policy for a dataset, and reports findings that it doesn't cover."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bloomcli.validation import gate
 from bloomcli.words import plural
 
 _USED: Final = ("columns", "readers", "table_schema", "sample", "seed")
-"""Options of `validate` that select files and columns, or that the policy contains."""
+"""Options of `validate` that `--init` uses: they select files and columns, or become part of the policy."""
 _OTHERS: Final = frozenset(
     {"init", "quiet", "policy", "files", "files_from", "jobs", "fail_fast", "engine", "master", "conf"}
     | {"table", "where", "snapshot", "as_of"}
@@ -35,11 +35,11 @@ _OTHERS: Final = frozenset(
 
 
 def write_policy(dataset: Dataset, given: Mapping[str, Any]) -> int:
-    """Write a policy that the files meet now. Prints omitted files, failing rules and rules that no longer count.
+    """Write a policy that the files meet now. Prints omitted files, failing rules, and the policy that it overrides.
 
     Args:
         dataset: the files.
-        given: options of the gate; `policy` is the file to write, or None for bloom.toml in this folder.
+        given: options of the gate; `policy` is the file to write, None for bloom.toml in this folder.
 
     Raises:
         UsageError: an option has no effect with ``--init``, the policy exists already, or there are no files.
@@ -116,7 +116,7 @@ def _overridden_policy(target: Path) -> Path | None:
 
 
 def _report_failed(rows: Sequence[FileRow]) -> None:
-    """Report the files that were left out. Raises UsageError or UnreadableError if no file is left."""
+    """Report the files that were left out. Raises UsageError or UnreadableError if no file remains."""
     failed = [row for row in rows if row.status is Status.FAILED]
     for row in failed:
         output.say(f"left out: {row.error}" + (f"; {row.hint}" if row.hint else ""), err=True)
@@ -131,7 +131,7 @@ def _report_failed(rows: Sequence[FileRow]) -> None:
 
 
 def _report_nothing_required(rows: Sequence[FileRow], target: Path) -> None:
-    """Say what was looked at, and why the policy requires nothing."""
+    """Print which files were examined, and that the policy requires nothing."""
     formats = Counter(row.format for row in rows if row.format is not None)
     kinds = ", ".join(f"{count:,} {name}" for name, count in sorted(formats.items()))
     files = plural(formats.total(), "file")

@@ -1,4 +1,4 @@
-"""The options for tables: which one, the part of it, and how its files are replaced."""
+"""The options for tables: the table, the selected part of it, and how its files are replaced."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ _OPTIONS: Final[dict[str, Callable[[Any], Any]]] = {
     "where": click.option(
         "--where",
         metavar="SQL",
-        help="With --table: only files that may hold rows of this condition, as far as partitions and statistics"
-        " tell.",
+        help="With --table: only files that may hold rows of this condition, according to partitions and statistics.",
     ),
     "from_properties": click.option(
         "--from-properties",
         is_flag=True,
-        help="With --table: require the filters that the table's properties ask for (Iceberg:"
+        help="With --table: require the filters that the table's properties request (Iceberg:"
         " write.parquet.bloom-filter-*; Delta: parquet.bloom.filter.*).",
     ),
     "commit_every": click.option(
@@ -41,7 +40,7 @@ _OPTIONS: Final[dict[str, Callable[[Any], Any]]] = {
     "new_row_ids": click.option(
         "--new-row-ids",
         is_flag=True,
-        help="With --table: let rows of an Iceberg v3 table get new row ids, and write no columns that keep them.",
+        help="With --table: give rows of an Iceberg v3 table new row ids, instead of writing columns that keep them.",
     ),
     "snapshot": click.option(
         "--snapshot",
@@ -55,7 +54,7 @@ _OPTIONS: Final[dict[str, Callable[[Any], Any]]] = {
         help="With --table: the files of the snapshot at this time, such as 2026-11-01T12:00:00Z.",
     ),
 }
-"""By the fields of `TableOptions`."""
+"""The options, by the fields of `TableOptions`."""
 _CHANGES: Final = ("commit_every", "new_row_ids")
 _SNAPSHOTS: Final = ("snapshot", "as_of")
 _IN_PLACE: Final = "the table's own commit puts new files in place"
@@ -66,11 +65,11 @@ _INSTEAD: Final = {
     "force": _IN_PLACE,
     "overwrite": _IN_PLACE,
 }
-"""Options that say which files, and where new ones go, with hints: the table says both."""
+"""Options that select files or the place of new ones, which the table determines, with hints."""
 
 
 def table_options(*, changes: bool = False, properties: bool = False, values: bool = False) -> Callable[[F], F]:
-    """Add the options for tables, gathered in one ``table`` argument; None without ``--table``.
+    """Add the options for tables, combined in one ``table`` argument; None without ``--table``.
 
     Args:
         changes: the command changes files; other commands read a snapshot.
@@ -103,12 +102,12 @@ def table_options(*, changes: bool = False, properties: bool = False, values: bo
 
 
 def _option(name: str) -> str:
-    """The option of a parameter."""
+    """The option's name for a parameter."""
     return "--" + name.replace("_", "-")
 
 
 def no_files(path: str, hint: str | None = None) -> UsageError:
-    """The error of --table with a file."""
+    """The error for --table with a file."""
     return UsageError("--table takes no files: the table's snapshot names them", path=path, hint=hint)
 
 

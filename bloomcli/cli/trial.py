@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _ReadersOption(click.Option):
-    """An option whose help lists the readers that `trial` runs, which are only looked up when the help is shown."""
+    """An option whose help lists the readers that `trial` runs, which are loaded only for the help."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Do the same as Click, with the readers' names."""
@@ -43,14 +43,14 @@ Examples:
     "The leaf columns to look values up in; globs are allowed.  [default: those that have filters, or that the"
     " queries look up]"
 )
-@options.exclude_option("Don't look at these leaf columns.")
+@options.exclude_option("Don't look values up in these leaf columns.")
 @click.option(
     "--readers",
     cls=_ReadersOption,
     metavar="READERS",
     multiple=True,
     callback=options.split_names,
-    help="Readers to run, separated by commas; one that isn't installed is shown as such.  [default: all]  Known:",
+    help="Readers to run, separated by commas; the report shows which ones aren't installed.  [default: all]  Known:",
 )
 @click.option(
     "--values",
@@ -68,7 +68,7 @@ Examples:
     default=5,
     show_default=True,
     metavar="N",
-    help="Times that each lookup is timed, with filters and without in turn.",
+    help="Number of timed runs of each lookup, alternately with filters and without.",
 )
 @options.fpp_option("False-positive rate of the filters in temporary copies.")
 @click.option(
@@ -76,19 +76,19 @@ Examples:
     metavar="SHARE",
     default="4",
     show_default=True,
-    help="Of many files, try this part: 5%, or a number of files.",
+    help="For many files, try this part: 5%, or a number of files.",
 )
-@options.seed_option("Seed of the values and the files: the same one takes the same.")
+@options.seed_option("Seed of the values and the files: the same seed selects the same ones.")
 @click.option(
     "--timeout",
     type=float,
     default=300,
     show_default=True,
     metavar="SECONDS",
-    help="How long a reader may take to start, and for each lookup.",
+    help="Time limit for the start of a reader, and for each lookup.",
 )
 @click.option("--table", metavar="NAME", hidden=True, help="Not for trials: they read files.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors and findings only; JSON and CSV stay.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only errors and findings; JSON and CSV are still printed.")
 @options.format_option("text", "json", "csv")
 @options.reports_option("text", "json", "csv", "html")
 def command(
@@ -101,22 +101,22 @@ def command(
 ) -> int:
     """Look values up with installed readers, with filters and without, and compare.
 
-    For each reader: whether it returns the same rows, what it reads by its own metrics, and the time as a ratio.
+    For each reader: whether it returns the same rows, how much it reads by its own metrics, and the ratio of times.
     If the file has filters of the columns, it is read with the reader's option for filters on and off; a reader
-    without such an option also reads a copy without filters. If it has none, a copy gets them. Copies lie in a
-    temporary folder, which is removed.
+    without such an option also reads a copy without filters. If it has none, filters are added to a copy. Copies
+    are in a temporary folder, which is removed.
 
     Present values are the extremes of the column (minimum, maximum, zeros, NaN, the empty string, the first and last
     of row groups) and those of random rows; absent ones lie between minimum and maximum, if they can. The files are
     in the page cache when times are taken.
 
-    Each reader runs in a process of its own. One that crashes or doesn't answer is shown with its error.
+    Each reader runs in a separate process. A reader that crashes or doesn't answer is shown with its error.
 
     Exits with 1 if a reader returns other rows with filters than without.
     """
     if table is not None:
         raise UsageError(
-            "trials read files: a table's deletes and schema would have to be known to every reader",
+            "trials read files: every reader would have to know the table's deletes and schema",
             hint="name some of its data files; `bloom inspect --table NAME --format csv` lists them",
         )
     if not files:
@@ -128,8 +128,8 @@ def command(
         from bloomcli.cli.reports import prepare
 
         prepare(reports, tuple(options_["queries"]))
-    with output.StatusLine() as counting:
-        report = trial.run(files, TrialOptions(**options_), on_lookup=counting.show)
+    with output.StatusLine() as status:
+        report = trial.run(files, TrialOptions(**options_), on_lookup=status.show)
     if form == "text" and quiet:
         from bloomcli.report import render, text_trial
 
@@ -144,7 +144,7 @@ def command(
 
 
 def _write(report: TrialReport, form: str, stream: TextIO | None = None) -> None:
-    """Write a form of the report to a stream, or to standard output."""
+    """Write the report in one form to a stream, or to standard output."""
     if form == "csv":
         from bloomcli.report import csv_trial
 

@@ -32,7 +32,7 @@ Examples:
   bloom validate --explain filter-stray-bits""",
 )
 @options.files_argument
-@options.columns_option("Check the filters of these leaf columns only; globs are allowed.")
+@options.columns_option("Check only the filters of these leaf columns; globs are allowed.")
 @options.exclude_option("Report nothing for these leaf columns, even if another option names them.")
 @gate_options
 @options.format_option(*FORMS)
@@ -49,13 +49,13 @@ def command(
     form: str,
     **options_: Any,
 ) -> int:
-    """Check that filters are sound, required ones are there, and (--deep) that none misses a value.
+    """Check that filters are sound, that required ones exist, and (--deep) that none misses a value.
 
-    Always checks the structure: headers, lengths, offsets, overlaps with other parts of the file, and wrong
-    filters of known writers. Each finding has the id of a rule, which --explain explains.
+    Always checks the structure: headers, lengths, offsets, overlaps with other parts of the file, and known
+    faulty writers. Each finding has the id of a rule, which --explain explains.
 
-    A policy is what a team requires of its files: bloom.toml, or [tool.bloom] in pyproject.toml, in this folder
-    or the nearest one above that has one. --init writes one.
+    A policy contains a team's requirements for its files: bloom.toml, or [tool.bloom] in pyproject.toml, in this
+    folder or the nearest parent folder that has one. --init writes a policy.
 
     Exits with 1 if there is a finding worse than a note that is neither switched off nor in the baseline.
     """
@@ -110,8 +110,8 @@ def _validate(dataset: Dataset, request: GateRequest, *, print_errors: bool) -> 
 
 
 def _single(path: str, request: GateRequest, *, print_errors: bool) -> GateResults:
-    """Check one file. If it can't be read, text and JSON leave that to the error message, unless something was found
-    before; other forms of report contain the error."""
+    """Check one file. If it can't be read, text and JSON raise the error unless there are findings already; other
+    forms of report contain the error."""
     from bloomcli.datasets import task
     from bloomcli.datasets.engine import choose_engine
     from bloomcli.errors import BloomError
@@ -122,7 +122,7 @@ def _single(path: str, request: GateRequest, *, print_errors: bool) -> GateResul
     chosen = request.choose(engine.find([path], request.options), [path])
     rows = []
     with output.Bars() as bars:
-        for one in engine.plan(chosen.files, request.options):  # none, if the policy excludes the file
+        for one in engine.plan(chosen.files, request.options):  # empty if the policy excludes the file
             if print_errors:
                 from bloomcli.commands import validate
 
@@ -173,11 +173,10 @@ def _write(report: GateReport, form: str, per_rule: int | None, stream: TextIO, 
 
 
 def _explain(name: str, form: str) -> int:
-    """Print the page of a rule or of a key of the policy, or list them. No file is checked, and nothing is made of
-    files."""
+    """Print the page of a rule or of a key of the policy, or list them. No file is checked."""
     for parameter, option in (("init", "--init"), ("reports", "--report"), ("quiet", "--quiet")):
         if options.was_given(parameter):
-            raise UsageError(f"--explain looks at no files: there is nothing for {option}")
+            raise UsageError(f"--explain checks no files, so {option} has no meaning")
     if form != "text":
         raise UsageError(
             f"--explain prints text, not {form}", hint="a SARIF report has the pages of the rules that it names"

@@ -1,4 +1,4 @@
-"""`bloom --version --verbose`: the versions that a report of a bug needs, without importing the packages."""
+"""`bloom --version --verbose`: the versions for a bug report, without importing the packages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REQUIRED: Final = (
     "xxhash",
     "zstandard",
 )
-"""The packages that bloom needs. A checkout has no metadata that name them."""
+"""The packages that bloom needs. A checkout has no metadata that names them."""
 
 OPTIONAL: Final = (
     "azure-identity",
@@ -51,7 +51,7 @@ OPTIONAL: Final = (
 
 
 def versions() -> Iterator[str]:
-    """Yield a line each for bloom, Python, the platform, and every package that bloom needs or can use."""
+    """Yield one line each for bloom, Python, the platform, and every package that bloom needs or can use."""
     yield f"bloom {__version__}"
     yield f"python {platform.python_version()} ({sys.executable})"
     yield f"platform {platform.platform()}"

@@ -28,8 +28,8 @@ from bloomcli.policy.policy import FilePolicy, Policy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _AddRequest:
-    """What `add` does to any file. The policy says who reads it: columns in which a reader would lose rows get no
-    filter."""
+    """The request of `add`, for any file. The policy names the readers: columns in which a reader would lose rows get
+    no filter."""
 
     options: AddOptions
     rule: SizeRule
@@ -46,7 +46,8 @@ class _AddRequest:
         return file.plan_add(chosen, self._size_rule(file), replace=replace, missing=missing)
 
     def why_unchanged(self, file: FilterFile) -> str | None:
-        """Why the file needs no change. Raises FilterExists where its filters don't meet the options."""
+        """The reason why the file needs no change; None if it needs one. Raises FilterExists if a filter doesn't meet
+        the options."""
         if has_no_rows(file):
             return "there are no rows to filter"
         try:
@@ -74,7 +75,7 @@ class _AddRequest:
         return None if incomplete(file, chosen, existing) else "the columns have filters already"
 
     def is_result(self, file: FilterFile, output: FilterFile) -> bool:
-        """Whether `output` is what these options make of `file`."""
+        """Whether `output` is the file that these options make from `file`."""
         try:
             options, chosen = self.options, self._chosen(file)
         except NothingToFilter:
@@ -86,10 +87,12 @@ class _AddRequest:
             return False
         before = existing_filters(file, chosen) if options.replace or not options.sized else {}
         if options.replace and any(_bits(found) == _bits(existing.get(key)) for key, found in before.items()):
-            return False  # it may be the filter that had to be replaced
+            return False  # may be the filter that had to be replaced
 
         def has_to_meet_size(key: ChunkKey) -> bool:
-            return options.sized or options.replace or key not in before  # others may have made the source's own
+            return (
+                options.sized or options.replace or key not in before
+            )  # other writers may have made the source's filters
 
         return shortfall(output, chosen, self._size_rule(file), existing, has_to_meet_size) is None
 
@@ -100,7 +103,7 @@ class _AddRequest:
         return (*lacking, *self._readers(file).remarks(chosen, self.rule.largest_split_block))
 
     def _readers(self, file: FilterFile) -> Readers:
-        if for_old_readers(self.rule.options):  # the choice of a form for old readers says who reads the file
+        if for_old_readers(self.rule.options):  # a form for old readers implies who reads the file
             return Readers(file.format, FilePolicy(readers_given=True))
         return Readers(file.format, self.policy.for_file(file.source.path))
 
@@ -141,7 +144,7 @@ class _AddRequest:
 def request(options: AddOptions, *, where_missing: bool = False) -> ChangeRequest:
     """Make the request for any file. Raises UsageError.
 
-    With `where_missing`, only chunks without a filter get one. That holds too if the policy chooses the columns.
+    With `where_missing`, or if the policy chooses the columns, only chunks without a filter get one.
     """
     options = options.checked()
     by_policy = not options.columns

@@ -1,4 +1,5 @@
-"""advise: what one file tells of its columns. The estimates over all files are in `bloomcli.advice`."""
+"""advise: reads the metadata and sampled values of one file. `bloomcli.advice` computes the estimates over all
+files."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
 
 _BOUND_BYTES: Final = 64
-"""Bytes of a bound that are kept; a longer one is cut, and stays a bound."""
+"""Bytes of a bound that are kept. A longer bound is truncated, and stays a bound."""
 
 
 @convert_os_errors_of_file
@@ -53,7 +54,7 @@ def _rules(policy: Policy | None, path: str) -> FilePolicy:
 
 
 def _chosen(file: FilterFile, options: ExtentOptions) -> set[int]:
-    """Ordinals of the leaves to look at. A file may lack some of the named columns, or all."""
+    """Ordinals of the leaves to examine. A file needs to have none of the named columns."""
     return {
         c.index
         for c in file.leaves
@@ -100,7 +101,8 @@ def _cut(low: bytes | None) -> bytes | None:
 
 
 def _raised(high: bytes | None) -> bytes | None:
-    """A short upper bound: the last byte that can be is one higher. Source: parquet.thrift, ColumnIndex."""
+    """A short upper bound: truncated, with the last byte below 0xFF incremented. Source: parquet.thrift,
+    ColumnIndex."""
     if high is None or len(high) <= _BOUND_BYTES:
         return high
     kept = high[:_BOUND_BYTES].rstrip(b"\xff")
@@ -109,7 +111,7 @@ def _raised(high: bytes | None) -> bytes | None:
 
 @convert_os_errors_of_file
 def units(path: str, options: UnitOptions) -> SampledRow:
-    """Read the values of some units of a file, look values up, and measure the filters that are there.
+    """Read the values of some units of a file, look values up, and measure the existing filters.
 
     Raises UnreadableError, UnsupportedError.
     """

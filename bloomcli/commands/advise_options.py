@@ -1,7 +1,7 @@
-"""The steps of `advise`: which of a file's metadata and values a task looks at.
+"""The steps of `advise`: the metadata and values of a file that a task reads.
 
-Extents: all files, metadata  ->  driver draws units  ->  Values: units that give values
-                                                      ->  Lookups: units in which all values are looked up
+Extents: all files, metadata  ->  driver draws units  ->  Values: units from which values are sampled
+                                                      ->  Lookups: units in which all these values are looked up
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ class ExtentOptions(ColumnOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupValues:
-    """The values that are looked up in one column."""
+    """The values to look up in one column."""
 
     typed: Column
-    """As `values` are written."""
+    """The type in which `values` are encoded."""
     values: tuple[bytes, ...]
     """PLAIN bytes."""
     cells: tuple[int, ...]
-    """The cell whose sums each value counts in."""
+    """For each value, the cell whose sums count it."""
     weights: tuple[float, ...]
     cell_count: int
     absent_from: int
-    """The first cell of values that are taken for absent: where a unit has such a value, it doesn't count."""
+    """The first cell of values that are assumed to be absent. A unit that has such a value doesn't count it."""
     absent_to: int
 
 
@@ -49,21 +49,22 @@ class UnitOptions(Options):
     command: ClassVar[str] = "advise"
 
     units: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Of each file, by the path of its task."""
+    """The units of each file, by the path of its task."""
     columns: Mapping[str, LookupValues | None] = field(default_factory=dict)
-    """Leaf paths, with the values to look up. None: the column gives values, which are looked up in their unit."""
+    """Leaf paths, with the values to look up. None: values are sampled from the column, and looked up in their
+    unit."""
     rates: tuple[float, ...] = ()
     fpp: float = FPP
-    """The rate to which filters that are there could be folded."""
+    """The rate to which existing filters could be folded."""
     values: int = 0
-    """Values that a unit gives."""
+    """The number of values to sample from a unit."""
     parts: int = 2
-    """Random parts of a unit's own values: each has a cell."""
+    """The number of random parts of a unit's own values. Each part has a cell."""
     sketch_bits: int = 11
     """Base-2 logarithm of the hashes that a sketch keeps."""
     seed: int = 0
     tight: bool = False
-    """New filters have tight sizes: all named readers take them."""
+    """New filters have tight sizes, because all named readers accept them."""
     dictionary: bool = False
     """All named readers look values up in dictionaries."""
     policy: Policy | None = None

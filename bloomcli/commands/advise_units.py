@@ -1,7 +1,7 @@
 """Reads the values of a unit for `advise`, builds filters for it, and looks values up in them.
 
-What a lookup reads is counted by row group: by min/max statistics, by all that is there today (the filters, and
-dictionaries where all named readers look values up in them), and with a new filter at each rate.
+The row groups that a lookup reads are counted three times: by min/max statistics, by everything that exists today
+(the filters, and dictionaries if all named readers look values up in them), and with a new filter at each rate.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 _WANTED_BITS_BYTES: Final = 1 << 17
-"""Bytes of the filter that finds looked-up values among those of a unit."""
+"""Bytes of the filter that finds looked-up values among the values of a unit."""
 _LEAST: Final = 2
 _VALUES_BYTES: Final = 1 << 18
-"""Bytes of the values that a unit gives."""
+"""Bytes of the values that are sampled from a unit."""
 _NAN: Final = Literal(text="nan", unknowable="NaN is equal to no value")
 
 Built = list[list[BuiltFilter]]
-"""Of each row group, a filter for each rate."""
+"""For each row group, a filter for each rate."""
 
 
 class UnitReader:
@@ -58,7 +58,7 @@ class UnitReader:
         self._columns = [(by_path[path], wanted) for path, wanted in options.columns.items() if path in by_path]
 
     def samples(self, unit: int) -> Iterator[UnitSample]:
-        """Each column of a unit. Raises CorruptFile, UnsupportedError."""
+        """Yield a sample of each column of a unit. Raises CorruptFile, UnsupportedError."""
         wanted = {column.index: looked_up for column, looked_up in self._columns}
         columns = [column for column, _ in self._columns]
         options = self._options
@@ -157,10 +157,10 @@ class _Column:
 
 
 def tight(built: Sequence[BuiltFilter], rates: Sequence[float], least: int) -> list[BuiltFilter]:
-    """The filters with tight sizes, as far as these are smaller.
+    """The filters with tight sizes, where these are smaller.
 
     Args:
-        built: split-block filters of a row group, one for each rate; others stay as they are.
+        built: split-block filters of a row group, one for each rate; filters of other kinds are unchanged.
         rates: the false-positive rates.
         least: bytes of the smallest filter.
     """
@@ -180,14 +180,14 @@ def _nbytes(bits: SplitBlockFilter) -> int:
 
 
 def _number(path: str) -> int:
-    """A number of a path, so that each file's values are chosen on their own."""
+    """A number derived from a path, so that each file's values are chosen independently."""
     from hashlib import blake2b
 
     return int.from_bytes(blake2b(path.encode("utf-8", "surrogateescape"), digest_size=8).digest(), "little")
 
 
 def _bounded(values: Iterable[bytes]) -> list[bytes]:
-    """The first values, two at least, with up to `_VALUES_BYTES`: their order is random."""
+    """The first values, at least two, of up to `_VALUES_BYTES` together. Their order is random."""
     kept: list[bytes] = []
     room = _VALUES_BYTES
     for value in values:
@@ -199,7 +199,7 @@ def _bounded(values: Iterable[bytes]) -> list[bytes]:
 
 
 def _own(values: Sequence[bytes], typed: Column, parts: int) -> LookupValues:
-    """A unit's own values, one after the other in so many cells: their order is random."""
+    """A unit's own values, distributed over `parts` cells in turn. Their order is random."""
     count = len(values)
     return LookupValues(
         typed=typed,
@@ -214,7 +214,7 @@ def _own(values: Sequence[bytes], typed: Column, parts: int) -> LookupValues:
 
 @lru_cache(maxsize=64)  # a process reads many files with the same values
 def literals(values: tuple[bytes, ...], written: Column, typed: Column) -> tuple[Literal, ...]:
-    """Values as a column looks them up; those of a column with another type by their texts."""
+    """Values as a column looks them up. Values of a column with another type are converted by their texts."""
     same = type_alone(written) == type_alone(typed)
     return tuple(_literal(value, typed) if same else _converted(value, written, typed) for value in values)
 
@@ -246,7 +246,7 @@ def _literal(value: bytes, typed: Column) -> Literal:
 
 
 class _LookupResults:
-    """A filter that was asked for some hashes. No others may be asked for."""
+    """The results of one lookup of several hashes in a filter. No other hashes may be looked up."""
 
     def __init__(self, bits: SplitBlockFilter, found: frozenset[int]) -> None:
         self._found, self.trail = found, bits.trail
@@ -269,13 +269,13 @@ class Lookups:
         self._blind = np.array([bool(lookup.unknowable) or not lookup.hashes for lookup in hashed], bool)
         self._bits = SplitBlockFilter.empty(_WANTED_BITS_BYTES) if flat else None
         self._found: set[int] = set()
-        self._own = own  # they are the unit's
+        self._own = own  # the values are the unit's own
         self._here: Flags = np.zeros(self._count, bool)
         if self._bits is not None:
             self._bits.insert_hashes(self._hashes.tobytes(), len(flat))
 
     def find(self, hashes: bytes | bytearray | memoryview, count: int) -> None:
-        """Note which of the values are among those of the unit."""
+        """Record which of the values are in the unit."""
         if self._bits is not None and count:
             flags = bytearray(count)
             if self._bits.check_hashes(hashes, count, flags) < count:
@@ -284,7 +284,7 @@ class Lookups:
                 self._found.update(np.unique(maybe).tolist())
 
     def counted(self, cells: LookupValues) -> Flags:
-        """Which values count in the unit: all but those that were taken for absent and aren't."""
+        """Which values count in the unit: all except values that were assumed to be absent and aren't."""
         np = self._np
         places = np.array(cells.cells, np.intp)
         absent = (places >= cells.absent_from) & (places < cells.absent_to)
@@ -304,7 +304,7 @@ class Lookups:
         *,
         dictionary: bool,
     ) -> Floats:
-        """What the lookups read of one row group, summed by cell."""
+        """The bytes and row groups that the lookups read in one row group, summed by cell."""
         np = self._np
         passed = counted.copy()
         if facts.contents is not Contents.VALUES:
@@ -317,7 +317,7 @@ class Lookups:
         places = np.array(cells.cells, np.intp)
         absent = (places >= cells.absent_from) & (places < cells.absent_to)
         for built in filters:
-            # of values that aren't there, as many are kept on average as the filter's measured rate says
+            # of absent values, the share that the filter doesn't exclude is on average its measured rate
             kept = np.where(absent, today * built.fpp, today * self._kept(built))
             columns += [kept, kept * size, today * built.nbytes]
         weights = np.array(cells.weights)
@@ -325,7 +325,7 @@ class Lookups:
         return sums
 
     def _today(self, facts: UnitFacts, passed: Flags, *, dictionary: bool) -> Flags:
-        """Which values are read after the filter that is there, and the dictionary."""
+        """Which values the existing filter and the dictionary don't exclude."""
         excludes = facts.dictionary_excludes if dictionary else None
         today = passed.copy()
         if not facts.has_filter and excludes is None:
@@ -333,18 +333,18 @@ class Lookups:
         places = self._np.flatnonzero(passed).tolist()
         if not places:
             return today
-        asked = facts._replace(
+        chosen = facts._replace(
             lookups=[facts.lookups[at] for at in places],
             stats_skip=[facts.stats_skip[at] for at in places],
             dictionary_excludes=excludes,
-            bits=self._asked(facts.bits),
+            bits=self._looked_up(facts.bits),
         )
-        (found,) = answers([asked], explain=False)
+        (found,) = answers([chosen], explain=False)
         today[places] = [answer.together is not Presence.ABSENT for answer in found.answers]
         return today
 
-    def _asked(self, bits: Bits | None) -> Bits | None:
-        """A filter that was asked for all values in one call."""
+    def _looked_up(self, bits: Bits | None) -> Bits | None:
+        """A filter, with all values looked up in one call."""
         if not isinstance(bits, SplitBlockFilter):
             return bits
         flags = bytearray(len(self._hashes))
@@ -352,14 +352,15 @@ class Lookups:
         return _LookupResults(bits, frozenset(self._hashes[self._np.frombuffer(flags, bool)].tolist()))
 
     def _kept(self, built: BuiltFilter) -> Floats:
-        """How likely a filter keeps the row group for each value: 0 or 1 of one that is built."""
+        """For each value, the probability that a filter doesn't exclude the row group; 0 or 1 if the filter was
+        built."""
         if built.bits is not None:
             return self._maybe(built.bits).astype(float)
         kept: Floats = self._np.where(self._here | self._blind, 1.0, built.fpp)
         return kept
 
     def _maybe(self, bits: CheckedBits) -> Flags:
-        """Which values a filter may have."""
+        """Which values a filter answers with "maybe"."""
         np = self._np
         flags = bytearray(len(self._hashes))
         if flags:
@@ -370,7 +371,7 @@ class Lookups:
 
 
 def existing(facts: Sequence[UnitFacts], fpp: float) -> ExistingSample:
-    """Measure the filters that are there, as far as they were read whole."""
+    """Measure the existing filters that were read completely."""
     filters = unreadable = nbytes = foldable = 0
     rates: list[float] = []
     for one in facts:

@@ -1,4 +1,5 @@
-"""Arguments of the library's functions that may be one thing or several, and the policy as all options together."""
+"""Arguments of the library's functions that may be one value or several, and the policy that all options result
+in."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def names(given: str | Iterable[str], what: str) -> tuple[str, ...]:
-    """Names of columns and the like. A single text is one name, not a name a letter.
+    """Names of columns and the like. A string is one name, not a sequence of letters.
 
     Args:
         given: one name or several.
-        what: what they name, for the error.
+        what: a plural noun for the named things, for the error.
 
     Raises:
-        UsageError: something that is no text.
+        UsageError: a name isn't a string.
     """
     found = several(given)
     wrong = [name for name in found if not isinstance(name, str)]
@@ -30,12 +31,12 @@ def names(given: str | Iterable[str], what: str) -> tuple[str, ...]:
 
 
 def paths(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
-    """Paths as texts, of one path or several."""
+    """One path or several, as strings."""
     return tuple(os.fspath(one) for one in ([given] if isinstance(given, str | os.PathLike) else given))
 
 
 def several(given: object) -> tuple[object, ...]:
-    """The things in a list or another iterable; a text, or anything else, alone."""
+    """The items of a list or another iterable; a string, or anything else, as a single item."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         return (given,)
     return tuple(given)
@@ -50,14 +51,14 @@ def read_policy(
     max_oversize: float | None = None,
     size: str | None = None,
 ) -> Policy:
-    """The policy with the options that take the place of what it says.
+    """The policy, with the settings that options replace.
 
     Args:
-        policy: a policy, or the file that holds one; None for an empty one.
-        readers: names of engines; the policy's, if this is None or empty.
-        table_schema: file with the table's schema; the policy's, if this is None.
-        max_fpp, max_oversize: limits; the policy's, if they are None.
-        size: one of `SIZES`; the policy's, if this is None.
+        policy: a policy, or its file; None for an empty policy.
+        readers: names of engines; if None or empty, the policy's.
+        table_schema: file with the table's schema; if None, the policy's.
+        max_fpp, max_oversize: limits; if None, the policy's.
+        size: one of `SIZES`; if None, the policy's.
 
     Raises:
         UsageError: a figure out of range, an unknown engine, a policy or a schema that can't be read.

@@ -1,4 +1,4 @@
-"""Bytes that new filters may take: ``2%`` of the files, ``64MiB``."""
+"""The size budget of new filters: ``2%`` of the files, ``64MiB``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _UNITS: Final = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Bytes that all new filters together may take."""
+    """The maximum total size of all new filters."""
 
     amount: float
     """Bytes, or a share of the bytes of all files, above 0."""
     relative: bool
 
     def of(self, total: int) -> int:
-        """The bytes, for files of `total` bytes."""
+        """The budget in bytes, for files of `total` bytes."""
         return int(self.amount * total) if self.relative else int(self.amount)
 
 

@@ -1,4 +1,4 @@
-"""The common part of add, remove and fold: finds the output's path, and writes the file of a plan."""
+"""The common part of add, remove and fold: determines the output's path, and writes the planned file."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import preload_writing, store_of
 from bloomcli.storage.traffic import counted, current, with_traffic
 
-preload_writing()  # a dataset's worker processes are forked once this is imported: they need not import it again
+preload_writing()  # worker processes of a dataset are forked after this import, and don't repeat it
 
 
 NO_FILTERS: Final = "there are no filters"
 WOULD_BE_COPIED: Final = "; would be copied"
-"""Ends what a dry run says of a file that needs no change and has an output."""
+"""The end of a dry run's reason for a file that needs no change and has an output."""
 
 
 class Target(NamedTuple):
-    """The target of a changed file: exactly one of `output` and `in_place`, unless it is a dry run."""
+    """The target of a changed file: either `output` or `in_place`; a dry run may have neither."""
 
     output: str | os.PathLike[str] | None = None
     in_place: bool = False
     overwrite: bool = False
     dry_run: bool = False
     force: bool = False
-    """Change files in place though a table's log records them; in a store, see `Store.replace`."""
+    """Change files in place even if a table's log records them; in a store, see `Store.replace`."""
     no_table: bool = False
-    """It is known that the file belongs to no table: don't look for one."""
+    """The file is known to belong to no table, so none is searched for."""
     mirrored: bool = False
-    """The output is a path that `Store.mirrored` gave."""
+    """The output is a path from `Store.mirrored`."""
     only_changed: bool = False
     """A file that needs no change isn't copied to the output."""
     command: str = "add"
@@ -76,24 +76,24 @@ class Target(NamedTuple):
 
 
 class ChangeRequest(NamedTuple):
-    """A command and its options, for any file: what add, remove and fold don't share."""
+    """A command and its options, applicable to any file: the parts in which add, remove and fold differ."""
 
     command: str
     plan: Callable[[FilterFile], Plan]
     why_unchanged: Callable[[FilterFile], str | None]
-    """Why a file needs no change; None if it needs one, or if only a plan can tell."""
+    """The reason why a file needs no change; None if it needs one, or if only a plan can decide."""
     is_result: Callable[[FilterFile, FilterFile], bool]
-    """Whether the second file is what the request makes of the first, as far as metadata and filters tell."""
+    """Whether the second file is the result of the request for the first, judged by metadata and filters."""
     remarks: Callable[[FilterFile], tuple[str, ...]] = lambda _: ()
     """Remarks for the report."""
     only_where_needed: bool = False
-    """A file that needs no change isn't written, not even where it is the only one."""
+    """A file that needs no change isn't written, even if it is the only file."""
     why_idle: str | None = None
-    """Why a plan that keeps every filter isn't executed, except to write another file; None if it is executed."""
+    """The reason why a plan that keeps every filter isn't executed, except to write another file; None if it is."""
     names: ColumnNames | None = None
-    """How the files' table names their columns."""
+    """The names that the files' table has for their columns."""
     lineage: RowLineage | None = None
-    """What the rows' numbers are, which the new file has to keep."""
+    """The numbers of the rows, which the new file has to keep."""
 
     def keeps_all(self, plan: Plan) -> bool:
         """Whether a plan keeps every filter, and need not be executed."""
@@ -117,7 +117,7 @@ def change(
         output = _output(store, source, target)
         remarks: tuple[str, ...] = ()
         if output is not None:
-            # a dataset's engine does it once for all files
+            # for a dataset, the engine does this once for all files
             remarks = tuple(store_of(output).sweep(output).remarks)
         file = open_file(source, request.names)
         reason = request.why_unchanged(file) if request.only_where_needed else None
@@ -138,7 +138,7 @@ def change(
 
 
 def _leftover_remarks(output: str | None) -> tuple[str, ...]:
-    """What to tell of temporary objects that couldn't be removed."""
+    """Remarks about temporary objects that couldn't be removed."""
     left = () if output is None else store_of(output).leftover_files(output)
     return tuple(f"the temporary object {uri} couldn't be removed: `gcloud storage rm '{uri}'`" for uri in left)
 
@@ -152,11 +152,11 @@ def change_where_needed(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> ChangeReport | str:
-    """Like `change`, but a file that needs no change is at most copied; returns the reason then.
+    """Like `change`, but a file that needs no change is only copied, if at all. Returns the reason in this case.
 
-    An output that the same request made of this file before is kept. An output of another request, or of an earlier
-    state of the file, is made again; `overwrite` decides about anything but a file of the same format. With
-    `only_changed`, an output is a file that an earlier attempt of this run made, and has its report.
+    An existing output is kept if the same request made it from this file, and made again if another request did, or
+    if the file has changed since. `overwrite` is needed to replace anything but a file of the same format. With
+    `only_changed`, an existing output comes from an earlier attempt of this run, and its report is returned.
     """
     started = time.perf_counter()
     store = store_of(path)
@@ -190,14 +190,14 @@ def change_where_needed(
 
 
 def _with_lineage(file: FilterFile, lineage: RowLineage, request: ChangeRequest, target: Target) -> FilterFile:
-    """The file with columns that number its rows. Raises UnsupportedError where the format has no way to do it."""
+    """The file with columns that number its rows. Raises UnsupportedError if the format can't store them."""
     file.appends_only = _appends_only(file.source, target, target.output)
     extended = file.with_lineage(lineage)
     return file if extended is None else open_file(extended, request.names)
 
 
 def _appends_only(source: Source, target: Target, output: str | os.PathLike[str] | None) -> bool:
-    """Whether the file that is to be written had better begin with the whole source."""
+    """Whether the new file should begin with the whole source."""
     path = source.path if output is None or target.in_place else os.fspath(output)
     return store_of(path).appends_only(source, path)
 
@@ -206,11 +206,11 @@ class _OutputState(Enum):
     """The state of an output's path."""
 
     MADE = auto()
-    """The file that the request would write."""
+    """It is the file that the request would write."""
     STALE = auto()
-    """A file of the same format, but not that one."""
+    """It is another file of the same format."""
     OTHER = auto()
-    """Nothing, or a file that no request wrote."""
+    """It doesn't exist, or no request wrote it."""
 
 
 def _state(file: FilterFile, request: ChangeRequest, output: str) -> _OutputState:
@@ -231,7 +231,7 @@ def _state(file: FilterFile, request: ChangeRequest, output: str) -> _OutputStat
 
 
 def _output(store: Store, source: Source, target: Target, *, makes_directories: bool = False) -> str | None:
-    """The path to write; None in a dry run, which fails where writing would fail at once. Raises UsageError,
+    """The path to write; None in a dry run, which reports the same errors as a write at its start. Raises UsageError,
     WriteError."""
     if target.in_place:
         store.check_changes(source.path)
@@ -281,7 +281,7 @@ def _change(
 
 
 def _estimated_traffic(source: Source, plan: Plan, target: Target) -> Traffic:
-    """What a change takes, about: what has been read for its plan, the columns, and the new file."""
+    """An estimate of the traffic of a change: reading for its plan, reading columns, and writing the new file."""
     output = source.path if target.output is None else os.fspath(target.output)
     outline = source.outline(plan.outline()) if isinstance(source, ExtendedSource) else plan.outline()
     original = source.original if isinstance(source, ExtendedSource) else source
@@ -292,7 +292,7 @@ def _estimated_traffic(source: Source, plan: Plan, target: Target) -> Traffic:
 def _unchanged(
     source: Source, file: FilterFile, request: ChangeRequest, target: Target, reason: str, plan: Plan | None = None
 ) -> ChangeReport:
-    """The report of a file that needs no change and was not written."""
+    """The report on a file that needs no change and was not written."""
     return ChangeReport(
         path=source.path,
         format=file.format,
@@ -310,7 +310,7 @@ def _unchanged(
 
 
 def _report_of_earlier_run(source: Source, file: FilterFile, request: ChangeRequest, target: Target) -> ChangeReport:
-    """The report of a file whose output an earlier attempt made: rates and decoded bytes aren't known any more."""
+    """The report on a file whose output an earlier attempt made. Rates and decoded bytes are no longer known."""
     plan, output = request.plan(file), os.fspath(target.output or "")
     with store_of(output).open(output) as made:
         size = made.size
@@ -348,7 +348,7 @@ def _carry_out(
     threads: int,
     progress: Progress | None,
 ) -> tuple[ChangeResult, int]:
-    """Write the plan's pieces while its columns are read in other threads; gives the new file's size too."""
+    """Write the plan's pieces while other threads read its columns. Returns the result and the new file's size."""
     copied = Meter(progress, "copy", plan.bytes_to_copy)
     decoded = Meter(progress, "decode", plan.bytes_to_decode)
     pieces = plan.pieces(threads, decoded.tick)

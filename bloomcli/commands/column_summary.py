@@ -1,4 +1,4 @@
-"""Sums up a file by column: what the format knows of each column, joined with the facts of its filters."""
+"""Summarizes a file by column: the format's facts about each column, joined with the facts about its filters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bloomcli.model.filter_facts import FilterFacts
 
 
 class _Filters:
-    """The filters of one column, summed up."""
+    """Running totals of the filters of one column."""
 
     __slots__ = ("bytes", "max_fpp", "ndv", "only_nulls", "readable", "units", "unreadable", "untrusted")
 
@@ -26,7 +26,7 @@ class _Filters:
         self.only_nulls = False
 
     def add(self, facts: FilterFacts, units: Sequence[int]) -> None:
-        """Count one filter. `units` has the row groups of each stripe."""
+        """Count one filter. `units` is the number of row groups of each stripe."""
         self.bytes += facts.bitset_bytes or 0
         stripe = facts.stripe
         if facts.problem is not None:
@@ -50,7 +50,7 @@ class _Filters:
 def summaries(
     file: FilterFile, columns: set[int] | None, filters: Iterable[tuple[int, FilterFacts]]
 ) -> tuple[ColumnSummary, ...]:
-    """Sum up the columns (None: all). `filters` are their filters, each with the ordinal of its column."""
+    """Summarize the columns (None: all). `filters` are pairs of a column's ordinal and a filter's facts."""
     by_column: dict[int, _Filters] = {}
     units = file.units() if file.stripes is not None else ()
     for index, facts in filters:

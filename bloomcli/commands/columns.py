@@ -40,10 +40,10 @@ def select(
         path: the file's, for errors.
         exclude: paths and globs of columns to leave out, even if `names` includes them.
         why_not: gives the reason why a column can't have a filter; called for columns that only a glob matches.
-        lacking: paths of the table's columns that the file doesn't have: names and globs may match these only.
+        lacking: paths of table columns that the file doesn't have; a name or glob may match only these.
 
     Raises:
-        UnknownColumn: a name or glob, or a name of `exclude`, matches nothing; with similar names.
+        UnknownColumn: a name or glob, or a name in `exclude`, matches nothing. The hint has similar names.
         NothingToFilter: globs match only columns that can't have a filter.
         UsageError: all matches are excluded.
     """
@@ -71,7 +71,7 @@ def select(
         chosen |= matched - _refused(columns, matched - out, refused, why_not)
     missing = {p for p in missing if not matches(exclude, p)}
     if names and not missing and not (chosen | refused.keys()) - out:
-        raise UsageError("all columns that are meant are excluded", path=path, hint="--exclude leaves fewer out")
+        raise UsageError("all selected columns are excluded", path=path, hint="exclude fewer columns")
     found = ColumnSelection(column for column in columns if column.index in chosen - out)
     named = missing & set(names)
     found.missing_columns = tuple(p for p in lacking if p in (named if found else missing))
@@ -79,7 +79,7 @@ def select(
     if found.left_out and not found and not named:
         first = found.left_out[0]
         raise NothingToFilter(
-            "none of the columns that are meant gets a filter",
+            "none of the selected columns can have a filter",
             path=path,
             hint=f"{first.path}: {first.unfilterable}",
         )
@@ -99,7 +99,7 @@ def _refused(
 
 
 def excluded(columns: Sequence[Column], names: Sequence[str], *, path: str, lacking: Sequence[str] = ()) -> set[int]:
-    """Ordinals of the columns that names and globs match. A glob may match nothing, a name may be of `lacking`.
+    """Ordinals of the columns that names and globs match. A glob may match nothing, and a name may be in `lacking`.
 
     Raises:
         UnknownColumn: a name matches nothing.
@@ -120,7 +120,7 @@ def excluded(columns: Sequence[Column], names: Sequence[str], *, path: str, lack
 
 
 def why_none(file: FilterFile, names: Sequence[str], *, exclude: Sequence[str] = ()) -> str | None:
-    """Why names select no column of a file, where its table has the columns; None where they select one."""
+    """The reason why names select no column of a file although its table has the columns; None if they select one."""
     if not names or not file.missing_columns:
         return None
     found = select(file.columns, names, path=file.source.path, exclude=exclude, lacking=file.missing_columns)
@@ -142,14 +142,15 @@ def _hint(name: str, paths: list[str]) -> str:
 
 
 def _spelled(name: str) -> str:
-    """A name as it has to be written in a list with commas."""
+    """A name as it is written in a list with commas."""
     return name if "," not in name else f"{name} (in --columns: '{listed(name)}')"
 
 
 def indexes(file: FilterFile, names: Sequence[str], *, exclude: Sequence[str] = ()) -> set[int] | None:
-    """Ordinals of a file's columns that names match and that aren't excluded; None, for all, without either.
+    """Ordinals of a file's columns that names match and that aren't excluded; None (all) without names and
+    exclusions.
 
-    Columns that the file's table doesn't have are chosen only where no names are given.
+    Columns that the file's table doesn't have are included only if no names are given.
     """
     columns, lacking, path = file.columns, file.missing_columns, file.source.path
     if names:
@@ -160,10 +161,10 @@ def indexes(file: FilterFile, names: Sequence[str], *, exclude: Sequence[str] = 
 
 
 def type_alone(column: Column) -> Column:
-    """The column without its name, its place, and what is said of its filters: equal for columns of one type."""
+    """The column without its name, position and filter facts. Equal for columns of the same type."""
     return replace(column, path="", index=0, field_id=None, unfilterable=None)
 
 
 def kind_of(file: FilterFile, column: Column) -> object:
-    """What is the same for all columns that store values in the same way."""
+    """A key that is equal for all columns that store values in the same way."""
     return file.format, replace(type_alone(column), max_definition_level=0, max_repetition_level=0)

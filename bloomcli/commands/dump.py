@@ -21,15 +21,15 @@ def dump(
 
     Args:
         path: the file, local or a URI.
-        column: leaf path; may be left out where only one column has filters.
+        column: leaf path; optional if only one column has filters.
         row_group: counted from 0; in ORC within its stripe.
-        stripe: of an ORC file, counted from 0.
+        stripe: ORC: the stripe, counted from 0.
 
     Returns the facts, the header's bytes, and the bitset: in Parquet blocks of 32 bytes, each eight
     little-endian 32-bit words; in ORC little-endian longs.
 
     Raises:
-        UsageError: no such row group, or no filter there.
+        UsageError: the row group doesn't exist, or has no filter.
         CorruptFile: the filter can't be read.
     """
     with open_source(path) as source:

@@ -1,12 +1,12 @@
-"""The filters that a file has: which columns lack filters, and whether the existing ones meet a request to add.
+"""The existing filters of a file: which columns have none, and whether the filters meet a request to add.
 
-Filters that meet a request are left alone, so that a run can be started again; an existing filter that doesn't meet
-it is an error, never passed over in silence.
+Filters that meet a request are kept, so that a run can be repeated. An existing filter that doesn't meet it is always
+an error.
 
 A filter meets a request when it can be read, readers may use it, it is of the requested kind and variant, and it is
-no larger than the cap. Its measured rate has to meet the requested one, unless the filter is as large as the request
-makes any filter of that column: then no better one can be made. A rate that the caller didn't request isn't held
-against filters of other writers.
+no larger than the cap. Its measured rate has to meet the requested one, unless the filter is as large as the largest
+filter that the request allows for that column, so that no better one can be made. A default rate that the caller
+didn't request doesn't apply to filters of other writers.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ ChunkKey = tuple[int, int | None, int]
 """Column ordinal, stripe, row group."""
 
 Existing = dict[ChunkKey, dict[str | None, FilterFacts]]
-"""The filters of each chunk by kind. Only ORC has two kinds. Of several of one kind, the first, which readers use."""
+"""The filters of each chunk by kind. Only ORC has two kinds. Of several filters of a kind, readers use the first."""
 
 
 def has_no_rows(file: FilterFile) -> bool:
-    """The file has no rows to make a filter for. (Without a row index, an ORC file has rows but no row groups.)"""
+    """Whether the file has no rows to filter. (Without a row index, an ORC file has rows but no row groups.)"""
     return not file.row_group_count and not (file.stripes and file.rows)
 
 
@@ -45,7 +45,7 @@ def existing_filters(file: FilterFile, columns: Sequence[Column]) -> Existing:
 
 
 def incomplete(file: FilterFile, columns: Sequence[Column], existing: Existing) -> bool:
-    """Some chunk of these columns lacks a filter."""
+    """Whether a chunk of these columns has no filter."""
     filtered = {index for index, _, _ in existing}
     return not has_no_rows(file) and any(c.index not in filtered or file.without_filter(c) for c in columns)
 
@@ -57,7 +57,7 @@ def shortfall(
     existing: Existing,
     has_to_meet_size: Callable[[ChunkKey], bool],
 ) -> FilterExists | None:
-    """The first filter that doesn't meet the rule, as the error that says so; None where all do.
+    """The error about the first filter that doesn't meet the rule; None if all do.
 
     `has_to_meet_size` says whether the filter of a chunk has to meet the rule's rate, or its number of values.
     """
@@ -69,7 +69,7 @@ def shortfall(
         return {(c.stripe, c.row_group, c.column): c.bitset_bytes for c in plan.estimate}
 
     def largest_size(found: FilterFacts) -> int | None:
-        """Bytes of the largest filter that the rule makes for the chunk; some formats know it by stripe only."""
+        """Bytes of the largest filter that the rule makes for the chunk. Some formats have one size for a stripe."""
         sizes = largest()
         by_stripe = sizes.get((found.stripe, None, found.column))
         return sizes.get((found.stripe, found.row_group, found.column), by_stripe)
@@ -104,7 +104,7 @@ def shortfall(
 
 
 def _unfit(found: FilterFacts, rule: SizeRule) -> str | None:
-    """Return why a filter doesn't meet the rule, apart from its rate; None if it does."""
+    """Return the reason, other than its rate, why a filter doesn't meet the rule; None if it does."""
     if found.problem is not None:
         return f"it can't be read ({found.problem})"
     chosen = recorded_choices(rule.options)

@@ -1,4 +1,4 @@
-"""fold: oversized filters made smaller without reading a column."""
+"""fold: makes oversized filters smaller without reading a column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""inspect: the columns of a file, and every filter, measured."""
+"""inspect: describes the columns of a file and every filter, with measured rates."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run(path: str | os.PathLike[str], options: InspectOptions) -> InspectReport:
 
 
 def _lacking(file: FilterFile, options: InspectOptions) -> tuple[tuple[str, str], ...]:
-    """The chosen columns of the table that the file doesn't have, as a detail of the file."""
+    """The selected columns of the table that the file doesn't have, as a detail of the file."""
     found = [
         path
         for path in file.missing_columns
@@ -72,7 +72,7 @@ def _one_column(file: FilterFile, chosen: set[int] | None, options: InspectOptio
         number = "none" if chosen is None else str(len(chosen))
         first = next((c.path for c in file.columns if chosen is None or c.index in chosen), NAME)
         raise UsageError(
-            f"{flag} is about one column, and {number} {'is' if chosen is None else 'are'} chosen",
+            f"{flag} is for one column, and {number} {'is' if chosen is None else 'are'} chosen",
             path=file.source.path,
             hint=f"such as `bloom inspect {quoted(file.source.path)} {flag} --column {shlex.quote(listed(first))}`;"
             f" without {flag} all columns are listed",

@@ -1,4 +1,4 @@
-"""Resolves the name of the column that a command is about."""
+"""Resolves the name of the single column that a command works on."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def _names(columns: Sequence[Column]) -> str:
 
 
 def _refuse_same_names(columns: Sequence[Column], path: str, purpose: str) -> None:
-    """Raise if the columns have one name: a reader would take the answer about one for that about another."""
+    """Raise UsageError if the columns have the same name, because an answer wouldn't show which column it is
+    about."""
     if len({c.path for c in columns}) == 1:
         raise UsageError(
             f"{len(columns)} columns are called {columns[0].path!r}; {purpose} can't tell which of them is requested",

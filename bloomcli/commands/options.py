@@ -1,12 +1,11 @@
-"""The options of the commands: one class a command, with the defaults and the checks.
+"""The options of the commands: one class for each command, with defaults and checks.
 
-The command line, the functions of the library, worker processes and Spark fill in and pass on the same objects. They
-are immutable, can be pickled, and name neither files nor functions that report progress. `bloomcli.add`,
-`bloomcli.remove` and the other functions of the package document the options: each field is an argument of the same
-name, with the same default.
+The command line, the library's functions, worker processes and Spark use the same objects. They are immutable, can be
+pickled, and contain neither input files nor progress callbacks. `bloomcli.add`, `bloomcli.remove` and the other
+functions of the package document the options: each field is an argument of the same name, with the same default.
 
-Whoever works by options calls `checked` first, which raises an error or gives options that are complete: names are
-tuples, and the policy and the table's schema are read. Checked options are checked at no cost.
+Code that uses options calls `checked` first, which raises an error or returns complete options: names are tuples, and
+the policy and the table's schema are read. Calling it again costs nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 Name = str | os.PathLike[str]
 
 FPP: Final = 0.01
-"""The false-positive rate of filters where the options give none."""
+"""The default false-positive rate of filters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +49,12 @@ class ColumnOptions(Options):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectOptions(ColumnOptions):
-    """Options of `inspect`. `every` is about many files, those below it are about one."""
+    """Options of `inspect`. `every` applies to many files, the options below it to one file."""
 
     command: ClassVar[str] = "inspect"
 
     every: bool = False
-    """The rows of many files have every filter. The report on one file always has."""
+    """The rows of many files contain every filter. The report on one file always does."""
     pages: bool = False
     indexes: bool = False
     schema: bool = False
@@ -67,7 +66,7 @@ class WriteOptions(ColumnOptions):
     """Options of commands that change files."""
 
     output: Name | None = None
-    """The file to write; of several files, the directory that gets their tree."""
+    """The file to write; for several files, the directory below which their tree is written."""
     in_place: bool = False
     force: bool = False
     overwrite: bool = False
@@ -114,8 +113,8 @@ class AddOptions(WriteOptions):
     command: ClassVar[str] = "add"
 
     fpp: float | None = None
-    """None: a filter has to meet the policy's rate for its column. If there is none, filters are made for `FPP`, and
-    filters of other writers need not meet it."""
+    """None: filters have to meet the policy's rate for the column. Without such a rate, new filters are made for
+    `FPP`, and existing filters need not meet it."""
     ndv: int | None = None
     max_bytes: int | None = None
     size: str | None = None
@@ -124,7 +123,7 @@ class AddOptions(WriteOptions):
     variant: str | None = None
     mosaic_draft: bool = False
     format_options: OptionValues = field(default_factory=dict)
-    """Options of single formats, by name. `kind`, `variant` and `mosaic_draft` are some that have arguments too."""
+    """Options of single formats, by name. `kind`, `variant` and `mosaic_draft` can be given here, too."""
     replace: bool = False
     readers: Sequence[str] = ()
     table_schema: Name | None = None
@@ -132,7 +131,7 @@ class AddOptions(WriteOptions):
     threads: int | None = None
 
     def checked(self) -> Self:
-        """The names as tuples, and all that is known of readers as the policy. Raises UsageError."""
+        """The names as tuples, and all settings about readers in the policy. Raises UsageError."""
         checked = ColumnOptions.checked(self)
         from bloomcli.checks.sizes import refuse_without_readers
 
@@ -153,7 +152,7 @@ class AddOptions(WriteOptions):
 
     @property
     def sized(self) -> bool:
-        """The options say which size filters have to have: by their rate, or by their number of values."""
+        """Whether the options determine the size of filters: by a rate, or by a number of values."""
         return self.fpp is not None or self.ndv is not None
 
     def _of_formats(self) -> OptionValues:
@@ -196,14 +195,14 @@ class ProbeOptions(Options):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurveyOptions(Options):
-    """Options of `survey`, the look at files that a first policy is made from."""
+    """Options of `survey`, which examines files to write a first policy for them."""
 
     command: ClassVar[str] = "survey"
 
     columns: Sequence[str] = ()
     """Leaf paths or globs that each file must have."""
     policy: Policy | None = None
-    """Names the readers whose mistakes are findings, and the table's schema."""
+    """The readers whose faults are findings, and the table's schema."""
 
     def checked(self) -> Self:
         """The names as a tuple. Raises UsageError."""
@@ -228,7 +227,7 @@ class ValidateOptions(ColumnOptions):
     threads: int | None = None
 
     def checked(self) -> Self:
-        """The names as tuples, and every limit, reader and type as the policy. Raises UsageError."""
+        """The names as tuples, and all limits, readers and types in the policy. Raises UsageError."""
         policy = read_policy(
             self.policy,
             readers=self.readers,
@@ -255,7 +254,7 @@ class ValidateOptions(ColumnOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateOptions(ValidateOptions):
-    """Options of `validate` on the command line, and of `bloomcli.gate`: of many files, with a baseline."""
+    """Options of `validate` on the command line, and of `bloomcli.gate`: for many files, with a baseline."""
 
     sample: str | None = None
     baseline: Name | None = None
@@ -293,12 +292,12 @@ class AdviseOptions(ColumnOptions):
     table_schema: Name | None = None
     policy: Policy | Name | None = None
     sample: str | None = None
-    """So many row groups, or ``5%`` of them, give values; and as many others get filters, in which they are looked
-    up. None: a number that takes seconds."""
+    """The number or share (``5%``) of row groups from which values are read. They are looked up in filters that are
+    built for as many other row groups. None: a number that takes seconds."""
     seed: int = 0
 
     def checked(self) -> Self:
-        """The names as tuples, and all that is known of readers as the policy. Raises UsageError."""
+        """The names as tuples, and all settings about readers in the policy. Raises UsageError."""
         from bloomcli.commands.budgets import read_budget
         from bloomcli.commands.sampling import share
 

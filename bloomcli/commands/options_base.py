@@ -13,13 +13,13 @@ class Options:
     """The options that all commands have."""
 
     command: ClassVar[str]
-    """The command's name, which is its module's too."""
+    """The name of the command and of its module."""
     heavy: ClassVar[bool] = False
-    """Rows hold more than reports keep (`FileRow.reported`): the driver takes them one by one."""
+    """Rows hold more than reports keep (`FileRow.reported`), so the driver processes them one by one."""
 
     names: ColumnNames | None = None
-    """How the table that the files belong to names their columns: `columns` and a policy have the table's paths then.
-    No user gives them, they come from the table."""
+    """The names that the files' table has for their columns. `columns` and the policy then contain the table's paths.
+    These names come from the table, not from the user."""
 
     def checked(self) -> Self:
         """The same options, complete.

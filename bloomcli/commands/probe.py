@@ -1,4 +1,4 @@
-"""probe: what filters and statistics say about values, and what a reader may skip for them."""
+"""probe: looks values up in filters and statistics, and counts the row groups that a reader can skip."""
 
 from __future__ import annotations
 
@@ -62,10 +62,11 @@ def _report(file: FilterFile, column: Column, literals: Sequence[Literal], units
 
 
 def _not_in_file(file: FilterFile, options: ProbeOptions, reason: str) -> ProbeReport:
-    """The report on a column that the file's table has and the file hasn't: no row group can tell."""
+    """The report on a column that the file's table has and the file doesn't have. Every row group answers "can't
+    tell"."""
     texts_ = [text for text in texts(options.values) if text.strip() or not options.skip_blank]
     filtered = file.filtered_columns()
-    # the row groups and their bytes are those of any other column, of one without filters where there is one
+    # row groups and their bytes are the same for every column; a column without filters needs no reads
     other = min(file.columns, key=lambda column: column.index in filtered, default=None)
     units = [] if other is None else list(file.look_up(other, [], explain=False))
     if not units and file.rows:
@@ -90,7 +91,7 @@ def _parsed(values: Sequence[str], column: Column, path: str, skip_blank: bool) 
 
 
 def _with_column(error: LiteralError, options: ProbeOptions, file: FilterFile) -> LiteralError:
-    """The error, with the right command line as its hint if the first value is the name of a column."""
+    """The error, with a corrected command line as its hint if the first value is the name of a column."""
     import shlex
 
     named, *values = texts(options.values)

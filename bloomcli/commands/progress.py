@@ -1,4 +1,4 @@
-"""Progress of long work, and the number of threads it uses."""
+"""Progress of long operations, and the number of threads that they use."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 from threading import Lock
 
 Progress = Callable[[str, int, int], None]
-"""Called with a phase's name, the bytes done and the bytes in all."""
+"""Called with a phase's name, the bytes done and the total bytes."""
 
 
 class Meter:
-    """Adds up the work of several threads, and reports progress."""
+    """Adds up the progress of several threads, and reports it."""
 
     def __init__(self, progress: Progress | None, phase: str, total: int) -> None:
         self._progress = progress

@@ -1,4 +1,4 @@
-"""The columns of the records that `find` gives: which, and their names."""
+"""The columns of the records that `find` returns, and their names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def selected(file: FilterFile, options: FindOptions) -> list[str] | None:
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """Names of which none comes twice: of equal ones, those behind the first are ``NAME_1``, ``NAME_2``."""
+    """The names, made unique: repetitions of a name become ``NAME_1``, ``NAME_2``, ..."""
     found: dict[str, None] = {}
     for name in names:
         number, new = 0, name
@@ -38,7 +38,7 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def distinct_fields(fields: Iterable[pa.Field]) -> list[pa.Field]:
-    """A record's fields: a struct with two of one name can't be read by it."""
+    """A record's fields with unique names, because a struct with two fields of one name can't be read by name."""
     given = list(fields)
     names = distinct([field.name for field in given])
     return [field if field.name == name else field.with_name(name) for field, name in zip(given, names, strict=True)]

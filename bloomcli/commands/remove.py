@@ -1,4 +1,4 @@
-"""remove: removes filters from a file; everything else stays unchanged."""
+"""remove: removes filters from a file, and changes nothing else."""
 
 from __future__ import annotations
 

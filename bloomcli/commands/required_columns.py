@@ -22,7 +22,7 @@ def required_columns(
 ) -> ColumnSelection:
     """The leaf columns of a file on which the policy requires filters, in schema order.
 
-    A column for which the rule filter-required is switched off isn't one of them. Globs leave out columns that can't
+    Columns for which the rule filter-required is switched off are left out. Globs also leave out columns that can't
     have a filter; names don't.
 
     Args:

@@ -1,8 +1,8 @@
-"""Seeded samples: which files, and which row groups of a file, `validate` looks at.
+"""Seeded samples of files, and of row groups of a file, for `validate`.
 
-Names are ranked by a hash of the seed and the name, and the first are taken: the same seed takes the same part,
-whatever the order of listing, and a new file moves others in or out of the part by chance alone. A sample of files is
-one of files of known formats: logs and checksums among them don't count.
+Names are ranked by a hash of the seed and the name, and the first ones are selected. So the same seed selects the
+same part in any order of listing, and a new file changes the selection of others by chance alone. A sample of files
+counts only files of known formats, not logs and checksums next to them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SHARE: Final = r"(\d+(?:\.\d+)?)(%?)"
 
 
 class Share(NamedTuple):
-    """The size of a sample: a percentage, or a number."""
+    """The size of a sample: a percentage or a number."""
 
     text: str
     """The text from the user: ``5%``, ``200``."""
@@ -28,7 +28,7 @@ class Share(NamedTuple):
     percent: bool
 
     def of(self, total: int) -> int:
-        """How many of `total`: a percentage rounded up, at least one, at most all."""
+        """The number of items out of `total`: a percentage rounded up, at least one, at most all."""
         wanted = math.ceil(total * self.amount / 100 - 1e-9) if self.percent else int(self.amount)
         return min(max(wanted, 1), total)
 
@@ -54,17 +54,18 @@ def chosen(names: Sequence[str], part: Share, seed: int) -> set[int]:
 def chosen_files(
     names: Sequence[str], part: Share, seed: int, *, sure: Sequence[bool], known: Callable[[int], bool]
 ) -> set[int]:
-    """Positions of the files in the sample: as many files of a known format as requested, if there are so many.
+    """Positions of the files in the sample: as many files of a known format as requested, if that many exist.
 
-    Files of other kinds that came up while a number was drawn are in the sample too. A percentage is taken separately
-    of the files whose format is sure and of the others, so that no file has to be opened.
+    If the sample is a number, files of other kinds that were drawn on the way are in the sample, too. A percentage is
+    taken separately of the files whose format is certain and of the others, so that no file has to be opened.
 
     Args:
         names: the files' names.
-        part: how many.
-        seed: of the sample.
-        sure: whether a file counts as one of a known format, without opening it.
-        known: opens the file at this position to find out; called for as few files as possible.
+        part: the size of the sample.
+        seed: the seed of the sample.
+        sure: for each file, whether its format is known without opening it.
+        known: opens the file at a position and returns whether its format is known; called for as few files as
+            possible.
     """
     order = _ranked(names, seed)
     if part.percent:
@@ -75,7 +76,7 @@ def chosen_files(
 
 
 def _until(wanted: int, order: Sequence[int], known: Callable[[int], bool]) -> Iterator[int]:
-    """The first positions, up to and including the last of so many known files."""
+    """Yield positions until `wanted` known files are among them."""
     for position in order:
         if wanted <= 0:
             return

@@ -1,5 +1,5 @@
-"""survey: lists the columns of a file with filters, in all row groups or in some, the quality of these filters, and
-their faults under any policy; for `validate --init`."""
+"""survey: for `validate --init`, lists the columns of a file that have filters in all or some row groups, the quality
+of these filters, and their faults under any policy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Tally:
 
 @convert_os_errors_of_file
 def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
-    """Look at a file's filters, column by column. Reads what `validate` reads without `deep`.
+    """Examine a file's filters, column by column. Reads the same as `validate` without `deep`.
 
     Raises:
         UnreadableError, UnsupportedError, UnknownColumn: as for `inspect`.
@@ -46,7 +46,7 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
         findings: list[Finding] = []
         for_readers: list[FilterFacts] = []
         others = {column.path for column in file.columns if column.not_in_table}
-        for item in file.examine(None):  # one at a time: an ORC file has one for each few thousand rows
+        for item in file.examine(None):  # one at a time, because an ORC file has a filter for every few thousand rows
             if isinstance(item, Finding):
                 findings.append(item)
                 continue
@@ -67,7 +67,7 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
                 named.setdefault(column.path, []).append(column)
         for name in named if file.rows == 0 else named.keys() & tallies.keys():
             tallies.setdefault(name, _Tally()).everywhere = not any(map(file.without_filter, named[name]))
-        if not any(tally.filters for tally in tallies.values()):  # what a policy could require
+        if not any(tally.filters for tally in tallies.values()):  # columns that a policy could require
             for column in file.leaves:
                 if not column.not_in_table and column.unfilterable is None and file.why_unfilterable(column) is None:
                     tallies.setdefault(column.path, _Tally())

@@ -1,4 +1,4 @@
-"""The options of commands on tables: they say which files of a table a command works on, whatever the command."""
+"""The options of commands on tables, which select the files of a table."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bloomcli.errors import UsageError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
-    """A table, the part of it that a command works on, and how its files are replaced."""
+    """A table, the selected part of it, and the way in which its files are replaced."""
 
     table: str
-    """As SQL names it: ``catalog.db.name``, ``delta.`/path` ``."""
+    """The table's name in SQL: ``catalog.db.name``, ``delta.`/path` ``."""
     where: str | None = None
     from_properties: bool = False
     commit_every: int | None = None
@@ -23,7 +23,7 @@ class TableOptions:
     as_of: str | datetime | None = None
 
     def checked(self) -> Self:
-        """The same options, with `as_of` as a time that has a zone. Raises UsageError."""
+        """The same options, with `as_of` as a time with a zone. Raises UsageError."""
         if self.commit_every is not None and self.commit_every < 1:
             raise UsageError(f"a commit replaces 1 file or more, not {self.commit_every}")
         if self.snapshot is not None and self.as_of is not None:
@@ -37,7 +37,7 @@ class TableOptions:
 
 
 def _time(text: str | datetime | None) -> datetime | None:
-    """A time with its zone; UTC where none is given. Raises UsageError."""
+    """A time with its zone, by default UTC. Raises UsageError."""
     if text is None:
         return None
     try:

@@ -8,7 +8,7 @@ from bloomcli.commands.options import Name, WriteOptions
 
 
 def target_of(options: WriteOptions, *, output: Name | None = None) -> Target:
-    """Return the target of a file: `output` if it is given, else the target of the options."""
+    """Return the target of a file: `output` if given, else the target in the options."""
     return Target(
         output=options.output if output is None else output,
         in_place=options.in_place,

@@ -1,4 +1,4 @@
-"""validate: whether every filter is sound, every required one is there, and none misses a value."""
+"""validate: checks that every filter is sound, that required filters exist, and that no filter misses a value."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from bloomcli.storage.registry import open_source, store_of
 
 _GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 _MISSING: Final = "value-missing"
-"""Statistics alone may prove it. Where values are read, these decide."""
+"""Statistics alone may show it. If the values are read, the values decide."""
 _LONE_ZERO: Final = "reader-negative-zero"
 _OF_OTHERS: Final = "remove without --columns removes the column's filters, with all others of the file"
 
@@ -59,7 +59,7 @@ class _Values:
     checked: int = 0
     findings: tuple[Finding, ...] = ()
     zeros: tuple[Finding, ...] = ()
-    """Filters that don't hold +0.0 where a value is -0.0."""
+    """Findings about filters that don't hold +0.0 although a value is -0.0."""
 
 
 @convert_os_errors_of_file
@@ -70,7 +70,7 @@ def run(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> ValidateReport:
-    """Check one file. `threads` counts where the options don't say how many. Raises: as `validate`."""
+    """Check one file. `threads` is used if the options don't set a number. Raises: as `validate`."""
     options = options.checked()
     rules = policy_of(options).for_file(os.fspath(path))
     started = time.perf_counter()
@@ -145,7 +145,7 @@ def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress:
 
 
 def _judged(check: _Check, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings as the policy sees them, with hints that run as they are, the most severe first."""
+    """The findings with the policy's severities and complete command lines in hints, the most severe first."""
     path, rules, table = check.file.source.path, check.rules, None
     findings = list(findings)
     if check.options.names is None and any("--in-place`" in (finding.hint or "") for finding in findings):
@@ -164,8 +164,8 @@ def _judged(check: _Check, findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _table_of(path: str) -> str | None:
-    """The name of the table that a file of this machine belongs to; None if it isn't known. In a store, each look
-    would be a request."""
+    """The name of the table that a local file belongs to; None if unknown, and for files in a store, where the search
+    would send requests."""
     store = store_of(path)
     if store.remote:
         return None
@@ -188,8 +188,8 @@ def rank(finding: Finding) -> tuple[int, str, str, int, int, str]:
 
 
 def _columns(file: FilterFile, names: Sequence[str]) -> Iterable[str]:
-    """The columns that the caller requires by name, as globs of their own names: an unknown one is an error, not a
-    finding."""
+    """The columns that the caller requires by name, as globs that match only them. An unknown column is an error, not
+    a finding."""
     if not names:
         return ()
     return [escape(c.path) for c in select(file.columns, names, path=file.source.path, lacking=file.missing_columns)]
@@ -209,7 +209,8 @@ def _unit(finding: Finding) -> int | None:
 
 
 def _readers(check: _Check, facts: Sequence[FilterFacts], zeros: Sequence[Finding]) -> Iterator[Finding]:
-    """Yield the losses of the named readers. Filters only hint at lone zeros; if values were read, these decide."""
+    """Yield findings about rows that the named readers lose. Filters only hint at lone zeros; if values were read,
+    the values decide."""
     file, rules = check.file, check.rules
     whole = check.options.deep and len(check.units) == len(file.units())
     if not rules.readers:

@@ -1,6 +1,6 @@
-"""Samples of a stream of hashes in bounded memory: different values at random, and a theta sketch.
+"""Samples of a stream of hashes in bounded memory: distinct values at random, and a theta sketch.
 
-Both are functions of the set of values alone, whatever their order and however often each comes.
+Both depend only on the set of values, not on their order or frequency.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Hashes = NDArray[np.uint64]
 
 _SKETCH_SEED: Final = 9001
-"""DataSketches' seed of hashes, by default."""
+"""DataSketches' default seed of hashes."""
 _C1: Final = 0x87C37B91114253D5
 _C2: Final = 0x4CF5AD432745937F
 _F1: Final = 0xFF51AFD7ED558CCD
@@ -25,14 +25,14 @@ _F2: Final = 0xC4CEB9FE1A85EC53
 
 
 def numpy() -> Any:
-    """NumPy, which is one of the packages of the extra. Raises UnsupportedError."""
+    """Import NumPy, a package of the extra. Raises UnsupportedError."""
     with needed("advise needs", "advice"):
         import numpy as np
     return np
 
 
 def datasketches() -> Any:
-    """DataSketches. Raises UnsupportedError."""
+    """Import DataSketches. Raises UnsupportedError."""
     with needed("advise needs", "advice"):
         import datasketches as found
     return found
@@ -40,7 +40,7 @@ def datasketches() -> Any:
 
 def mixed(hashes: Hashes) -> Hashes:
     """Murmur3's finalizer, a permutation of the 64-bit numbers. Source: Appleby, MurmurHash3.cpp, fmix64."""
-    out: Hashes = hashes ^ (hashes >> 33)  # type: ignore[assignment]  # NumPy's stubs take 33 for a signed array
+    out: Hashes = hashes ^ (hashes >> 33)  # type: ignore[assignment]  # NumPy's stubs treat 33 as a signed array
     out *= _F1
     out ^= out >> 33
     out *= _F2
@@ -49,7 +49,7 @@ def mixed(hashes: Hashes) -> Hashes:
 
 
 def sketch_hashes(values: Hashes) -> Hashes:
-    """The hashes under which DataSketches keeps int64 values.
+    """The hashes that DataSketches computes for int64 values.
 
     Source: Apache DataSketches, theta_update_sketch_base::hash_and_screen and MurmurHash3.h: the upper 63 bits of the
     first half of MurmurHash3 x64_128 of 8 bytes.
@@ -66,8 +66,8 @@ def sketch_hashes(values: Hashes) -> Hashes:
 
 
 class Sketch:
-    """A theta sketch of hashes. DataSketches takes one value at a time: those that it would not keep are left out
-    before, by the same hash.
+    """A theta sketch of hashes. DataSketches accepts one value at a time, so values that it would discard are
+    filtered out before, by the same hash.
 
     Source: Dasgupta, Lang, Rhodes and Thaler, "A Framework for Estimating Stream Expression Cardinalities" (2016).
     """
@@ -89,7 +89,8 @@ class Sketch:
 
 
 class ValueSample:
-    """So many different values at random: those whose hashes are the lowest in an order that the seed chooses.
+    """A random sample of up to `most` distinct values: those whose hashes come first in an order that the seed
+    selects.
 
     Source: Cohen and Kaplan, "Summarizing data using bottom-k sketches" (2007): a simple random sample without
     replacement of the distinct values.
@@ -103,7 +104,7 @@ class ValueSample:
         self._limit = self._np.uint64((1 << 64) - 1)
 
     def add(self, hashes: Hashes, key: Callable[[int], object]) -> None:
-        """Add values, which `key` identifies by their positions."""
+        """Add values. `key` returns the value at a position."""
         np = self._np
         ranks = mixed(hashes ^ self._salt)
         places = np.flatnonzero(ranks <= self._limit)

@@ -1,4 +1,4 @@
-"""Values to probe, as callers of the library have them, as the texts that a person types."""
+"""Converts values to probe from Python objects to the texts that a person types."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bloomcli.commands.arguments import several
 from bloomcli.errors import UsageError
 
 Value: TypeAlias = str | int | float | Decimal | date | UUID
-"""A value to probe that has one usual form as text."""
+"""A value to probe that has one usual text form."""
 
 
 def texts(given: Value | Iterable[Value]) -> tuple[str, ...]:
-    """Texts unchanged; numbers, dates, times and UUIDs in their usual form.
+    """Return strings unchanged, and numbers, dates, times and UUIDs in their usual text form.
 
     Raises:
-        UsageError: a value without one usual form.
+        UsageError: a value has no usual text form.
     """
     return tuple(map(_text, several(given)))
 
@@ -29,7 +29,7 @@ def _text(value: object) -> str:
     match value:
         case str():
             return value
-        case bool():  # an integer to Python only
+        case bool():  # an integer in Python, but not in files
             pass
         case float():
             return repr(float(value))

@@ -1,9 +1,10 @@
 """Sequences of millions of small objects in little memory.
 
-    items -> packed by blocks: columns of fields, pickled and compressed -> memory, then a temporary file
+    items -> blocks: columns of fields, pickled and compressed -> memory, then a temporary file
 
-A list of ten million names, tasks or rows takes 8 to 10 GB as Python objects. Packed they take some 20 bytes each,
-and a few bytes each once they are in the file. Up to `PLAIN_MOST` items stay as they are: short lists cost nothing.
+A list of ten million names, tasks or rows takes 8 to 10 GB as Python objects. Packed, each item takes some 20 bytes,
+and a few bytes of memory after its block is in the file. Up to `PLAIN_MOST` items aren't packed, so short lists cost
+nothing.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 PLAIN_MOST: Final = 1 << 15
-"""So many items are kept as objects; where there are more, all are packed."""
+"""The maximum number of items that are kept as objects. If there are more, all are packed."""
 _BLOCK: Final = 512
-"""Items that are packed together."""
+"""Items per block."""
 _OPEN_BLOCKS: Final = 32
-"""Unpacked blocks that are kept for further look-ups."""
+"""Unpacked blocks that are cached for further reads."""
 
 
 class _Items(Sequence[T]):
@@ -36,7 +37,7 @@ class _Items(Sequence[T]):
     def __getitem__(self, index: slice) -> tuple[T, ...]: ...
 
     def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
-        """An item; a tuple of the items of a slice."""
+        """Return an item, or a tuple of the items of a slice."""
         if isinstance(index, slice):
             return tuple(self._item(i) for i in range(*index.indices(len(self))))
         at = index + len(self) if index < 0 else index
@@ -45,16 +46,16 @@ class _Items(Sequence[T]):
         return self._item(at)
 
     def _item(self, at: int) -> T:
-        """The item at a position that exists."""
+        """The item at a valid position."""
         raise NotImplementedError
 
 
 class CompactSequence(_Items[T]):
-    """Items of one kind, packed where there are many. They are named tuples, or dataclasses with slots.
+    """Items of one type, packed if there are many: named tuples, or dataclasses with slots.
 
     Args:
         items: the first items.
-        shared: names of fields whose values are few objects. Items that are read have the same objects.
+        shared: names of fields that contain few distinct objects. Items that are read back contain the same objects.
     """
 
     def __init__(self, items: Iterable[T] = (), *, shared: Collection[str] = ()) -> None:
@@ -63,7 +64,7 @@ class CompactSequence(_Items[T]):
         self._shared = shared
         self._packed: PackedBlocks[T] | None = None
         self._end = 0
-        """Items that are packed; those behind them are plain."""
+        """Number of packed items; the items after them are plain."""
         self._open: dict[int, list[T]] = {}
         for item in items:
             self.append(item)
@@ -94,7 +95,7 @@ class CompactSequence(_Items[T]):
             return self._plain[at - self._end]
         number, place = divmod(at, _BLOCK)
         block = self._open.pop(number, None) or self._packed[number]
-        self._open[number] = block  # as the last one: the first is the one that was not used for longest
+        self._open[number] = block  # moved to the end: the first one is the least recently used
         if len(self._open) > _OPEN_BLOCKS:
             del self._open[next(iter(self._open))]
         return block[place]
@@ -107,7 +108,7 @@ class CompactSequence(_Items[T]):
 
     @property
     def packed(self) -> bool:
-        """There are so many items that they are packed."""
+        """Whether the items are packed."""
         return self._packed is not None
 
     @property
@@ -123,24 +124,25 @@ def compacted(items: Iterable[T], *, shared: Collection[str] = ()) -> Sequence[T
 
 
 class PositionedItems(_Items[T]):
-    """Items that come in any order and have positions. As a sequence they are in the order of their positions."""
+    """Items that arrive in any order, each with its position. As a sequence, they are in the order of their
+    positions."""
 
     def __init__(self, positions: int, *, shared: Collection[str] = ()) -> None:
         self._items = CompactSequence[T](shared=shared)
         self._at = array("q", [-1]) * positions
-        """Of each position the number of its item; -1 where there is none."""
+        """For each position, the number of its item; -1 if it has none."""
 
     def put(self, position: int, item: T) -> None:
-        """Add the item of a position that has none yet."""
+        """Add the item of a position that has no item yet."""
         self._at[position] = len(self._items)
         self._items.append(item)
 
     def at(self, position: int) -> T:
-        """The item of a position that has one."""
+        """The item at a position that has one."""
         return self._item(position)
 
     def sequence(self) -> Sequence[T]:
-        """The items in order, without the positions that have none: a tuple if they are few."""
+        """The items in order, without empty positions; a tuple if they are few."""
         if len(self) < len(self._at):
             self._at = array("q", (number for number in self._at if number >= 0))
         return self if self._items.packed else tuple(self)
@@ -156,7 +158,7 @@ class PositionedItems(_Items[T]):
 
 
 class LazySequence(_Items[T]):
-    """A sequence of results of a function, each computed when it is read."""
+    """The results of a function for the items of a sequence, each computed when it is read."""
 
     def __init__(self, function: Callable[[S], T], items: Sequence[S]) -> None:
         self._function: Callable[[Any], T] = function

@@ -1,4 +1,4 @@
-"""Keeps Arrow batches in a temporary file without a name. Only what works on very many values imports this."""
+"""Keeps Arrow batches in an unnamed temporary file. Only code for very many values imports this module."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import IO, Final
 import pyarrow as pa
 
 _ALIGNED: Final = 64
-"""Batches begin at multiples of so many bytes, as Arrow wants its buffers."""
+"""Batches begin at multiples of this number of bytes, the alignment of Arrow's buffers."""
 
 
 def _close(file: IO[bytes]) -> None:
-    """Close a temporary file. What a full disk refused to take was told of by `add`."""
+    """Close a temporary file. Errors are ignored: `add` has already raised those of a full disk."""
     with suppress(OSError):
         file.close()
 
 
 class StoredBatches:
-    """Batches of any schemas, by the order in which they were added. Threads may add and read at once.
+    """Record batches of any schemas, in the order in which they were added. Thread-safe.
 
-    The file is in TMPDIR. It is removed when the object is.
+    The file is in TMPDIR, and is removed with the object.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class StoredBatches:
         return len(self._extents)
 
     def add(self, batch: pa.RecordBatch) -> int:
-        """Write a batch; gives its position. Raises OSError where there is no room in the temporary directory."""
+        """Write a batch and return its position. Raises OSError if the temporary directory is full."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write_batch(batch)
@@ -47,7 +47,7 @@ class StoredBatches:
             offset = end + -end % _ALIGNED
             self._file.write(bytes(offset - end))
             self._file.write(data)
-            self._file.flush()  # what is buffered would fail when a batch is read
+            self._file.flush()  # otherwise, buffered data could fail when a batch is read
             self._extents.append((offset, data.size))
             return len(self._extents) - 1
 
@@ -61,8 +61,8 @@ class StoredBatches:
             return reader.read_next_batch()
 
     def mapped(self, position: int) -> pa.RecordBatch:
-        """A batch whose columns lie in the file: of those that aren't looked at nothing is read, and what was read
-        takes no memory that the system can't use otherwise. Raises OSError."""
+        """Return a batch as a memory map of the file: only the columns that are used are read, and the system can
+        evict them. Raises OSError."""
         offset, size = self._extents[position]
         before = offset % mmap.ALLOCATIONGRANULARITY
         mapping = mmap.mmap(self._file.fileno(), before + size, access=mmap.ACCESS_READ, offset=offset - before)

@@ -1,4 +1,4 @@
-"""Packs objects into blocks of bytes, and keeps the blocks. Only what works on very many files imports this."""
+"""Packs objects into blocks of bytes, and stores the blocks. Only code for very many files imports this module."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ T = TypeVar("T")
 _MEMORY_BYTES: Final = 16 << 20
 """Packed blocks of one sequence that stay in memory; later ones go to a temporary file."""
 _LEVEL: Final = 1
-"""Of zlib: the fastest. Neighbouring paths and rows are so similar that higher ones save little."""
+"""zlib's fastest level. Neighbouring paths and rows are so similar that higher levels save little."""
 
 
 class PackedBlocks(Generic[T]):
-    """Blocks of items of one kind. The items of a block become columns, as values of a field resemble each other.
+    """Blocks of items of one type. A block stores columns, because the values of a field resemble each other.
 
     Args:
         kind: a named tuple, or a dataclass with slots.
-        shared: names of fields whose values are few objects: these are kept as they are.
+        shared: names of fields that contain few distinct objects, which aren't packed.
     """
 
     def __init__(self, kind: type[T], shared: Collection[str]) -> None:
@@ -35,7 +35,7 @@ class PackedBlocks(Generic[T]):
         one = attrgetter(names[0])
         self._values = attrgetter(*names) if len(names) > 1 else lambda item: (one(item),)
         self._shared = [(names.index(name), list[Any](), dict[int, int]()) for name in shared]
-        """Of each shared field its place, its values, and their numbers by identity."""
+        """For each shared field: its position, its values, and their numbers by object identity."""
         self._setters = [getattr(kind, name).__set__ for name in names] if is_dataclass(kind) else []
         self._blocks = _BlockStore()
 
@@ -63,7 +63,7 @@ class PackedBlocks(Generic[T]):
         return [self._made(row) for row in rows]
 
     def _made(self, row: Iterable[Any]) -> T:
-        """A dataclass as it was: its checks and changes of new values aren't for these."""
+        """Restore a dataclass, without running `__post_init__`, which is for new values."""
         item = object.__new__(self._kind)
         for setter, value in zip(self._setters, row, strict=True):
             setter(item, value)
@@ -71,16 +71,17 @@ class PackedBlocks(Generic[T]):
 
 
 class _BlockStore:
-    """Blocks of bytes: the first in memory, later ones in a temporary file, or in memory if none can be written."""
+    """Blocks of bytes: the first in memory, later ones in a temporary file, or in memory if the file can't be
+    written."""
 
     def __init__(self) -> None:
         self._offsets = array("q")
-        """In the file; -1 for a block in memory."""
+        """Offsets in the file; -1 for a block in memory."""
         self._lengths = array("q")
         self._memory: dict[int, bytes] = {}
         self._room = _MEMORY_BYTES
         self._file: Any = None
-        """Has no name, so that nothing of it is left however the process ends."""
+        """An unnamed file, so that nothing remains of it however the process ends."""
         self._end = 0
 
     def __len__(self) -> int:
@@ -96,10 +97,10 @@ class _BlockStore:
         self._end += len(data) if written else 0
 
     def _written(self, data: bytes) -> bool:
-        """Whether the file has the block at its end."""
+        """Append a block to the file. Returns False if that failed."""
         try:
             if self._file is None:
-                self._file = tempfile.TemporaryFile(prefix="bloom-")  # noqa: SIM115  open as long as the blocks are
+                self._file = tempfile.TemporaryFile(prefix="bloom-")  # noqa: SIM115  open as long as the blocks exist
                 weakref.finalize(self, self._file.close)
             return os.pwrite(self._file.fileno(), data, self._end) == len(data)
         except OSError:  # the disk is full

@@ -1,6 +1,7 @@
-"""A set of millions of texts in 24 to 48 bytes each, which only tells whether a text is in it.
+"""A set of millions of texts that takes 24 to 48 bytes for each, and supports only additions and membership.
 
-It keeps 16 bytes of each text's BLAKE2b hash: that two of ten million texts have the same is as likely as 1 to 10^24.
+It stores 16 bytes of each text's BLAKE2b hash. The probability that two of ten million texts have the same hash is
+about 10^-25.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ _EMPTY: Final = bytes(_HASH_BYTES)
 
 
 class TextSet:
-    """A set of texts: a table of hashes, each in the first free slot from its own on."""
+    """A set of texts: an open-addressing table of hashes with linear probing."""
 
     def __init__(self) -> None:
-        from hashlib import blake2b  # most commands need no set, and start without it
+        from hashlib import blake2b  # imported here, because most commands need no set
 
         self._hash = blake2b
         self._slots = bytearray(_FIRST_SLOTS * _HASH_BYTES)
@@ -26,7 +27,7 @@ class TextSet:
         return self._count
 
     def add(self, text: str) -> bool:
-        """Add a text; whether it wasn't in the set."""
+        """Add a text. Returns whether it was new."""
         digest = self._hash(text.encode(errors="surrogatepass"), digest_size=_HASH_BYTES).digest()
         if not self._put(digest):
             return False

@@ -1,10 +1,10 @@
-"""Cancels work in other threads. Only the main thread handles signals, and it can't interrupt compiled code."""
+"""Cancels work in other threads: only the main thread handles signals, and it can't interrupt compiled code."""
 
 from __future__ import annotations
 
 
 class Stopped(Exception):
-    """The work was cancelled because its caller has stopped."""
+    """The work was cancelled because its caller stopped."""
 
 
 class Stop:

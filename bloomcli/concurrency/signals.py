@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import logging
 
 STOPS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""The signals that request a process to end; SIGHUP means that its terminal has closed. Ctrl-C already raises."""
+"""The signals that request a process to end; SIGHUP means that its terminal was closed. Ctrl-C already raises."""
 
 
 class SignalExit(SystemExit):
-    """SIGTERM or SIGHUP has stopped a run; its text says how far the run came."""
+    """SIGTERM or SIGHUP stopped a run. The text is the progress of the run."""
 
     def __init__(self, code: object, progress: str) -> None:
         super().__init__(code)
@@ -63,8 +63,8 @@ def terminable() -> Iterator[None]:
 def deferred() -> Iterator[None]:
     """Deliver a signal that stops the process (Ctrl-C too) at the end of the block, not within it.
 
-    For a request whose answer has to be known, since it begins what must be ended. A second signal is delivered at
-    once, so that a server that doesn't answer can't hold the process.
+    Used for requests that begin something that has to be ended, so that their answer must be received. A second
+    signal is delivered immediately, so that a server that doesn't answer can't block the process.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -98,11 +98,11 @@ def deferred() -> Iterator[None]:
 
 @contextmanager
 def plain_interrupts() -> Iterator[None]:
-    """Raise KeyboardInterrupt on Ctrl-C where PySpark's handler raises another error.
+    """Raise KeyboardInterrupt on Ctrl-C if PySpark's handler raises another error.
 
-    That handler has Java cancel all jobs, over the connection on which the interrupted thread waits for an answer.
-    PySpark 4.1 then raises the error of the connection; newer versions raise KeyboardInterrupt. Py4J closes the
-    connection either way, and logs a traceback, which isn't shown.
+    That handler sends Java a request to cancel all jobs, over the connection on which the interrupted thread waits.
+    PySpark 4.1 then raises a connection error; newer versions raise KeyboardInterrupt. In both cases Py4J closes the
+    connection and logs a traceback, which is suppressed.
     """
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not _is_pyspark_s(handler):
@@ -114,7 +114,7 @@ def plain_interrupts() -> Iterator[None]:
         assert callable(handler)  # noqa: S101  it is PySpark's
         try:
             handler(number, frame)
-        except Exception:  # noqa: BLE001  whatever fails there, the user has pressed Ctrl-C
+        except Exception:  # noqa: BLE001  any failure here follows from Ctrl-C
             raise KeyboardInterrupt from None
 
     signal.signal(signal.SIGINT, interrupt)

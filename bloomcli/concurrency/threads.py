@@ -1,11 +1,11 @@
 """A thread pool that works even when the system refuses to start threads (RLIMIT_NPROC, cgroup pids.max).
 
-If the system starts fewer threads than requested, the pool uses those. If it starts none, the thread that waits for a
-result does the work. The standard library's executor raises in that case, or waits for ever.
+If the system starts fewer threads than requested, the pool uses these. If it starts none, the thread that waits for a
+result does the work. The standard library's executor raises an exception in that case, or waits forever.
 
-An exception that a signal raises (Ctrl-C) leaves no lock locked, wherever the main thread is: all waits and locks are
-in C. `threading.Condition` and `Event` are written in Python: where a signal came as one was about to unlock, it
-stayed locked, and `close` waited for ever for a thread that waited for the lock.
+An exception that a signal raises (Ctrl-C) never leaves a lock locked, because all waits and locks are in C.
+`threading.Condition` and `Event` are written in Python: a signal just before their unlock left them locked, and
+`close` waited forever for a thread that waited for the lock.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ REFUSED: Final = (
 
 
 class Future(Generic[T]):
-    """The result of work in a pool, which may not be there yet.
+    """The result of work in a pool, which may still be pending.
 
     `concurrent.futures.Future` takes 4 ms to import, most of it for `logging`.
     """
@@ -44,11 +44,11 @@ class Future(Generic[T]):
         self._error: BaseException | None = None
 
     def done(self) -> bool:
-        """Whether the work has ended, or was cancelled."""
+        """Whether the work has finished or was cancelled."""
         return self._done
 
     def result(self) -> T:
-        """Wait for the work, and return what it returned, or raise what it raised; Stopped if it was cancelled."""
+        """Wait for the work, and return its result or raise its exception; Stopped if it was cancelled."""
         if not self._done:
             with self._unfinished:
                 pass
@@ -57,10 +57,10 @@ class Future(Generic[T]):
         try:
             raise self._error
         finally:
-            del self  # an error has this frame in its traceback, and the frame must not have the error
+            del self  # the error's traceback refers to this frame, so the frame must not refer to the error
 
     def run(self, work: Callable[[], T]) -> None:
-        """Do the work, in the thread that calls this."""
+        """Do the work in the calling thread."""
         try:
             self._value = work()
         except BaseException as error:  # noqa: BLE001  `result` raises it
@@ -68,7 +68,7 @@ class Future(Generic[T]):
         self._finish()
 
     def cancel(self) -> None:
-        """Give up work that hasn't started."""
+        """Cancel work that hasn't started."""
         self._error = Stopped()
         self._finish()
 
@@ -78,7 +78,7 @@ class Future(Generic[T]):
 
 
 def done(value: T) -> Future[T]:
-    """The result of work that has been done already."""
+    """A finished future with this value."""
     found: Future[T] = Future()
     found.run(lambda: value)
     return found
@@ -90,7 +90,7 @@ class Threads:
     With 0 threads, the thread that waits for a result does the work.
 
     Attributes:
-        most: threads.
+        most: the maximum number of threads.
     """
 
     def __init__(self, most: int, name: str) -> None:
@@ -111,11 +111,11 @@ class Threads:
 
     @property
     def refused(self) -> bool:
-        """The system has refused to start a thread."""
+        """Whether the system has refused to start a thread."""
         return self._refused
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Queue work for the pool; `result` returns what it returned."""
+        """Queue work for the pool. `result` returns its result."""
         future: Future[T] = Future()
         with self._lock:
             self._unfinished += 1
@@ -133,21 +133,21 @@ class Threads:
         return future
 
     def result(self, future: Future[T]) -> T:
-        """Return what the work returned, or raise what it raised.
+        """Return the result of the work, or raise its exception.
 
         In a pool without threads, this call does the work, after the work that was submitted before it.
         """
         while not self._threads and not future.done():
             job = self._jobs.get_nowait()
-            assert job is not None  # noqa: S101  it ends a thread, and there is none
+            assert job is not None  # noqa: S101  None ends a thread, and the pool has none
             first, work = job
             first.run(work)
         return future.result()
 
     def map(self, work: Callable[[Item], T], items: Iterable[Item]) -> list[T]:
-        """Do the work for each item, several at once; returns the results in the items' order.
+        """Do the work for several items at a time. Returns the results in the items' order.
 
-        Raises what the first item raised whose work failed.
+        Raises the exception of the first item whose work failed.
         """
         futures = [self.submit(partial(work, item)) for item in items]
         return [self.result(future) for future in futures]

@@ -89,7 +89,7 @@ class KirschMitzenmacherFilter:
         return not self.check_hashes(value.to_bytes(8, "little"), 1, bytearray(1))
 
     def trail(self, value: int) -> tuple[None, tuple[int, ...], tuple[bool, ...]]:
-        """Return None, for the block; the bit of each of the k functions for a hash; and whether each is set."""
+        """Return None in place of a block, the bit of each of the k functions for a hash, and whether each is set."""
         low, high = value & 0xFFFFFFFF, value >> 32
         bits = []
         for i in range(1, self.k + 1):

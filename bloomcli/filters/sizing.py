@@ -33,7 +33,7 @@ _ESTIMATE_BITS: Final = 8
 _GUESSES: Final = 4
 _GROWTH: Final = 8
 _LOWEST: Final = 1e-13
-"""Lower rates can't be told from rounding errors: the terms of `expected_fpp` nearly cancel out."""
+"""Lower rates are indistinguishable from rounding errors, because the terms of `expected_fpp` nearly cancel out."""
 
 
 def next_power_of_two(value: int) -> int:
@@ -87,7 +87,7 @@ def _log1m(x: float) -> float:
     return -math.inf if x >= 1 else math.log1p(-x)
 
 
-@lru_cache(maxsize=1024)  # called several times for each chunk; a call takes a fifth of a millisecond
+@lru_cache(maxsize=1024)  # called several times for each chunk; a call takes 0.2 ms
 def upper_bound_bytes(values: int, fpp: float) -> int:
     """Return the bytes, a power of two from 32 B to 128 MiB, at which a filter of up to `values` values meets `fpp`.
 
@@ -151,9 +151,9 @@ def tight_bytes(values: int, fpp: float, deviations: float = 0.0) -> int:
 
 
 def tight_estimate(values: int, fpp: float) -> int:
-    """Return `tight_bytes`, for many values to less than a thousandth: in a microsecond for most numbers.
+    """Return `tight_bytes` in about a microsecond, for many values with an error below a thousandth.
 
-    Between two numbers of eight bits, the size is nearly proportional to the values.
+    The number of values is rounded down to eight significant bits; from there, the size is nearly proportional to it.
 
     Args:
         values: distinct values, at least 0.
@@ -184,15 +184,15 @@ def tight_bound_bytes(values: int, fpp: float) -> int:
 
 
 def resized_for(values: int, nbytes: int, share: float) -> int:
-    """Return the bytes at which the expected rate is `share` times that of a filter of `nbytes` bytes, about.
+    """Return the approximate bytes at which the expected rate is `share` times that of a filter of `nbytes` bytes.
 
-    Near a size, the rate is a power of it, whose exponent is taken from two sizes. The result is at most 8 times as
-    large.
+    Near a given size, the rate is a power of the size; the exponent is estimated from two sizes. The result is at
+    most 8 times `nbytes`.
 
     Args:
         values: distinct values.
         nbytes: a size, bytes.
-        share: of the expected rate at that size, above 0.
+        share: factor of the expected rate at that size, above 0.
     """
     larger = nbytes + max(nbytes // _STEP // BLOCK_BYTES, 1) * BLOCK_BYTES
     here, there = expected_fpp(values, nbytes), expected_fpp(values, larger)
@@ -204,7 +204,7 @@ def resized_for(values: int, nbytes: int, share: float) -> int:
 
 
 def tight_guess(values: int, fpp: float, start: int, deviations: float) -> int:
-    """Return `tight_bytes` about, in a tenth of the time.
+    """Return an approximation of `tight_bytes`, in a tenth of the time.
 
     Args:
         values: distinct values.

@@ -12,8 +12,9 @@ a filter is exactly
 
 Folding: for even z, the block index with z/2 blocks is half of that with z blocks, rounded down. So ORing blocks 2i
 and 2i+1 gives, bit for bit, the filter that the same values build with z/2 blocks. A filter can therefore be built
-large and folded to its final size. In the same way, k neighbouring blocks make one where k divides z. Other sizes
-can't be had exactly: made of the bits alone, such a filter has the values of some blocks in two (`resized`).
+large and folded to its final size. In the same way, k neighbouring blocks are ORed into one if k divides z. Other
+sizes aren't exact: made from the bits alone, such a filter contains the values of some blocks in two blocks
+(`resized`).
 
     size     blocks    values at 1 %
     1 KiB        32           780
@@ -103,12 +104,12 @@ class SplitBlockFilter:
         return kernels.sbbf_check(self.bitset, hashes, count, out)
 
     def find_hashes(self, hashes: bytes | bytearray | memoryview, count: int) -> bytes:
-        """Look up `count` hashes. Return the positions of those that may be there: ascending int64s."""
+        """Look up `count` hashes. Return the positions of those that may be present: ascending int64s."""
         return kernels.sbbf_find(self.bitset, hashes, count)
 
     @staticmethod
     def block_of(value: int, blocks: int) -> int:
-        """Return the index of the block that a hash selects in a filter of so many blocks."""
+        """Return the index of the block that a hash selects in a filter of `blocks` blocks."""
         return ((value >> 32) * blocks) >> 32
 
     def trail(self, value: int) -> tuple[int, tuple[int, ...], tuple[bool, ...]]:
@@ -184,7 +185,7 @@ class SplitBlockFilter:
         return type(self)(kernels.sbbf_cover(self.bitset, nbytes // _BLOCK_BYTES))
 
     def tightened_to(self, fpp: float, max_bytes: int, least: int = _BLOCK_BYTES) -> Self:
-        """Return the smallest filter of any size, made of the bits alone, whose measured rate meets `fpp`.
+        """Return the smallest filter of any size, made from the bits alone, whose measured rate meets `fpp`.
 
         It is the filter itself if no smaller one meets the rate. Sizes are tried by bisection: the result may be a
         few blocks (0.4 %) larger than the smallest.
@@ -214,7 +215,7 @@ class SplitBlockFilter:
         while high - low > max(1, high // 256):
             middle = (low + high) // 2
             if middle & (middle - 1) == 0 and base.blocks % middle and middle + 1 < high:
-                middle += 1  # powers of two are exact: `validate --deep` takes other bits in them for stray ones
+                middle += 1  # at powers of two, `validate --deep` expects exact filters and reports others as stray
             bits = base.resized(middle * _BLOCK_BYTES)
             if bits.fpp <= fpp:
                 best, high = bits, middle
@@ -224,9 +225,10 @@ class SplitBlockFilter:
 
 
 _FAR: Final = 256
-"""A filter that is more than so many times too large is halved first: making others of it takes its size in time."""
+"""A filter that is more than this many times too large is halved first, because resizing takes time proportional to
+its size."""
 _NO_SMALLER: Final = 0.75
-"""The share of the size by the expected rate below which no filter of the same values meets that rate."""
+"""A filter smaller than this share of `sizing.tight_bytes` never meets the rate."""
 
 
 def _divisors(blocks: int, low: int, high: int) -> Iterator[int]:
@@ -252,7 +254,7 @@ class MaskedSplitBlockFilter(SplitBlockFilter):
 
     @staticmethod
     def block_of(value: int, blocks: int) -> int:
-        """Return the index of the block that a hash selects in a filter of so many blocks, a power of two."""
+        """Return the index of the block that a hash selects in a filter of `blocks` blocks, a power of two."""
         return (value >> 32) % blocks
 
     def _moved(self, value: int) -> int:
@@ -275,7 +277,7 @@ class MaskedSplitBlockFilter(SplitBlockFilter):
         return super().check_hashes(memoryview(self._moved_all(hashes, count)).cast("B"), count, out)
 
     def find_hashes(self, hashes: bytes | bytearray | memoryview, count: int) -> bytes:
-        """Look up `count` hashes. Return the positions of those that may be there: ascending int64s."""
+        """Look up `count` hashes. Return the positions of those that may be present: ascending int64s."""
         return super().find_hashes(memoryview(self._moved_all(hashes, count)).cast("B"), count)
 
     def trail(self, value: int) -> tuple[int, tuple[int, ...], tuple[bool, ...]]:
@@ -296,19 +298,20 @@ class MaskedSplitBlockFilter(SplitBlockFilter):
 
 
 SPARSE_BYTES: Final = 32 << 10
-"""Bytes of a filter that take as long to read, from a disk's cache, as a block on its own."""
+"""Bytes of a filter that take as long to read from the page cache as a single block."""
 
 
 def is_sparse(hashes: int, nbytes: int) -> bool:
-    """Whether so many hashes are looked up faster in blocks that are read one by one than in the whole filter."""
+    """Whether this number of hashes is looked up faster in single blocks, read one by one, than in the whole
+    filter."""
     return hashes * SPARSE_BYTES < nbytes
 
 
 class UnreadFilter:
-    """A filter whose blocks are read when a hash is looked up in them.
+    """A filter whose blocks are read on demand, one for each lookup.
 
     Args:
-        kind: the class of the whole filter, which says how hashes select blocks.
+        kind: the class of the whole filter, which determines how hashes select blocks.
         nbytes: bytes of the bitset.
         read: reads a range of the bitset: (offset, length).
     """

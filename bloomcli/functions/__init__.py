@@ -1,1 +1,1 @@
-"""The functions of the package, one file each: arguments in, the report of a file or of many files out."""
+"""The public functions of the package, one file each: arguments in, the report on one file or many files out."""

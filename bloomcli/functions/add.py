@@ -54,51 +54,52 @@ def add(
     Args:
         path: a file, a directory, a quoted pattern or a URI; or a list of them.
         columns: one or several leaf paths or globs. Globs leave out columns that can't have a filter: the report
-            names them. Without any, the columns that the policy requires, where they lack a filter.
+            names them. By default, the columns that the policy requires and that have no filter.
         exclude: one or several leaf paths or globs of columns to leave out, even if `columns` names them.
         output: the file to write; or
         in_place: replace the file itself, atomically.
         force: replace it even within a Delta, Iceberg or Hudi table, whose log records the file's size.
         overwrite: let `output` replace a file that exists.
-        fpp: false-positive rate to meet, between 0 and 1; if None, the policy's for the column, or else 0.01. ORC's
-            filters have the size that orc-core gives them for the rate, and may miss it by a little: the report
-            names those only if a rate is given.
-        ndv: distinct values per row group to size for, instead of measuring. In ORC not more than a row group's
-            rows, except below lists and maps, where a row has several.
-        max_bytes: cap of one filter's bitset, bytes; rounded down to a power of two, unless `size` is "tight".
-        size: "power-of-two", or "tight" for any multiple of 32 bytes, a third less on average. Tight sizes need
-            `readers` (or the policy's), all of which take such filters; ORC's filters have them always. The policy's
-            if None, or else "power-of-two".
-        kind: ORC: "utf8" (the default), or "both" to write BLOOM_FILTER streams for old readers too.
-        variant: Parquet, for tests and old readers: write one of the headers of the drafts of 2018
+        fpp: false-positive rate to meet, between 0 and 1; if None, the policy's rate for the column, or else 0.01.
+            ORC filters have the size that orc-core computes for the rate, and may miss it slightly: the report names
+            these filters only if a rate is given.
+        ndv: distinct values per row group, from which the size is computed instead of measured. In ORC at most the
+            rows of a row group, except below lists and maps, where a row has several values.
+        max_bytes: maximum size of one filter's bitset, bytes; rounded down to a power of two, unless `size` is
+        "tight". size: "power-of-two", or "tight" for any multiple of 32 bytes, a third less on average. Tight sizes
+        need
+            `readers` (or the policy's), all of which accept such filters. ORC filters always have tight sizes. If
+            None, the policy's, or else "power-of-two".
+        kind: ORC: "utf8" (the default), or "both" to also write BLOOM_FILTER streams, for old readers.
+        variant: Parquet, for tests and old readers: write one of the headers of the 2018 drafts
             ("parquet-2018-12byte", "parquet-2018-header", "parquet-2018-page"), hashed with Murmur3.
         mosaic_draft: Mosaic: write version 2 of the format, a draft that released readers refuse; without it
             filters can't be added to a Mosaic file. It has no effect on other formats.
-        format_options: options of single formats, by name; for those of formats that other packages add.
-        replace: build new filters where a column has filters already.
-        readers: the engines that read the file. Globs leave columns out in which one of them would lose rows by a
-            sound filter; where such a column is named, that is an error. All known engines that read files as they
-            are, if none is named here or by the policy. Filters have at least two blocks where Impala is among them.
+        format_options: options of single formats, by name; for formats that other packages add.
+        replace: build new filters for columns that have filters already.
+        readers: the engines that read the file. Globs leave out columns in which one of them would lose rows because
+            of a sound filter; naming such a column is an error. By default the policy's readers, or else all known
+            engines that read files directly. If Impala is one of them, filters have at least two blocks.
         table_schema: file with the table's schema, for readers that look values up at its types.
-        policy: a policy, or the file that holds one. Its `readers`, its `table-schema` and its settings for the rules
+        policy: a policy, or its file. Its `readers`, its `table-schema` and its settings for the rules
             about readers apply; the arguments of this function take precedence.
-        dry_run: write nothing; the report says what would be done, sizes being upper bounds.
+        dry_run: write nothing; the report shows what would be done, with upper bounds of sizes.
         threads: column chunks decoded at a time; the machine's cores by default.
-        progress: called with ("copy" or "decode", bytes done, bytes in all), from several threads.
-        jobs: of many files: files at a time; as many as there are cores if None.
-        fail_fast: of many files: stop at the first one that fails, and change none if one is refused.
-        on_row: of many files: called with each file's row as the file is done.
+        progress: called with ("copy" or "decode", bytes done, total bytes), from several threads.
+        jobs: for many files: files at a time; by default the number of cores.
+        fail_fast: for many files: stop at the first file that fails, and change no file if one is refused.
+        on_row: for many files: called with each file's row when the file is done.
 
     Returns:
-        The report of one file. Of a directory, a pattern or a list, the report on many files: a `DatasetReport` with
-        one row per file. In these, only missing filters are added, and files that have all of them are skipped.
+        The report on one file. For a directory, a pattern or a list, a `DatasetReport` with one row per file; there,
+        only missing filters are added, and files that have all filters are skipped.
 
     Raises:
         UsageError: contradicting options, an unknown or BOOLEAN column, one in which a reader would lose rows, a
             column that has a filter already, an unknown reader, a policy or a schema that can't be read.
-        UnreadableError: the file can't be read, or changed meanwhile.
+        UnreadableError: the file can't be read, or changed during the run.
         UnsupportedError: encrypted columns, a signed footer, an unknown codec or encoding.
-        WriteError: the output could not be written; the original is whole, nothing is left behind.
+        WriteError: the output couldn't be written. The original is unchanged, and nothing is left behind.
     """
     options = AddOptions(
         columns=columns,

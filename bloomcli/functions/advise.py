@@ -39,27 +39,27 @@ def advise(
     """Advise which columns need Bloom filters, at which sizes, and which don't.
 
     Reads the footers of all files, and the values of a sample of row groups. Values of the sample, and values that
-    the columns don't have, are looked up in statistics, dictionaries, the filters that are there, and new ones.
-    Writes nothing.
+    the columns don't have, are looked up in statistics, dictionaries, existing filters and new filters. Writes
+    nothing.
 
     Args:
         path: a file, a directory, a quoted pattern or a URI; or a list of them.
         columns: one or several leaf paths or globs; none means all.
         exclude: one or several leaf paths or globs of columns to leave out.
-        budget: bytes that all new filters together may take, ``64MiB``, or a share of the files' bytes, ``2%``. The
-            rate of each column is chosen then: `fpp`, or a higher one.
+        budget: maximum total size of new filters, ``64MiB``, or a share of the files' bytes, ``2%``. Each column then
+            gets the rate `fpp` or a higher one.
         queries: logs of SQL queries, files or directories: statements that end in semicolons, or lines of JSON with a
             statement under ``query``. They say which columns are looked up, how often, and by which values.
         dialect: the SQL dialect of the queries, by sqlglot's name.
         table_name: names of the table in the queries; none if they read only one.
         fpp: the false-positive rate of new filters, between 0 and 1.
         readers: the engines that read the files: columns in which one of them would lose rows get no filter, and
-            dictionaries count if all of them look there. All known engines by default.
+            dictionaries count if all of them use dictionaries. All known engines by default.
         table_schema: file with the table's schema, for readers that probe at its types.
-        policy: a policy that names the readers and the table's schema, or the file that holds one; the arguments of
-            this function take precedence.
+        policy: a policy with readers and the table's schema, or its file; the arguments of this function take
+            precedence.
         sample: ``5%`` or a number of row groups to read values from; a number that takes seconds by default.
-        seed: of the sample. The same seed takes the same part.
+        seed: seed of the sample. The same seed selects the same part.
         jobs, fail_fast, on_row: as for `add`.
 
     Returns:

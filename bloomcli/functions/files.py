@@ -1,4 +1,4 @@
-"""What the functions of the package take as files: one file, or a directory, a pattern, or a list of them."""
+"""The file argument of the package's functions: one file, or a directory, a pattern, or a list of these."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Files = Name | Sequence[Name]
 """A file, a directory, a pattern, a URI; or a list of them."""
 
 OnRow = Callable[[FileRow], None]
-"""Called with each file's row as the file is done."""
+"""Called with each file's row when the file is done."""
 
 
 class RunOptions(NamedTuple):
-    """How many files are worked on."""
+    """Options of a run over many files, as in `bloomcli.add`."""
 
     jobs: int | None
     fail_fast: bool
@@ -54,7 +54,7 @@ class FilesFunction(Protocol[P, R_co, D_co]):
 def takes_files(
     dataset: Callable[..., D_co],
 ) -> Callable[[Callable[Concatenate[Name, P], One]], FilesFunction[P, One, D_co]]:
-    """Declare that a function gives another report, `dataset`, for a list of files. It changes nothing else."""
+    """Declare that a function returns the report `dataset` for a list of files. It only affects type checkers."""
     del dataset
 
     def declared(function: Callable[Concatenate[Name, P], One]) -> FilesFunction[P, One, D_co]:
@@ -78,13 +78,13 @@ def run(
         path: a text or a path names one file, unless it is a directory or a pattern. A list names many files, even if
             it has one entry.
         options: the command's options.
-        single: runs the command on one file: it takes the path and the options, and `progress` where that is given.
-        run_options: how many files are worked on.
-        progress: called with the progress on one file.
+        single: runs the command on one file, with the path, the options, and `progress` if given.
+        run_options: options for many files.
+        progress: called with the progress of one file.
         dataset: runs the command on many files; by default `run_dataset`.
 
     Returns:
-        The report of one file, or of many files: type checkers are told by `takes_files`.
+        The report on one file or many files. `takes_files` declares which, for type checkers.
 
     Raises:
         UsageError: contradicting options, or no files.
@@ -101,7 +101,7 @@ def run(
     if not named:
         raise UsageError("no files are named")
     if progress is not None:
-        raise UsageError("progress is about one file, and these are many", hint="on_row is called with each file")
+        raise UsageError("progress is for one file", hint="on_row is called with each file")
     engine = choose_engine(jobs=run_options.jobs, fail_fast=run_options.fail_fast)
     return cast("One", (dataset or run_dataset)(named, options, engine, run_options.on_row))
 

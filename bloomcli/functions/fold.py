@@ -40,23 +40,22 @@ def fold(
     by ORing neighbouring blocks: block i of the smaller one is chosen by the same hashes as 2i and 2i+1.
 
     Args:
-        path: a file, a directory, a quoted pattern or a URI; or a list of them.
-        fpp: false-positive rate to keep to, between 0 and 1.
-        columns: one or several leaf paths or globs; none means all.
-        exclude: one or several leaf paths or globs of columns to leave out, even if `columns` names them.
-        max_bytes: fold further down to this many bytes even where that misses `fpp`.
-        size: "power-of-two", or "tight" for any multiple of 32 bytes. From the bits alone, a filter of z blocks can
-            be had exactly at the divisors of z; at other sizes, some of its blocks go into two of the new ones. The
-            smallest filter whose measured rate meets `fpp` is taken, which may be the power of two.
-        readers: the engines that read the file; tight sizes need them, and all of them have to take such filters.
+        path: a file, a directory, a quoted pattern or a URI; or a list of them. fpp: the highest false-positive rate
+        of a folded filter, between 0 and 1. columns: one or several leaf paths or globs; none means all. exclude: one
+        or several leaf paths or globs of columns to leave out, even if `columns` names them. max_bytes: fold to at
+        most this many bytes, even if the filter then misses `fpp`. size: "power-of-two", or "tight" for any multiple
+        of 32 bytes. From its bits alone, a filter of z blocks can be
+            resized exactly to divisors of z; at other sizes, some of its blocks are copied into two new blocks. The
+            smallest filter whose measured rate meets `fpp` is used, which may be a power of two.
+        readers: the engines that read the file. Tight sizes need them, and all of them have to accept such filters.
         output, in_place, force, overwrite, dry_run, progress: as for `add`.
-        jobs, fail_fast, on_row: of many files, as for `add`.
+        jobs, fail_fast, on_row: for many files, as for `add`.
 
     Returns:
-        The report of one file. Of a directory, a pattern or a list, a `DatasetReport` with one row per file.
+        The report on one file. For a directory, a pattern or a list, a `DatasetReport` with one row per file.
 
     Raises:
-        As `add`; CorruptFile where a filter can't be read.
+        As `add`; CorruptFile if a filter can't be read.
     """
     options = FoldOptions(
         fpp=fpp,

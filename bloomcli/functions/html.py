@@ -7,16 +7,16 @@ from bloomcli.report.html import Report
 
 
 def html(report: Report) -> str:
-    """Return a report as an HTML page, as ``--report html=FILE`` writes it.
+    """Return a report as an HTML page, the same that ``--report html=FILE`` writes.
 
-    The page is one file of less than 2 MB. It needs no network, and shows charts and sortable tables. Long tables
-    show a part of their rows, and say so; `bloomcli.report.json.document` has all of a report.
+    The page is one file of less than 2 MB with charts and sortable tables. It needs no network. Long tables show a
+    part of their rows, and say so; `bloomcli.report.json.document` contains the whole report.
 
     Args:
-        report: what `inspect` (of one file or many), `validate` of many files, or `gate` returned.
+        report: the result of `inspect`, of `validate` for many files, or of `gate`.
 
     Returns:
-        The text of the page, to be written as UTF-8. File names that aren't text have their bytes escaped.
+        The text of the page, to be written as UTF-8. Bytes of file names that aren't text are escaped.
 
     Raises:
         TypeError: reports of this kind have no page.

@@ -40,21 +40,21 @@ def inspect(
         path: a file, a directory, a quoted pattern or a URI; or a list of them.
         columns: one or several leaf paths or globs; none means all.
         exclude: one or several leaf paths or globs of columns to leave out, even if `columns` names them.
-        every: of many files also give every filter; the report on one file always does.
+        every: for many files, also return every filter; the report on one file always does.
         pages: also list the pages (in ORC the streams, in Mosaic the buckets) of the one chosen column.
-        indexes: also list what the indexes say of the one chosen column.
-        schema: also give the schema as a tree.
-        footer: also give the whole decoded footer.
-        jobs, fail_fast, on_row: of many files, as for `add`.
+        indexes: also list the index entries of the one chosen column.
+        schema: also return the schema as a tree.
+        footer: also return the whole decoded footer.
+        jobs, fail_fast, on_row: for many files, as for `add`.
 
     Returns:
-        The report of one file. Of a directory, a pattern or a list, a `DatasetReport` with one row per file.
+        The report on one file. For a directory, a pattern or a list, a `DatasetReport` with one row per file.
 
     Raises:
         UnreadableError: the file can't be read, or isn't what it claims to be.
-        UnsupportedError: its footer is encrypted, or too large to be given as a whole.
+        UnsupportedError: its footer is encrypted, or too large for `footer`.
         UnknownColumn: a name matches no leaf column.
-        UsageError: pages or indexes of no or several columns; pages, indexes, schema or footer of many files.
+        UsageError: pages or indexes of no column or several; pages, indexes, schema or footer of many files.
     """
     options = InspectOptions(
         columns=columns, exclude=exclude, every=every, pages=pages, indexes=indexes, schema=schema, footer=footer
@@ -65,5 +65,5 @@ def inspect(
 def _many(paths: Sequence[str], options: InspectOptions, engine: Engine, on_row: OnRow | None) -> DatasetReport:
     for part in ("pages", "indexes", "schema", "footer"):
         if getattr(options, part):
-            raise UsageError(f"{part} is about one file, and these are many", hint="name one file")
+            raise UsageError(f"{part} is for one file", hint="name one file")
     return run_dataset(paths, options, engine, on_row)

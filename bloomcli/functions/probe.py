@@ -25,24 +25,24 @@ def probe(
     fail_fast: bool = False,
     on_row: OnRow | None = None,
 ) -> ProbeReport:
-    """Ask every row group's filter about each value.
+    """Look up each value in every row group's filter.
 
     Args:
         path: a file, a directory, a quoted pattern or a URI; or a list of them.
-        values: one or several: texts as a person types them, numbers, dates, UUIDs. They are read as the column's
-            logical type.
-        column: leaf path; may be left out where only one column has filters.
-        exclude: one or several leaf paths or globs of columns that aren't considered where `column` is left out.
-        explain: also give the hash, the block and the bits that were tested.
-        skip_blank: leave out blank values where the column's type has none; for lines of a file.
-        jobs, fail_fast, on_row: of many files, as for `add`.
+        values: one value or several: texts as a person types them, numbers, dates, UUIDs. They are parsed by the
+            column's logical type.
+        column: leaf path; optional if only one column has filters.
+        exclude: one or several leaf paths or globs of columns to ignore if `column` is missing.
+        explain: also return the hash, the block and the bits that were tested.
+        skip_blank: skip blank values if the column's type has none; for lines of a file.
+        jobs, fail_fast, on_row: for many files, as for `add`.
 
     Returns:
-        The report of one file. Of a directory, a pattern or a list, a `DatasetReport` with one row per file.
+        The report on one file. For a directory, a pattern or a list, a `DatasetReport` with one row per file.
 
     Raises:
         UsageError: no values; without `column`, not exactly one column with filters.
-        LiteralError: a value can't be read as the column's type at all.
+        LiteralError: a value can't be parsed by the column's type.
         UnreadableError, UnsupportedError: as for `inspect`.
     """
     options = ProbeOptions(values=values, column=column, exclude=exclude, explain=explain, skip_blank=skip_blank)

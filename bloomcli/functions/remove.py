@@ -29,20 +29,20 @@ def remove(
     fail_fast: bool = False,
     on_row: OnRow | None = None,
 ) -> ChangeReport:
-    """Remove Bloom filters. What `add` added and this removes leaves the original file, bit for bit.
+    """Remove Bloom filters. Removing the filters that `add` added restores the original file, bit for bit.
 
-    Filters at the file's end, among page indexes, are cut out. Of filters between row groups only the references are
-    removed: their bytes stay, as pages can't move.
+    Filters at the file's end, among page indexes, are cut out. For filters between row groups, only the references
+    are removed: their bytes stay, because pages can't move.
 
     Args:
         path: a file, a directory, a quoted pattern or a URI; or a list of them.
         columns: one or several leaf paths or globs; none means all.
         exclude: one or several leaf paths or globs of columns to leave out, even if `columns` names them.
         output, in_place, force, overwrite, dry_run, progress: as for `add`.
-        jobs, fail_fast, on_row: of many files, as for `add`.
+        jobs, fail_fast, on_row: for many files, as for `add`.
 
     Returns:
-        The report of one file. Of a directory, a pattern or a list, a `DatasetReport` with one row per file.
+        The report on one file. For a directory, a pattern or a list, a `DatasetReport` with one row per file.
 
     Raises:
         As `add`.

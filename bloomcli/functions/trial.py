@@ -30,25 +30,25 @@ def trial(
     """Look values up with installed readers, with filters and without, and compare rows, metrics and times.
 
     If the file has filters of the columns, it is read with the reader's option for filters on and off; a reader
-    without such an option also reads a copy without filters. If it has none, a copy gets them. Copies lie in a
-    temporary folder, which is removed. Each reader runs in a process of its own.
+    without such an option also reads a copy without filters. If it has none, filters are added to a copy. Copies are
+    in a temporary folder, which is removed. Each reader runs in a separate process.
 
     Args:
         path: a file, a directory, a quoted pattern or a URI; or a list of them.
         columns: one or several leaf paths or globs; by default the columns that have filters, or that `queries` look
             up.
         exclude: one or several leaf paths or globs of columns to leave out.
-        readers: ``duckdb``, ``spark``, ``datafusion``, ``pyarrow``, ``polars``, ``chdb``; all by default. One that
-            isn't installed is a row that says so.
-        values: of each column, so many values that the file has, and so many that it doesn't. With `queries`, the
-            most frequent ones.
+        readers: ``duckdb``, ``spark``, ``datafusion``, ``pyarrow``, ``polars``, ``chdb``; all by default. The report
+            has a row for each, also if it isn't installed.
+        values: number of values of each column that the file has, and of values that it doesn't have. With `queries`,
+            the most frequent ones.
         queries: logs of SQL queries, files or directories, whose values are looked up.
         dialect: the SQL dialect of the queries, by sqlglot's name.
         table_name: names of the table in the queries; none if they read only one.
-        seed: of the values, and of the sample. The same seed takes the same.
+        seed: seed of the values and of the sample. The same seed selects the same ones.
         fpp: false-positive rate of the filters in temporary copies, between 0 and 1.
         runs: how often each lookup is timed with filters and without.
-        sample: of many files, ``5%`` or a number of files to try.
+        sample: for many files, ``5%`` or a number of files to try.
         timeout: seconds that a reader may take to start, and for each lookup.
 
     Returns:

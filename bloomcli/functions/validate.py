@@ -42,32 +42,33 @@ def validate(
 ) -> ValidateReport:
     """Check a file's Bloom filters.
 
-    Always checks the structure: headers, lengths, offsets, overlaps, known-wrong writers. With `deep` it also reads
-    every value of every filtered column chunk, builds the filter again from them, and compares the bits.
+    Always checks the structure: headers, lengths, offsets, overlaps, known faulty writers. With `deep` it also reads
+    every value of every filtered column chunk, builds the filter again from the values, and compares the bits.
 
     Args:
         path: a file, a directory, a quoted pattern or a URI; or a list of them.
         columns: one or several leaf paths or globs whose filters are checked; none means all.
-        exclude: one or several leaf paths or globs of columns that get no findings, even if others name them.
+        exclude: one or several leaf paths or globs of columns without findings, even if another argument names them.
         require: one or several leaf paths or globs that must have a filter in every row group that has values.
-        max_fpp: highest measured false-positive rate accepted, between 0 and 1.
-        max_oversize: how many times as large as its values need a filter may be, at least 1.
-        readers: the engines that read the file: a filter that one of them would probe wrongly is a finding.
+        max_fpp: the highest accepted false-positive rate, measured, between 0 and 1.
+        max_oversize: the highest accepted ratio of a filter's size to the size that its values need, at least 1.
+        readers: the engines that read the file. A filter in which one of them looks values up wrongly is a finding.
         table_schema: file with the table's schema, for readers that probe at its types.
-        policy: a policy, or the file that holds one; the arguments of this function take precedence.
+        policy: a policy, or its file; the arguments of this function take precedence.
         deep: prove that no value is missing.
         sample_row_groups: ``5%`` or a number of each file's row groups (in ORC stripes) that `deep` reads.
-        seed: of the sample.
-        threads: column chunks that `deep` reads at a time; as many as there are cores if None.
-        progress: called with ("check", bytes done, bytes in all).
-        jobs, fail_fast, on_row: of many files, as for `add`.
+        seed: seed of the sample.
+        threads: column chunks that `deep` reads at a time; by default the number of cores.
+        progress: called with ("check", bytes done, total bytes).
+        jobs, fail_fast, on_row: for many files, as for `add`.
 
     Returns:
-        The report of one file. Of a directory, a pattern or a list, the `GateReport` of `bloomcli.gate`.
+        The report on one file. For a directory, a pattern or a list, the `GateReport` of `bloomcli.gate`.
 
     Raises:
-        UnreadableError, UnsupportedError, UnknownColumn: as for `inspect`. A wrong filter is a finding, an unreadable
-            file is an error. Where only its values can't be read, the error's `findings` are those found before.
+        UnreadableError, UnsupportedError, UnknownColumn: as for `inspect`. A faulty filter is a finding, an
+        unreadable
+            file is an error. If only its values can't be read, the error's `findings` contains the findings so far.
         UsageError: a figure out of range, a policy that can't be read, an unknown engine.
     """
     options = ValidateOptions(

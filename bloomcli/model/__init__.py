@@ -1,7 +1,7 @@
 """The reports that commands return: frozen dataclasses, without behaviour beyond derived figures.
 
-`inspect`, `probe`, `change` and `validate` have the reports on one file, `dataset` those on many
-files, `gate` that of `validate` on many files. This package exports every name, and imports a module when one of its
+`inspect`, `probe`, `change` and `validate` contain the reports on one file, `dataset` the reports on many files, and
+`gate` the report of `validate` on many files. This package exports every name, and imports a module when one of its
 names is first used.
 """
 

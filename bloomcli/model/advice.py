@@ -33,41 +33,42 @@ class LookupCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupGain:
-    """One kind of value, present or absent: its lookup by what the files have today, and with the new filters."""
+    """The lookup cost for one kind of value, present or absent: with the files as they are today, and with new
+    filters."""
 
     values: int
     """Values that were looked up."""
     today: LookupCost
-    """By min/max statistics, dictionaries where all named readers look them up, and the filters that are there."""
+    """With min/max statistics, existing filters, and dictionaries if all named readers use them."""
     with_filter: LookupCost
-    """By these and by filters of the recommended size for all row groups."""
+    """With these, and with filters of the recommended size for all row groups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtRate:
-    """What new filters of all row groups cost and save at one rate."""
+    """The cost and savings of new filters for all row groups, at one rate."""
 
     fpp: float
     filter_bytes: Interval
     """Bitset bytes of the filters of all row groups."""
     present: LookupCost | None
-    """A present value's lookup with these filters."""
+    """The lookup of a present value with these filters."""
     absent: LookupCost | None
-    """An absent value's."""
+    """The lookup of an absent value with these filters."""
     queried: LookupCost | None
-    """That of a literal of the queries, by their frequency; None without queries of the column."""
+    """The lookup of a literal of the queries, weighted by frequency; None without queries of the column."""
     saved_present: Interval | None
-    """Compressed bytes that one lookup of a present value reads less than today; the bytes of the filters that it
-    reads are deducted, so that it may be negative. `saved_absent` and `saved_queried` likewise."""
+    """Compressed bytes that one lookup of a present value saves compared with today, minus the bytes of the filters
+    that it reads; may be negative. `saved_absent` and `saved_queried` are the same for the other values."""
     saved_absent: Interval | None
     saved_queried: Interval | None
     tight_bytes: float | None = None
-    """An estimate of `filter_bytes` with tight sizes, of any number of blocks; the same if they are tight."""
+    """An estimate of `filter_bytes` with tight sizes (any number of blocks); equal to it if sizes are tight."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExistingFilters:
-    """The filters that a column has already."""
+    """The existing filters of a column."""
 
     filters: int
     row_groups_without_filter: int
@@ -95,7 +96,7 @@ class ColumnAdvice:
     ``loses-rows``, ``costs-more``, ``over-budget``, ``not-queried``, ``has-filters``, ``unfilterable``,
     ``unknown``."""
     fpp: float | None = None
-    """The rate that the recommended size is for."""
+    """The rate for which the recommended size is computed."""
     filter_bytes: Interval | None = None
     """Bitset bytes of the filters of all row groups at this rate."""
     filter_share: float | None = None
@@ -117,7 +118,7 @@ class ColumnAdvice:
     unfilterable: str | None = None
     """Why `bloom add` makes no filter for the column: its type, or a reader that would lose rows, with the rule."""
     loses_rows: bool = False
-    """`unfilterable` is about a reader that would lose rows."""
+    """The reason in `unfilterable` is a reader that would lose rows."""
     present: LookupGain | None = None
     absent: LookupGain | None = None
     queried: LookupGain | None = None
@@ -125,8 +126,8 @@ class ColumnAdvice:
     rates: tuple[AtRate, ...] = ()
     """The filters at several rates, the highest first; `filter_bytes` and the gains are those of one of them."""
     saved_bytes: Interval | None = None
-    """Bytes that one lookup reads less with the filter, the filter's own bytes deducted. With queries: by their
-    literals; otherwise the mean of present and absent values."""
+    """Bytes that one lookup saves with the filter, minus the filter's own bytes. With queries, for their literals;
+    otherwise the mean for present and absent values."""
     lookups: int | None = None
     """Lookups of the column in the queries, one for each literal; None without queries."""
     existing: ExistingFilters | None = None
@@ -155,25 +156,25 @@ class AdviseReport:
     budget_used: int | None = None
     """Bytes of the recommended filters."""
     budget_gap: float | None = None
-    """How much more than the recommended filters the best ones within the budget could save, at most: as a share of
-    what the recommended ones save; 0 if no others within the budget save more."""
+    """An upper bound of what the best filters within the budget could save in addition, as a share of what the
+    recommended filters save; 0 if no other filters within the budget save more."""
     queries: QueryLog | None = None
-    """What the queries look up; None without queries."""
+    """The lookups in the queries; None without queries."""
     command: str | None = None
-    """The `bloom add` command lines for what is recommended, one a line: one for each rate, and one for columns whose
-    filters are replaced. None if nothing is recommended."""
+    """The `bloom add` commands for the recommended filters, one per line: one for each rate, and one for columns
+    whose filters are replaced. None if nothing is recommended."""
     size: str = POWER_OF_TWO
-    """The sizes of new filters: "power-of-two", or "tight" where readers are named and all take any size."""
+    """The sizes of new filters: "power-of-two", or "tight" if readers are named and all accept any size."""
     tight_saves: int | None = None
     """Bytes of the recommended filters that tight sizes would save; None if nothing is recommended."""
     in_table: str | None = None
-    """The table that the files belong to, and why they aren't changed by their paths; the commands name the table.
-    None if no table was found above them."""
+    """The table that the files belong to, and why its files can't be changed by path. The commands name the table.
+    None if no table was found."""
     upkeep: str | None = None
-    """The `bloom fold` and `bloom remove` command lines, one a line, for filters that are larger than the rate needs,
-    or that save nothing; None without such filters."""
+    """The `bloom fold` and `bloom remove` commands, one per line, for filters that are larger than the rate needs, or
+    that save nothing; None without such filters."""
     failed: tuple[tuple[str, str], ...] = ()
-    """Files that couldn't be read, and why."""
+    """Files that couldn't be read, each with the reason."""
     seconds: float = 0.0
 
     @property

@@ -25,8 +25,8 @@ class FilterChange:
     misses_target: bool = False
     """A size limit, the user's or the format's, keeps the filter from meeting the target."""
     source: str | None = None
-    """Where the values come from. ``dictionary``: the dictionary page; of the data pages, only what shows which
-    entries they use is read. ``pages``: the decoded column."""
+    """Where the values come from. ``dictionary``: the dictionary page; of the data pages, only the parts that show
+    which entries they use are read. ``pages``: the decoded column."""
     stripe: int | None = None
     """ORC: the stripe; the change then covers the filters of all its row groups, and sizes are per filter."""
     filters: int = 1
@@ -55,8 +55,8 @@ class ChangeReport:
     seconds: float
     changes: tuple[FilterChange, ...]
     bytes_unreclaimed: int = 0
-    """Bytes that stay in the file unused: old filters between row groups, as pages can't move; the old footer too, in
-    a store that appends to whole objects only."""
+    """Unused bytes that remain in the file: old filters between row groups, because pages can't move; in a store that
+    only appends to whole objects, also the old footer."""
     remarks: tuple[str, ...] = ()
     """Notes on the file or the run."""
     requests: int | None = None

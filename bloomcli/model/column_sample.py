@@ -1,6 +1,6 @@
-"""What one file tells `advise` of its columns: from its metadata, and from the values of sampled units.
+"""The results of `advise` for one file: its columns' metadata, and the values of sampled units.
 
-A unit is a row group, in ORC a stripe, which has several row groups. Bytes are compressed bytes.
+A unit is a row group; in ORC a stripe, which contains several row groups. Bytes are compressed bytes.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from bloomcli.model.dataset import FileRow
 from bloomcli.model.file import Column
 
 SUMS: Final = 4
-"""Sums of a lookup that no rate matters for: row groups and bytes by min/max, row groups and bytes today."""
+"""Number of sums that don't depend on a rate: row groups and bytes by min/max, row groups and bytes today."""
 RATE_SUMS: Final = 3
-"""Sums for each rate: row groups and bytes with the filter, and bytes of the filters that are read for it."""
+"""Number of sums for each rate: row groups and bytes with the filter, and bytes of the filters that are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnExtents:
-    """A column by the file's metadata. Sequences have an item for each row group of the file."""
+    """The metadata of a column of one file. Sequences have an item for each row group of the file."""
 
     column: str
     type: str
     typed: Column
-    """As `literals` reads and renders values of it; its path and index are of no meaning."""
+    """The type by which `literals` reads and renders values. Its path and index have no meaning."""
     unfilterable: str | None
     loses_rows: bool
     values: tuple[int, ...]
-    """Values that aren't null, at most."""
+    """Upper bound of the number of values that aren't null."""
     nulls: int | None
     chunk_bytes: int
     lows: tuple[bytes | None, ...]
     highs: tuple[bytes | None, ...]
-    """PLAIN bytes of `typed`; None where there is no bound."""
+    """PLAIN bytes of `typed`; None without a bound."""
     empty: bytes
-    """1 where the metadata say that there is no value but nulls."""
+    """1 for row groups that contain only nulls according to the metadata."""
     dictionary: int
     """Row groups in which every data page is dictionary-encoded."""
     filters: int
@@ -46,25 +46,25 @@ class ColumnExtents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileExtents:
-    """A file by its metadata."""
+    """The metadata of a file."""
 
     format: str
     bytes: int
     rows: int
     units: tuple[int, ...]
-    """The row groups of each unit."""
+    """The number of row groups of each unit."""
     row_group_bytes: tuple[int, ...]
     columns: tuple[ColumnExtents, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExistingSample:
-    """The filters that a column has in a sampled unit, read and measured."""
+    """The existing filters of a column in a sampled unit, read and measured."""
 
     filters: int = 0
     unreadable: int = 0
     measured: int = 0
-    """Filters that were read whole; the following are about these."""
+    """Filters that were read completely. The following fields describe only these."""
     bitset_bytes: int = 0
     foldable_bytes: int = 0
     max_fpp: float | None = None
@@ -78,7 +78,7 @@ class UnitSample:
     unit: int
     typed: Column
     hashed: int
-    """Hashes of values, equal neighbours once; the entries of a dictionary once each."""
+    """Number of hashed values: equal neighbours count once, and so does each entry of a dictionary."""
     sketch: bytes
     """A theta sketch of the values' hashes, as DataSketches serializes it."""
     filter_bytes: tuple[int, ...]
@@ -86,9 +86,9 @@ class UnitSample:
     filter_fpp: tuple[float, ...]
     """The sum of their measured false-positive rates, for each rate."""
     highest_fpp: tuple[float, ...]
-    """The highest of them."""
+    """The highest of these rates, for each rate."""
     tight_bytes: tuple[int, ...]
-    """Their expected bytes with tight sizes, of any number of blocks."""
+    """Their expected bytes with tight sizes (any number of blocks)."""
     row_groups: int
     fixed_filters: bool
     """The size of a filter doesn't depend on its values."""
@@ -96,15 +96,15 @@ class UnitSample:
     """Time to decode and hash the values, and to build the filters."""
     existing: ExistingSample
     values: tuple[bytes, ...] = ()
-    """Different values at random, PLAIN bytes of `typed`."""
+    """A random sample of distinct values, PLAIN bytes of `typed`."""
     sums: bytes = b""
-    """float64s: cells x sums. The sums of the lookups of each cell in this unit; of the unit's own values if it has
-    `values`, in two cells."""
+    """float64s, cells x sums: the sums of the lookups of each cell in this unit. If the unit has `values`, these are
+    looked up, in two cells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledRow(FileRow):
-    """A file of a run of `advise`, with what it told."""
+    """The row of one file of a run of `advise`, with its metadata and samples."""
 
     extents: FileExtents | None = None
     units: tuple[UnitSample, ...] = ()

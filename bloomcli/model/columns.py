@@ -17,11 +17,11 @@ class ColumnSummary:
     compression: tuple[str, ...] = ()
     """The codecs of the column's chunks."""
     values: int | None = None
-    """Leaf values, nulls included; None if it isn't known."""
+    """Leaf values, nulls included; None if unknown."""
     nulls: int | None = None
-    """From the statistics; None if a row group doesn't have them, or has wrong ones."""
+    """From the statistics; None if a row group has none, or has wrong ones."""
     compressed_bytes: int | None = None
-    """Bytes of the column's data in the file; None if they can't be told from those of other columns."""
+    """Bytes of the column's data in the file; None if they can't be separated from the data of other columns."""
     uncompressed_bytes: int | None = None
     dictionary_bytes: int | None = None
     """Parquet: bytes of all dictionary pages; None without dictionaries."""

@@ -55,15 +55,15 @@ class SurveyReport:
     row_groups: int
     file_bytes: int
     seen: tuple[SurveyedColumn, ...]
-    """The columns with a filter; in a file without filters, those that can have one. In a file without rows, all
-    columns, because none of them lacks one."""
+    """The columns with a filter; in a file without filters, the columns that can have one; in a file without rows,
+    all columns, because none of them needs one."""
     findings: tuple[Finding, ...] = ()
     """The findings that make `validate` fail under every policy, because they depend on no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRow:
-    """One file of a dataset, and what a command did to it."""
+    """The result of a command for one file of a dataset."""
 
     path: str
     status: Status
@@ -85,7 +85,7 @@ class FileRow:
     """validate: row groups whose values were looked up in the filters."""
     seconds: float = 0.0
     reason: str | None = None
-    """Why the file was skipped; for a file that `add` changed, the columns it left out, with reasons, and its
+    """Why the file was skipped. For a file that `add` changed: the columns that it left out, with reasons, and its
     remarks."""
     error: str | None = None
     """The error, with path, field path and byte offset."""
@@ -98,8 +98,8 @@ class FileRow:
     seen: tuple[SurveyedColumn, ...] = ()
     """validate --init: the columns with filters."""
     requests: int | None = None
-    """Requests to the object store, retries included; None for local files. In a dry run of a change this and
-    the following are estimates of what it takes."""
+    """Requests to the object store, retries included; None for local files. In a dry run of a change, this and the
+    following fields are estimates."""
     bytes_downloaded: int | None = None
     """Bytes of objects that came from the store."""
     bytes_uploaded: int | None = None
@@ -118,7 +118,7 @@ class FileRow:
     """inspect --all: every filter."""
 
     def reported(self) -> FileRow:
-        """The row as reports keep it: without what only the caller of `on_row` takes."""
+        """The row as reports keep it, without the fields that are only for the caller of `on_row`."""
         return self
 
     def __post_init__(self) -> None:
@@ -129,12 +129,12 @@ class FileRow:
 
 
 class RowTotals:
-    """What a report's properties tell of all rows: one pass over them."""
+    """Totals of all rows for a report's properties, computed in one pass."""
 
     def __init__(self, rows: Iterable[FileRow]) -> None:
         self.statuses: Counter[Status] = Counter()
         self.codes: dict[Status, set[int]] = {}
-        """Exit codes of the files of a status."""
+        """Exit codes of the files, by status."""
         self.row_groups = self.row_groups_read = self.filters = self.values_checked = 0
         self.traffic: Traffic | None = None
         """The requests of all rows; None if all files are local."""
@@ -153,7 +153,7 @@ class RowTotals:
 
 
 class ReportOnFiles(SummedTraffic):
-    """A report that has a row for each file."""
+    """A report with a row for each file."""
 
     __slots__ = ("_totals",)
 
@@ -161,7 +161,7 @@ class ReportOnFiles(SummedTraffic):
     _totals: RowTotals
 
     def row_totals(self) -> RowTotals:
-        """The totals of all rows, which are computed once."""
+        """The totals of all rows, computed once."""
         if not hasattr(self, "_totals"):
             object.__setattr__(self, "_totals", RowTotals(self.rows))
         return self._totals
@@ -183,19 +183,18 @@ class DatasetReport(ReportOnFiles):
     remarks: tuple[str, ...] = ()
     """Notes on the run, such as fewer processes than requested."""
     not_started: int = 0
-    """Files without a row: --fail-fast ended the run before they were started, or before they were done. They are as
-    they were."""
+    """Files without a row: --fail-fast ended the run before they were started or finished. They are unchanged."""
     dry_run: bool = False
-    """Nothing was written: the rows say what the command would do, and sizes after it are upper bounds."""
+    """Nothing was written: the rows show what the command would do, and sizes after it are upper bounds."""
     besides: Traffic | None = None
     """Requests to object stores that belong to no row: listing, looking for tables and unfinished uploads, and the
     check of all files before the first change. None if there were none."""
     table: TableFacts | None = None
-    """The table whose data files these are; None for files that were named by path."""
+    """The table that the data files belong to; None for files that were named by path."""
     version_before: int | None = None
-    """Of a table: the snapshot's id (Iceberg) or the version (Delta) whose files these are."""
+    """Of a table: the id of the files' snapshot (Iceberg) or their version (Delta)."""
     commits: tuple[TableCommit, ...] = ()
-    """Of a table: the commits of this run, in their order; in a dry run those that it would take."""
+    """Of a table: the commits of this run, in order; in a dry run, the commits that it would make."""
 
     @property
     def by_column(self) -> tuple[ColumnOverFiles, ...]:
@@ -230,7 +229,7 @@ class DatasetReport(ReportOnFiles):
 
     @property
     def exit_code(self) -> int:
-        """The gravest file's code: a bug, unreadable, not supported, usage, findings.
+        """The gravest exit code of all files: a bug, unreadable, not supported, usage, findings.
 
         For `probe`, 1 (absent) only if the values are absent in all files.
         """

@@ -37,7 +37,7 @@ class Column:
 
     path: str
     """Dotted leaf path as the schema spells it, e.g. ``user.tags.list.element``; in a file that was opened with a
-    table's names as the table spells it."""
+    table's names, as the table spells it."""
     index: int
     """Leaf ordinal: the position of the column's chunk in every row group."""
     physical: str
@@ -67,8 +67,8 @@ class Column:
     field_id: int | None = None
     """The field id in a file that was opened with a table's names; None without them, or if the column has none."""
     not_in_table: bool = False
-    """The file was opened with a table's names, and the column isn't one of the table's: `path` says so, and no name
-    and no glob selects it."""
+    """The file was opened with a table's names, and the table doesn't have the column: `path` says so, and no name or
+    glob selects it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +101,6 @@ class ColumnChunk:
     only_dictionary_encoded: bool = False
     """Every data page is dictionary-encoded, according to the encoding statistics."""
     encodings_known: bool = False
-    """There are encoding statistics."""
+    """The chunk has encoding statistics."""
     encrypted: bool = False
     """The chunk is encrypted with its own key: its pages and its filter can't be read."""

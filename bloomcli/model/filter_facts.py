@@ -1,4 +1,4 @@
-"""What reports say of one filter. Sizes and offsets are bytes, rates are probabilities in [0, 1]."""
+"""The facts about one filter, as in reports. Sizes and offsets are bytes, rates are probabilities in [0, 1]."""
 
 from __future__ import annotations
 

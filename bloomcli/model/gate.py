@@ -57,9 +57,9 @@ class GateReport(ReportOnFiles):
     besides: Traffic | None = None
     """Requests to object stores that belong to no row, such as listing. None if there were none."""
     table: TableFacts | None = None
-    """The table whose data files were checked; None for files that were named by path."""
+    """The table that the checked files belong to; None for files that were named by path."""
     version: int | None = None
-    """Of a table: the snapshot's id (Iceberg) or the version (Delta) whose files were checked."""
+    """Of a table: the id of the checked snapshot (Iceberg) or the checked version (Delta)."""
 
     @property
     def files(self) -> int:
@@ -128,12 +128,13 @@ class GateReport(ReportOnFiles):
 
     @property
     def ok(self) -> bool:
-        """No finding counts, and no file failed. Whether everything was checked: see `complete`."""
+        """No finding counts, and no file failed. See `complete` for whether everything was checked."""
         return self.exit_code == 0
 
     @property
     def exit_code(self) -> int:
-        """The gravest file's code: a bug, unreadable, not supported, usage; 1 if a finding counts; else 0."""
+        """The gravest exit code of all files: a bug, unreadable, not supported, usage; 1 if a finding counts; else
+        0."""
         codes = set(self.row_totals().codes.get(Status.FAILED, ()))
         if any(f.counts for f in self.findings):
             codes.add(1)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from bloomcli.model.columns import ColumnSummary
 from bloomcli.model.filter_facts import FilterFacts
 
-if TYPE_CHECKING:  # most reports have neither: `report.schema` resolves their names
+if TYPE_CHECKING:  # most reports contain neither; `report.schema` resolves the names
     from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
     from bloomcli.model.schema import SchemaNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterSummary:
-    """All filters of one column and encoding, in a format that has a filter for every few thousand rows."""
+    """Totals of all filters of one column and encoding, in a format with a filter for every few thousand rows."""
 
     column: str
     physical: str
@@ -55,7 +55,7 @@ class InspectReport:
     created_by: str | None
     filters: tuple[FilterFacts, ...]
     summary: tuple[FilterSummary, ...] = ()
-    """One per column and encoding, for formats that have a filter for every few thousand rows; else empty."""
+    """One per column and encoding, for formats with a filter for every few thousand rows; else empty."""
     stripes: int | None = None
     """ORC: number of stripes."""
     details: tuple[tuple[str, str], ...] = ()
@@ -73,11 +73,11 @@ class InspectReport:
     bytes_copied_by_store: int | None = None
     """Bytes that the store copied from object to object, and that didn't pass through this machine."""
     by_column: tuple[ColumnSummary, ...] = ()
-    """One per chosen column, in schema order; none for a filter that is alone in a file."""
+    """One per chosen column, in schema order; empty for a file that contains only a filter."""
     pages: tuple[PageFacts, ...] = ()
-    """With --pages: the parts that the chosen column is stored as."""
+    """With --pages: the stored parts of the chosen column."""
     index: tuple[IndexEntry, ...] = ()
-    """With --indexes: what the indexes say of the chosen column."""
+    """With --indexes: the index entries of the chosen column."""
     merged_filters: tuple[MergedFilter, ...] = ()
     """With --indexes, ORC: the column's filters of each stripe, joined."""
     schema_tree: tuple[SchemaNode, ...] = ()

@@ -1,4 +1,4 @@
-"""The columns of many files, summed up. Sizes are bytes, rates are probabilities in [0, 1]."""
+"""Totals of the columns of many files. Sizes are bytes, rates are probabilities in [0, 1]."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ColumnFilters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnOverFiles:
-    """One column over all files."""
+    """Totals of one column over all files."""
 
     column: str
     types: tuple[str, ...]
@@ -54,7 +54,7 @@ class ColumnOverFiles:
 
 
 class ColumnSums:
-    """The sums of the columns of the files so far."""
+    """Running totals of the columns of many files."""
 
     def __init__(self) -> None:
         self._found: dict[str, _Sum] = {}
@@ -68,12 +68,12 @@ class ColumnSums:
 
     @property
     def columns(self) -> tuple[ColumnOverFiles, ...]:
-        """Each column over all files, in the order in which columns first appeared."""
+        """The totals of each column, in the order in which columns first appeared."""
         return tuple(found.over_files(name) for name, found in self._found.items())
 
 
 class _Sum:
-    """One column of the files so far."""
+    """Running totals of one column."""
 
     def __init__(self) -> None:
         self.types: dict[str, None] = {}

@@ -6,7 +6,7 @@ from bloomcli.named_tuple import NamedTuple
 
 
 class RowLineage(NamedTuple):
-    """What a table's metadata say of the numbers of a data file's rows, for rows without numbers of their own."""
+    """The row numbers that a table's metadata assigns to a data file, for rows without stored numbers."""
 
     first_row_id: int
     """The number of the first row; the others follow in the file's order."""

@@ -2,7 +2,8 @@
 
 A table renames, drops and adds columns without rewriting files. Iceberg finds a column in a file by its field id, or,
 in files without field ids, by a name mapping; Delta finds it by its physical name or by its field id. `ColumnNames`
-holds what it takes, can be pickled, and goes with the options to wherever a file is opened.
+holds the names and ids that this needs. It can be pickled, and is passed with the options to the code that opens a
+file.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from bloomcli.named_tuple import NamedTuple
 
 
 class ColumnName(NamedTuple):
-    """A leaf column of a table, and how files name it."""
+    """A leaf column of a table, and its names in files."""
 
     path: str
     """The table's dotted path of the leaf: ``user.email``, ``tags.element``, ``prices.key``."""
     field_id: int | None = None
-    """The leaf's field id; None where the table doesn't find columns by field ids."""
+    """The leaf's field id; None if the table doesn't find columns by field ids."""
     physical: tuple[str, ...] = ()
-    """The leaf's dotted paths in files where it isn't found by its field id: of a name mapping, or its physical name.
-    Without the groups that a format puts around elements, keys and values, which are called ``element``, ``key`` and
-    ``value``. A column without a field id and without these has its `path` in files."""
+    """The leaf's dotted paths in files where it isn't found by its field id: from a name mapping, or its physical
+    name. The paths leave out the groups that a format puts around elements, keys and values, which are called
+    ``element``, ``key`` and ``value``. If both this and the field id are missing, the column has its `path` in
+    files."""
 
 
 class ColumnNames(NamedTuple):

@@ -1,4 +1,4 @@
-"""The parts of one column in the file, and the index entries about them. Offsets are bytes from the file's start."""
+"""The stored parts of one column, and the index entries about them. Offsets are bytes from the file's start."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PageFacts:
     encoding: str | None = None
     """ORC: the encoding of the column in the stripe."""
     values: int | None = None
-    """Values, nulls included; of a dictionary its entries."""
+    """Values, nulls included; for a dictionary, its entries."""
     nulls: int | None = None
     """From the header; None if it doesn't say."""
     rows: int | None = None
@@ -32,12 +32,12 @@ class PageFacts:
     bucket: int | None = None
     """Mosaic: the bucket's number."""
     problem: str | None = None
-    """Why this part, or what comes after it, can't be read or isn't listed."""
+    """Why this part, or the parts after it, can't be read or aren't listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexEntry:
-    """What an index says of some rows of a column: a page in Parquet, a row group in ORC and Mosaic."""
+    """The index entry of some rows of a column: a page in Parquet, a row group in ORC and Mosaic."""
 
     row_group: int
     stripe: int | None = None
@@ -67,7 +67,7 @@ class IndexEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedFilter:
-    """The filters of a column in an ORC stripe, joined bit by bit: what a reader can skip the whole stripe with."""
+    """The union of a column's filters in an ORC stripe, by which a reader can skip the whole stripe."""
 
     stripe: int
     encoding: str

@@ -1,4 +1,4 @@
-"""The report of `probe`: what filters say of values."""
+"""The report of `probe`: the answers of filters for values."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Verdict:
     row_group: int
     value: str
     presence: Presence
-    """What the filter alone says."""
+    """The answer of the filter alone."""
     answer: Presence
-    """What filter, min/max statistics and dictionary say together: ABSENT if one of them rules out the value.
+    """The combined answer of filter, min/max statistics and dictionary: ABSENT if one of them rules out the value.
     Statistics that the filter contradicts are ignored."""
     rows: int
     chunk_bytes: int
@@ -51,14 +51,14 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueTotals:
-    """What a reader can skip for one value in the whole file."""
+    """The row groups and bytes of a file that a reader can skip for one value."""
 
     value: str
     presence: Presence
-    """What the filters alone say: ABSENT if all of them do, else the weakest answer."""
+    """The answer of the filters alone: ABSENT if all of them say so, else the weakest answer."""
     answer: Presence
-    """What filters, min/max statistics and dictionaries say together: ABSENT if every row group does, else the
-    weakest answer."""
+    """The combined answer of filters, min/max statistics and dictionaries: ABSENT if it is ABSENT for every row
+    group, else the weakest answer."""
     absent_row_groups: int
     """Row groups that filters, statistics and dictionaries together rule out."""
     absent_bytes: int
@@ -80,6 +80,8 @@ class ValueTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeReport:
+    """The answers of one file's filters for the values that were looked up."""
+
     path: str
     format: str
     column: str

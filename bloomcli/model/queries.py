@@ -1,7 +1,7 @@
-"""What a log of SQL queries looks up: for `advise --queries` and `trial --queries`.
+"""The lookups in a log of SQL queries, for `advise --queries` and `trial --queries`.
 
-Only `QueriedColumn.literals` has values of the queries. The examples are SQL with `?` in place of each literal, so
-that they can be shown in reports.
+Only `QueriedColumn.literals` contains values of the queries. The examples are SQL with `?` in place of each literal,
+so that reports can show them.
 """
 
 from __future__ import annotations
@@ -14,30 +14,31 @@ class QueriedColumn:
     """The lookups of one column in all statements."""
 
     column: str
-    """The leaf path as the files spell it; as the statements write it, aliases resolved, if no columns are given."""
+    """The leaf path as the files spell it. If no columns are given: as the statements write it, with aliases
+    resolved."""
     lookups: int
-    """Values in `=` and `IN` predicates, counted as often as statements have them: an `IN` of 3 values is 3."""
+    """Values in `=` and `IN` predicates, with repetitions: an `IN` of 3 values counts as 3."""
     statements: int
     """Statements that look the column up."""
     without_literal: int = 0
-    """Lookups, among `lookups`, whose value the statement doesn't hold: parameters (`?`, `:id`, `$1`), results of
-    functions, and texts too long to keep."""
+    """The part of `lookups` whose value isn't in the statement: parameters (`?`, `:id`, `$1`), results of functions,
+    and texts that are too long to keep."""
     literals: tuple[tuple[str, int], ...] = field(default=(), repr=False)
-    """Values as `bloom probe` takes them, each with its number, the most frequent first. All of them if there are at
-    most `MOST_LITERALS` different ones; otherwise those of a uniform random sample of `MOST_LITERALS` lookups."""
+    """Values as `bloom probe` takes them, each with its count, the most frequent first. All values if at most
+    `MOST_LITERALS` are distinct; otherwise the values of a uniform random sample of `MOST_LITERALS` lookups."""
     sampled: bool = False
     """`literals` are a sample."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnservedPredicate:
-    """Predicates that no filter of one column can serve, of one kind and column."""
+    """Predicates of one kind and column that no filter of a single column can serve."""
 
     kind: str
     """``range``, ``like``, ``expression`` (of the column, or a comparison that casts it), ``join``, ``negation``,
     ``null``, ``or``, ``subquery``, ``not-in-files`` (the files have no such column: a partition column)."""
     column: str | None
-    """None if the predicate is about several columns."""
+    """None if the predicate involves several columns."""
     count: int
     example: str
     """The first one, as SQL with `?` in place of each literal."""
@@ -52,12 +53,12 @@ class QueryLog:
     about_table: int
     """Statements that read the table in question."""
     unreadable: int
-    """Statements that the dialect's parser refuses, and lines of JSON without one."""
+    """Statements that the dialect's parser rejects, and lines of JSON without a statement."""
     unreadable_examples: tuple[str, ...]
     """The first ones, shortened, with `?` in place of each literal."""
     columns: tuple[QueriedColumn, ...]
-    """The most looked up first."""
+    """The column with the most lookups first."""
     unserved: tuple[UnservedPredicate, ...]
     """The most frequent first."""
     tables: tuple[tuple[str, int], ...] = ()
-    """Every table that statements read, with their number, the most read first."""
+    """Every table that statements read, with the number of statements, the most read first."""

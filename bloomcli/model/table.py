@@ -1,4 +1,4 @@
-"""What reports say of a table and its commits. Sizes are bytes."""
+"""The facts about a table and its commits, as in reports. Sizes are bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFacts:
-    """A table."""
+    """The name and format of a table."""
 
     name: str
     """As the user named it."""
@@ -17,7 +17,7 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableCommit:
-    """A commit that replaced data files of a table, or that a dry run would take."""
+    """A commit that replaced data files of a table, or that a dry run would make."""
 
     version: int | None
     """The new snapshot's id (Iceberg) or the new version (Delta); None in a dry run."""
@@ -26,7 +26,7 @@ class TableCommit:
     bytes_before: int
     """Bytes of these files."""
     bytes_after: int
-    """Bytes of the files in their place; in a dry run an upper bound."""
+    """Bytes of the new files; in a dry run an upper bound."""
     snapshots: int = 1
-    """How many snapshots or versions the commit adds to the table's history. Iceberg takes several where equality
+    """Number of snapshots or versions that the commit adds to the table's history. In Iceberg several, if equality
     deletes lie between the files."""

@@ -1,4 +1,4 @@
-"""What a command asked of an object store: requests, and bytes each way, as in reports."""
+"""The traffic between a command and an object store, as in reports: requests, and bytes in each direction."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Traffic:
 
 
 class TrafficFields(Protocol):
-    """A report of a file, with its requests."""
+    """A report on one file that contains its traffic."""
 
     @property
     def requests(self) -> int | None:
@@ -52,7 +52,7 @@ class TrafficFields(Protocol):
 
 
 def traffic_of(report: TrafficFields) -> Traffic | None:
-    """The requests that a report has; None for local files."""
+    """The traffic of a report; None for local files."""
     if report.requests is None:
         return None
     return Traffic(
@@ -64,14 +64,14 @@ def traffic_of(report: TrafficFields) -> Traffic | None:
 
 
 class SummedTraffic:
-    """A report on many files, whose requests are those of its rows and those that belong to no row."""
+    """A report on many files, with the traffic of its rows and traffic that belongs to no row."""
 
     __slots__ = ()
 
     besides: Traffic | None
 
     def _of_rows(self) -> Traffic | None:
-        """The requests of all rows; None if all files are local."""
+        """The traffic of all rows; None if all files are local."""
         raise NotImplementedError
 
     def _sum(self) -> Traffic | None:
@@ -83,7 +83,7 @@ class SummedTraffic:
     @property
     def requests(self) -> int | None:
         """Requests to object stores, retries included: those of `rows` and of `besides`; None if all files are local.
-        In a dry run of a change this and the following are estimates of what it takes."""
+        In a dry run of a change, this and the following properties are estimates."""
         total = self._sum()
         return None if total is None else total.requests
 

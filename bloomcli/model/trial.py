@@ -1,4 +1,4 @@
-"""The report of `trial`: what installed readers return and read with filters and without them.
+"""The report of `trial`: rows that installed readers return, and data that they read, with and without filters.
 
 Sizes are bytes, times are seconds, and a ratio is the time with filters divided by the time without.
 """
@@ -32,8 +32,8 @@ class TrialLookups:
     unequal: int
     """Lookups that returned other rows with filters than without."""
     not_found: int
-    """Lookups of present values that returned no row without filters either: the reader reads the value as another
-    one, and such a lookup proves nothing."""
+    """Lookups of present values that returned no row without filters either. The reader decodes the value
+    differently, so such a lookup proves nothing."""
     rows_without: int
     """Rows that all lookups returned without filters."""
     rows_with: int
@@ -50,15 +50,15 @@ class TrialLookups:
     """Bytes that the reader read without filters, by its own metrics; None if it doesn't count them."""
     bytes_with: int | None
     seconds_without: Quartiles | None
-    """Of one lookup. None if no lookup was timed."""
+    """Time of one lookup; None if no lookup was timed."""
     seconds_with: Quartiles | None
     ratio: Quartiles | None
-    """Of pairs of lookups of the same value, one with filters and one without, one directly after the other."""
+    """Ratio of pairs of lookups of the same value, one with filters and one without, directly after each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowDifference:
-    """A lookup that returned other rows with filters than without: the reader loses rows, or makes some up."""
+    """A lookup that returned other rows with filters than without: the reader loses rows, or invents some."""
 
     path: str
     column: str
@@ -68,14 +68,14 @@ class RowDifference:
     rows_with: int | None
     """Equal to `rows_without` if the rows' contents differ; None if the reader failed with filters only."""
     rule: str | None
-    """The id of the rule about this mistake, if the table of readers knows it."""
+    """The id of the rule about this fault, if the table of readers contains it."""
     message: str
     """What happened, in one sentence, with the reader and its version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderTrial:
-    """What one reader did."""
+    """The results of one reader."""
 
     reader: str
     """The name, as `--readers` takes it."""
@@ -89,17 +89,17 @@ class ReaderTrial:
     uses_filters: bool
     """Whether the reader looks up values in filters at all."""
     comparison: str | None
-    """What "without filters" was: ``switch`` (the same file, with the reader's option for filters off), ``added``
-    (the file itself; the filters are in a copy), ``removed`` (a copy without the file's filters), ``mixed`` (several
-    files, compared in different ways). None if nothing was compared."""
+    """The meaning of "without filters": ``switch`` (the same file, with the reader's option for filters off),
+    ``added`` (the file itself; the filters are in a copy), ``removed`` (a copy without the file's filters), ``mixed``
+    (several files, compared in different ways). None if nothing was compared."""
     switch: str | None
     """The option of the reader that switches filters off."""
     reason: str | None
     """Why nothing was compared, or why not everything was; the reader's own error if it failed."""
     hint: str | None
-    """What to do about it, such as the command that installs the reader."""
+    """A remedy, such as the command that installs the reader."""
     lookups: tuple[TrialLookups, ...]
-    """By column, in the order of the options, and kind."""
+    """By column, in the order of the options, and by kind."""
     differences: tuple[RowDifference, ...]
     seconds: float
 
@@ -109,7 +109,7 @@ class TrialReport:
     """The trial of a file, or of a sample of the files of a dataset."""
 
     paths: tuple[str, ...]
-    """As they were named."""
+    """The paths as the user named them."""
     files: int
     """Files that were found."""
     tried: tuple[str, ...]
@@ -120,9 +120,9 @@ class TrialReport:
     """Row groups of the tried files; in ORC stripes."""
     columns: tuple[str, ...]
     values: int
-    """Values of each kind that were requested for each column and file."""
+    """Number of values of each kind that were requested for each column and file."""
     queries: tuple[str, ...]
-    """The logs of queries that the values are from; empty for values sampled from the files."""
+    """The logs of queries from which the values come; empty if they were sampled from the files."""
     seed: int
     fpp: float
     """The rate of the filters in temporary copies."""
@@ -133,7 +133,7 @@ class TrialReport:
     readers: tuple[ReaderTrial, ...]
     """In the order of the options."""
     failed: tuple[tuple[str, str], ...] = ()
-    """Files that couldn't be tried, and why."""
+    """Files that couldn't be tried, each with the reason."""
     remarks: tuple[str, ...] = ()
     seconds: float = 0.0
 

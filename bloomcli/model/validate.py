@@ -40,6 +40,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidateReport:
+    """The findings in one file, and how much of it was checked."""
+
     path: str
     format: str
     row_groups: int
@@ -47,12 +49,12 @@ class ValidateReport:
     """Row groups whose values ``--deep`` looked up in the filters; 0 without ``--deep``."""
     filters_checked: int
     values_checked: int
-    """Values that ``--deep`` looked up, those of a dictionary once each; 0 without ``--deep``."""
+    """Values that ``--deep`` looked up, each entry of a dictionary once; 0 without ``--deep``."""
     deep: bool
     findings: tuple[Finding, ...]
     seconds: float
 
     @property
     def ok(self) -> bool:
-        """No finding counts. How much of the file was read: see `row_groups_read`."""
+        """No finding counts. See `row_groups_read` for how much of the file was read."""
         return not any(f.counts for f in self.findings)

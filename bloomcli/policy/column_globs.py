@@ -1,4 +1,4 @@
-"""Globs for columns' names, as `--columns` takes them. A module of its own: `find` needs no policy."""
+"""Globs of column names, as `--columns` takes them. A separate module, because `find` needs no policy."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Path globs in a policy, with the semantics of ``.gitignore``.
 
-A glob with a slash at its start or in its middle is relative to the policy's directory (``orders/**``); one without
-matches names at any depth (``*.tmp``). ``!`` excludes files from the globs before it, and the last glob that matches
-decides. Files outside of the policy's directory are matched by their full path or URI, by globs that are absolute
-(``/data/lake/**``, ``s3://bucket/lake/**``) or apply at any depth (``*.tmp``, ``**/staging/**``).
+A glob with a slash at its start or in its middle is relative to the policy's directory (``orders/**``); a glob
+without one matches names at any depth (``*.tmp``). ``!`` excludes files from the globs before it, and the last glob
+that matches decides. Files outside the policy's directory are matched by their full path or URI, by globs that are
+absolute (``/data/lake/**``, ``s3://bucket/lake/**``) or apply at any depth (``*.tmp``, ``**/staging/**``).
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def relative_to_base(path: str, base: str) -> tuple[str, bool]:
 
 @lru_cache(maxsize=4096)
 def _folder(folder: str, base: str) -> tuple[str, bool]:
-    """Do the same for a directory, with a trailing slash. Cached: there are far fewer directories than files."""
+    """Do the same for a directory, with a trailing slash. Cached, because there are far fewer directories than
+    files."""
     for start, path in ((base, folder), (os.path.realpath(base), os.path.realpath(folder))):
         if path == start:
             return "", True
@@ -77,7 +78,7 @@ def _from_base(glob: str, base: str) -> str:
 
 
 def _matches_outside(glob: str) -> bool:
-    """Return whether a glob can match files outside of the policy's directory."""
+    """Return whether a glob can match files outside the policy's directory."""
     _, bare = _split(glob)
     return bare.startswith(("/", "**/")) or _URI.match(bare) is not None or "/" not in bare.rstrip("/")
 

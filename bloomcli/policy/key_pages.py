@@ -41,7 +41,7 @@ PAGES: Final[dict[str, KeyPage]] = {
         "the sizes that `bloom add` gives filters",
         "power-of-two, the default, or tight: any multiple of 32 bytes, a third less on average. Tight sizes need "
         "readers, and "
-        "all of them have to take such filters. --size has precedence.",
+        "all of them have to accept such filters. --size has precedence.",
         'size = "tight"\nreaders = ["spark", "duckdb"]',
     ),
     "readers": KeyPage(
@@ -82,7 +82,7 @@ PAGES: Final[dict[str, KeyPage]] = {
         '[[files]]\npaths = ["archive/**"]\nmax-fpp = 0.05',
     ),
     "paths": KeyPage(
-        "the files that a section of files is about",
+        "the files that a section applies to",
         "Globs of paths as in .gitignore, relative to the policy's directory.",
         '[[files]]\npaths = ["archive/**"]\nmax-fpp = 0.05',
     ),

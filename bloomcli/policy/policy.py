@@ -133,7 +133,7 @@ class _GlobCache:
 
     def __init__(self) -> None:
         self.globs: tuple[Globs, ...] | None = None
-        """Those of each part, then those of `exclude`."""
+        """The globs of each part, then those of `exclude`."""
         self.merged: dict[tuple[int, ...], FilePolicy] = {}
 
     def __reduce__(self) -> tuple[object, ...]:

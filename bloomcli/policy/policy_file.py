@@ -18,7 +18,7 @@ from bloomcli.storage.names import folder_of
 from bloomcli.storage.os_errors import hint, is_file, reason, unreadable
 from bloomcli.storage.registry import read_file
 
-# what reads a policy is loaded with the first: `find` is called by every command, and there is mostly none
+# imported only when a policy is read: every command calls `find`, and mostly there is no policy
 if TYPE_CHECKING:
     from bloomcli.policy.policy import Policy
     from bloomcli.policy.policy_keys import Problem
@@ -81,7 +81,7 @@ def load(path: str | os.PathLike[str], *, readers: Sequence[str] = ()) -> Policy
 
     Args:
         path: the file.
-        readers: engines from options, to which a table schema in the file then applies.
+        readers: engines from options. A table schema in the file applies to them.
 
     Raises:
         UnreadableError: the file exists but can't be read.

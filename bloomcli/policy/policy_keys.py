@@ -66,7 +66,7 @@ class Keys:
         self.problems: list[Problem] = []
         self._base = base
         self._readers_known = readers
-        """Options name readers."""
+        """Whether options name readers."""
         self._schemas: dict[str, TableSchema | None] = {}
 
     def policy(self, table: object, *, path: str) -> Policy:

@@ -1,4 +1,4 @@
-"""The parts of a policy's text that every generated policy has."""
+"""The parts of the text that every generated policy contains."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ REST: Final = (
 
 
 def reader_lines(readers: Sequence[str], table_schema: str | None) -> Iterator[str]:
-    """Yield the keys about engines, and the one before them, with comments."""
+    """Yield the keys max-oversize, readers and table-schema, with comments."""
     yield "# The largest ratio of a filter's size to the size that its values need (rule filter-oversized)."
     yield "# max-oversize = 4"
     yield ""
@@ -50,7 +50,8 @@ def reader_lines(readers: Sequence[str], table_schema: str | None) -> Iterator[s
 
 
 def column_glob(name: str) -> str:
-    """Return a column's name as a TOML string: a glob that matches only it, if the name is a glob or looks empty."""
+    """Return a column's name as a TOML string. A name that is a glob or looks empty becomes a glob that matches only
+    it."""
     return toml_string(escape(name) if name.strip() or not name else f"[{name[0]}]{name[1:]}")
 
 

@@ -12,7 +12,7 @@ from bloomcli.policy.policy_text import REST, column_glob, comment, reader_lines
 from bloomcli.words import plural
 
 _WIDTH: Final = 96
-"""Of a reason's lines, which `comment` doesn't shorten."""
+"""Width of a reason's lines; `comment` doesn't shorten them."""
 
 
 class RequiredColumn(NamedTuple):
@@ -20,7 +20,7 @@ class RequiredColumn(NamedTuple):
 
     column: str
     fpp: float
-    """The highest rate that they may have."""
+    """The highest rate that its filters may have."""
     reason: str
 
 
@@ -39,7 +39,7 @@ def recommended_policy(
         files: the number of files that the recommendation is for.
         readers: engines that read the files.
         table_schema: file with the table's schema, relative to the policy's directory.
-        tight: filters are of any number of blocks, which all these engines take.
+        tight: filters have any number of blocks, which all these engines accept.
     """
     return "\n".join(_lines(required, files, readers, table_schema, tight)) + "\n"
 
@@ -80,6 +80,6 @@ def _lines(
 
 
 def _up(rate: float) -> float:
-    """A rate that filters are measured with, rounded up to two digits, so that they meet it."""
+    """A measured rate, rounded up to two digits, so that the filters meet it."""
     unit: float = 10.0 ** (math.floor(math.log10(rate)) - 1)
     return min(round(math.ceil(round(rate / unit, 9)) * unit, 12), 0.99)

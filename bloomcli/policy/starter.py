@@ -1,6 +1,7 @@
-"""Generates a first policy from a dataset: the text of a bloom.toml whose limits the dataset meets.
+"""Generates a first policy for a dataset: the text of a bloom.toml whose limits the dataset meets.
 
-The policy requires the columns that have filters in all files; a folder with more filtered columns gets its own part.
+The policy requires the columns that have filters in all files. A folder with more filtered columns gets a separate
+part.
 Findings that don't depend on a limit are listed at the top. All other keys are included as comments.
 """
 
@@ -23,7 +24,7 @@ from bloomcli.words import plural
 _COLUMNS_SHOWN: Final = 20
 _RATES: Final = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """Limits that people set. Few are low: sizes of filters are powers of two, so small filters have rates far below the
-requested ones, and those of the next file may be twice as full."""
+requested rate, and the filters of the next file may be twice as full."""
 _NONE_MAY: Final = ("filter-boolean", "filter-type")
 """Rules that a column breaks by having a filter. Such a column can't be required."""
 NOTHING_REQUIRED: Final = "# none of them has a filter, so it requires nothing yet."
@@ -80,7 +81,7 @@ class _Columns:
 
     @property
     def limit(self) -> float | None:
-        """The highest measured rate, rounded up to one that people set; None without rates, or if it is too high."""
+        """The highest measured rate, rounded up to a limit of `_RATES`; None without rates, or if it is too high."""
         return None if self.worst is None else next((rate for rate in _RATES if rate >= self.worst[0]), None)
 
     @property
@@ -115,11 +116,10 @@ def starter_policy(
     """Return the text of a policy.
 
     Args:
-        rows: the rows of the command ``survey``.
-        base: the absolute path of the policy's directory, which path globs are relative to.
-        columns: leaf paths or globs of the columns that may be required; empty means all. Limits apply to all
-        columns. readers: engines that read the files. table_schema: file with the table's schema, relative to `base`.
-        of_files: the number of all files, if the rows are a sample.
+        rows: the rows of the command ``survey``. base: the absolute path of the policy's directory, which path globs
+        are relative to. columns: leaf paths or globs of the columns that may be required; empty means all. Limits
+        apply to all columns. readers: engines that read the files. table_schema: file with the table's schema,
+        relative to `base`. of_files: the number of all files, if the rows are a sample.
     """
     whole = _Columns(only=columns)
     folders: dict[str, _Columns] = defaultdict(partial(_Columns, only=columns))
@@ -204,7 +204,7 @@ def _require(whole: _Columns, parts: dict[str, _Columns]) -> Iterator[str]:
 
 
 def _array(columns: _Columns, required: Collection[str], others: Sequence[str] = ()) -> Iterator[str]:
-    """Yield the required columns with their filters; columns that lack some filters as comments."""
+    """Yield the required columns with their filters, and columns with filters in some row groups only as comments."""
     yield "require = ["
     for name in required:
         rate = f", worst rate {columns.rates[name]:.2g}" if name in columns.rates else ""
@@ -247,7 +247,8 @@ def _part(glob: str, part: _Columns, whole: _Columns) -> Iterator[str]:
 
 
 def _globs(paths: Sequence[str], base: str) -> list[str | None]:
-    """Return for each file the glob of its first folder below the common one; None if it is directly in that.
+    """Return for each file the glob of its first folder below the common folder; None if the file is directly in
+    that.
 
     Partitions (``year=2024``) don't count as folders. Files in the policy's directory, elsewhere on this machine, and
     on each remote store have separate common folders.

@@ -64,6 +64,8 @@ def parse(text: str, path: str) -> StructType:
 
 
 class _Parser:
+    """A recursive-descent parser for the grammar above."""
+
     def __init__(self, text: str, path: str) -> None:
         self.text = text
         self.path = path
@@ -132,7 +134,7 @@ class _Parser:
         return self.all_of(tuple(self.columns("")))
 
     def all_of(self, columns: tuple[tuple[str, AnyType], ...]) -> StructType:
-        """Return these columns if the text ends here and there is at least one."""
+        """Return these columns if the text ends here and there is at least one column."""
         self.accept(";")
         if self.peek().kind != "end":
             self.fault(f"unexpected {self.next_text()} after the columns")

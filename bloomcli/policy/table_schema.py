@@ -23,7 +23,7 @@ def read(path: str | os.PathLike[str]) -> TableSchema:
     """Read a table's schema from a file.
 
     Raises:
-        UsageError: the file doesn't exist or is no schema. The error has the location in the file.
+        UsageError: the file doesn't exist or isn't a schema. The error has the location in the file.
         UnreadableError: the file exists but can't be read.
     """
     name = os.fspath(path)

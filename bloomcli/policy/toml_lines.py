@@ -1,6 +1,6 @@
 """Finds the line numbers of keys in a TOML text, from a syntax tree; `tomllib` doesn't report them.
 
-It is needed only for the errors of a policy file, so the tree's library is imported only then.
+Only the errors of a policy file need it, so the tree's library is imported on use.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Rule(NamedTuple):
     severity: Severity
     """Default severity; a policy can change it."""
     title: str
-    """The problem in a few words."""
+    """A short description of the problem."""
     when: When = When.ALWAYS
 
 

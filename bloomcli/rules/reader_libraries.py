@@ -1,4 +1,4 @@
-"""Readers that don't look up values on their own: libraries with an API for it, and engines without support."""
+"""Readers that don't look up values by themselves: libraries with an API for lookups, and engines without support."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers that take Parquet filters of any number of blocks, and the evidence. `reader_table` refers to it.
+"""Readers that accept Parquet filters of any number of blocks, with evidence. `reader_table` refers to this table.
 
 Files with filters of 1, 2, 3, 5, 29, 31, 33, 379, 1,000, 65,537 and 1,310,721 blocks of 32 bytes were read.
 "Measured" means that each query for a stored value returned its row, and that the row groups of absent values were

@@ -62,23 +62,24 @@ class Reader(NamedTuple):
     title: str
     """The usual spelling, for messages."""
     probes: frozenset[str]
-    """The formats in whose filters it looks up values on its own; empty if it doesn't."""
+    """The formats in whose filters it looks up values by itself; empty if it doesn't."""
     known: Evidence
     """The values that it looks up."""
     aliases: tuple[str, ...] = ()
     wrong_about: Mapping[str, Evidence] = _NOTHING
-    """Rule id -> evidence that rows are lost. Never only a thread."""
+    """Rule id -> evidence that rows are lost. A thread alone isn't enough."""
     refuses: Mapping[str, Evidence] = _NOTHING
     """Rule id -> evidence that it rejects such a filter: it ignores the filter or fails."""
     any_size: Evidence | None = None
-    """Evidence that it takes Parquet filters of any number of blocks; None if it refuses or misreads some, if that
-    isn't known, or if it never looks at filters."""
+    """Evidence that it accepts Parquet filters of any number of blocks; None if it refuses or misreads some, if that
+    is unknown, or if it doesn't use filters."""
     misreads: Mapping[str, Evidence] = _NOTHING
     """Rule id -> evidence that it looks up values wrongly in such a filter. `add` never writes such filters."""
     issues: tuple[Evidence, ...] = ()
-    """Faults that no file shows: of some queries, of types that a query names; and what threads tell."""
+    """Faults that can't be detected in files: faults of some queries or of types in a query, and reports in
+    threads."""
     issues_in: frozenset[str] = _ISSUES_IN
-    """Formats whose files they are about."""
+    """The formats that `issues` apply to."""
     tables_only: bool = False
     """It reads files only through a table's schema."""
     superseded: bool = False
@@ -102,5 +103,5 @@ class Reader(NamedTuple):
         return kind in self.zeros and file_format in self.zeros_in
 
     def issues_of(self, file_format: str) -> tuple[Evidence, ...]:
-        """Its faults with files of a format that no file shows."""
+        """Return its faults in a format that can't be detected in files."""
         return self.issues if file_format in self.issues_in else ()

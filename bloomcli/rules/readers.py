@@ -1,6 +1,6 @@
-"""Finds the engines that read filters by name, and decides how they look up values of a column.
+"""Finds engines by name, and decides how they look up values of a column in filters.
 
-The facts about each engine are in `bloomcli.rules.reader_table`; `validate --readers` and `add --readers` share them.
+`bloomcli.rules.reader_table` contains the facts about each engine, for `validate --readers` and `add --readers`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def evidence_text(fact: Evidence) -> str:
 
 
 def refusing(rule: str) -> str:
-    """Return who refuses and who misreads filters that break a rule: ``Arrow C++ refuses it, Impala misreads it``."""
+    """Return which readers refuse or misread filters that break a rule: ``Arrow C++ refuses it, Impala misreads
+    it``."""
     refuse = [who.title for who in ROWS if rule in who.refuses]
     misread = [who.title for who in ROWS if rule in who.misreads]
     parts = [
@@ -80,7 +81,7 @@ def refusing(rule: str) -> str:
 
 
 def any_size_refusal(who: Reader, file_format: str) -> str | None:
-    """Return why a reader can't have filters of any number of blocks, with the evidence; None if it takes them."""
+    """Return why a reader can't use filters of any number of blocks, with the evidence; None if it accepts them."""
     for verb, facts in (("misreads", who.misreads), ("refuses", who.refuses)):
         if NOT_POWER_OF_TWO in facts:
             return f"{who.title} {verb} such filters ({evidence_text(facts[NOT_POWER_OF_TWO])})"

@@ -2,7 +2,7 @@
 
 A finding is identified by its rule, path, column, row group and stripe, not by byte offsets or texts, which change
 when a file is written again. A finding about a whole column lists all its row groups, and is known if the baseline
-has all of them. Paths are relative to the baseline's folder where they can be; links to folders don't matter.
+has all of them. Paths are relative to the baseline's folder where possible; links to folders are resolved.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Entry(NamedTuple):
 
 
 _Key = tuple[str, str, str | None, int | None, int | None, bool]
-"""An entry without its `places`, and with the path that links lead to."""
+"""An entry without its `places`, with links in its path resolved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Baseline:
         return Entry(finding.id, path, finding.column, finding.stripe, finding.row_group)
 
     def spelled(self, path: str) -> str:
-        """A file's path as entries have it."""
+        """A file's path as entries spell it."""
         return relative_to_base(local_path(path), self._folder)[0]
 
     @property
@@ -69,7 +69,7 @@ class Baseline:
         return folder_of(self.path)
 
     def marked(self, findings: Iterable[Finding]) -> list[Finding]:
-        """The findings, with those in the baseline marked as known."""
+        """The findings, with `known` set for those in the baseline."""
         key = _keyed(self._whole())
         accepted = _runs(self.entries, key)
 
@@ -84,11 +84,11 @@ class Baseline:
     def gone(
         self, findings: Iterable[Finding], looked_at: Collection[str], covered: Callable[[str, Entry], bool]
     ) -> set[Entry]:
-        """Entries that this run would have found again if they still held.
+        """Entries that are resolved: this run checked for them and didn't find them.
 
         Args:
-            findings: of this run.
-            looked_at: paths of the files that the run looked at.
+            findings: the findings of this run.
+            looked_at: paths of the files that the run checked.
             covered: whether the run checked the entry's rule and column in the file of this path.
         """
         whole = self._whole()
@@ -102,12 +102,12 @@ class Baseline:
         }
 
     def updated(self, findings: Iterable[Finding], gone: Collection[Entry], *, in_part: bool = False) -> Baseline:
-        """The baseline with the findings of this run that count, and without entries that are gone.
+        """The baseline with the findings of this run that count, and without resolved entries.
 
         Args:
-            findings: of this run.
+            findings: the findings of this run.
             gone: entries to leave out.
-            in_part: the run left row groups out: an entry keeps its row groups, and gets those of this run.
+            in_part: the run left out row groups, so an entry keeps its row groups and gets those of this run.
         """
         key = _keyed(self._whole())
         kept = self.entries - set(gone)
@@ -118,7 +118,7 @@ class Baseline:
         return replace(self, entries=frozenset({e for e in kept if key(e) not in keys} | new))
 
     def _whole(self) -> Callable[[str], str]:
-        """A function that gives one path for all names of a file, as entries or findings spell them."""
+        """A function that maps all spellings of a file's path, in entries and findings, to one path."""
         spell, folder = spelling(), self._folder
 
         def whole(path: str) -> str:
@@ -136,7 +136,7 @@ def _keyed(whole: Callable[[str], str]) -> Callable[[Entry], _Key]:
 
 
 def _runs(entries: Iterable[Entry], key: Callable[[Entry], _Key]) -> Mapping[_Key, list[group_ranges.Run]]:
-    """All row groups of the entries with one key; none where the key itself has the row group."""
+    """The row groups of all entries, by key; empty if the key itself contains the row group."""
     found: dict[_Key, list[group_ranges.Run]] = {}
     for entry in entries:
         runs = found.setdefault(key(entry), [])
@@ -146,7 +146,7 @@ def _runs(entries: Iterable[Entry], key: Callable[[Entry], _Key]) -> Mapping[_Ke
 
 
 def load(path: str | os.PathLike[str]) -> Baseline:
-    """Read a baseline. Raises UnreadableError, UsageError for a file that isn't one."""
+    """Read a baseline. Raises UnreadableError; UsageError for a file that isn't a baseline."""
     name = os.fspath(path)
     try:
         data = read_file(name, _MAX_BYTES + 1)
@@ -168,7 +168,9 @@ def load(path: str | os.PathLike[str]) -> Baseline:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"it isn't JSON: {error}", path=name, hint=_HINT) from None
     if isinstance(document, dict) and document.get("schema") == _OLD:
-        raise UsageError("it is of an older bloom, and doesn't say which row groups are known", path=name, hint=_HINT)
+        raise UsageError(
+            "an older version of bloom wrote it, without the row groups of its findings", path=name, hint=_HINT
+        )
     if not isinstance(document, dict) or document.get("schema") != _SCHEMA:
         raise UsageError(f"it isn't a baseline: its schema isn't {_SCHEMA!r}", path=name, hint=_HINT)
     found = document.get("findings")
@@ -194,7 +196,7 @@ def _entry(path: str, index: int, item: Any) -> Entry:
 
 
 def _places_are_valid(entry: Entry) -> bool:
-    """The entry has no `places`, or readable ones and neither a stripe nor a row group."""
+    """Whether the entry has no `places`, or valid ones and neither a stripe nor a row group."""
     if entry.places is None:
         return True
     if not isinstance(entry.places, str) or entry.stripe is not None or entry.row_group is not None:
@@ -211,7 +213,7 @@ def _sort_key(entry: Entry) -> tuple[str, str, str, int, int, str]:
 
 
 def text(baseline: Baseline) -> str:
-    """The file's text: one entry a line, sorted, so that people can read and merge it."""
+    """The file's text: one entry per line, sorted, so that people can read and merge it."""
     lines = [
         json.dumps({key: value for key, value in entry._asdict().items() if value is not None})
         for entry in sorted(baseline.entries, key=_sort_key)
@@ -221,7 +223,7 @@ def text(baseline: Baseline) -> str:
 
 
 def save(baseline: Baseline) -> None:
-    """Write the file, atomically. Raises WriteError."""
+    """Write the file atomically. Raises WriteError."""
     from bloomcli.storage.registry import write_file
 
     with convert_os_errors(baseline.path):

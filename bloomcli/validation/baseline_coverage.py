@@ -22,9 +22,9 @@ class Coverage:
     exclude: tuple[str, ...] = ()
     """Columns that get no findings, even if another option names them."""
     require: tuple[str, ...] = ()
-    """Columns that must have filters, in addition to the policy's."""
+    """Columns that must have filters, in addition to those of the policy."""
     values: bool
-    """The run reads the values of every row group."""
+    """Whether the run reads the values of every row group."""
 
     def covers(self, path: str, format: str | None, id: str, column: str | None) -> bool:  # noqa: A002  the file's, the rule's
         """Whether the run checks a rule in a column of a file."""
@@ -45,7 +45,7 @@ class Coverage:
                 return rules.advice
             case When.READERS:
                 if id == INTERVAL and not rules.readers:
-                    return self.values  # the file's own footer names the reader
+                    return self.values  # the file's footer itself names the reader
                 return _by_readers(rules, format, id)
         return True
 

@@ -1,8 +1,8 @@
-"""The gate: `validate` over many files, with a policy, a baseline, and a sample where there are very many.
+"""The gate: `validate` for many files, with a policy, a baseline, and optionally a sample.
 
     options -> request -> chosen files -> results -> (new baseline) -> report
 
-Each step gives a new object, and none writes a file: who wants a new baseline writes it (`baseline.save`).
+Each step returns a new object, and none writes a file: the caller saves a new baseline (`baseline.save`).
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRequest:
-    """The checks of a gate, and the part of the files that it checks."""
+    """The checks of a gate, and the selection of files that it checks."""
 
     options: GateOptions
-    """Checked; each file is validated with them."""
+    """Checked options, which apply to each file."""
     baseline: known.Baseline | None = None
-    """The findings that are known."""
+    """The known findings."""
 
     @property
     def policy(self) -> Policy:
-        """The policy, with the options that take the place of what it says."""
+        """The policy, with the settings that options replace."""
         return policy_of(self.options)
 
     @property
     def sample(self) -> Sample | None:
-        """The part of the files and row groups that is looked at; None for all."""
+        """The part of the files and row groups to check; None for all."""
         files, row_groups = self.options.sample, self.options.sample_row_groups
         if files is None and row_groups is None:
             return None
@@ -60,7 +60,7 @@ class GateRequest:
 
         Args:
             listed: the files that were found.
-            paths: what was named, for errors.
+            paths: the paths that the user named, for errors.
 
         Raises:
             UsageError: there are no files, or the policy excludes all that were found.
@@ -92,7 +92,7 @@ class GateRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenFiles:
-    """The files that a gate looks at."""
+    """The files that a gate checks."""
 
     files: Sequence[FileEntry]
     found: int
@@ -108,7 +108,7 @@ class GateResults:
     request: GateRequest
     chosen: ChosenFiles
     done: DatasetReport
-    """A row a file."""
+    """One row per file."""
 
     @property
     def findings(self) -> list[Finding]:
@@ -117,11 +117,11 @@ class GateResults:
 
     @property
     def in_part(self) -> bool:
-        """Row groups were left out."""
+        """Whether row groups were left out."""
         return self.request.options.sample_row_groups is not None
 
     def gone(self, baseline: known.Baseline) -> set[known.Entry]:
-        """Entries of a baseline that this run looked for and didn't find."""
+        """Entries of a baseline that this run checked for and didn't find."""
         from bloomcli.validation.baseline_coverage import Coverage
 
         options = self.request.options
@@ -140,14 +140,14 @@ class GateResults:
         return baseline.gone(self.findings, formats, covered)
 
     def new_baseline(self) -> known.Baseline | None:
-        """The baseline with the findings of this run, if the options want one."""
+        """The baseline with the findings of this run; None if the options request no update."""
         baseline = self.request.baseline
         if baseline is None or not self.request.options.update_baseline:
             return None
         return baseline.updated(self.findings, self.gone(baseline), in_part=self.in_part)
 
     def report(self, baseline: known.Baseline | None = None) -> GateReport:
-        """The report, with the findings that `baseline` has marked as known; by default the request's baseline."""
+        """The report, with the findings in `baseline` marked as known; by default those in the request's baseline."""
         request, options = self.request, self.request.options
         baseline = request.baseline if baseline is None else baseline
         findings = self.findings if baseline is None else baseline.marked(self.findings)
@@ -174,13 +174,13 @@ class GateResults:
 
 
 def _without_findings(rows: Sequence[FileRow]) -> Sequence[FileRow]:
-    """The rows without their findings: few as a tuple, many made when they are read."""
+    """The rows without their findings: a tuple if they are few, otherwise computed when they are read."""
     found = LazySequence(partial(replace, findings=()), rows)
     return tuple(found) if isinstance(rows, tuple) else found
 
 
 def _is_known(path: str) -> bool:
-    """The file is of a known format, or can't be read: then its row says so."""
+    """Whether the file has a known format, or can't be read, which its row then reports."""
     try:
         with open_source(path) as source:
             open_file(source)
@@ -235,21 +235,21 @@ def gate(
     on_row: Callable[[FileRow], None] | None = None,
     session: Any = None,
 ) -> GateReport:
-    """Validate many files. The report's `ok` says whether they pass, its `complete` whether all were looked at.
+    """Validate many files. The report's `ok` says whether they pass, its `complete` whether all were checked.
 
     Args:
         paths: files, directories, globs, URIs.
         columns, exclude, require, max_fpp, max_oversize, readers, table_schema, policy, deep: as for
             `bloomcli.validate`.
-        sample: ``5%`` or a number of the files to look at.
+        sample: ``5%`` or a number of the files to check.
         sample_row_groups: ``5%`` or a number of each file's row groups that `deep` reads.
-        seed: of the samples. The same seed takes the same part.
+        seed: seed of the samples. The same seed selects the same part.
         baseline: file of known findings, which don't count.
-        update_baseline: write today's findings to it.
-        jobs: files at a time on this machine; if None as many as there are cores, and more for files in stores.
+        update_baseline: write the findings of this run to it.
+        jobs: files at a time on this machine; by default the number of cores, and more for files in stores.
         fail_fast: stop at the first file that can't be checked.
-        on_row: called with each file's row as the file is done, on this machine.
-        session: a SparkSession, to work on its executors.
+        on_row: called with each file's row when the file is done; on this machine only.
+        session: a SparkSession, on whose executors the files are checked.
 
     Raises:
         UsageError: a figure out of range, a policy or baseline that can't be read, no files, none of a known format.
@@ -285,7 +285,7 @@ def run(
     *,
     on_row: Callable[[FileRow], None] | None = None,
 ) -> GateReport:
-    """Validate many files with options that are made already. Raises: as `gate`."""
+    """Validate many files with an options object. Raises: as `gate`."""
     return _run(paths, request(options), engine, on_row)
 
 

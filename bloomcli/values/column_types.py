@@ -1,4 +1,4 @@
-"""The types of columns, by their names."""
+"""Names of column types."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bloomcli.model.file import Column
 
 
 def type_name(column: Column) -> str:
-    """Return the usual name of a column's type: its own name, else the logical type, else the physical type."""
+    """Return the usual name of a column's type: `type_name` if set, else the logical type, else the physical type."""
     return column.type_name or column.logical or column.physical
 
 

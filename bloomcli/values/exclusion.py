@@ -1,4 +1,4 @@
-"""Decides whether min/max statistics alone rule a value out."""
+"""Decides whether min/max statistics alone rule out a value."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 `parse` reads a value by the column's logical type and returns the bytes to hash: PLAIN encoding, as defined in the
 Apache Parquet specification (Encodings.md, LogicalTypes.md). A value that the column can't store ("300" in an 8-bit
-integer) is no error: it is absent, with a reason.
+integer) isn't an error: it is absent, with a reason.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ _PER_SECOND: Final = {"MILLIS": 10**3, "MICROS": 10**6, "NANOS": 10**9}
 _JULIAN_EPOCH: Final = 2440588
 """Julian day of 1970-01-01, which INT96 timestamps count from."""
 _TEXTS: Final = ("STRING", "ENUM", "JSON")
-"""More digits than any column can store. A number with more digits is rejected, never rounded."""
+"""Logical types whose values are text."""
 _MOST_DIGITS: Final = 4000
-"""Of a decimal: the precision of `decimals.WIDE`."""
+"""Digits of a decimal, the precision of `decimals.WIDE`: more than any column can store. A number with more digits is
+rejected, never rounded."""
 _WHOLE: Final = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]{1,100})\s*")
 _FLOATS: Final = {2: "<e", 4: "<f", 8: "<d"}
 _INT: Final = {4: "<i", 8: "<q"}
@@ -86,7 +87,7 @@ def parse(text: str, column: Column, *, path: str | None = None) -> Literal:
 
 def _integer(text: str, column: Column) -> bytes:
     match = _WHOLE.fullmatch(text)
-    if match is not None:  # the usual text, which needs no `decimal`
+    if match is not None:  # the usual case, which doesn't need `decimal`
         value = int(match[2], 16 if match[2][:2] in {"0x", "0X"} else 10) * (-1 if match[1] == "-" else 1)
     else:
         from bloomcli.values.decimals import WIDE
@@ -165,7 +166,7 @@ def _float(text: str, column: Column) -> Literal:
     (held,) = struct.unpack(_FLOATS[width], encoded)
     if math.isinf(value) and "inf" not in text.lower():
         return Literal(text=text, impossible=f"{type_name(column)} can't hold {text}")
-    if held == 0:  # the value rounds to a zero with its sign; the column may contain either zero
+    if held == 0:  # the value rounds to a zero of its sign, and the column may contain either zero
         zeros = (struct.pack(_FLOATS[width], 0.0), struct.pack(_FLOATS[width], -0.0))
         return Literal(text=text, encodings=zeros, order_key=0.0)
     return Literal(text=text, encodings=(encoded,), order_key=held)
@@ -339,7 +340,7 @@ def render(encoded: bytes, column: Column) -> str:
 
 
 def _decimal_form(unscaled: int, scale: int) -> str:
-    """The digits of a decimal, without an exponent. Raises ValueError where `parse` would take no such number."""
+    """The digits of a decimal, without an exponent. Raises ValueError for a number that `parse` wouldn't accept."""
     if abs(scale) > _MOST_DIGITS:
         raise ValueError("too many digits")
     digits = str(abs(unscaled)) + "0" * (-scale if unscaled else 0)

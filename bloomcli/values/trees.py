@@ -1,9 +1,9 @@
-"""Decoded metadata as objects of JSON."""
+"""Decoded metadata as JSON values."""
 
 from __future__ import annotations
 
 Tree = None | bool | int | float | str | list["Tree"] | dict[str, "Tree"]
-"""A value of JSON."""
+"""A JSON value."""
 
 
 def binary(value: bytes, *, text: bool) -> Tree:

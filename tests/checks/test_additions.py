@@ -90,7 +90,7 @@ def test_what_the_readers_named_read_rightly_gets_a_filter(path: Path, column: s
 
 
 def test_globs_of_nothing_else_are_an_error_that_says_why(path: Path) -> None:
-    with pytest.raises(UsageError, match="none of the columns that are meant gets a filter") as caught:
+    with pytest.raises(UsageError, match="none of the selected columns can have a filter") as caught:
         bloomcli.add(path, ["ha*", "lon*"], in_place=True)
     assert "half: values are hashed at 2 bytes and DuckDB looks 4 up" in (caught.value.hint or "")
 
@@ -242,7 +242,7 @@ def test_a_cap_of_one_block_is_kept_and_the_report_says_who_loses_rows(tmp_path:
     report = bloomcli.add(path, ["c"], in_place=True, max_bytes=32)
     assert [c.bitset_bytes for c in report.changes] == [32]
     assert [note.partition(" (")[0] for note in report.remarks] == [
-        "Impala loses rows by filters of one block, which this cap asks for [reader-single-block]"
+        "Impala loses rows by filters of one block, which this cap requires [reader-single-block]"
     ]
     assert bloomcli.add(path, ["c"], in_place=True, max_bytes=32, replace=True, readers=["spark"]).remarks == ()
 

@@ -41,7 +41,7 @@ def test_add_leaves_excluded_columns_out(bloom: Bloom, plain: Path, tmp_path: Pa
 def test_what_names_and_excludes_a_column_does_nothing_and_says_so(bloom: Bloom, plain: Path, tmp_path: Path) -> None:
     done = bloom("add", plain, "-c", "id", "--exclude", "i*", "-o", tmp_path / "out")
     assert done.code == 2
-    assert "all columns that are meant are excluded" in done.err
+    assert "all selected columns are excluded" in done.err
 
 
 @pytest.mark.parametrize("command", ["add", "remove", "inspect", "validate", "probe"])

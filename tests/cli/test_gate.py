@@ -377,8 +377,8 @@ def test_explain_prints_text_only(bloom: Bloom) -> None:
     assert bloom("validate", "--explain", "filter-fpp", "--format", "text").code == 0
     for other, said in (
         (("--format", "json"), "--explain prints text, not json"),
-        (("--report", "json=x"), "nothing for --report"),
-        (("--init",), "nothing for --init"),
+        (("--report", "json=x"), "--report has no meaning"),
+        (("--init",), "--init has no meaning"),
     ):
         refused = bloom("validate", "--explain", "filter-fpp", *other)
         assert (refused.code, refused.out) == (2, "")

@@ -139,10 +139,10 @@ def test_pages_and_indexes_are_tables(bloom: Bloom) -> None:
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (["--pages"], "--pages is about one column, and none is chosen"),
-        (["--indexes", "-c", "id,status"], "--indexes is about one column, and 2 are chosen"),
+        (["--pages"], "--pages is for one column, and none is chosen"),
+        (["--indexes", "-c", "id,status"], "--indexes is for one column, and 2 are chosen"),
         (["--pages", "--indexes", "-c", "id", "-f", "csv"], "--pages and --indexes are different tables"),
-        (["--footer", "-f", "csv"], "--footer is no table"),
+        (["--footer", "-f", "csv"], "--footer isn't a table"),
         (["--footer", "--schema"], "--schema and --footer are different"),
     ],
 )
@@ -157,7 +157,7 @@ def test_parts_that_contradict_each_other_are_refused(bloom: Bloom, args: list[s
 def test_parts_are_of_one_file(bloom: Bloom, tmp_path: Path, part: str) -> None:
     done = bloom("inspect", tmp_path, part)
     assert (done.code, done.out) == (2, "")
-    assert f"{part} is about one file" in done.err
+    assert f"{part} is for one file" in done.err
 
 
 def test_names_in_schemas_and_pages_cannot_act_on_the_terminal(bloom: Bloom, tmp_path: Path) -> None:

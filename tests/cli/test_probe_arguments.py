@@ -86,7 +86,7 @@ def test_with_values_from_a_file_all_arguments_are_paths(bloom: Bloom, tree: Pat
     assert len(report.json["rows"]) == 2
     refused = bloom("probe", "tr/a.parquet", "-4", "-c", "id", "--values-from", "values", "--exclude", "a\\,b,c")
     assert refused.code == 2
-    assert "'-4' is no file" in refused.err
+    assert "'-4' isn't a file" in refused.err
     assert (
         "hint: bloom probe tr/a.parquet -c id --exclude 'a\\,b' --exclude c --values-from values -v -4" in refused.err
     )

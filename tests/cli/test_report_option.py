@@ -60,7 +60,7 @@ def test_a_page_replaces_a_page_and_never_a_data_file(bloom: Bloom, filtered: Pa
 def test_parts_that_a_page_does_not_show_are_refused(bloom: Bloom, filtered: Path, tmp_path: Path, part: str) -> None:
     done = bloom("inspect", filtered, "-c", "id", part, "--report", f"html={tmp_path / 'p.html'}")
     assert done.code == 2
-    assert f"not what {part} does" in done.err
+    assert f"nothing of {part}" in done.err
     assert not (tmp_path / "p.html").exists()
     kept = tmp_path / "p.json"
     assert bloom("inspect", filtered, "-c", "id", part, "--report", f"json={kept}").code == 0

@@ -266,10 +266,10 @@ def test_mosaic_files_and_filters_of_the_drafts_have_powers_of_two_only(
     bloom: Bloom, path: Path, tmp_path: Path
 ) -> None:
     draft = bloom("add", path, "-c", "id", "--variant", "parquet-2018-header", *TIGHT, "--in-place")
-    assert (draft.code, "has powers of two only" in draft.err) == (2, True)
+    assert (draft.code, "allows only powers of two" in draft.err) == (2, True)
     mosaic_path = mosaicfiles.write(tmp_path / "orders.mosaic", table().select(["id", "name"]))
     result = bloom("add", mosaic_path, "-c", "id", "--mosaic-draft", *TIGHT, "--in-place")
-    assert (result.code, "Mosaic has powers of two only" in result.err) == (2, True)
+    assert (result.code, "Mosaic allows only powers of two" in result.err) == (2, True)
     assert "leave --size tight out" in result.err
 
 

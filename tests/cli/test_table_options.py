@@ -78,7 +78,7 @@ def test_without_a_table_there_is_none(name: str, monkeypatch: pytest.MonkeyPatc
         (["inspect", "--table", "t", "--engine", "local"], "--table works on Spark"),
         (["inspect", "--table", "t", "--snapshot", "1", "--as-of", "2026-01-01"], "exclude each other"),
         (["inspect", "--table", "t", "--as-of", "yesterday"], "'yesterday' is not a time"),
-        (["inspect", "--table", "t", "--pages"], "--pages is about one file"),
+        (["inspect", "--table", "t", "--pages"], "--pages is for one file"),
         (["inspect", "--table", "t", "--jobs", "2"], "--jobs is for the local engine"),
         (["add", "a.parquet", "-c", "id", "--where", "x = 1"], "--where is for tables"),
         (["add", "a.parquet", "--from-properties"], "--from-properties is for tables"),

@@ -173,7 +173,7 @@ def test_what_the_table_does_not_have_is_an_unknown_column(name: str, path: Path
 def test_columns_that_are_not_there_can_be_excluded(path: Path) -> None:
     report = added(path, ["*"], exclude=["name", "a", "user.mail"])
     assert {change.column for change in report.changes} == {"order_id", "b"}
-    with pytest.raises(UsageError, match="all columns that are meant are excluded"):
+    with pytest.raises(UsageError, match="all selected columns are excluded"):
         added(path, ["name"], exclude=["n*"])
 
 

@@ -93,9 +93,9 @@ def test_values_are_probed_and_filters_validated_in_many_files(lake: Path) -> No
 def test_what_has_no_meaning_is_refused(lake: Path) -> None:
     with pytest.raises(UsageError, match="no files are named"):
         bloomcli.inspect([])
-    with pytest.raises(UsageError, match="schema is about one file"):
+    with pytest.raises(UsageError, match="schema is for one file"):
         bloomcli.inspect([lake], schema=True)
-    with pytest.raises(UsageError, match="progress is about one file"):
+    with pytest.raises(UsageError, match="progress is for one file"):
         bloomcli.add([lake], ["id"], dry_run=True, progress=lambda *_: None)
 
 

@@ -168,7 +168,7 @@ def test_the_text_is_an_entry_per_line_in_order(tmp_path: Path) -> None:
         ("[" * 100_000, "isn't JSON"),
         ("[]", "isn't a baseline"),
         ('{"schema": "bloom/validate/1", "findings": []}', "isn't a baseline"),
-        ('{"schema": "bloom/baseline/1", "findings": []}', "an older bloom"),
+        ('{"schema": "bloom/baseline/1", "findings": []}', "an older version of bloom"),
         ('{"schema": "bloom/baseline/2"}', "no list of findings"),
         ('{"schema": "bloom/baseline/2", "findings": [1]}', r"not an entry.*findings\[0\]"),
         ('{"schema": "bloom/baseline/2", "findings": [{"id": "nothing", "path": "a"}]}', "not an entry"),

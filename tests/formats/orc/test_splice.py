@@ -280,7 +280,7 @@ def test_globs_leave_out_what_cant_have_filters_and_the_report_says_so(tmp_path:
     assert [(c.column, c.action, c.filters) for c in report.changes] == [("i", "add", 1), ("flag", "keep", 0)]
     assert report.changes[1].reason == "boolean: it has two values, and no reader uses a filter on it"
     orcfiles.edited(path, tmp_path / "wide", typed(1, kind=14, precision=39))
-    with pytest.raises(UsageError, match="none of the columns that are meant gets a filter") as caught:
+    with pytest.raises(UsageError, match="none of the selected columns can have a filter") as caught:
         bloomcli.add(tmp_path / "wide", ["*"], dry_run=True)
     assert "its values can't be hashed exactly" in (caught.value.hint or "")
 

@@ -146,7 +146,7 @@ def test_lists_end_at_their_limit_and_say_so(path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("columns", [[], ["id", "name"]])
 def test_pages_are_of_one_column(path: Path, columns: list[str]) -> None:
-    with pytest.raises(UsageError, match="--pages is about one column"):
+    with pytest.raises(UsageError, match="--pages is for one column"):
         bloomcli.inspect(path, columns=columns, pages=True)
 
 

@@ -293,7 +293,7 @@ def test_globs_leave_out_a_boolean_column_and_the_report_says_so(
     [
         (["flag"], "column flag is BOOLEAN"),
         (["*", "flag"], "column flag is BOOLEAN"),
-        (["fl*"], "none of the columns that are meant gets a filter"),
+        (["fl*"], "none of the selected columns can have a filter"),
     ],
     ids=str,
 )
