@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from bloomcli import limits
 from bloomcli.errors import PolicyError, UnreadableError
 from bloomcli.storage.names import folder_of
-from bloomcli.storage.os_errors import hint, is_file, reason, unreadable
+from bloomcli.storage.os_errors import hint, is_file, option_file_error, reason
 from bloomcli.storage.registry import read_file
 
 # imported only when a policy is read: every command calls `find`, and mostly there is no policy
@@ -115,7 +115,7 @@ def _text(name: str) -> str:
     try:
         data = read_file(name, limits.POLICY_MAX_BYTES + 1)
     except OSError as error:
-        if (problem := unreadable(error, name, "the policy")) is not None:
+        if (problem := option_file_error(error, name, "the policy")) is not None:
             raise problem from None
         init = "`bloom validate --init` writes one" if isinstance(error, FileNotFoundError) else None
         raise PolicyError(f"the policy can't be read: {reason(error)}", path=name, hint=init) from None

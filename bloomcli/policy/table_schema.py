@@ -9,7 +9,7 @@ from bloomcli import limits
 from bloomcli.errors import UsageError
 from bloomcli.policy import table_ddl, table_json
 from bloomcli.policy.table_types import TableSchema, TableType
-from bloomcli.storage.os_errors import unreadable
+from bloomcli.storage.os_errors import option_file_error
 from bloomcli.storage.registry import read_file
 
 __all__ = ["TableSchema", "TableType", "parse", "read"]
@@ -30,7 +30,7 @@ def read(path: str | os.PathLike[str]) -> TableSchema:
     try:
         data = read_file(name, limits.TABLE_SCHEMA_MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
-        problem = unreadable(error, name, "the table's schema") if isinstance(error, OSError) else None
+        problem = option_file_error(error, name, "the table's schema") if isinstance(error, OSError) else None
         if problem is not None:
             raise problem from None
         why = (getattr(error, "strerror", None) or "not a path").lower()

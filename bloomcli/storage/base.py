@@ -192,7 +192,9 @@ class Store(ABC):
         del length
         return self.open(path)
 
-    def open_from_parts(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
+    def open_from_parts(
+        self, path: str, fingerprint: Fingerprint, parts: Sequence[tuple[int, bytes]]
+    ) -> Source | None:
         """Open a file without a request; None where that can't be done. Reads raise SourceChanged if it has changed.
 
         Args:
@@ -200,7 +202,7 @@ class Store(ABC):
             seen: its fingerprint.
             parts: known ranges, each an offset and the bytes, in order; the last one ends where the file ends.
         """
-        del path, seen, parts
+        del path, fingerprint, parts
         return None
 
     @abstractmethod

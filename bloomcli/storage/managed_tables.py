@@ -32,7 +32,7 @@ _LEVELS: Final = 16
 _ICEBERG: Final = (".metadata.json", ".metadata.json.gz")
 """The suffixes of its metadata files; the second is the compressed form of old releases (TableMetadataParser)."""
 
-_MARKS: Final = {
+_TABLE_NAMES: Final = {
     "_delta_log": Kind.DIRECTORY,
     ".hoodie": Kind.DIRECTORY,
     "metadata": Kind.DIRECTORY,
@@ -41,9 +41,9 @@ _MARKS: Final = {
 """The names that tell of a table or a summary."""
 _IS_DELTA: Final = " is a Delta table: its log records each file's size"
 _IS_ICEBERG: Final = " is an Iceberg table: its manifests record each file's size"
-_LOOKS_AT_ONCE: Final = 16
+_CONCURRENT_LOOKUPS: Final = 16
 """Directories that are looked into at the same time."""
-_REMEMBERED: Final = 1 << 16
+_CACHED_DIRECTORIES: Final = 1 << 16
 """Directories that are remembered besides those of the files at hand."""
 
 
@@ -123,7 +123,7 @@ class TableSearch:
         for path in {self._store.directory(path): path for path in paths}.values():
             needed |= dict.fromkeys(self._store.directories_above(path, _LEVELS))
         known = {directory: self._reasons.pop(directory) for directory in needed if directory in self._reasons}
-        for directory in list(self._reasons)[: max(len(self._reasons) - _REMEMBERED, 0)]:
+        for directory in list(self._reasons)[: max(len(self._reasons) - _CACHED_DIRECTORIES, 0)]:
             del self._reasons[directory]
         self._reasons |= known
         self._look(directory for directory in needed if directory not in known)
@@ -137,7 +137,7 @@ class TableSearch:
             with traffic.counted_by(meter):
                 return _directory_reason(self._store, directory)
 
-        with Threads(_LOOKS_AT_ONCE, "bloom-tables") as threads:
+        with Threads(_CONCURRENT_LOOKUPS, "bloom-tables") as threads:
             looks = {directory: threads.submit(partial(look, directory)) for directory in directories}
             for directory, future in looks.items():
                 try:
@@ -171,7 +171,7 @@ class TableSearch:
 def _directory_reason(store: Store, directory: str) -> str | None:
     """The table or summary in a directory. It is looked up anew each time, as tables come into being; a store whose
     look-ups are requests may remember it for the time of a run."""
-    found = store.existing(directory, _MARKS)
+    found = store.existing(directory, _TABLE_NAMES)
     if "_delta_log" in found:
         return directory + _IS_DELTA
     if ".hoodie" in found:

@@ -40,10 +40,10 @@ def is_hidden(name: str) -> bool:
 def read_list(lines: Iterable[str], before: Iterable[str] = ()) -> Sequence[str]:
     """The paths `before`, and those of a list, one a line; empty lines are left out. Millions are kept packed."""
     listed = (text for line in lines if (text := line.rstrip("\r\n")))
-    return LazySequence(attrgetter("path"), compacted(map(_Named, chain(before, listed))))
+    return LazySequence(attrgetter("path"), compacted(map(_PathLine, chain(before, listed))))
 
 
-class _Named(NamedTuple):
+class _PathLine(NamedTuple):
     """A line of a list."""
 
     path: str

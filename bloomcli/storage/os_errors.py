@@ -192,7 +192,7 @@ def cannot_read(path: str, error: OSError) -> UnreadableError:
     return UnreadableError(f"can't be read: {reason(error)}", path=path, hint=hint)
 
 
-def unreadable(error: OSError, path: str, what: str) -> UnreadableError | None:
+def option_file_error(error: OSError, path: str, what: str) -> UnreadableError | None:
     """The error of a file that an option names and that can't be read; None if there is no such file, or it is a
     directory, as the option is wrong then.
 

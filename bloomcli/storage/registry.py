@@ -111,12 +111,12 @@ def open_source(path: str | os.PathLike[str], end_bytes: int | None = None) -> S
     return store.open(text) if end_bytes is None else store.open_end(text, end_bytes)
 
 
-def open_from_parts(path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
+def open_from_parts(path: str, fingerprint: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
     """Open a file of which ranges are known, as `Store.open_from_parts`. Raises UnsupportedError, UsageError."""
-    return store_of(path).open_from_parts(path, seen, parts)
+    return store_of(path).open_from_parts(path, fingerprint, parts)
 
 
-class _OfStore(Iterable[str]):
+class _StorePaths(Iterable[str]):
     """Those of many paths that lie in a store, as the store spells them."""
 
     def __init__(self, store: Store, paths: Iterable[str]) -> None:
@@ -132,7 +132,7 @@ def sweep_for(paths: Iterable[str]) -> SweepResult:
     The paths are iterated over several times.
     """
     return SweepResult.joined(
-        store.sweep_for(_OfStore(store, paths)) for store in dict.fromkeys(map(store_of, paths))
+        store.sweep_for(_StorePaths(store, paths)) for store in dict.fromkeys(map(store_of, paths))
     )
 
 

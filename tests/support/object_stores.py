@@ -17,7 +17,16 @@ from bloomcli.errors import UsageError
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Cancelled, KeptRange, Pieces, PlacedBytes, Progress, Source, SweepResult, Verify
-from bloomcli.storage.objects.client import Absent, Client, Conflict, Entry, Location, Need, ObjectInfo, Page
+from bloomcli.storage.objects.client import (
+    Client,
+    Conflict,
+    Entry,
+    Location,
+    ObjectInfo,
+    ObjectNotFound,
+    Page,
+    Precondition,
+)
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import ObjectStore
 
@@ -74,7 +83,7 @@ class MemoryClient(Client):
         found = self.objects.get(at.uri)
         if found is None:
             self._count(Request("GET", at.key))
-            raise Absent
+            raise ObjectNotFound
         data = found.data[-length:]
         self._count(Request("GET", at.key, len(found.data) - len(data), len(data)), downloaded=len(data))
         return data, found.info
@@ -88,7 +97,7 @@ class MemoryClient(Client):
             self._count(Request("GET", at.key, offset, length))
             found = self.objects.get(at.uri)
             if found is None:
-                raise Absent
+                raise ObjectNotFound
             if found.info.tag != tag:
                 raise Conflict
             data = found.data[offset : offset + length]
@@ -109,13 +118,13 @@ class MemoryClient(Client):
         entries = [Entry(key, self.objects[f"{at.root}/{key}"].info.size) for key in shown[:limit]]
         yield Page(entries, sorted(inner) if delimiter else ())
 
-    def put(self, at: Location, data: bytes, need: Need | str) -> ObjectInfo:
+    def put(self, at: Location, data: bytes, precondition: Precondition | str) -> ObjectInfo:
         """Write an object, if the condition is met."""
         self._count(Request("PUT", at.key, 0, len(data)), uploaded=len(data))
         found = self.objects.get(at.uri)
-        if need is Need.ABSENT and found is not None:
+        if precondition is Precondition.NO_OBJECT and found is not None:
             raise Conflict
-        if isinstance(need, str) and (found is None or found.info.tag != need):
+        if isinstance(precondition, str) and (found is None or found.info.tag != precondition):
             raise Conflict
         return self.store(at.uri, data)
 

@@ -18,7 +18,7 @@ from bloomcli.storage.objects.whole_object_store import PART_BYTES
 
 NEW_BYTES: Final = PART_BYTES
 """Bytes of a new block."""
-MOST: Final = 50_000
+MAX_BLOCKS: Final = 50_000
 """Blocks of a blob, by the service's limit."""
 _NAME_BYTES: Final = 24
 
@@ -49,7 +49,7 @@ def parts(segments: Sequence[Segment], committed: Sequence[Block]) -> list[Part]
         committed: the source's blocks, if the source is the blob that is replaced, and has any.
     """
     size = segments[-1].end if segments else 0
-    length = max(NEW_BYTES, -(-2 * size // MOST))
+    length = max(NEW_BYTES, -(-2 * size // MAX_BLOCKS))
     found: list[Part] = []
     used: set[str] = set()
     done = 0
@@ -58,10 +58,10 @@ def parts(segments: Sequence[Segment], committed: Sequence[Block]) -> list[Part]
             if block.name in used:
                 continue  # a list names each block once
             used.add(block.name)
-            found += _fresh(done, start, length)
+            found += _new_parts(done, start, length)
             found.append(Part(start, block.size, block.name))
             done = start + block.size
-    return found + _fresh(done, size, length)
+    return found + _new_parts(done, size, length)
 
 
 def new_names(there: Sequence[Block]) -> Iterator[str]:
@@ -88,5 +88,5 @@ def _whole_blocks(segment: Segment, committed: Sequence[Block]) -> Iterator[tupl
             yield segment.start + start - segment.offset, block
 
 
-def _fresh(start: int, end: int, length: int) -> list[Part]:
+def _new_parts(start: int, end: int, length: int) -> list[Part]:
     return [Part(at, min(length, end - at), None) for at in range(start, end, length)]

@@ -12,8 +12,17 @@ from azure.core import MatchConditions
 from bloomcli.errors import UnreadableError
 from bloomcli.storage.azure import connection
 from bloomcli.storage.azure.connection import Container
-from bloomcli.storage.azure.errors import refusals
-from bloomcli.storage.objects.client import Absent, Client, Conflict, Entry, Location, Need, ObjectInfo, Page
+from bloomcli.storage.azure.errors import convert_sdk_errors
+from bloomcli.storage.objects.client import (
+    Client,
+    Conflict,
+    Entry,
+    Location,
+    ObjectInfo,
+    ObjectNotFound,
+    Page,
+    Precondition,
+)
 from bloomcli.words import counted
 
 _FOLDER = "hdi_isfolder"
@@ -49,9 +58,9 @@ class AzureClient(Client):
     def properties(self, at: Location) -> Any | None:
         """A blob's properties, as the SDK has them; None for no blob, and for one that stands for a directory."""
         try:
-            with refusals(at):
+            with convert_sdk_errors(at):
                 found = self.blob(at).get_blob_properties()
-        except Absent:
+        except ObjectNotFound:
             return None
         return None if _is_folder(found) else found
 
@@ -65,7 +74,7 @@ class AzureClient(Client):
         for _ in range(_TRIES):
             found = self.head(at)
             if found is None:
-                raise Absent
+                raise ObjectNotFound
             wanted = min(length, found.size)
             try:
                 return (self.read(at, found.size - wanted, wanted, found.tag) if wanted else b""), found
@@ -77,8 +86,8 @@ class AzureClient(Client):
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
         """A range of a blob. Raises Absent, Conflict."""
-        with refusals(at):
-            found = self.blob(at).download_blob(offset, length, max_concurrency=1, **conditions(tag))
+        with convert_sdk_errors(at):
+            found = self.blob(at).download_blob(offset, length, max_concurrency=1, **precondition_parameters(tag))
             data: bytes = found.readall()
         if len(data) != length:
             raise UnreadableError(
@@ -94,7 +103,7 @@ class AzureClient(Client):
 
         where = connection.container(at)
         options: dict[str, Any] = {"name_starts_with": at.key, "include": ["metadata"], "results_per_page": limit}
-        with refusals(at):
+        with convert_sdk_errors(at):
             inside = self._service(where, at).get_container_client(where.name)
             found = inside.walk_blobs(delimiter="/", **options) if delimiter else inside.list_blobs(**options)
             pages = found.by_page()
@@ -106,11 +115,15 @@ class AzureClient(Client):
                     last=not getattr(pages, "continuation_token", None),
                 )
 
-    def put(self, at: Location, data: bytes, need: Need | str) -> ObjectInfo:
+    def put(self, at: Location, data: bytes, precondition: Precondition | str) -> ObjectInfo:
         """Write a blob in one request. Raises Conflict."""
-        with refusals(at, writing=True):
+        with convert_sdk_errors(at, writing=True):
             done = self.blob(at).upload_blob(
-                data, overwrite=True, max_concurrency=1, validate_content=True, **conditions(need)
+                data,
+                overwrite=True,
+                max_concurrency=1,
+                validate_content=True,
+                **precondition_parameters(precondition),
             )
         return ObjectInfo(len(data), done["etag"], _nanoseconds(done["last_modified"]))
 
@@ -122,13 +135,13 @@ class AzureClient(Client):
             return self._services[key]
 
 
-def conditions(need: Need | str) -> dict[str, Any]:
+def precondition_parameters(precondition: Precondition | str) -> dict[str, Any]:
     """The SDK's arguments for a condition."""
-    if need is Need.NOTHING:
+    if precondition is Precondition.NONE:
         return {}
-    if need is Need.ABSENT:
+    if precondition is Precondition.NO_OBJECT:
         return {"match_condition": MatchConditions.IfMissing}
-    return {"etag": need, "match_condition": MatchConditions.IfNotModified}
+    return {"etag": precondition, "match_condition": MatchConditions.IfNotModified}
 
 
 def info_of(properties: Any) -> ObjectInfo:

@@ -12,8 +12,8 @@ from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpRes
 
 from bloomcli.errors import BloomError, UnreadableError, WriteError
 from bloomcli.storage.azure.connection import ATTEMPTS, container
-from bloomcli.storage.objects.client import Absent, AccessDenied, Conflict, Location
-from bloomcli.storage.objects.network import trouble
+from bloomcli.storage.objects.client import AccessDenied, Conflict, Location, ObjectNotFound
+from bloomcli.storage.objects.network import connection_failure
 
 _ABSENT: Final = frozenset({"BlobNotFound", "ResourceNotFound", "CannotVerifyCopySource"})
 _CONFLICT: Final = frozenset(
@@ -72,7 +72,7 @@ WRITING: Final = "the role Storage Blob Data Contributor (in a signature: racwlt
 
 
 @contextmanager
-def refusals(at: Location, *, writing: bool = False) -> Iterator[None]:
+def convert_sdk_errors(at: Location, *, writing: bool = False) -> Iterator[None]:
     """Turn the SDK's errors of the block into those of bloomcli.
 
     Raises:
@@ -85,33 +85,33 @@ def refusals(at: Location, *, writing: bool = False) -> Iterator[None]:
     except HttpResponseError as error:
         answer: Any = error.response
         if answer is None:
-            raise _unsent(at, error, writing) from None
+            raise _unanswered_error(at, error, writing) from None
         code = answer.headers.get("x-ms-error-code") or getattr(error, "error_code", None) or ""
         code = str(getattr(code, "value", code))
         status = error.status_code or 0
         if code in _ABSENT or (status == 404 and code not in _REASONS):
-            raise Absent from None
+            raise ObjectNotFound from None
         if code in _CONFLICT or (status == 412 and code not in _REASONS):
             raise Conflict from None
-        raise refusal(at, code, status, answer.headers.get("x-ms-request-id"), writing=writing) from None
+        raise answer_error(at, code, status, answer.headers.get("x-ms-request-id"), writing=writing) from None
     except AzureError as error:
-        raise _unsent(at, error, writing) from None
+        raise _unanswered_error(at, error, writing) from None
     except (ValueError, TypeError, KeyError, AttributeError):
         # what the SDK says of an answer that lacks what it has to have
         why, hint = "the store's answer isn't one of Azure's blobs", "check the endpoint, and the proxy's variables"
-        raise _made(at, writing, why, hint) from None
+        raise _storage_error(at, writing, why, hint) from None
 
 
-def _unsent(at: Location, error: AzureError, writing: bool) -> BloomError:
+def _unanswered_error(at: Location, error: AzureError, writing: bool) -> BloomError:
     """The error of a request that wasn't answered."""
     if type(error).__name__ == "AzureSigningError":
-        return _made(at, writing, "access denied: the account's key isn't one", _LOGIN)
+        return _storage_error(at, writing, "access denied: the account's key isn't one", _LOGIN)
     if isinstance(error, ClientAuthenticationError):
-        return _made(at, writing, "access denied: no token could be had", _LOGIN)
-    return _made(at, writing, *trouble(error))
+        return _storage_error(at, writing, "access denied: no token could be had", _LOGIN)
+    return _storage_error(at, writing, *connection_failure(error))
 
 
-def refusal(at: Location, code: str, status: int, request: str | None, *, writing: bool) -> BloomError:
+def answer_error(at: Location, code: str, status: int, request: str | None, *, writing: bool) -> BloomError:
     """The error of an answer, with the request's id."""
     permission = WRITING if writing else READING
     if code in _REASONS:
@@ -124,16 +124,16 @@ def refusal(at: Location, code: str, status: int, request: str | None, *, writin
     else:
         why, hint = "the store refuses", "see the service's documentation of this code"
     details = ", ".join(filter(None, (code or f"status {status}", f"request {request}" if request else "")))
-    return _made(
+    return _storage_error(
         at,
         writing,
         f"{why} ({details})",
-        hint.format(permission=permission, rehydration=rehydration(at)),
+        hint.format(permission=permission, rehydration=rehydration_hint(at)),
         denied=status in {401, 403},
     )
 
 
-def rehydration(at: Location) -> str:
+def rehydration_hint(at: Location) -> str:
     """The command that moves a blob out of the Archive tier: a hint."""
     where = container(at)
     account = f"--account-name {shlex.quote(where.account)} " if where.account else ""
@@ -144,7 +144,7 @@ def rehydration(at: Location) -> str:
     )
 
 
-def _made(at: Location, writing: bool, why: str, hint: str, *, denied: bool = False) -> BloomError:
+def _storage_error(at: Location, writing: bool, why: str, hint: str, *, denied: bool = False) -> BloomError:
     if writing:
         return WriteError(f"can't be written: {why}", path=at.uri, hint=hint)
     return (AccessDenied if denied else UnreadableError)(f"can't be read: {why}", path=at.uri, hint=hint)

@@ -10,7 +10,7 @@ from bloomcli.extras import needed
 from bloomcli.storage.base import KeptRange, SweepResult
 from bloomcli.storage.objects.client import Location, ObjectInfo
 from bloomcli.storage.objects.source import ObjectSource
-from bloomcli.storage.objects.whole_object_store import Order, WholeObjectStore
+from bloomcli.storage.objects.whole_object_store import NewObject, WholeObjectStore
 
 if TYPE_CHECKING:
     from bloomcli.storage.azure.client import AzureClient
@@ -32,23 +32,25 @@ class AzureStore(WholeObjectStore):
 
         check_replaceable(self.client, at, known)
 
-    def upload(self, order: Order) -> None:
+    def upload(self, new_object: NewObject) -> None:
         """Commit a new list of blocks. Raises Conflict, WriteError."""
-        from bloomcli.storage.azure.writing import Kept, kept, write
+        from bloomcli.storage.azure.writing import KeptProperties, read_kept_properties, write
 
-        took = Kept()
-        if order.origin is not None:
-            took = kept(self.client, order.origin.at, order.origin.info.tag, whole=order.whole)
+        kept = KeptProperties()
+        if new_object.origin is not None:
+            kept = read_kept_properties(
+                self.client, new_object.origin.at, new_object.origin.info.tag, whole=new_object.is_copy
+            )
         write(
             self.client,
-            order.at,
-            order.content,
-            order.need,
-            took,
-            progress=order.progress,
+            new_object.at,
+            new_object.content,
+            new_object.precondition,
+            kept,
+            progress=new_object.progress,
         )
 
-    def keeps(self, ranges: Sequence[KeptRange], source: ObjectSource, at: Location) -> bool:
+    def keeps_ranges(self, ranges: Sequence[KeptRange], source: ObjectSource, at: Location) -> bool:
         """Whether they are the blob's own, and it has blocks: those are named again."""
         from bloomcli.storage.azure.writing import has_blocks
 

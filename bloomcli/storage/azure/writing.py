@@ -15,11 +15,11 @@ from azure.storage.blob import BlobBlock, BlobType
 from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
-from bloomcli.storage.azure.blocks import MOST, Block, new_names, parts
-from bloomcli.storage.azure.client import PROPERTIES, AzureClient, conditions
-from bloomcli.storage.azure.errors import refusals, rehydration
+from bloomcli.storage.azure.blocks import MAX_BLOCKS, Block, new_names, parts
+from bloomcli.storage.azure.client import PROPERTIES, AzureClient, precondition_parameters
+from bloomcli.storage.azure.errors import convert_sdk_errors, rehydration_hint
 from bloomcli.storage.base import Progress
-from bloomcli.storage.objects.client import Absent, Conflict, Location, Need, ObjectInfo
+from bloomcli.storage.objects.client import Conflict, Location, ObjectInfo, ObjectNotFound, Precondition
 from bloomcli.storage.objects.content import Content
 from bloomcli.storage.objects.source import ObjectSource
 
@@ -28,7 +28,7 @@ _TAIL_BYTES: Final = 64 << 10
 _LEASED: Final = "locked"
 
 
-class Kept(NamedTuple):
+class KeptProperties(NamedTuple):
     """What a new blob takes over from its source."""
 
     settings: Any = None
@@ -43,7 +43,7 @@ class Kept(NamedTuple):
     """The version of the source, where the account keeps versions."""
 
 
-def kept(client: AzureClient, at: Location, tag: str, *, whole: bool) -> Kept:
+def read_kept_properties(client: AzureClient, at: Location, tag: str, *, whole: bool) -> KeptProperties:
     """What the blob with this tag has besides its content.
 
     Args:
@@ -60,12 +60,12 @@ def kept(client: AzureClient, at: Location, tag: str, *, whole: bool) -> Kept:
         raise Conflict
     tags = None
     if found.tag_count:
-        with refusals(at):
+        with convert_sdk_errors(at):
             tags = client.blob(at).get_blob_tags()
     settings = found.content_settings
     if not whole:
         settings.content_md5 = None
-    return Kept(
+    return KeptProperties(
         settings,
         found.metadata or None,
         tags,
@@ -100,7 +100,7 @@ def check_replaceable(client: AzureClient, at: Location, known: ObjectInfo | Non
     elif found.immutability_policy is not None and found.immutability_policy.expiry_time is not None:
         why, hint = "it has an immutability policy", "-o writes a copy"
     elif found.blob_tier == "Archive":
-        why, hint = "it is in the Archive tier", rehydration(at)
+        why, hint = "it is in the Archive tier", rehydration_hint(at)
     if why is not None:
         raise UsageError(f"can't be replaced: {why}", path=at.uri, hint=hint)
 
@@ -109,8 +109,8 @@ def write(
     client: AzureClient,
     at: Location,
     content: Content,
-    need: Need | str,
-    took: Kept,
+    precondition: Precondition | str,
+    kept: KeptProperties,
     *,
     progress: Progress | None,
 ) -> None:
@@ -128,33 +128,35 @@ def write(
         Conflict: the condition isn't met.
         WriteError: the store refuses; the blob isn't what was written.
     """
-    committed, waiting = _blocks(client, at, content.source.size, need) if isinstance(need, str) else ([], [])
-    listed = parts(content.segments, committed)
-    if len(listed) > MOST:
-        committed, listed = [], parts(content.segments, [])
+    committed, waiting = (
+        _blocks(client, at, content.source.size, precondition) if isinstance(precondition, str) else ([], [])
+    )
+    block_list = parts(content.segments, committed)
+    if len(block_list) > MAX_BLOCKS:
+        committed, block_list = [], parts(content.segments, [])
     blob, names, ours = client.blob(at), new_names([*committed, *waiting]), []
-    for part in listed:
+    for part in block_list:
         name = part.name
         if name is None:
             name = next(names)
             data = content.read(part.start, part.length)
-            with refusals(at, writing=True):
-                blob.stage_block(name, data, validate_content=True, encryption_scope=took.scope)
+            with convert_sdk_errors(at, writing=True):
+                blob.stage_block(name, data, validate_content=True, encryption_scope=kept.scope)
             del data
         else:
             traffic.current().count(requests=0, copied=part.length)
         ours.append(name)
         if progress is not None:
-            for count in content.kept(part.start, part.length):
+            for count in content.kept_lengths(part.start, part.length):
                 progress(count)
-    _compare(client, at, content, _commit(client, at, ours, need, took), took)
+    _compare(client, at, content, _commit(client, at, ours, precondition, kept), kept)
 
 
 def has_blocks(client: AzureClient, source: ObjectSource) -> bool:
     """Whether a blob has blocks that a new list can name. One request; where it fails, a dry run assumes them."""
     try:
         return bool(_blocks(client, source.at, source.size, source.info.tag)[0])
-    except (Absent, Conflict, BloomError):
+    except (ObjectNotFound, Conflict, BloomError):
         return True
 
 
@@ -171,7 +173,7 @@ def _blocks(client: AzureClient, at: Location, size: int, tag: str) -> tuple[lis
         seen.append(answer)
         return answer
 
-    with refusals(at, writing=True):
+    with convert_sdk_errors(at, writing=True):
         found, waiting = client.blob(at).get_block_list("all", cls=keep)
     raw = [block.name for answer in seen for block in answer.committed_blocks or ()]
     blocks = [Block(block.id, block.size) for block in found]
@@ -180,75 +182,77 @@ def _blocks(client: AzureClient, at: Location, size: int, tag: str) -> tuple[lis
     return blocks if there else [], [Block(block.id, block.size) for block in waiting]
 
 
-def _commit(client: AzureClient, at: Location, names: Sequence[str], need: Need | str, took: Kept) -> str | None:
+def _commit(
+    client: AzureClient, at: Location, names: Sequence[str], precondition: Precondition | str, kept: KeptProperties
+) -> str | None:
     """Commit the list; gives the new ETag. Where the answer is lost, the blob's blocks tell whether it was committed,
     and there is no ETag to give. Raises Conflict, WriteError."""
     from azure.storage.blob import StandardBlobTier
 
     try:
-        tier = None if took.tier is None else StandardBlobTier(took.tier)
+        tier = None if kept.tier is None else StandardBlobTier(kept.tier)
     except ValueError:
         tier = None
     try:
-        with refusals(at, writing=True):
+        with convert_sdk_errors(at, writing=True):
             done = client.blob(at).commit_block_list(
                 [BlobBlock(name) for name in names],
-                content_settings=took.settings,
-                metadata=took.metadata,
-                tags=took.tags,
+                content_settings=kept.settings,
+                metadata=kept.metadata,
+                tags=kept.tags,
                 standard_blob_tier=tier,
-                encryption_scope=took.scope,
+                encryption_scope=kept.scope,
                 validate_content=True,
-                **conditions(need),
+                **precondition_parameters(precondition),
             )
-    except (Conflict, Absent, WriteError):
-        if names and _has(client, at, names):
+    except (Conflict, ObjectNotFound, WriteError):
+        if names and _consists_of(client, at, names):
             return None
-        if need is not Need.NOTHING and _is_other(client, at, need):
+        if precondition is not Precondition.NONE and _was_replaced(client, at, precondition):
             raise Conflict from None
         raise
     return str(done["etag"])
 
 
-def _has(client: AzureClient, at: Location, names: Sequence[str]) -> bool:
+def _consists_of(client: AzureClient, at: Location, names: Sequence[str]) -> bool:
     """Whether the blob consists of these blocks."""
     try:
-        with refusals(at):
+        with convert_sdk_errors(at):
             found, _ = client.blob(at).get_block_list("committed")
-    except (Absent, UnreadableError):
+    except (ObjectNotFound, UnreadableError):
         return False
     return [block.id for block in found] == list(names)
 
 
-def _is_other(client: AzureClient, at: Location, need: Need | str) -> bool:
+def _was_replaced(client: AzureClient, at: Location, precondition: Precondition | str) -> bool:
     """Whether the condition isn't met any more: another list dropped the blocks that were uploaded."""
     try:
         found = client.head(at)
     except UnreadableError:
         return False
-    return found is not None if need is Need.ABSENT else found is None or found.tag != need
+    return found is not None if precondition is Precondition.NO_OBJECT else found is None or found.tag != precondition
 
 
-def _compare(client: AzureClient, at: Location, content: Content, tag: str | None, took: Kept) -> None:
+def _compare(client: AzureClient, at: Location, content: Content, tag: str | None, kept: KeptProperties) -> None:
     """Compare the end of the blob that was written with what was to be written. Raises WriteError."""
     length = min(content.size, _TAIL_BYTES)
     start = content.size - length
     options = {} if tag is None else {"etag": tag, "match_condition": MatchConditions.IfNotModified}
     try:
-        with refusals(at, writing=True):
+        with convert_sdk_errors(at, writing=True):
             blob = client.blob(at)
             if content.size:  # one byte more than there should be is asked for
                 data = blob.download_blob(start, length + 1, max_concurrency=1, **options).readall()
             else:
                 data = bytes(blob.get_blob_properties(**options).size)
-    except (Absent, Conflict):
+    except (ObjectNotFound, Conflict):
         return  # it was replaced since
     if data == content.read(start, length):
         return
     raise WriteError(
         "the blob in the store isn't what was written",
         path=at.uri,
-        hint=f"go back to its version {took.version}"
-        if took.version
+        hint=f"go back to its version {kept.version}"
+        if kept.version
         else "restore it from a snapshot or a copy: the account keeps no versions",
     )

@@ -23,9 +23,9 @@ from google.cloud.storage.retry import DEFAULT_RETRY
 from bloomcli.errors import UsageError
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
-from bloomcli.storage.gcs.errors import made, refusal
+from bloomcli.storage.gcs.errors import answer_error, storage_error
 from bloomcli.storage.objects.client import Location
-from bloomcli.storage.objects.network import trouble
+from bloomcli.storage.objects.network import connection_failure
 from bloomcli.storage.objects.ranges import content_length
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ class Request(NamedTuple):
     body: bytes | None = None
     uploaded: int = 0
     """Bytes of an object's content in the body."""
-    most: int = 0
+    max_bytes: int = 0
     """Bytes of an object's content that are read, at most: one more tells that there are more."""
 
 
@@ -82,8 +82,8 @@ class Api:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._of: tuple[object, ...] = ()
-        self._connected: tuple[requests.Session, str] | None = None
+        self._connection_key: tuple[object, ...] = ()
+        self._connection: tuple[requests.Session, str] | None = None
 
     def url(self, bucket: str, name: str | None = None, *, upload: bool = False) -> str:
         """The address of an object, or of a bucket's objects."""
@@ -137,31 +137,31 @@ class Api:
                 _check_whole(found)
                 return found
             # an object's content is taken as it is stored, which may be gzip
-            content = answer.raw.read(request.most + 1, decode_content=False)
+            content = answer.raw.read(request.max_bytes + 1, decode_content=False)
             meter.count(requests=0, downloaded=len(content))
-            if len(content) < min(content_length(answer.headers), request.most):
+            if len(content) < min(content_length(answer.headers), request.max_bytes):
                 raise ConnectionError("the answer is cut off")
             return Answer(answer.status_code, answer.headers, content)
 
     def _session(self) -> tuple[requests.Session, str]:
         with self._lock:
             now = os.getpid(), *map(os.environ.get, _VARIABLES)
-            if self._connected is None or self._of != now:
-                self._of, self._connected = now, _connected()
-            return self._connected
+            if self._connection is None or self._connection_key != now:
+                self._connection_key, self._connection = now, _connect()
+            return self._connection
 
     def _error(self, at: Location, error: Exception, writing: bool, tried: str = "") -> Exception:
         if isinstance(error, exceptions.GoogleAPICallError):
-            return refusal(at, error, writing=writing, tried=tried)
+            return answer_error(at, error, writing=writing, tried=tried)
         if isinstance(error, GoogleAuthError) and not isinstance(next(iter(error.args), None), OSError):
-            return made(
+            return storage_error(
                 at,
                 writing,
                 "access denied: the token has expired or can't be had",
                 "gcloud auth application-default login, or check GOOGLE_APPLICATION_CREDENTIALS",
             )
-        why, hint = trouble(error)
-        return made(at, writing, why + tried, hint)
+        why, hint = connection_failure(error)
+        return storage_error(at, writing, why + tried, hint)
 
 
 def _check_whole(answer: Answer) -> None:
@@ -173,7 +173,7 @@ def _check_whole(answer: Answer) -> None:
             raise ConnectionError("the answer is cut off") from None
 
 
-def _connected() -> tuple[requests.Session, str]:
+def _connect() -> tuple[requests.Session, str]:
     """A session with the credentials that the SDK finds, and the endpoint that it uses. Raises UsageError."""
     logging.getLogger("google").addHandler(logging.NullHandler())  # its warnings would go to stderr
     credentials: Any = AnonymousCredentials()  # type: ignore[no-untyped-call]

@@ -7,9 +7,18 @@ from typing import Any, Final
 
 from bloomcli.errors import BloomError, UnreadableError, UsageError
 from bloomcli.storage.gcs.api import Answer, Api, Request
-from bloomcli.storage.gcs.errors import understood
+from bloomcli.storage.gcs.errors import checked_answer
 from bloomcli.storage.gcs.uploads import checksum_of, insert
-from bloomcli.storage.objects.client import Absent, Client, Conflict, Entry, Location, Need, ObjectInfo, Page
+from bloomcli.storage.objects.client import (
+    Client,
+    Conflict,
+    Entry,
+    Location,
+    ObjectInfo,
+    ObjectNotFound,
+    Page,
+    Precondition,
+)
 from bloomcli.storage.objects.ranges import content_range
 from bloomcli.words import counted
 
@@ -39,9 +48,9 @@ class GcsClient(Client):
         """What the store knows of an object; None where there is none. Raises UnreadableError."""
         try:
             found = self.api.send(at, Request("GET", self.api.url(bucket_of(at), at.key))).json
-        except Absent:
+        except ObjectNotFound:
             return None
-        with understood(at):
+        with checked_answer(at):
             info_of(found)
         return found
 
@@ -53,18 +62,18 @@ class GcsClient(Client):
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
         """The last bytes of an object. Raises Absent."""
         headers = {"Range": f"bytes=-{length}"}
-        request = Request("GET", self.api.url(bucket_of(at), at.key), {"alt": "media"}, headers, most=length)
+        request = Request("GET", self.api.url(bucket_of(at), at.key), {"alt": "media"}, headers, max_bytes=length)
         answer = self.api.send(at, request)
         if answer.status == _NO_RANGE:  # an empty object has none
             found = self.head(at)
             if found is None:
-                raise Absent
+                raise ObjectNotFound
             return b"", found
         found_range = content_range(answer.headers)
         size = len(answer.content) if found_range is None else found_range.size
         start = max(size - length, 0)
         self._check(at, answer, start, size - start)
-        with understood(at):
+        with checked_answer(at):
             return answer.content, _info(size, answer.headers["x-goog-generation"])
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
@@ -74,7 +83,7 @@ class GcsClient(Client):
             self.api.url(bucket_of(at), at.key),
             {"alt": "media", "ifGenerationMatch": tag},
             {"Range": f"bytes={offset}-{offset + length - 1}"},
-            most=length,
+            max_bytes=length,
         )
         answer = self.api.send(at, request)
         if answer.headers.get("x-goog-generation", tag) != tag:
@@ -84,12 +93,12 @@ class GcsClient(Client):
 
     def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
         """The objects whose names begin with a key."""
-        for found in self.listed(at, "name,size,generation", delimiter=delimiter, limit=limit):
-            with understood(at):
+        for found in self.list_pages(at, "name,size,generation", delimiter=delimiter, limit=limit):
+            with checked_answer(at):
                 entries = [_entry(item) for item in found.get("items", [])]
             yield Page(entries, found.get("prefixes", []), last=not found.get("nextPageToken"))
 
-    def listed(
+    def list_pages(
         self, at: Location, fields: str, *, delimiter: bool = False, limit: int | None = None
     ) -> Iterator[dict[str, Any]]:
         """The pages of a listing, with these fields of each object."""
@@ -102,7 +111,7 @@ class GcsClient(Client):
         while True:
             try:
                 found = self.api.send(at, Request("GET", self.api.url(bucket_of(at)), params)).json
-            except Absent:
+            except ObjectNotFound:
                 raise UnreadableError(
                     "can't be read: there is no such bucket", path=at.uri, hint="check the bucket's name"
                 ) from None
@@ -111,13 +120,17 @@ class GcsClient(Client):
                 return
             params["pageToken"] = found["nextPageToken"]
 
-    def put(self, at: Location, data: bytes, need: Need | str) -> ObjectInfo:
+    def put(self, at: Location, data: bytes, precondition: Precondition | str) -> ObjectInfo:
         """Write an object in one request. Raises Conflict."""
         try:
-            return info_of(insert(self.api, at, len(data), lambda: iter([data]), {}, conditions(need)).resource)
+            return info_of(
+                insert(
+                    self.api, at, len(data), lambda: iter([data]), {}, precondition_parameters(precondition)
+                ).resource
+            )
         except Conflict:  # an answer may have been lost, and the request sent again
             found = self.resource(at)
-            if found is None or found["generation"] == need or found.get("crc32c") != checksum_of(data):
+            if found is None or found["generation"] == precondition or found.get("crc32c") != checksum_of(data):
                 raise
             return info_of(found)
 
@@ -126,7 +139,7 @@ class GcsClient(Client):
         params = {} if generation is None else {"ifGenerationMatch": generation}
         try:
             self.api.send(at, Request("DELETE", self.api.url(bucket_of(at), at.key), params), writing=True)
-        except Absent:
+        except ObjectNotFound:
             return
 
     def try_delete(self, at: Location, generation: str | None = None) -> bool:
@@ -154,11 +167,11 @@ def bucket_of(at: Location) -> str:
     return at.root.partition("://")[2]
 
 
-def conditions(need: Need | str) -> dict[str, str]:
+def precondition_parameters(precondition: Precondition | str) -> dict[str, str]:
     """The parameters of a condition."""
-    if need is Need.NOTHING:
+    if precondition is Precondition.NONE:
         return {}
-    return {"ifGenerationMatch": "0" if need is Need.ABSENT else need}
+    return {"ifGenerationMatch": "0" if precondition is Precondition.NO_OBJECT else precondition}
 
 
 def info_of(resource: Mapping[str, Any]) -> ObjectInfo:

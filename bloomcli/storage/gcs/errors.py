@@ -10,21 +10,21 @@ from typing import Any, Final
 from google.api_core.exceptions import GoogleAPICallError
 
 from bloomcli.errors import BloomError, UnreadableError, WriteError
-from bloomcli.storage.objects.client import Absent, AccessDenied, Conflict, Location
+from bloomcli.storage.objects.client import AccessDenied, Conflict, Location, ObjectNotFound
 
 _PERMISSION: Final = re.compile(r"\bstorage\.[a-zA-Z]+\.[a-zA-Z]+\b")
 _LOGIN: Final = "gcloud auth application-default login, or check GOOGLE_APPLICATION_CREDENTIALS"
 _LATER: Final = "try again later, or with fewer --jobs"
 
 
-def refusal(at: Location, error: GoogleAPICallError, *, writing: bool, tried: str = "") -> Exception:
+def answer_error(at: Location, error: GoogleAPICallError, *, writing: bool, tried: str = "") -> Exception:
     """The error of an answer, with the request's id: Absent, Conflict, or one of bloomcli's."""
     status, text = int(error.code or 0), error.message or ""
     reason = next((str(found.get("reason")) for found in error.errors if isinstance(found, dict)), "")
     if status == 404 and "bucket" in text.lower() and "object" not in text.lower():
         why, hint = "there is no such bucket", "check the bucket's name"
     elif status in {404, 410}:
-        return Absent()
+        return ObjectNotFound()
     elif status in {412, 304}:
         return Conflict()
     elif status == 401:
@@ -48,11 +48,11 @@ def refusal(at: Location, error: GoogleAPICallError, *, writing: bool, tried: st
     answer: Any = error.response
     request = None if answer is None else answer.headers.get("x-guploader-uploadid")
     details = f"status {status}" + (f", request {request}" if request else "")
-    return made(at, writing, f"{why} ({details})", hint, denied=status in {401, 403})
+    return storage_error(at, writing, f"{why} ({details})", hint, denied=status in {401, 403})
 
 
 @contextmanager
-def understood(at: Location) -> Iterator[None]:
+def checked_answer(at: Location) -> Iterator[None]:
     """Raise UnreadableError where a block finds an answer without what it has to have."""
     try:
         yield
@@ -64,7 +64,7 @@ def understood(at: Location) -> Iterator[None]:
         ) from None
 
 
-def made(at: Location, writing: bool, why: str, hint: str, *, denied: bool = False) -> BloomError:
+def storage_error(at: Location, writing: bool, why: str, hint: str, *, denied: bool = False) -> BloomError:
     """An error of reading or writing."""
     if writing:
         return WriteError(f"can't be written: {why}", path=at.uri, hint=hint)

@@ -15,7 +15,7 @@ from bloomcli.storage.base import KeptRange, Source, SweepResult
 from bloomcli.storage.objects.client import Location, ObjectInfo
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import source_of
-from bloomcli.storage.objects.whole_object_store import Order, WholeObjectStore
+from bloomcli.storage.objects.whole_object_store import NewObject, WholeObjectStore
 
 if TYPE_CHECKING:
     from bloomcli.storage.gcs.client import GcsClient
@@ -40,13 +40,13 @@ class GcsStore(WholeObjectStore):
 
         check_replaceable(self.client, at)
 
-    def upload(self, order: Order) -> None:
+    def upload(self, new_object: NewObject) -> None:
         """Compose the object, or upload it. Raises Conflict, WriteError."""
         from bloomcli.storage.gcs.writing import write
 
-        write(self.client, order)
+        write(self.client, new_object)
 
-    def keeps(self, ranges: Sequence[KeptRange], source: ObjectSource, at: Location) -> bool:
+    def keeps_ranges(self, ranges: Sequence[KeptRange], source: ObjectSource, at: Location) -> bool:
         """Whether they begin with the whole source."""
         del at
         return bool(ranges) and (ranges[0].offset, sum(r.length for r in ranges)) == (0, source.size)
@@ -65,7 +65,7 @@ class GcsStore(WholeObjectStore):
         removed: list[str] = []
         left: list[str] = []
         with suppress(BloomError):  # who may not list a directory may write to it all the same
-            for page in self.client.listed(directory, "name,generation,timeCreated", delimiter=True):
+            for page in self.client.list_pages(directory, "name,generation,timeCreated", delimiter=True):
                 for item in page.get("items", []):
                     owner, one = owner_of(item["name"]), Location(at.root, item["name"])
                     if owner is None:

@@ -36,19 +36,19 @@ class Owner(NamedTuple):
     @property
     def is_here(self) -> bool:
         """Whether it is one of this machine, or was."""
-        return self.machine == _machine()
+        return self.machine == _machine_hash()
 
     @property
     def is_alive(self) -> bool:
         """Whether it is a process of this machine that runs."""
-        return self.is_here and _start(self.process) == self.start
+        return self.is_here and _start_ticks(self.process) == self.start
 
 
 def temporary_key(key: str) -> str:
     """A hidden name in the directory of an object, which no other run has chosen."""
     directory, slash, name = key.rpartition("/")
     process = os.getpid()
-    owner = f"{_machine()}-{process}-{_start(process) or 0}"
+    owner = f"{_machine_hash()}-{process}-{_start_ticks(process) or 0}"
     return f"{directory}{slash}.{name[:_NAME_CHARACTERS]}.bloom-{secrets.token_hex(6)}-{owner}.tmp"
 
 
@@ -59,7 +59,7 @@ def owner_of(key: str) -> Owner | None:
 
 
 @cache
-def _machine() -> str:
+def _machine_hash() -> str:
     """A hash of what tells this machine, since it was started, and this container from others."""
     known = socket.gethostname()
     for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
@@ -70,7 +70,7 @@ def _machine() -> str:
     return hashlib.sha256(known.encode()).hexdigest()[:8]
 
 
-def _start(process: int) -> int | None:
+def _start_ticks(process: int) -> int | None:
     """When a process was started, in ticks since the machine was; 0 where the system doesn't tell; None: there is no
     such process."""
     try:

@@ -27,10 +27,10 @@ CHUNK_BYTES: Final = PART_BYTES
 """Bytes of a chunk: a multiple of 256 KiB."""
 ATTEMPTS: Final = 3
 """How often an upload in chunks is begun, at most."""
-_GOES_ON: Final = 308
+_RESUME_INCOMPLETE: Final = 308
 
 
-class Inserted(NamedTuple):
+class UploadResult(NamedTuple):
     """An object that was written."""
 
     resource: dict[str, Any]
@@ -50,7 +50,7 @@ def insert(
     chunks: Callable[[], Iterator[bytes]],
     resource: Mapping[str, Any],
     params: Mapping[str, str],
-) -> Inserted:
+) -> UploadResult:
     """Write an object.
 
     Args:
@@ -73,7 +73,7 @@ def insert(
         body, boundary = _related({**resource, "name": at.key, "crc32c": encoded(crc)}, data)
         headers = {"Content-Type": f"multipart/related; boundary={boundary}"}
         request = Request("POST", url, {**params, "uploadType": "multipart"}, headers, body, len(data))
-        return Inserted(api.send(at, request, writing=True).json, crc)
+        return UploadResult(api.send(at, request, writing=True).json, crc)
     start = Request(
         "POST",
         url,
@@ -92,28 +92,28 @@ def insert(
         raise error.error from None
 
 
-def _in_chunks(api: Api, at: Location, start: Request, size: int, chunks: Iterator[bytes]) -> Inserted:
+def _in_chunks(api: Api, at: Location, start: Request, size: int, chunks: Iterator[bytes]) -> UploadResult:
     """Upload a content once. Raises Interrupted where another attempt may do."""
     session = api.send(at, start, writing=True).headers["Location"]
     crc = position = 0
-    answer = Answer(_GOES_ON, {}, b"")
+    answer = Answer(_RESUME_INCOMPLETE, {}, b"")
     try:
         for data in chunks:
             crc = int(google_crc32c.extend(crc, data))
             headers = {"Content-Range": f"bytes {position}-{position + len(data) - 1}/{size}"}
             position += len(data)
             answer = api.send_once(at, Request("PUT", session, {}, headers, data, len(data)))
-            if (answer.status == _GOES_ON) != (position < size) or (
-                answer.status == _GOES_ON and _lacks(answer, position)
+            if (answer.status == _RESUME_INCOMPLETE) != (position < size) or (
+                answer.status == _RESUME_INCOMPLETE and _is_incomplete(answer, position)
             ):
                 raise Interrupted(WriteError("can't be written: the store took only part of an upload", path=at.uri))
     except BaseException:
         _cancel(api, session)
         raise
-    return Inserted(answer.json, crc)
+    return UploadResult(answer.json, crc)
 
 
-def _lacks(answer: Answer, position: int) -> bool:
+def _is_incomplete(answer: Answer, position: int) -> bool:
     """Whether the store has less of an upload than was sent."""
     last = answer.headers.get("Range", "").rpartition("-")[2]
     return not last.isdigit() or int(last) + 1 != position

@@ -20,14 +20,14 @@ from bloomcli.storage import traffic
 from bloomcli.storage.base import Progress
 from bloomcli.storage.gcs.api import Request
 from bloomcli.storage.gcs.checksum import combined, decoded, encoded
-from bloomcli.storage.gcs.client import GcsClient, bucket_of, conditions
+from bloomcli.storage.gcs.client import GcsClient, bucket_of, precondition_parameters
 from bloomcli.storage.gcs.temporary import temporary_key
 from bloomcli.storage.gcs.uploads import CHUNK_BYTES, insert
-from bloomcli.storage.objects.client import Absent, Conflict, Location
+from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound
 from bloomcli.storage.objects.content import Content
-from bloomcli.storage.objects.whole_object_store import Order
+from bloomcli.storage.objects.whole_object_store import NewObject
 
-_TAKEN_OVER: Final = (
+_KEPT: Final = (
     "cacheControl",
     "contentDisposition",
     "contentEncoding",
@@ -46,7 +46,7 @@ def check_replaceable(client: GcsClient, at: Location) -> None:
     found = client.resource(at) or {}
     why = next((text for name, text in _HOLDS.items() if found.get(name)), None)
     until = found.get("retentionExpirationTime") or (found.get("retention") or {}).get("retainUntilTime")
-    if why is None and until and _is_ahead(until):
+    if why is None and until and _is_in_future(until):
         why = f"it is to be kept until {until}"
     if why is None and found.get("customerEncryption"):
         why = "it is encrypted with a key of the customer's, which bloom hasn't got"
@@ -54,32 +54,32 @@ def check_replaceable(client: GcsClient, at: Location) -> None:
         raise UsageError(f"can't be replaced: {why}", path=at.uri, hint="-o writes a copy")
 
 
-def write(client: GcsClient, order: Order) -> None:
+def write(client: GcsClient, new_object: NewObject) -> None:
     """Write the object. Raises Conflict, WriteError."""
     source: dict[str, Any] = {}
-    if order.origin is not None:
-        found = client.resource(order.origin.at)
-        if found is None or str(found["generation"]) != order.origin.info.tag:
+    if new_object.origin is not None:
+        found = client.resource(new_object.origin.at)
+        if found is None or str(found["generation"]) != new_object.origin.info.tag:
             raise Conflict
         source = found
-    first = next(iter(order.content.segments), None)
-    size = order.content.source.size
+    first = next(iter(new_object.content.segments), None)
+    size = new_object.content.source.size
     if source and size and first is not None and (first.offset, first.length, first.kept) == (0, size, True):
-        _compose(client, order, source)
+        _compose(client, new_object, source)
     else:
-        _write_anew(client, order, source)
+        _write_anew(client, new_object, source)
 
 
-def _compose(client: GcsClient, order: Order, source: dict[str, Any]) -> None:
+def _compose(client: GcsClient, new_object: NewObject, source: dict[str, Any]) -> None:
     """Compose the source and a temporary object with what follows it."""
-    at, content = order.at, order.content
+    at, content = new_object.at, new_object.content
     temporary: list[Location] = []
     try:
         parts = [{"name": source["name"], "generation": source["generation"]}]
-        if order.origin is not None and bucket_of(order.origin.at) != bucket_of(at):
+        if new_object.origin is not None and bucket_of(new_object.origin.at) != bucket_of(at):
             copied = Location(at.root, temporary_key(at.key))
             temporary.append(copied)
-            made = _rewrite(client, order.origin.at, source, copied)
+            made = _rewrite(client, new_object.origin.at, source, copied)
             parts = [{"name": copied.key, "generation": made["generation"]}]
         crc, tail = decoded(source["crc32c"]), content.size - content.source.size
         if tail:
@@ -87,67 +87,80 @@ def _compose(client: GcsClient, order: Order, source: dict[str, Any]) -> None:
             temporary.append(new)
             described = {key: source[key] for key in ("storageClass",) if key in source}
             # Without a condition: the name is this run's own, and a request whose answer was lost is sent again.
-            done = insert(client.api, new, tail, lambda: _chunks(order, content.source.size), described, _key(source))
+            done = insert(
+                client.api, new, tail, lambda: _chunks(new_object, content.source.size), described, _key(source)
+            )
             parts.append({"name": new.key, "generation": done.resource["generation"]})
             crc = combined(crc, done.crc, tail)
         for part in parts:
             part["objectPreconditions"] = {"ifGenerationMatch": part["generation"]}
-        body = json.dumps({"kind": "storage#composeRequest", "sourceObjects": parts, "destination": _taken(source)})
+        body = json.dumps(
+            {"kind": "storage#composeRequest", "sourceObjects": parts, "destination": _kept_properties(source)}
+        )
         request = Request(
             "POST",
             f"{client.api.url(bucket_of(at), at.key)}/compose",
-            {**conditions(order.need), **_key(source)},
+            {**precondition_parameters(new_object.precondition), **_key(source)},
             {"Content-Type": "application/json"},
             body.encode(),
         )
-        _commit(client, order, crc, source, lambda: client.api.send(at, request, writing=True).json)
+        _commit(client, new_object, crc, source, lambda: client.api.send(at, request, writing=True).json)
     finally:
-        order.left.extend(one.uri for one in temporary if not client.try_delete(one))
+        new_object.leftovers.extend(one.uri for one in temporary if not client.try_delete(one))
     traffic.current().count(requests=0, copied=content.source.size)
-    if order.progress is not None:
-        _report(order.progress, content.source.size)
+    if new_object.progress is not None:
+        _report_progress(new_object.progress, content.source.size)
 
 
-def _write_anew(client: GcsClient, order: Order, source: dict[str, Any]) -> None:
+def _write_anew(client: GcsClient, new_object: NewObject, source: dict[str, Any]) -> None:
     """Upload the whole content."""
-    content, crc = order.content, 0
+    content, crc = new_object.content, 0
 
     def chunks() -> Iterator[bytes]:
         nonlocal crc
         crc = 0  # another attempt begins anew
-        for data in _chunks(order, 0):
+        for data in _chunks(new_object, 0):
             crc = int(google_crc32c.extend(crc, data))
             yield data
 
     def upload() -> dict[str, Any]:
         done = insert(
-            client.api, order.at, content.size, chunks, _taken(source), {**conditions(order.need), **_key(source)}
+            client.api,
+            new_object.at,
+            content.size,
+            chunks,
+            _kept_properties(source),
+            {**precondition_parameters(new_object.precondition), **_key(source)},
         )
         return done.resource
 
-    _commit(client, order, lambda: crc, source, upload)
+    _commit(client, new_object, lambda: crc, source, upload)
 
 
-def _commit(client: GcsClient, order: Order, crc: Any, source: dict[str, Any], work: Any) -> None:
+def _commit(client: GcsClient, new_object: NewObject, crc: Any, source: dict[str, Any], work: Any) -> None:
     """Do what makes the new object, and compare what the store has then. An answer that was lost is looked up."""
     try:
         found = work()
-    except (Absent, Conflict, WriteError):
-        found = client.resource(order.at)
-        if found is None or str(found["generation"]) == order.need or not _is_it(found, order.content, crc):
+    except (ObjectNotFound, Conflict, WriteError):
+        found = client.resource(new_object.at)
+        if (
+            found is None
+            or str(found["generation"]) == new_object.precondition
+            or not _matches(found, new_object.content, crc)
+        ):
             raise
         return
-    if not _is_it(found, order.content, crc):
-        generation = source.get("generation")
-        back = f"gcloud storage cp '{order.at.uri}#{generation}' '{order.at.uri}', where the bucket keeps versions"
+    if not _matches(found, new_object.content, crc):
+        uri, generation = new_object.at.uri, source.get("generation")
+        back = f"gcloud storage cp '{uri}#{generation}' '{uri}', where the bucket keeps versions"
         raise WriteError(
             "the object in the store isn't what was written",
-            path=order.at.uri,
-            hint=back if order.in_place else "delete it, and try again",
+            path=uri,
+            hint=back if new_object.in_place else "delete it, and try again",
         )
 
 
-def _is_it(found: dict[str, Any], content: Content, crc: Any) -> bool:
+def _matches(found: dict[str, Any], content: Content, crc: Any) -> bool:
     expected = encoded(crc() if callable(crc) else crc)
     return int(found["size"]) == content.size and found.get("crc32c") == expected
 
@@ -172,24 +185,24 @@ def _rewrite(client: GcsClient, origin: Location, source: dict[str, Any], to: Lo
         params["rewriteToken"] = found["rewriteToken"]
 
 
-def _chunks(order: Order, start: int) -> Iterator[bytes]:
+def _chunks(new_object: NewObject, start: int) -> Iterator[bytes]:
     """The content from an offset on."""
-    content = order.content
+    content = new_object.content
     for at in range(start, content.size, CHUNK_BYTES):
         length = min(CHUNK_BYTES, content.size - at)
         yield content.read(at, length)
-        if order.progress is not None:
-            for count in content.kept(at, length):
-                order.progress(count)
+        if new_object.progress is not None:
+            for count in content.kept_lengths(at, length):
+                new_object.progress(count)
 
 
-def _report(progress: Progress, count: int) -> None:
+def _report_progress(progress: Progress, count: int) -> None:
     for at in range(0, count, CHUNK_BYTES):
         progress(min(CHUNK_BYTES, count - at))
 
 
-def _taken(source: dict[str, Any]) -> dict[str, Any]:
-    return {key: source[key] for key in _TAKEN_OVER if source.get(key)}
+def _kept_properties(source: dict[str, Any]) -> dict[str, Any]:
+    return {key: source[key] for key in _KEPT if source.get(key)}
 
 
 def _key(source: dict[str, Any]) -> dict[str, str]:
@@ -198,5 +211,5 @@ def _key(source: dict[str, Any]) -> dict[str, str]:
     return {"kmsKeyName": name} if name else {}
 
 
-def _is_ahead(time: str) -> bool:
+def _is_in_future(time: str) -> bool:
     return dt.datetime.fromisoformat(time) > dt.datetime.now(dt.UTC)

@@ -11,9 +11,17 @@ from typing import Final, NoReturn
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
 from bloomcli.model.paths import shown
-from bloomcli.storage.https.headers import conditions, modified_ns, request_id, tag_of
+from bloomcli.storage.https.headers import condition_headers, modified_ns, request_id, tag_of
 from bloomcli.storage.https.session import ATTEMPTS, Answer, Session
-from bloomcli.storage.objects.client import Absent, AccessDenied, Client, Conflict, Location, Need, ObjectInfo
+from bloomcli.storage.objects.client import (
+    AccessDenied,
+    Client,
+    Conflict,
+    Location,
+    ObjectInfo,
+    ObjectNotFound,
+    Precondition,
+)
 from bloomcli.storage.objects.ranges import content_length, content_range
 
 _GONE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
@@ -31,10 +39,10 @@ class HttpClient(Client):
         host, _, key = rest.partition("/")
         try:
             parts = urllib.parse.urlsplit(uri)
-            named = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+            has_host = bool(parts.hostname) and (parts.port is None or parts.port > 0)
         except ValueError:  # of brackets, and of ports
-            named = False
-        if scheme not in {"http", "https"} or not named:
+            has_host = False
+        if scheme not in {"http", "https"} or not has_host:
             raise UsageError("the URI names no host", path=uri, hint="https://HOST/NAME")
         return Location(f"{scheme}://{host}", key.partition("#")[0])
 
@@ -51,8 +59,8 @@ class HttpClient(Client):
         """The last bytes of a file. Raises Absent."""
         answer = self._session.get(at, {"Range": f"bytes=-{length}"}, length)
         if answer.status in _GONE:
-            raise Absent
-        if answer.status == HTTPStatus.OK and not answer.too_long and _is_plain(answer):
+            raise ObjectNotFound
+        if answer.status == HTTPStatus.OK and not answer.too_long and _is_unencoded(answer):
             return answer.content, _info(len(answer.content), answer)  # all of a small file
         size = self._size(at, answer)
         info = _info(size, answer)
@@ -64,10 +72,10 @@ class HttpClient(Client):
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
         """A range of the file that has this tag. Raises Absent, Conflict."""
-        wanted = {"Range": f"bytes={offset}-{offset + length - 1}", **conditions(tag)}
+        wanted = {"Range": f"bytes={offset}-{offset + length - 1}", **condition_headers(tag)}
         answer = self._session.get(at, wanted, length)
         if answer.status in _GONE:
-            raise Absent
+            raise ObjectNotFound
         if answer.status in {HTTPStatus.PRECONDITION_FAILED, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE}:
             raise Conflict
         if answer.status in {HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT} and tag_of(answer.headers) != tag:
@@ -85,9 +93,9 @@ class HttpClient(Client):
             hint="name the files, or put their URIs into a file for --files-from",
         )
 
-    def put(self, at: Location, data: bytes, need: Need | str) -> NoReturn:
+    def put(self, at: Location, data: bytes, precondition: Precondition | str) -> NoReturn:
         """Raise UnsupportedError: files are only read."""
-        del data, need
+        del data, precondition
         raise UnsupportedError("a web server's files can't be written", path=shown(at.uri), hint="-o FILE")
 
     def _size(self, at: Location, answer: Answer) -> int:
@@ -96,7 +104,7 @@ class HttpClient(Client):
         if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and found is not None:
             return found.size
         path, number = shown(at.uri), request_id(answer.headers)
-        if not _is_plain(answer):
+        if not _is_unencoded(answer):
             raise UnsupportedError(
                 f"the server compresses what it sends, and ranges of that are none of the file{number}",
                 path=path,
@@ -142,7 +150,7 @@ class HttpClient(Client):
             )
 
 
-def _is_plain(answer: Answer) -> bool:
+def _is_unencoded(answer: Answer) -> bool:
     """Whether an answer has bytes of the file as they are."""
     success = answer.status in {HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT}
     return not success or answer.headers.get("Content-Encoding", "identity").strip().lower() in {"", "identity"}

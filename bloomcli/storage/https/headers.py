@@ -15,7 +15,7 @@ def tag_of(headers: Mapping[str, str]) -> str:
     return tag if tag.startswith('"') else headers.get("Last-Modified", "").strip()
 
 
-def conditions(tag: str) -> dict[str, str]:
+def condition_headers(tag: str) -> dict[str, str]:
     """The headers by which a server sends a range only of the file that has a tag."""
     if not tag:
         return {}

@@ -18,7 +18,7 @@ from bloomcli.model.paths import shown
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
 from bloomcli.storage.objects.client import Location
-from bloomcli.storage.objects.network import trouble
+from bloomcli.storage.objects.network import connection_failure
 from bloomcli.storage.objects.ranges import content_length
 
 ATTEMPTS: Final = 5
@@ -26,7 +26,7 @@ ATTEMPTS: Final = 5
 _REDIRECTS: Final = 10
 _PAUSE_SECONDS: Final = 0.5
 """Before the second attempt; twice as long before each further one."""
-_AGAIN: Final = (429, 500, 502, 503, 504)
+_RETRIED: Final = (429, 500, 502, 503, 504)
 _CONNECTIONS: Final = 32
 
 
@@ -40,7 +40,7 @@ class Answer(NamedTuple):
     too_long: bool
 
 
-class _Counted(Retry):
+class _CountingRetry(Retry):
     """Counts each request that follows another one: a retry, a redirect."""
 
     def increment(self, *args: Any, **options: Any) -> Self:
@@ -57,7 +57,7 @@ class Session:
         self._lock = threading.Lock()
         self._managers: dict[tuple[object, ...], urllib3.PoolManager] = {}
 
-    def get(self, at: Location, headers: Mapping[str, str], most: int) -> Answer:
+    def get(self, at: Location, headers: Mapping[str, str], max_bytes: int) -> Answer:
         """Send a GET request until it is answered.
 
         Args:
@@ -68,14 +68,14 @@ class Session:
         Raises:
             UnreadableError: no answer came.
         """
-        retries = _Counted(
+        retries = _CountingRetry(
             total=None,
             connect=ATTEMPTS - 1,
             read=ATTEMPTS - 1,
             status=ATTEMPTS - 1,
             other=ATTEMPTS - 1,
             redirect=_REDIRECTS,
-            status_forcelist=_AGAIN,
+            status_forcelist=_RETRIED,
             backoff_factor=_PAUSE_SECONDS,
             raise_on_status=False,
         )
@@ -89,23 +89,23 @@ class Session:
                 # leaving the block closes the connection unless all of the answer was read
                 with manager.request("GET", url, headers=wanted, retries=retries, preload_content=False) as answer:
                     length = content_length(answer.headers)
-                    if length > most:
+                    if length > max_bytes:
                         return Answer(answer.status, answer.headers, b"", too_long=True)
-                    content = answer.read(most + 1, decode_content=False)
+                    content = answer.read(max_bytes + 1, decode_content=False)
                     meter.count(requests=0, downloaded=len(content))
                     if length > len(content):
                         raise urllib3.exceptions.IncompleteRead(len(content), length - len(content))
-                    if len(content) > most:
+                    if len(content) > max_bytes:
                         return Answer(answer.status, answer.headers, b"", too_long=True)
                     return Answer(answer.status, answer.headers, content, too_long=False)
             except urllib3.exceptions.MaxRetryError as error:
-                raise _failed(at, error) from None
+                raise _connection_error(at, error) from None
             except ValueError:  # of a redirect: the file's own URI was looked at
                 why = "can't be read: the server redirects to what is no http:// or https:// URI"
                 raise UnreadableError(why, path=shown(at.uri), hint="check the URI") from None
             except (urllib3.exceptions.HTTPError, OSError) as error:  # in the middle of the content
                 if attempt == ATTEMPTS - 1:
-                    raise _failed(at, error) from None
+                    raise _connection_error(at, error) from None
                 time.sleep(_PAUSE_SECONDS * 2**attempt)
         raise AssertionError("every attempt returns or raises")
 
@@ -114,17 +114,17 @@ class Session:
         proxy = urllib.request.getproxies().get(parts.scheme)
         if proxy and urllib.request.proxy_bypass(parts.hostname or ""):
             proxy = None
-        trusted = os.environ.get("REQUESTS_CA_BUNDLE") or None
-        key = os.getpid(), proxy, trusted
+        certificates = os.environ.get("REQUESTS_CA_BUNDLE") or None
+        key = os.getpid(), proxy, certificates
         with self._lock:
             if key not in self._managers:
-                self._managers[key] = _manager(proxy, trusted)
+                self._managers[key] = _manager(proxy, certificates)
             return self._managers[key]
 
 
-def _manager(proxy: str | None, trusted: str | None) -> urllib3.PoolManager:
+def _manager(proxy: str | None, certificates: str | None) -> urllib3.PoolManager:
     timeout = urllib3.Timeout(connect=20, read=60)
-    options: dict[str, Any] = {"maxsize": _CONNECTIONS, "timeout": timeout, "ca_certs": trusted}
+    options: dict[str, Any] = {"maxsize": _CONNECTIONS, "timeout": timeout, "ca_certs": certificates}
     if proxy is None:
         return urllib3.PoolManager(**options)
     address, secret = _without_userinfo(proxy if "://" in proxy else f"http://{proxy}", proxy=True)
@@ -142,6 +142,6 @@ def _without_userinfo(url: str, *, proxy: bool = False) -> tuple[str, dict[str, 
     return plain, dict(make_headers(proxy_basic_auth=user) if proxy else make_headers(basic_auth=user))
 
 
-def _failed(at: Location, error: BaseException) -> UnreadableError:
-    why, hint = trouble(error)
+def _connection_error(at: Location, error: BaseException) -> UnreadableError:
+    why, hint = connection_failure(error)
     return UnreadableError(f"can't be read: {why}, after {ATTEMPTS} attempts at most", path=shown(at.uri), hint=hint)

@@ -40,9 +40,11 @@ class HttpStore(ReadOnlyStore):
         at = self.client.locate(path)
         return ObjectSource(self.client, at, shown(path))
 
-    def open_from_parts(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
+    def open_from_parts(
+        self, path: str, fingerprint: Fingerprint, parts: Sequence[tuple[int, bytes]]
+    ) -> Source | None:
         """Open a file without a request: later ones are on the condition that it has the tag."""
-        return object_from_parts(self.client, path, seen, parts, shown(path))
+        return object_from_parts(self.client, path, fingerprint, parts, shown(path))
 
     def status(self, path: str) -> Status | None:
         """A file's. A server's directories are none. Raises UnreadableError, UnsupportedError."""

@@ -17,12 +17,12 @@ from bloomcli.errors import UsageError, WriteError
 from bloomcli.storage.base import Cancelled, KeptRange, Piece, Pieces, PlacedBytes, Progress, Source, Verify
 from bloomcli.storage.entries import output_exists
 from bloomcli.storage.local import hadoop_crc
-from bloomcli.storage.local.attributes import take_over
-from bloomcli.storage.local.locks import Holding
+from bloomcli.storage.local.attributes import copy_attributes
+from bloomcli.storage.local.locks import FileLock
 from bloomcli.storage.local.new_checksums import has_checksums, replacing_checksums
 from bloomcli.storage.local.new_file import NewFile
 from bloomcli.storage.local.source import LocalSource
-from bloomcli.storage.local.temporary import Temporary, appear, sweep
+from bloomcli.storage.local.temporary import TemporaryFile, rename_to_free_name, sweep
 from bloomcli.storage.local.write_errors import final_path, write_errors
 
 _NO_DIRECTORY_SYNC: Final = (
@@ -103,24 +103,24 @@ def replacing(target: Path, *, source: Source, overwrite: bool, verify: Callable
     if not overwrite and exists:
         raise output_exists(str(target))
     here = source if isinstance(source, LocalSource) else None
-    known = None if here is None else hadoop_crc.verified(here)
+    known = None if here is None else hadoop_crc.verified_checksums(here)
     expected = here if here is not None and Path(os.path.realpath(here.local_path)) == final else None
-    with write_errors(target, Temporary(final, 0o666 if here is None and not exists else 0o600)) as temporary:
+    with write_errors(target, TemporaryFile(final, 0o666 if here is None and not exists else 0o600)) as temporary:
         fd = temporary.open()  # this may change the temporary's path
         new = NewFile(temporary.path, fd)
         try:
             yield new
-            take_over(fd, here, final, exists=exists)
+            copy_attributes(fd, here, final, exists=exists)
             new.flush()
             verify(temporary.path)
-            with Holding(final, partial(_may_overtake, temporary, final, expected)) as lock:
+            with FileLock(final, partial(_may_bypass_lock, temporary, final, expected)) as lock:
                 source.check_unchanged()
                 with replacing_checksums(temporary, final, known, new.prefix):
                     if expected is not None and overwrite:
-                        temporary.replace(expected, alone=not lock.overtaking)
+                        temporary.replace(expected, alone=not lock.bypassed)
                     else:
                         source.check_unchanged()
-                        _name(temporary, final, overwrite=overwrite)
+                        _place(temporary, final, overwrite=overwrite)
                     _sync_directory(final.parent)
         finally:
             new.close()
@@ -134,7 +134,7 @@ def write_file(target: Path, data: bytes, *, overwrite: bool) -> None:
         WriteError: the system refused to write. Nothing is left behind, unless the error says so.
     """
     exists = UsageError("the file exists already", path=str(target), hint="move it away, or name another")
-    with _written(target, overwrite=overwrite, exists=exists) as stream:
+    with _atomic_writer(target, overwrite=overwrite, exists=exists) as stream:
         stream.write(data)
 
 
@@ -149,46 +149,46 @@ def new_file(target: Path, hint: str) -> AbstractContextManager[IO[bytes]]:
         UsageError: the target exists. That file is unchanged.
         WriteError: the system refused to write. Nothing is left behind, unless the error says so.
     """
-    return _written(target, overwrite=False, exists=output_exists(str(target), hint=hint))
+    return _atomic_writer(target, overwrite=False, exists=output_exists(str(target), hint=hint))
 
 
 @contextmanager
-def _written(target: Path, *, overwrite: bool, exists: UsageError) -> Iterator[IO[bytes]]:
+def _atomic_writer(target: Path, *, overwrite: bool, exists: UsageError) -> Iterator[IO[bytes]]:
     final, there = final_path(target)
     if there and not overwrite:
         raise exists
     sweep(final.parent)
-    with write_errors(target, Temporary(final, 0o666)) as temporary:
+    with write_errors(target, TemporaryFile(final, 0o666)) as temporary:
         with os.fdopen(temporary.open(), "wb", closefd=False) as stream:
             yield stream
             stream.flush()
             os.fsync(temporary.fd)
         with (
-            Holding(final, partial(_may_overtake, temporary, final, None)),
+            FileLock(final, partial(_may_bypass_lock, temporary, final, None)),
             replacing_checksums(temporary, final, None, 0),
         ):
-            _name(temporary, final, overwrite=overwrite, exists=exists)
+            _place(temporary, final, overwrite=overwrite, exists=exists)
             _sync_directory(final.parent)
 
 
-def _name(temporary: Temporary, final: Path, *, overwrite: bool, exists: UsageError | None = None) -> None:
+def _place(temporary: TemporaryFile, final: Path, *, overwrite: bool, exists: UsageError | None = None) -> None:
     """Give the file its final name; with `overwrite`, replace an existing file. Without, raise `exists`."""
     if overwrite:
         os.replace(temporary.path, final)  # noqa: PTH105  the os call is the one with the documented atomicity
         return
     try:
-        appear(temporary.path, final)
+        rename_to_free_name(temporary.path, final)
     except FileExistsError:
         raise (exists or output_exists(str(final))) from None
 
 
-def _may_overtake(temporary: Temporary, final: Path, expected: LocalSource | None) -> bool:
+def _may_bypass_lock(temporary: TemporaryFile, final: Path, expected: LocalSource | None) -> bool:
     """Whether a file may be replaced though another process, which may hang, has its lock.
 
     It may not if it has checksums: both processes would replace them. A source may only be if one of the two will
-    notice: see `Temporary.may_overtake`.
+    notice: see `TemporaryFile.may_bypass_lock`.
     """
-    return not has_checksums(final) and (expected is None or temporary.may_overtake(expected))
+    return not has_checksums(final) and (expected is None or temporary.may_bypass_lock(expected))
 
 
 def _sync_directory(directory: Path) -> None:

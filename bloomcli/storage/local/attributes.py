@@ -25,7 +25,7 @@ _NO_ATTRIBUTE: Final = (
 """The file system doesn't have the attribute, or the user may not read or set it."""
 
 
-def take_over(fd: int, source: LocalSource | None, final: Path, *, exists: bool) -> None:
+def copy_attributes(fd: int, source: LocalSource | None, final: Path, *, exists: bool) -> None:
     """Give a new file the mode, owner and attributes of the file that it replaces, else those of its source.
 
     Without either, the file keeps what it has: `source` is None where it lies in another store.

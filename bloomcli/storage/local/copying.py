@@ -24,7 +24,7 @@ from typing import Final
 from bloomcli.storage.base import STEP_BYTES, Source
 from bloomcli.storage.local.source import LocalSource
 
-HAND_BYTES: Final = 4 << 20
+READ_BYTES: Final = 4 << 20
 """Bytes read at a time where they are copied by hand."""
 
 _AHEAD: Final = 4
@@ -62,7 +62,7 @@ class Copier:
         """
         end = offset + length
         if not isinstance(source, LocalSource):
-            yield from self._from_elsewhere(source, offset, end)
+            yield from self._copy_from_store(source, offset, end)
             return
         direct = length >= DIRECT_LEAST and offset % BLOCK == position % BLOCK and self._can_direct()
         while offset < end:
@@ -72,22 +72,22 @@ class Copier:
                 if position % BLOCK:
                     size = BLOCK - position % BLOCK
                 else:
-                    count = self._directly(source, offset, size - size % BLOCK, position)
+                    count = self._write_direct(source, offset, size - size % BLOCK, position)
                     on_disk = count > 0
             if not count:
-                count = self._in_cache(source, offset, size)
+                count = self._copy_in_cache(source, offset, size)
             offset += count
             position += count
             yield count, on_disk
 
-    def _from_elsewhere(self, source: Source, offset: int, end: int) -> Iterator[tuple[int, bool]]:
+    def _copy_from_store(self, source: Source, offset: int, end: int) -> Iterator[tuple[int, bool]]:
         announced = offset
         while offset < end:
             if offset == announced:
-                announced = min(end, offset + _AHEAD * HAND_BYTES)
-                starts = range(offset, announced, HAND_BYTES)
-                source.will_read([(start, min(HAND_BYTES, announced - start)) for start in starts])
-            data = memoryview(source.read_at(offset, min(HAND_BYTES, announced - offset)))
+                announced = min(end, offset + _AHEAD * READ_BYTES)
+                starts = range(offset, announced, READ_BYTES)
+                source.will_read([(start, min(READ_BYTES, announced - start)) for start in starts])
+            data = memoryview(source.read_at(offset, min(READ_BYTES, announced - offset)))
             offset += len(data)
             count = len(data)
             while data:
@@ -104,7 +104,7 @@ class Copier:
             self._may_direct = self._direct_fd is not None
         return self._may_direct
 
-    def _directly(self, source: LocalSource, offset: int, size: int, position: int) -> int:
+    def _write_direct(self, source: LocalSource, offset: int, size: int, position: int) -> int:
         """Write directly; gives the number of bytes, 0 where that isn't possible."""
         assert self._direct_fd is not None  # noqa: S101  _can_direct opened it
         base = offset - offset % mmap.ALLOCATIONGRANULARITY
@@ -127,7 +127,7 @@ class Copier:
         os.lseek(self._fd, position + count, os.SEEK_SET)
         return count
 
-    def _in_cache(self, source: LocalSource, offset: int, size: int) -> int:
+    def _copy_in_cache(self, source: LocalSource, offset: int, size: int) -> int:
         if self._in_kernel:
             try:
                 count = os.copy_file_range(source.fileno(), self._fd, size, offset_src=offset)
@@ -138,7 +138,7 @@ class Copier:
             if count:
                 return count
             self._in_kernel = False  # some file systems (procfs, FUSE) copy nothing and report no error
-        return os.write(self._fd, source.read_at(offset, min(size, HAND_BYTES)))
+        return os.write(self._fd, source.read_at(offset, min(size, READ_BYTES)))
 
     def close(self) -> None:
         """Close the descriptor for direct writes."""

@@ -33,7 +33,7 @@ _NO_REPLACE: Final = 1
 _EXCHANGE: Final = 2
 """Flags of renameat2(2)."""
 
-_HERE: Final = -100
+_AT_FDCWD: Final = -100
 """AT_FDCWD: the name is a path."""
 
 _CANNOT: Final = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTTY, errno.EPERM)
@@ -90,11 +90,11 @@ class Folder:
         except FileNotFoundError:
             return
 
-    def swap(self, held: str, final: str, expected: str) -> str:
-        """Exchange the files named `held` and `final`; gives the mark of the one that is named `held` then.
+    def swap(self, exchange_name: str, final: str, expected: str) -> str:
+        """Exchange the files named `exchange_name` and `final`.
 
-        If that isn't the `expected` one, it came later, and is put back. The file that is named `held` in the end
-        may be removed.
+        If the file that was named `final` isn't the `expected` one, another process has put it there, and it gets its
+        name back. Returns the mark of the file that is named `exchange_name` at the end. The caller may remove it.
 
         Raises:
             CannotExchange: the system can't exchange files here.
@@ -102,9 +102,9 @@ class Folder:
             OSError: the system refused.
         """
         while True:
-            placed = self.look(held)
-            self._exchange(held, final)
-            found = self.look(held)
+            placed = self.look(exchange_name)
+            self._exchange(exchange_name, final)
+            found = self.look(exchange_name)
             if found is None or placed is None:  # a file system that ignored the flag, and renamed
                 return expected
             if found == expected:
@@ -119,14 +119,14 @@ class Folder:
             raise OSError(code, os.strerror(code), str(self.path / one), None, str(self.path / other))
 
 
-def rename_new(one: Path, other: Path) -> bool:
+def rename_no_replace(one: Path, other: Path) -> bool:
     """Rename a file to a name that no file has. False: the system can't do that in one step here.
 
     Raises:
         FileExistsError: a file has the name.
         OSError: the system refused.
     """
-    code = _rename(_HERE, one, _HERE, other, _NO_REPLACE)
+    code = _rename(_AT_FDCWD, one, _AT_FDCWD, other, _NO_REPLACE)
     if code and code not in _CANNOT:
         raise OSError(code, os.strerror(code), str(one), None, str(other))
     return not code
@@ -134,5 +134,5 @@ def rename_new(one: Path, other: Path) -> bool:
 
 def _rename(from_fd: int, one: Path, to_fd: int, other: Path, flags: int) -> int:
     sys.audit("os.rename", str(one), str(other), from_fd, to_fd)
-    names = [os.fsencode(path.name if fd != _HERE else path) for fd, path in ((from_fd, one), (to_fd, other))]
+    names = [os.fsencode(path.name if fd != _AT_FDCWD else path) for fd, path in ((from_fd, one), (to_fd, other))]
     return kernels.rename_with(from_fd, names[0], to_fd, names[1], flags)

@@ -118,7 +118,7 @@ def _first_difference(source: LocalSource, known: Checksums) -> int | None:
     return source.size if len(known.sums) > -(-source.size // known.chunk) * _SUM else None
 
 
-def verified(source: LocalSource) -> Checksums | None:
+def verified_checksums(source: LocalSource) -> Checksums | None:
     """A file's checksums, each compared with its chunk; None where it has none. Reads the whole file.
 
     Otherwise new checksums would confirm damage that the old ones reveal.
@@ -155,7 +155,7 @@ def fits(source: LocalSource, data: bytes) -> bool:
     )
 
 
-def renewed(old: bytes, final: Path, new: Path, known: Checksums | None, prefix: int) -> bytes:
+def new_checksum_file(old: bytes, final: Path, new: Path, known: Checksums | None, prefix: int) -> bytes:
     """The checksum file of new content, with the chunk size and algorithm of the old one.
 
     Args:

@@ -32,14 +32,14 @@ def files(path: str) -> Iterator[FileEntry]:
     elif is_pattern(path):
         base = _above_partitions(_before_wildcards(path))
         problems: list[FileEntry] = []
-        found = sorted(m for m in set(matches(path, _failing(problems, path))) if _meant(m, path))
+        found = sorted(m for m in set(matches(path, _error_collector(problems, path))) if _is_meant(m, path))
         yield from problems
         if not found and not problems:
             raise UnreadableError("the pattern matches no file", path=path, hint="check it, and quote it")
         for match in found:
             yield from _matched(match, base)
     else:
-        yield _named(path, _above_partitions(Path(path).parent))
+        yield _named_entry(path, _above_partitions(Path(path).parent))
 
 
 def _matched(match: str, base: Path) -> Iterator[FileEntry]:
@@ -52,10 +52,10 @@ def _matched(match: str, base: Path) -> Iterator[FileEntry]:
     if directory:
         yield from _walk(Path(match), base)
     else:
-        yield _named(match, base, matched=True)
+        yield _named_entry(match, base, matched=True)
 
 
-def _failing(problems: list[FileEntry], path: str) -> Callable[[OSError], None]:
+def _error_collector(problems: list[FileEntry], path: str) -> Callable[[OSError], None]:
     """A function that adds a row for a directory that can't be read."""
 
     def failed(error: OSError) -> None:
@@ -75,7 +75,7 @@ def _before_wildcards(pattern: str) -> Path:
     return Path(*parts[:first])
 
 
-def _meant(match: str, pattern: str) -> bool:
+def _is_meant(match: str, pattern: str) -> bool:
     """Whether the pattern spells the dots and underscores of the hidden names that it matches."""
     start = len(_before_wildcards(pattern).parts)
     spelled = {part[0] for part in Path(pattern).parts[start:]}
@@ -89,7 +89,7 @@ def _above_partitions(directory: Path) -> Path:
     return directory
 
 
-def _named(path: str, base: Path, *, matched: bool = False) -> FileEntry:
+def _named_entry(path: str, base: Path, *, matched: bool = False) -> FileEntry:
     try:
         info = Path(path).stat()
         size, mtime_ns = info.st_size, info.st_mtime_ns
@@ -102,7 +102,7 @@ def _named(path: str, base: Path, *, matched: bool = False) -> FileEntry:
 def _walk(root: Path, base: Path) -> Iterator[FileEntry]:
     """Files below a directory, their relative paths from `base` on; links to directories are listed, not followed."""
     problems: list[FileEntry] = []
-    for folder, directories, names in os.walk(root, onerror=_failing(problems, str(root))):
+    for folder, directories, names in os.walk(root, onerror=_error_collector(problems, str(root))):
         yield from problems
         problems.clear()
         directories[:] = sorted(d for d in directories if not is_hidden(d))
@@ -116,11 +116,11 @@ def _walk(root: Path, base: Path) -> Iterator[FileEntry]:
             if linked:
                 relative = str(directory.relative_to(base))
                 yield FileEntry(path=str(directory), size=0, relative=relative, walked=True, linked=True)
-        yield from _inside(Path(folder), Path(folder).relative_to(base), names)
+        yield from _files_of(Path(folder), Path(folder).relative_to(base), names)
     yield from problems
 
 
-def _inside(folder: Path, relative: Path, names: list[str]) -> Iterator[FileEntry]:
+def _files_of(folder: Path, relative: Path, names: list[str]) -> Iterator[FileEntry]:
     """Files of a directory, which may have a million."""
     above, below = _before_name(folder), _before_name(relative)
     for name in sorted(names):

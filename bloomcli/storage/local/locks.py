@@ -58,7 +58,7 @@ def lock(fd: int) -> bool:
     return True
 
 
-class Holding:
+class FileLock:
     """Holds the lock of the file that has a name, where there is one and its file system has locks.
 
     If another file gets the name during the wait, the lock of that file is taken next: only the holder of the lock of
@@ -70,14 +70,14 @@ class Holding:
             without the lock.
     """
 
-    overtaking = False
+    bypassed = False
     """Another process has the lock."""
 
     _fd = -1
 
-    def __init__(self, path: Path, overtake: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, path: Path, bypass: Callable[[], bool] = lambda: False) -> None:
         self._path = path
-        self._overtake = overtake
+        self._bypass = bypass
 
     def __enter__(self) -> Self:
         """Take it.
@@ -98,9 +98,9 @@ class Holding:
                 if self._fd < 0:
                     break
         except TimeoutError:
-            if not self._overtake():
-                raise locked(self._path) from None
-            self.overtaking = True
+            if not self._bypass():
+                raise lock_timeout_error(self._path) from None
+            self.bypassed = True
         self._close()
         return self
 
@@ -125,7 +125,7 @@ class Holding:
                 os.close(fd)
 
 
-def locked(path: Path) -> WriteError:
+def lock_timeout_error(path: Path) -> WriteError:
     """The error of a file that another process has locked."""
     return WriteError(
         f"can't be replaced: another process has held its lock for {WAIT_SECONDS:g} seconds",

@@ -18,14 +18,14 @@ from pathlib import Path
 
 from bloomcli.errors import WriteError
 from bloomcli.storage.local import hadoop_crc
-from bloomcli.storage.local.locks import Holding
-from bloomcli.storage.local.temporary import Temporary, appear, identity, temporaries
+from bloomcli.storage.local.locks import FileLock
+from bloomcli.storage.local.temporary import TemporaryFile, file_identity, rename_to_free_name, temporary_files
 from bloomcli.storage.local.temporary_names import may_be_for, temporary_name
 
 
 @contextmanager
 def replacing_checksums(
-    temporary: Temporary, final: Path, known: hadoop_crc.Checksums | None, prefix: int
+    temporary: TemporaryFile, final: Path, known: hadoop_crc.Checksums | None, prefix: int
 ) -> Iterator[None]:
     """Replace the checksum file of a file, if it has one, while the block replaces the file itself.
 
@@ -45,25 +45,25 @@ def replacing_checksums(
     if old is None:
         yield
         return
-    before = identity(final)
+    before = file_identity(final)
     old_name = temporary_name(checksums)
 
     def settle() -> None:
         if temporary.placed:
-            _appear(new, checksums, temporary)
-        elif identity(final) == before or _differs(old_name, old):
+            _place(new, checksums, temporary)
+        elif file_identity(final) == before or _differs(old_name, old):
             _restore(old_name, checksums)
         with contextlib.suppress(OSError):  # a sweep will remove it
             old_name.unlink(missing_ok=True)
 
-    with Temporary(checksums) as new, contextlib.ExitStack() as locks:
+    with TemporaryFile(checksums) as new, contextlib.ExitStack() as locks:
         try:
             with os.fdopen(new.open(), "wb", closefd=False) as stream:
-                stream.write(hadoop_crc.renewed(old, final, temporary.path, known, prefix))
+                stream.write(hadoop_crc.new_checksum_file(old, final, temporary.path, known, prefix))
                 stream.flush()
                 os.fchmod(new.fd, stat.S_IMODE(temporary.path.stat().st_mode) & 0o666)
                 os.fsync(new.fd)
-            locks.enter_context(Holding(checksums))
+            locks.enter_context(FileLock(checksums))
             with contextlib.suppress(FileNotFoundError):  # another process replaces the same file
                 os.replace(checksums, old_name)  # noqa: PTH105
             yield
@@ -72,7 +72,7 @@ def replacing_checksums(
                 settle()
             except OSError as error:  # nothing tells which checksums fit; a sweep compares them
                 new.keep()
-                raise _left(checksums, error) from None
+                raise _not_placed_error(checksums, error) from None
             except WriteError:
                 raise
             except BaseException:  # stopped midway
@@ -83,10 +83,12 @@ def replacing_checksums(
 def has_checksums(final: Path) -> bool:
     """Whether a file has a checksum file, or another run is replacing it."""
     checksums = hadoop_crc.checksum_file_of(final)
-    return os.path.lexists(checksums) or any(may_be_for(p.name, checksums.name) for p in temporaries(final.parent))
+    return os.path.lexists(checksums) or any(
+        may_be_for(p.name, checksums.name) for p in temporary_files(final.parent)
+    )
 
 
-def _left(checksums: Path, error: OSError) -> WriteError:
+def _not_placed_error(checksums: Path, error: OSError) -> WriteError:
     return WriteError(
         f"the checksums can't be put in place: {(error.strerror or str(error)).lower()}",
         path=str(checksums),
@@ -94,12 +96,12 @@ def _left(checksums: Path, error: OSError) -> WriteError:
     )
 
 
-def _appear(new: Temporary, checksums: Path, temporary: Temporary) -> None:
+def _place(new: TemporaryFile, checksums: Path, temporary: TemporaryFile) -> None:
     """Give the new checksum file its name, unless it has it already."""
     try:
         try:
             if not new.placed:
-                appear(new.path, checksums)
+                rename_to_free_name(new.path, checksums)
         except FileExistsError:
             if temporary.placed:
                 os.replace(new.path, checksums)  # noqa: PTH105
@@ -118,7 +120,7 @@ def _appear(new: Temporary, checksums: Path, temporary: Temporary) -> None:
 def _restore(old_name: Path, checksums: Path) -> None:
     """Give the old checksum file its name back."""
     try:
-        appear(old_name, checksums)
+        rename_to_free_name(old_name, checksums)
     except (FileExistsError, FileNotFoundError):  # another process has made one; or the old one was never renamed
         return
     except OSError as error:

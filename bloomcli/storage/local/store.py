@@ -101,7 +101,7 @@ class LocalStore(Store):
 
     def destination(self, output: str, path: str) -> str:
         """The path to write. Raises UsageError, WriteError."""
-        return paths.destination(_written(output), path)
+        return paths.destination(_output_path(output), path)
 
     def mirrored(self, output: str, relative: str) -> str:
         """The path below a directory. Raises UsageError for a key with parts that no file name can be."""
@@ -111,7 +111,7 @@ class LocalStore(Store):
                 f"{relative!r} can't be a path below a directory: a part of it is {wrong!r}",
                 hint="name this object alone, with -o FILE",
             )
-        return str(Path(_written(output), relative))
+        return str(Path(_output_path(output), relative))
 
     def make_directory(self, path: str) -> None:
         """Make the directory of a file to write. Raises WriteError."""
@@ -176,7 +176,7 @@ class LocalStore(Store):
         return sweep(Path(path).parent)
 
 
-def _written(output: str) -> str:
+def _output_path(output: str) -> str:
     """An output's path. Raises UsageError for the URI of another machine's file."""
     local = paths.local_path(output)
     if local.startswith("file:"):

@@ -19,8 +19,8 @@ from typing import Final, Self
 from bloomcli.errors import SourceChanged, UnreadableError
 from bloomcli.storage.base import SweepResult
 from bloomcli.storage.local import hadoop_crc
-from bloomcli.storage.local.exchange import CannotExchange, Folder, rename_new
-from bloomcli.storage.local.locks import can_lock, lock, locked, open_for_writing
+from bloomcli.storage.local.exchange import CannotExchange, Folder, rename_no_replace
+from bloomcli.storage.local.locks import can_lock, lock, lock_timeout_error, open_for_writing
 from bloomcli.storage.local.source import LocalSource
 from bloomcli.storage.local.temporary_names import Marks, is_temporary, mark, marks_in, may_be_for, temporary_name
 
@@ -32,7 +32,7 @@ _CAN_EXCHANGE: Final = hasattr(os, "O_PATH")
 """This is Linux."""
 
 
-class Temporary:
+class TemporaryFile:
     """A new file in the directory of the final one, locked where the file system has locks. It is removed when the
     block ends, unless it has its final name by then.
 
@@ -42,12 +42,12 @@ class Temporary:
     fd = -1
     """The file's descriptor; -1 before it is opened."""
 
-    _made = False
+    _created = False
     _kept = False
     _process = 0
     _identity: tuple[int, int] | None = None
     _folder: Folder | None = None
-    _held = ""
+    _exchange_name = ""
     """Its name while it is exchanged. Another process's file may get that name."""
 
     def __init__(self, final: Path, mode: int = 0o600) -> None:
@@ -73,11 +73,11 @@ class Temporary:
             OSError: the system refused.
         """
         while True:
-            self._made = True
+            self._created = True
             try:
                 self.fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _CLOSE_ON_EXEC, self._mode)
             except OSError:
-                self._made = False
+                self._created = False
                 raise
             with contextlib.suppress(BlockingIOError, FileNotFoundError):  # a sweep has locked or removed it
                 lock(self.fd)
@@ -91,13 +91,13 @@ class Temporary:
     @property
     def placed(self) -> bool:
         """Whether it has its final name. Raises OSError where the system can't tell."""
-        return self._identity is not None and identity(self._final) == self._identity
+        return self._identity is not None and file_identity(self._final) == self._identity
 
     def keep(self) -> None:
         """Leave the file under its temporary name when the block ends, for the next sweep."""
         self._kept = True
 
-    def may_overtake(self, source: LocalSource) -> bool:
+    def may_bypass_lock(self, source: LocalSource) -> bool:
         """Whether a source may be replaced though another process, which may hang, has its lock.
 
         It may where files can be exchanged, as the later one of the two notices. It may not while the other process
@@ -106,7 +106,7 @@ class Temporary:
         if not _CAN_EXCHANGE or not self._open_folder().may_exchange:
             return False
         new = mark(source.fingerprint)
-        found = (marks_in(p.name) for p in temporaries(self._final.parent))
+        found = (marks_in(p.name) for p in temporary_files(self._final.parent))
         return all(marks is None or marks.new != new for marks in found)
 
     def replace(self, source: LocalSource, *, alone: bool = True) -> None:
@@ -134,31 +134,31 @@ class Temporary:
 
     def _exchange(self, folder: Folder, source: LocalSource, alone: bool) -> None:
         marks = Marks(new=mark(os.fstat(self.fd)), old=mark(source.fingerprint))
-        held, final = temporary_name(self._final, marks), self._final.name
-        self._held = held.name
-        os.rename(self.path, held)  # noqa: PTH104  as above
+        exchange_name, final = temporary_name(self._final, marks), self._final.name
+        self._exchange_name = exchange_name.name
+        os.rename(self.path, exchange_name)  # noqa: PTH104  as above
         try:
-            found = folder.swap(held.name, final, marks.old)
+            found = folder.swap(exchange_name.name, final, marks.old)
             written = found == marks.old and open_for_writing(source.fileno())
-            if written or (found == marks.old and folder.look(held.name) not in (None, found)):
-                found = folder.swap(held.name, final, marks.new)
+            if written or (found == marks.old and folder.look(exchange_name.name) not in (None, found)):
+                found = folder.swap(exchange_name.name, final, marks.new)
         except CannotExchange:
             if not alone:
-                raise locked(self._final) from None
+                raise lock_timeout_error(self._final) from None
             source.check_unchanged()
-            os.replace(held, self._final)  # noqa: PTH105
+            os.replace(exchange_name, self._final)  # noqa: PTH105
             return
         except FileNotFoundError:
             if folder.look(final) is not None:
                 raise
             error = source.changed("was removed")
-            if folder.look(held.name) not in (None, *marks):
-                error.hint = f"a file that had its name before it was removed is kept as {held}"
+            if folder.look(exchange_name.name) not in (None, *marks):
+                error.hint = f"a file that had its name before it was removed is kept as {exchange_name}"
             raise error from None
         except BaseException:  # stopped midway: which file has the name has to be known before it gets checksums
-            _settle(folder, held.name)
+            _finish_exchange(folder, exchange_name.name)
             raise
-        folder.remove(held.name)
+        folder.remove(exchange_name.name)
         if written:
             raise SourceChanged(
                 "another process has the file open for writing",
@@ -169,22 +169,22 @@ class Temporary:
             raise source.changed("changed")
 
     def _remove(self) -> None:
-        if self._made and not self._kept:
+        if self._created and not self._kept:
             with contextlib.suppress(OSError):
                 self.path.unlink(missing_ok=True)
         if self._folder is not None:
-            if self._held:
+            if self._exchange_name:
                 with contextlib.suppress(OSError, CannotExchange):
-                    _settle(self._folder, self._held)
+                    _finish_exchange(self._folder, self._exchange_name)
             self._folder.close()
             self._folder = None
-        self._made = False
+        self._created = False
         fd, self.fd = self.fd, -1
         if fd >= 0:
             os.close(fd)  # last, as the lock shows that the file is in use
 
 
-def identity(path: Path) -> tuple[int, int] | None:
+def file_identity(path: Path) -> tuple[int, int] | None:
     """Which file has a name; None where there is none. Raises OSError where the system can't tell."""
     try:
         info = path.stat()
@@ -193,7 +193,7 @@ def identity(path: Path) -> tuple[int, int] | None:
     return info.st_dev, info.st_ino
 
 
-def _settle(folder: Folder, held: str, *, alone: bool = True) -> bool:
+def _finish_exchange(folder: Folder, exchange_name: str, *, alone: bool = True) -> bool:
     """Remove the file that an interrupted exchange has left. Gives whether that was possible.
 
     It is the new file or the old one. Another process's file gets its name back from the new one first.
@@ -203,11 +203,11 @@ def _settle(folder: Folder, held: str, *, alone: bool = True) -> bool:
         held: its temporary name, which has the marks of the two files.
         alone: whether the new file is the caller's own. If not, it has to be locked, as its run may be at work.
     """
-    marks, found = marks_in(held), folder.look(held)
+    marks, found = marks_in(exchange_name), folder.look(exchange_name)
     if marks is None or found is None:
         return False
     if found not in marks:
-        there = [name for name in os.listdir(folder.path) if may_be_for(held, name)]  # noqa: PTH208
+        there = [name for name in os.listdir(folder.path) if may_be_for(exchange_name, name)]  # noqa: PTH208
         final = next((name for name in there if folder.look(name) == marks.new), None)
         if final is None:
             return False  # nothing tells which of them is newer
@@ -215,15 +215,15 @@ def _settle(folder: Folder, held: str, *, alone: bool = True) -> bool:
         try:
             if not alone and not lock(fd):
                 return False
-            folder.swap(held, final, marks.new)
+            folder.swap(exchange_name, final, marks.new)
         finally:
             if fd >= 0:
                 os.close(fd)
-    folder.remove(held)
+    folder.remove(exchange_name)
     return True
 
 
-def temporaries(directory: Path) -> list[Path]:
+def temporary_files(directory: Path) -> list[Path]:
     """Temporary files in a directory, in use or left behind; none if it can't be read."""
     try:
         return [Path(directory, name) for name in os.listdir(directory) if is_temporary(name)]  # noqa: PTH208  names do
@@ -237,7 +237,7 @@ def sweep(directory: Path) -> SweepResult:
     A file that is in use is locked, and stays. Another process's file that a killed run was about to put back gets
     its name back, and so does a checksum file that fits a file which has none.
     """
-    found = temporaries(directory)
+    found = temporary_files(directory)
     if not can_lock():
         return SweepResult(remaining=[str(path) for path in found])  # nothing tells whether files are in use
     removed: list[str] = []
@@ -269,10 +269,10 @@ def _sweep(path: Path) -> bool:
         if exchanged:
             folder = Folder(path.parent)
             try:
-                return _settle(folder, path.name, alone=False)
+                return _finish_exchange(folder, path.name, alone=False)
             finally:
                 folder.close()
-        if _put_back(path, fd):
+        if _restore_checksums(path, fd):
             return False
         path.unlink()
         return True
@@ -280,7 +280,7 @@ def _sweep(path: Path) -> bool:
         os.close(fd)
 
 
-def _put_back(left: Path, fd: int) -> bool:
+def _restore_checksums(left: Path, fd: int) -> bool:
     """Give a checksum file its name back if it fits a file that has none. False: it fits none."""
     if os.pread(fd, len(hadoop_crc.MAGIC), 0) != hadoop_crc.MAGIC:
         return False
@@ -291,7 +291,7 @@ def _put_back(left: Path, fd: int) -> bool:
                 if not hadoop_crc.fits(source, data):
                     continue
                 final = hadoop_crc.checksum_file_of(file)
-                appear(left, final)
+                rename_to_free_name(left, final)
                 try:
                     source.check_unchanged()
                 except SourceChanged:  # replaced meanwhile by a run that saw no checksums, and wrote none
@@ -312,7 +312,7 @@ def _without_checksums(left: Path) -> list[Path]:
     ]
 
 
-def _same(one: Path, other: Path) -> bool:
+def _is_same_file(one: Path, other: Path) -> bool:
     """Whether both are names of one file."""
     try:
         return os.path.samestat(one.lstat(), other.lstat())
@@ -320,7 +320,7 @@ def _same(one: Path, other: Path) -> bool:
         return False
 
 
-def appear(temporary: Path, final: Path) -> None:
+def rename_to_free_name(temporary: Path, final: Path) -> None:
     """Give a file its final name unless another file has it.
 
     Raises:
@@ -330,10 +330,12 @@ def appear(temporary: Path, final: Path) -> None:
     try:
         os.link(temporary, final)  # unlike a rename, this fails if a file has the name meanwhile
     except OSError as error:
-        if not _same(temporary, final):  # else a server did it, and its answer was lost, or is that of a second try
+        if not _is_same_file(
+            temporary, final
+        ):  # else a server did it, and its answer was lost, or is that of a second try
             if isinstance(error, FileExistsError):
                 raise
-            if not rename_new(temporary, final):  # the file system has no hard links
+            if not rename_no_replace(temporary, final):  # the file system has no hard links
                 os.replace(temporary, final)  # noqa: PTH105
             return
     temporary.unlink()

@@ -13,12 +13,12 @@ from pathlib import Path
 from bloomcli.concurrency.signals import terminable
 from bloomcli.errors import UsageError, WriteError
 from bloomcli.storage.entries import output_exists
-from bloomcli.storage.local.temporary import Temporary
+from bloomcli.storage.local.temporary import TemporaryFile
 from bloomcli.storage.os_errors import reason
 
 
 @contextmanager
-def write_errors(target: Path, temporary: Temporary) -> Iterator[Temporary]:
+def write_errors(target: Path, temporary: TemporaryFile) -> Iterator[TemporaryFile]:
     """Turn an OSError from within into a WriteError, which says whether the new file has its final name.
 
     SIGTERM and SIGHUP unwind the block, so that the temporary file is removed.

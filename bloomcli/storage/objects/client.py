@@ -1,8 +1,8 @@
 """The requests that every object store answers, as one interface over the vendors' SDKs.
 
 A client counts each request, retries included, at `traffic.current()`, and turns the SDK's errors into those of
-bloomcli's family, with the store's request id. Two are left to the caller, who knows what they mean: `Absent` and
-`Conflict`.
+bloomcli's family, with the store's request id. It raises `ObjectNotFound` and `Conflict` as they are: only the caller
+knows what they mean.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bloomcli.errors import UnreadableError
 from bloomcli.named_tuple import NamedTuple
 
 
-class Absent(Exception):
+class ObjectNotFound(Exception):
     """There is no object of that name."""
 
 
@@ -72,12 +72,12 @@ class Page(NamedTuple):
     """No page follows. A client that doesn't know leaves it out."""
 
 
-class Need(Enum):
+class Precondition(Enum):
     """A condition on what is there when an object is written. A tag instead: the object with that tag is replaced."""
 
-    NOTHING = auto()
+    NONE = auto()
     """No condition."""
-    ABSENT = auto()
+    NO_OBJECT = auto()
     """There is no such object."""
 
 
@@ -123,5 +123,5 @@ class Client(ABC):
         """
 
     @abstractmethod
-    def put(self, at: Location, data: bytes, need: Need | str) -> ObjectInfo:
+    def put(self, at: Location, data: bytes, precondition: Precondition | str) -> ObjectInfo:
         """Write an object in one request. Raises Conflict where the condition isn't met."""

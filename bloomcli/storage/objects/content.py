@@ -36,7 +36,7 @@ class Segment(NamedTuple):
         return self.start + self.length
 
 
-def outlined(outline: Iterable[KeptRange | int]) -> list[Segment]:
+def outline_segments(outline: Iterable[KeptRange | int]) -> list[Segment]:
     """The segments of a new object that isn't made yet: kept ranges, and numbers of new bytes."""
     segments: list[Segment] = []
     end = new = 0
@@ -114,7 +114,7 @@ class Content:
                     parts.append(self._new.read(segment.length))
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def kept(self, start: int, length: int) -> list[int]:
+    def kept_lengths(self, start: int, length: int) -> list[int]:
         """The lengths of the kept ranges within a range of the new object."""
         return [segment.length for segment in within(self.segments, start, start + length) if segment.kept]
 

@@ -70,24 +70,24 @@ class _Part:
 def merged(ranges: Iterable[Range]) -> Iterator[Range]:
     """The ranges as requests read them: near ones together, and none longer than a part. Sorted by offset."""
     spans = [(offset, offset + length) for offset, length in united(ranges)]
-    closed = _closed([after[0] - before[1] for before, after in pairwise(spans)])
+    gaps_to_read = _gaps_to_read([after[0] - before[1] for before, after in pairwise(spans)])
     start = 0
     for number, (_, end) in enumerate(spans):
-        if number not in closed:
+        if number not in gaps_to_read:
             yield from _split(spans[start][0], end)
             start = number + 1
 
 
-def _closed(gaps: list[int]) -> set[int]:
+def _gaps_to_read(gaps: list[int]) -> set[int]:
     """Which gaps are read: the small ones, and of the others the smallest, up to a number of bytes."""
-    closed = {number for number, gap in enumerate(gaps) if gap <= SMALL_GAP_BYTES}
+    gaps_to_read = {number for number, gap in enumerate(gaps) if gap <= SMALL_GAP_BYTES}
     room = GAPS_BYTES
     for gap, number in sorted((gap, number) for number, gap in enumerate(gaps) if SMALL_GAP_BYTES < gap <= GAP_BYTES):
         room -= gap
         if room < 0:
             break
-        closed.add(number)
-    return closed
+        gaps_to_read.add(number)
+    return gaps_to_read
 
 
 def _split(start: int, end: int) -> Iterator[Range]:
@@ -120,15 +120,15 @@ class ReadAhead:
 
     def announce(self, ranges: Iterable[Range]) -> None:
         """Have ranges within the object read ahead; what is held already isn't requested again."""
-        asked = list(ranges)  # making them may read
+        announced = list(ranges)  # making them may read
         with self._lock:
             queued = set(self._queue)
             coming = [p for p in self._parts if p.data is not None or p.future is not None or p in queued]
-            if not any(True for _ in _without(asked, coming)):
+            if not any(True for _ in _subtracted(announced, coming)):
                 return  # what is queued isn't merged again: that would read further gaps
             held = [p for p in self._parts if p.data is not None or p.future is not None]
-            wanted = [*asked, *((p.offset, p.size) for p in self._queue if p.future is None and p.data is None)]
-            new = [_Part(at, at + n) for at, n in merged(_without(wanted, held))]
+            wanted = [*announced, *((p.offset, p.size) for p in self._queue if p.future is None and p.data is None)]
+            new = [_Part(at, at + n) for at, n in merged(_subtracted(wanted, held))]
             self._queue = deque(new)
             held = list(_outside(held, new))  # gaps that are read may have some
             self._parts = sorted([*held, *new], key=lambda part: part.offset)
@@ -140,7 +140,7 @@ class ReadAhead:
         """A range within the object; of parts that are announced, and by requests of its own where none is."""
         pieces: list[bytes] = []
         while length > 0:
-            part, stop = self._at(offset)
+            part, stop = self._part_at(offset)
             if part is None:
                 count = length if stop is None else min(length, stop - offset)
                 pieces.append(self._fetch(offset, count))
@@ -148,7 +148,7 @@ class ReadAhead:
                 count = min(length, part.end - offset)
                 start = offset - part.offset
                 pieces.append(self._load(part)[start : start + count])
-                self._use(part, finished=offset + count == part.end)
+                self._mark_read(part, finished=offset + count == part.end)
             offset += count
             length -= count
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -164,7 +164,7 @@ class ReadAhead:
         if threads is not None:
             threads.close()
 
-    def _at(self, offset: int) -> tuple[_Part | None, int | None]:
+    def _part_at(self, offset: int) -> tuple[_Part | None, int | None]:
         """The part that an offset is in; else where the next part starts."""
         with self._lock:
             index = bisect_right(self._offsets, offset)
@@ -181,7 +181,7 @@ class ReadAhead:
             future, threads, mine = part.future, self._threads, part.future is None
             if future is None:
                 future = part.future = Future()
-                self._count(part)
+                self._count_ahead(part)
         if mine:
             future.run(partial(self._request, part))
         return threads.result(future) if part.pooled and threads is not None else future.result()
@@ -219,15 +219,15 @@ class ReadAhead:
                 self._threads = Threads(CONCURRENT, "bloom-read")
             part.pooled = True
             self._requested += 1
-            self._count(part)
+            self._count_ahead(part)
             part.future = self._threads.submit(partial(self._request, part))
 
-    def _count(self, part: _Part) -> None:
+    def _count_ahead(self, part: _Part) -> None:
         self._ahead += part.size
         used = sum(p.size for p in (*self._in_use, *self._finished))
         self.peak = max(self.peak, self._ahead + used)
 
-    def _use(self, part: _Part, *, finished: bool) -> None:
+    def _mark_read(self, part: _Part, *, finished: bool) -> None:
         """Note that a part was read, forget parts that were read long ago, and request others."""
         with self._lock:
             if part.data is None:
@@ -238,12 +238,12 @@ class ReadAhead:
             self._in_use.pop(part, None)
             where[part] = None
             where.move_to_end(part)
-            _forget(self._finished, FINISHED_BYTES)
-            _forget(self._in_use, IN_USE_BYTES)
+            _evict(self._finished, FINISHED_BYTES)
+            _evict(self._in_use, IN_USE_BYTES)
             self._start()
 
 
-def _forget(parts: OrderedDict[_Part, None], most: int) -> None:
+def _evict(parts: OrderedDict[_Part, None], most: int) -> None:
     """Let go of the parts that weren't read for the longest time; not of the last one."""
     held = sum(part.size for part in parts)
     while held > most and len(parts) > 1:
@@ -261,7 +261,7 @@ def _outside(held: Iterable[_Part], new: list[_Part]) -> Iterator[_Part]:
             yield part
 
 
-def _without(ranges: Iterable[Range], held: list[_Part]) -> Iterator[Range]:
+def _subtracted(ranges: Iterable[Range], held: list[_Part]) -> Iterator[Range]:
     """What of the ranges isn't in a part that is held. The parts are in order, and don't overlap."""
     starts = [part.offset for part in held]
     for offset, length in ranges:

@@ -15,7 +15,7 @@ from bloomcli.model.traffic import Traffic
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Fingerprint, Source
-from bloomcli.storage.objects.client import Absent, Client, Conflict, Location, ObjectInfo
+from bloomcli.storage.objects.client import Client, Conflict, Location, ObjectInfo, ObjectNotFound
 from bloomcli.storage.objects.read_ahead import GAP_BYTES, PART_BYTES, STREAMS, ReadAhead, merged
 from bloomcli.storage.ranges import Range
 
@@ -39,7 +39,7 @@ def read_tail(client: Client, at: Location) -> Tail | None:
     try:
         with traffic.counted_by(meter := traffic.Meter()):
             return Tail(*client.read_tail(at, TAIL_BYTES), meter.total)
-    except Absent:
+    except ObjectNotFound:
         return None
 
 
@@ -59,7 +59,7 @@ class ObjectSource(Source):
         path: str,
         tail: Tail | None = None,
         *,
-        kept: Sequence[tuple[int, bytes]] = (),
+        known_ranges: Sequence[tuple[int, bytes]] = (),
         tail_bytes: int = TAIL_BYTES,
     ) -> None:
         """Open an object.
@@ -73,7 +73,7 @@ class ObjectSource(Source):
         Raises:
             UnreadableError: there is no such object, or it can't be read.
         """
-        self.path, self.at, self._client, self._kept = path, at, client, tuple(kept)
+        self.path, self.at, self._client, self._known_ranges = path, at, client, tuple(known_ranges)
         self._meter = traffic.current()
         try:
             if tail is None:
@@ -81,7 +81,7 @@ class ObjectSource(Source):
             else:
                 self._tail, self.info = tail.data, tail.info
                 self._meter.add(tail.traffic)
-        except Absent:
+        except ObjectNotFound:
             raise UnreadableError("can't be read: no such file", path=path, hint="check the path") from None
         self.size = self.info.size
         self._tail_at = self.size - len(self._tail)
@@ -104,11 +104,11 @@ class ObjectSource(Source):
     def _before_tail(self, ranges: Iterable[Range]) -> list[Range]:
         """The parts of ranges that the tail doesn't have; ranges that no file has, or that are kept, are left out."""
         inside = ((at, min(at + length, self._tail_at)) for at, length in ranges if at >= 0)
-        return [(at, end - at) for at, end in inside if at < end and self._known(at, end - at) is None]
+        return [(at, end - at) for at, end in inside if at < end and self._known_range(at, end - at) is None]
 
-    def _known(self, offset: int, length: int) -> bytes | None:
+    def _known_range(self, offset: int, length: int) -> bytes | None:
         """A range that is within a kept one."""
-        for start, data in self._kept:
+        for start, data in self._known_ranges:
             if start <= offset and offset + length <= start + len(data):
                 return data[offset - start : offset - start + length]
         return None
@@ -124,7 +124,7 @@ class ObjectSource(Source):
         behind = self._tail[start : start + length - before]
         if not before:
             return behind
-        known = self._known(offset, length)
+        known = self._known_range(offset, length)
         if known is not None:
             return known
         data = self._ahead.read(offset, before)
@@ -134,7 +134,7 @@ class ObjectSource(Source):
         try:
             with traffic.counted_by(self._meter):
                 return self._client.read(self.at, offset, length, self.info.tag)
-        except (Absent, Conflict):
+        except (ObjectNotFound, Conflict):
             raise self.changed("changed") from None
 
     def close(self) -> None:
@@ -145,7 +145,7 @@ class ObjectSource(Source):
 
 
 def object_from_parts(
-    client: Client, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]], name: str | None = None
+    client: Client, path: str, fingerprint: Fingerprint, parts: Sequence[tuple[int, bytes]], name: str | None = None
 ) -> ObjectSource | None:
     """Open an object without a request, as `Store.open_from_parts`. None if a change of it couldn't be detected: its
     fingerprint has no tag, or no range is known.
@@ -157,10 +157,10 @@ def object_from_parts(
         parts: ranges of it; the last one is its tail.
         name: the object in messages; the path by default.
     """
-    if not seen.tag or not parts:
+    if not fingerprint.tag or not parts:
         return None
-    tail = Tail(parts[-1][1], ObjectInfo(seen.size, seen.tag, seen.mtime_ns), Traffic())
-    return ObjectSource(client, client.locate(path), name or path, tail, kept=parts[:-1])
+    tail = Tail(parts[-1][1], ObjectInfo(fingerprint.size, fingerprint.tag, fingerprint.mtime_ns), Traffic())
+    return ObjectSource(client, client.locate(path), name or path, tail, known_ranges=parts[:-1])
 
 
 def fingerprint_of(info: ObjectInfo) -> Fingerprint:

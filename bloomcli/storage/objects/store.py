@@ -17,9 +17,9 @@ from bloomcli.storage.objects.client import (
     Conflict,
     Entry,
     Location,
-    Need,
     ObjectInfo,
     Page,
+    Precondition,
 )
 from bloomcli.storage.objects.patterns import Match, Pattern
 from bloomcli.storage.objects.source import ObjectSource, Tail, fingerprint_of, object_from_parts, read_tail
@@ -52,21 +52,23 @@ class ObjectStore(Store):
         at = self.client.locate(path)
         if not at.key or at.key.endswith("/"):
             raise UnreadableError("can't be read: is a directory", path=path, hint="name an object in it")
-        return ObjectSource(self.client, at, path, self._read_already(path))
+        return ObjectSource(self.client, at, path, self._cached_tail(path))
 
     def open_end(self, path: str, length: int) -> Source:
         """Open an object, and read its last bytes: one request. Raises as `open`."""
         at = self.client.locate(path)
         return ObjectSource(self.client, at, path, tail_bytes=length) if at.key else self.open(path)
 
-    def open_from_parts(self, path: str, seen: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
+    def open_from_parts(
+        self, path: str, fingerprint: Fingerprint, parts: Sequence[tuple[int, bytes]]
+    ) -> Source | None:
         """Open an object without a request: later ones are on the condition that it has the tag."""
-        return object_from_parts(self.client, path, seen, parts)
+        return object_from_parts(self.client, path, fingerprint, parts)
 
     def status(self, path: str) -> Status | None:
         """An object's, or that of a directory. Raises UnreadableError, UnsupportedError, UsageError."""
         at = self.client.locate(path)
-        found = self._named(at)
+        found = self._head_object(at)
         if found is not None:
             return Status(Kind.FILE, found.size, found.mtime_ns)
         return Status(Kind.DIRECTORY, 0, 0) if self._has_below(at) else None
@@ -80,13 +82,13 @@ class ObjectStore(Store):
     def list(self, path: str) -> Iterator[FileEntry]:
         """The object itself, those below a directory, those that match a pattern. Raises UnreadableError."""
         at = self.client.locate(path)
-        found = self._named(at)
+        found = self._head_object(at)
         if found is not None:
-            yield _listed_by_name(path, at, found.size, found.tag)
+            yield _named_entry(path, at, found.size, found.tag)
         elif has_wildcard(path):
             yield from self._matching(at, path)
         elif at.key and not at.key.endswith("/") and not self._has_below(at):
-            yield _listed_by_name(path, at, -1, "")
+            yield _named_entry(path, at, -1, "")
         else:
             prefix = _directory_key(at.key)
             base = len(_above_partitions(prefix))
@@ -106,7 +108,7 @@ class ObjectStore(Store):
             return False
         return has_wildcard(path) or self._has_below(at)
 
-    def _read_already(self, path: str) -> Tail | None:
+    def _cached_tail(self, path: str) -> Tail | None:
         """The tail that `is_dataset` has read a moment ago, once."""
         found, self._tail = self._tail, None
         if found is None or found[1] != path or time.monotonic() - found[0] > _TAIL_SECONDS:
@@ -163,14 +165,14 @@ class ObjectStore(Store):
         keys = {name: f"{prefix}{name}{'/' if kind is Kind.DIRECTORY else ''}" for name, kind in wanted.items()}
         pages = iter(self.client.pages(Location(root, prefix), delimiter=True))
         page = next(pages, Page((), (), last=True))
-        listed = {*page.prefixes, *(entry.key for entry in page.entries)}
+        keys_found = {*page.prefixes, *(entry.key for entry in page.entries)}
         if page.last or next(pages, None) is None:
-            return {name for name, key in keys.items() if key in listed}
+            return {name for name, key in keys.items() if key in keys_found}
         # there are many names: look for each of these
         return {
             name
             for name, key in keys.items()
-            if key in listed or any(entry.key.startswith(key) for entry in self._first(root, key, wanted[name]))
+            if key in keys_found or any(entry.key.startswith(key) for entry in self._first(root, key, wanted[name]))
         }
 
     def _first(self, root: str, key: str, kind: Kind) -> Sequence[Entry]:
@@ -202,7 +204,9 @@ class ObjectStore(Store):
     def write_file(self, path: str, data: bytes, *, overwrite: bool) -> None:
         """Put an object. Raises UsageError, WriteError."""
         try:
-            self.client.put(self.client.locate(path), data, Need.NOTHING if overwrite else Need.ABSENT)
+            self.client.put(
+                self.client.locate(path), data, Precondition.NONE if overwrite else Precondition.NO_OBJECT
+            )
         except Conflict:
             raise output_exists(path) from None
 
@@ -219,7 +223,7 @@ class ObjectStore(Store):
         if not found:
             raise UnreadableError("the pattern matches no object", path=path, hint="check it, and quote it")
 
-    def _named(self, at: Location) -> ObjectInfo | None:
+    def _head_object(self, at: Location) -> ObjectInfo | None:
         """The object that a location names, if there is one."""
         return self.client.head(at) if at.key and not at.key.endswith("/") else None
 
@@ -251,7 +255,7 @@ def _directory_key(key: str) -> str:
     return key if not key or key.endswith("/") else f"{key}/"
 
 
-def _listed_by_name(path: str, at: Location, size: int, tag: str) -> FileEntry:
+def _named_entry(path: str, at: Location, size: int, tag: str) -> FileEntry:
     directory = at.key.rpartition("/")[0]
     relative = at.key[len(_above_partitions(f"{directory}/" if directory else "")) :]
     return FileEntry(path, size, relative, walked=False, tag=tag)

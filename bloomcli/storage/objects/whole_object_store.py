@@ -17,7 +17,7 @@ from bloomcli.model.traffic import Traffic
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, Verify
 from bloomcli.storage.entries import output_exists
-from bloomcli.storage.objects.client import Absent, Conflict, Location, Need, ObjectInfo
+from bloomcli.storage.objects.client import Conflict, Location, ObjectInfo, ObjectNotFound, Precondition
 from bloomcli.storage.objects.content import Content, PlannedSource
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import ObjectStore, source_of
@@ -28,26 +28,26 @@ _REQUESTS: Final = 5
 """Those for the objects' properties before, for the new object, and for what was written."""
 
 
-class Order(NamedTuple):
+class NewObject(NamedTuple):
     """A new object that is to be written."""
 
     at: Location
     content: Content
-    need: Need | str
+    precondition: Precondition | str
     """The condition: the tag of the object that is replaced, if that is the source."""
     origin: ObjectSource | None
     """The source, if it is an object of this store."""
     progress: Progress | None
-    left: list[str]
+    leftovers: list[str]
     """Temporary objects that couldn't be removed: who uploads adds their URIs."""
 
     @property
     def in_place(self) -> bool:
         """Whether the source is the object that is replaced."""
-        return isinstance(self.need, str)
+        return isinstance(self.precondition, str)
 
     @property
-    def whole(self) -> bool:
+    def is_copy(self) -> bool:
         """Whether the content is exactly the source's."""
         kept, size = self.content.segments, self.content.source.size
         return size != 0 and [(s.offset, s.length, s.kept) for s in kept] == [(0, size, True)]
@@ -58,11 +58,11 @@ class WholeObjectStore(ObjectStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self._left: dict[str, list[str]] = {}
+        self._leftovers: dict[str, list[str]] = {}
 
     def leftover_files(self, path: str) -> Sequence[str]:
         """The temporary objects that `replace` couldn't remove."""
-        return self._left.pop(path, ())
+        return self._leftovers.pop(path, ())
 
     @abstractmethod
     def check_replaceable(self, at: Location, known: ObjectInfo | None = None) -> None:
@@ -77,7 +77,7 @@ class WholeObjectStore(ObjectStore):
         """
 
     @abstractmethod
-    def upload(self, order: Order) -> None:
+    def upload(self, new_object: NewObject) -> None:
         """Write a new object, with the properties of the source if that is an object of this store.
 
         Raises:
@@ -86,7 +86,7 @@ class WholeObjectStore(ObjectStore):
         """
 
     @abstractmethod
-    def keeps(self, ranges: Sequence[KeptRange], source: ObjectSource, at: Location) -> bool:
+    def keeps_ranges(self, ranges: Sequence[KeptRange], source: ObjectSource, at: Location) -> bool:
         """Whether kept ranges of a source stay in the store, about. A dry run asks."""
 
     def estimate(self, path: str, outline: Iterable[KeptRange | int], *, source: Source) -> Traffic:
@@ -96,7 +96,7 @@ class WholeObjectStore(ObjectStore):
         kept = sum(piece.length for piece in ranges)
         new = sum(piece for piece in pieces if not isinstance(piece, KeptRange))
         origin, at = source_of(source, self.client), self.client.locate(path)
-        if origin is not None and self.keeps(ranges, origin, at):
+        if origin is not None and self.keeps_ranges(ranges, origin, at):
             return Traffic(_REQUESTS + -(-new // PART_BYTES), 0, new, kept)
         reading = source.estimate(ranges)
         return reading + Traffic(_REQUESTS + -(-(kept + new) // PART_BYTES), 0, kept + new, 0)
@@ -125,7 +125,7 @@ class WholeObjectStore(ObjectStore):
         at = self.client.locate(path)
         with closing(pieces), closing(Content(source)) as content, terminable():
             origin = source_of(source, self.client)
-            need = self._need(at, origin, overwrite=overwrite, path=path)
+            precondition = self._precondition(at, origin, overwrite=overwrite, path=path)
             for piece in pieces:
                 content.add(piece)
                 del piece  # a filter may be large, and the next one is built where it was
@@ -134,25 +134,27 @@ class WholeObjectStore(ObjectStore):
                 verify(PlannedSource(path, content))
             if origin is None:  # else `upload` looks at the object whose properties it takes over
                 source.check_unchanged()
-            left: list[str] = []
+            leftovers: list[str] = []
             try:
-                self.upload(Order(at, content, need, origin, progress, left))
-            except (Absent, Conflict):
-                if need is Need.ABSENT and self.client.head(at) is not None:
+                self.upload(NewObject(at, content, precondition, origin, progress, leftovers))
+            except (ObjectNotFound, Conflict):
+                if precondition is Precondition.NO_OBJECT and self.client.head(at) is not None:
                     raise output_exists(path) from None
                 raise source.changed("changed") from None
             finally:
-                if left:
-                    self._left[path] = left
+                if leftovers:
+                    self._leftovers[path] = leftovers
             return content.size
 
-    def _need(self, at: Location, origin: ObjectSource | None, *, overwrite: bool, path: str) -> Need | str:
+    def _precondition(
+        self, at: Location, origin: ObjectSource | None, *, overwrite: bool, path: str
+    ) -> Precondition | str:
         if not overwrite:
             if self.client.head(at) is not None:
                 raise output_exists(path)
-            return Need.ABSENT
+            return Precondition.NO_OBJECT
         if origin is not None and self.client.identity(origin.at) == self.client.identity(at):
             self.check_replaceable(at, origin.info)
             return origin.info.tag
         self.check_replaceable(at)
-        return Need.NOTHING
+        return Precondition.NONE

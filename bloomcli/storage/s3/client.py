@@ -14,9 +14,18 @@ from typing import Any, Final, TypeVar
 
 from bloomcli.errors import BloomError, UnreadableError, UsageError
 from bloomcli.storage import traffic
-from bloomcli.storage.objects.client import Absent, Client, Conflict, Entry, Location, Need, ObjectInfo, Page
+from bloomcli.storage.objects.client import (
+    Client,
+    Conflict,
+    Entry,
+    Location,
+    ObjectInfo,
+    ObjectNotFound,
+    Page,
+    Precondition,
+)
 from bloomcli.storage.s3 import session
-from bloomcli.storage.s3.errors import broken_bodies, broken_settings, sdk_errors, status_of, translated
+from bloomcli.storage.s3.errors import body_errors, converted_error, sdk_errors, setting_errors, status_of
 from bloomcli.storage.s3.session import ATTEMPTS
 
 _PAUSE_SECONDS: Final = 0.05
@@ -47,7 +56,7 @@ class S3Client(Client):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._made: dict[object, Any] = {}
+        self._clients: dict[object, Any] = {}
         self._settings: dict[object, session.Settings] = {}
         self.is_minio = False
         """The last answer came from MinIO."""
@@ -55,23 +64,23 @@ class S3Client(Client):
     def sdk(self, at: Location) -> Any:
         """boto3's client of this process and its AWS variables. Raises UnsupportedError, UnreadableError."""
         environment = frozenset(item for item in os.environ.items() if item[0].startswith("AWS_"))
-        made = self._made.get((os.getpid(), environment))
-        if made is None:
+        client = self._clients.get((os.getpid(), environment))
+        if client is None:
             with self._lock:  # a session of boto3 makes one client at a time
-                made = self._made.get((os.getpid(), environment)) or self._new(environment, at)
-        return made
+                client = self._clients.get((os.getpid(), environment)) or self._create_client(environment, at)
+        return client
 
-    def _new(self, environment: frozenset[tuple[str, str]], at: Location) -> Any:
+    def _create_client(self, environment: frozenset[tuple[str, str]], at: Location) -> Any:
         try:
             found = self._settings.get(environment) or session.settings()
-            made = session.client_of(found)
+            client = session.client_of(found)
         except BloomError as error:
             error.path = at.uri
             raise
-        except broken_settings() as error:
-            raise translated(error, "", at, writes=False) from None
-        self._made, self._settings = {(os.getpid(), environment): made}, {environment: found}
-        return made
+        except setting_errors() as error:
+            raise converted_error(error, "", at, writes=False) from None
+        self._clients, self._settings = {(os.getpid(), environment): client}, {environment: found}
+        return client
 
     def locate(self, uri: str) -> Location:
         """Parse s3://, s3a:// and s3n:// URIs. Raises UsageError."""
@@ -95,7 +104,7 @@ class S3Client(Client):
         """An object's size, tag and properties; None where there is none."""
         try:
             return info_of(self.request("HeadObject", at))
-        except Absent:
+        except ObjectNotFound:
             return None
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
@@ -103,15 +112,15 @@ class S3Client(Client):
 
         def once() -> tuple[bytes, ObjectInfo]:
             try:
-                answer = self.sdk(at).get_object(**named(at), Range=f"bytes=-{length}")
+                answer = self.sdk(at).get_object(**object_parameters(at), Range=f"bytes=-{length}")
             except sdk_errors() as error:
                 if status_of(error) != 416:
                     raise
                 # an object without bytes has no range
-                answer = self.sdk(at).get_object(**named(at))
+                answer = self.sdk(at).get_object(**object_parameters(at))
             return self._body(answer), info_of(answer)
 
-        return self._again("GetObject", at, once)
+        return self._retry("GetObject", at, once)
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
         """A range of the object that has this tag. Raises Absent, Conflict."""
@@ -119,7 +128,7 @@ class S3Client(Client):
         def once() -> bytes:
             try:
                 answer = self.sdk(at).get_object(
-                    **named(at), Range=f"bytes={offset}-{offset + length - 1}", IfMatch=tag
+                    **object_parameters(at), Range=f"bytes={offset}-{offset + length - 1}", IfMatch=tag
                 )
             except sdk_errors() as error:
                 if status_of(error) == 416:
@@ -130,7 +139,7 @@ class S3Client(Client):
                 raise Conflict
             return self._body(answer)
 
-        return self._again("GetObject", at, once)
+        return self._retry("GetObject", at, once)
 
     def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
         """The objects whose keys begin with a key, a page for each request."""
@@ -142,7 +151,7 @@ class S3Client(Client):
         while True:
             try:
                 answer = self.request("ListObjectsV2", at, whole=False, **options)
-            except Absent:
+            except ObjectNotFound:
                 raise UnreadableError("can't be listed: there is no such bucket", path=at.uri) from None
             yield Page(
                 [Entry(item["Key"], item["Size"], item.get("ETag", "")) for item in answer.get("Contents", ())],
@@ -153,10 +162,16 @@ class S3Client(Client):
                 return
             options["ContinuationToken"] = answer["NextContinuationToken"]
 
-    def put(self, at: Location, data: bytes, need: Need | str, **properties: Any) -> ObjectInfo:
+    def put(self, at: Location, data: bytes, precondition: Precondition | str, **properties: Any) -> ObjectInfo:
         """Write an object in one request, with properties as PutObject takes them. Raises Conflict."""
         answer = self.request(
-            "PutObject", at, writes=True, Body=data, **condition(need), **checked(at, data), **properties
+            "PutObject",
+            at,
+            writes=True,
+            Body=data,
+            **precondition_parameters(precondition),
+            **checksum_parameters(at, data),
+            **properties,
         )
         return ObjectInfo(len(data), answer["ETag"], 0, answer)
 
@@ -178,11 +193,13 @@ class S3Client(Client):
         """
         try:
             call = getattr(self.sdk(at), _METHODS[operation])
-            answer: dict[str, Any] = call(**(named(at) if whole else {"Bucket": bucket_of(at)}), **parameters)
+            answer: dict[str, Any] = call(
+                **(object_parameters(at) if whole else {"Bucket": bucket_of(at)}), **parameters
+            )
         except BloomError:
             raise
         except sdk_errors() as error:
-            raise translated(error, operation, at, writes=writes) from None
+            raise converted_error(error, operation, at, writes=writes) from None
         self.is_minio = answer["ResponseMetadata"]["HTTPHeaders"].get("server", "").startswith("MinIO")
         return answer
 
@@ -190,28 +207,28 @@ class S3Client(Client):
         try:
             with closing(answer["Body"]) as body:
                 data: bytes = body.read()
-        except broken_bodies() as error:
-            raise _Broken(error) from None
+        except body_errors() as error:
+            raise _BrokenBody(error) from None
         traffic.current().count(requests=0, downloaded=len(data))
         return data
 
-    def _again(self, operation: str, at: Location, once: Callable[[], T]) -> T:
+    def _retry(self, operation: str, at: Location, once: Callable[[], T]) -> T:
         """Make a request, again where the connection broke off in the middle of a body: boto3 repeats the others."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return once()
-            except (BloomError, Absent, Conflict):
+            except (BloomError, ObjectNotFound, Conflict):
                 raise
-            except _Broken as broken:
+            except _BrokenBody as broken:
                 if attempt == ATTEMPTS:
-                    raise translated(broken.error, operation, at, writes=False) from None
+                    raise converted_error(broken.error, operation, at, writes=False) from None
             except sdk_errors() as error:
-                raise translated(error, operation, at, writes=False) from None
+                raise converted_error(error, operation, at, writes=False) from None
             time.sleep(min(_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS))
         raise AssertionError
 
 
-class _Broken(Exception):
+class _BrokenBody(Exception):
     """The connection broke off in the middle of a body."""
 
     def __init__(self, error: Exception) -> None:
@@ -224,19 +241,19 @@ def bucket_of(at: Location) -> str:
     return at.root.partition("://")[2]
 
 
-def named(at: Location) -> dict[str, str]:
+def object_parameters(at: Location) -> dict[str, str]:
     """The parameters of a request that name an object."""
     return {"Bucket": bucket_of(at), "Key": at.key}
 
 
-def condition(need: Need | str) -> dict[str, Any]:
+def precondition_parameters(precondition: Precondition | str) -> dict[str, Any]:
     """The parameters of a request that make it conditional."""
-    if isinstance(need, str):
-        return {"IfMatch": need}
-    return {"IfNoneMatch": "*"} if need is Need.ABSENT else {}
+    if isinstance(precondition, str):
+        return {"IfMatch": precondition}
+    return {"IfNoneMatch": "*"} if precondition is Precondition.NO_OBJECT else {}
 
 
-def checked(at: Location, data: bytes | io.RawIOBase) -> dict[str, Any]:
+def checksum_parameters(at: Location, data: bytes | io.RawIOBase) -> dict[str, Any]:
     """The parameters of a request that let the store check the bytes it gets."""
     if bucket_of(at).endswith("--x-s3"):
         return {"ChecksumAlgorithm": "CRC32"}  # directory buckets don't know Content-MD5

@@ -8,9 +8,9 @@ from typing import Final
 from bloomcli.errors import BloomError, SourceChanged, UnreadableError, WriteError
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.entries import output_exists
-from bloomcli.storage.objects.client import Absent, Client, Conflict, Location, Need, ObjectInfo
+from bloomcli.storage.objects.client import Client, Conflict, Location, ObjectInfo, ObjectNotFound, Precondition
 from bloomcli.storage.objects.content import Content
-from bloomcli.storage.s3.properties import is_archived, way_back
+from bloomcli.storage.s3.properties import is_archived, recovery_hint
 
 COMPARED_BYTES: Final = 256 << 10
 """Bytes at an object's end that are compared: the store has checked each upload by its checksum."""
@@ -21,13 +21,13 @@ class Target(NamedTuple):
 
     at: Location
     path: str
-    need: Need | str
+    precondition: Precondition | str
     """The condition on which it is written."""
-    former: ObjectInfo | None
+    previous: ObjectInfo | None
     """What is replaced."""
 
 
-def completed(client: Client, target: Target, content: Content, act: Callable[[], str]) -> None:
+def complete_object(client: Client, target: Target, content: Content, send: Callable[[], str]) -> None:
     """Write an object by its last request, and compare its tail.
 
     Args:
@@ -43,13 +43,13 @@ def completed(client: Client, target: Target, content: Content, act: Callable[[]
     """
     tail = content.read(max(content.size - COMPARED_BYTES, 0), min(content.size, COMPARED_BYTES))
     try:
-        tag = act()
-    except (Absent, Conflict, BloomError) as error:
-        _settle(client, target, content, tail, error)
+        tag = send()
+    except (ObjectNotFound, Conflict, BloomError) as error:
+        _resolve_failure(client, target, content, tail, error)
         return
     try:
         data, info = client.read_tail(target.at, COMPARED_BYTES)
-    except Absent:
+    except ObjectNotFound:
         return  # removed by another program, after it was written
     except UnreadableError as error:
         if _is_archived_whole(client, target, tag, content.size):
@@ -63,7 +63,7 @@ def completed(client: Client, target: Target, content: Content, act: Callable[[]
         raise WriteError(
             "the object that the store has now isn't the one that was written",
             path=target.path,
-            hint=way_back(target.at, target.former),
+            hint=recovery_hint(target.at, target.previous),
         )
 
 
@@ -77,12 +77,12 @@ def _is_archived_whole(client: Client, target: Target, tag: str, size: int) -> b
     return found is not None and is_archived(found.details or {}) and (found.tag, found.size) == (tag, size)
 
 
-def _settle(client: Client, target: Target, content: Content, tail: bytes, error: Exception) -> None:
+def _resolve_failure(client: Client, target: Target, content: Content, tail: bytes, error: Exception) -> None:
     """Find out what an object is whose last request failed: the request may have been carried out all the same."""
     try:
         data, info = client.read_tail(target.at, COMPARED_BYTES)
-    except Absent:
-        if target.former is not None and not isinstance(target.need, Need):
+    except ObjectNotFound:
+        if target.previous is not None and not isinstance(target.precondition, Precondition):
             raise _changed(target) from None
         raise _refused(target, error, "there is no such object") from None
     except UnreadableError as unknown:
@@ -93,13 +93,13 @@ def _settle(client: Client, target: Target, content: Content, tail: bytes, error
             path=target.path,
             hint="start the command again once the store can be reached: it finds out",
         ) from None
-    if target.former is not None and info.tag == target.former.tag:
+    if target.previous is not None and info.tag == target.previous.tag:
         raise _refused(target, error, "the object is as it was") from None
     if data == tail and info.size == content.size:
         return  # the answer was lost
-    if target.need is Need.ABSENT:
+    if target.precondition is Precondition.NO_OBJECT:
         raise output_exists(target.path) from None
-    if isinstance(error, BloomError) and target.need is Need.NOTHING:
+    if isinstance(error, BloomError) and target.precondition is Precondition.NONE:
         raise error
     raise _changed(target) from None
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from bloomcli.errors import BloomError, UnreadableError, WriteError
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.objects.client import Absent, AccessDenied, Conflict, Location
+from bloomcli.storage.objects.client import AccessDenied, Conflict, Location, ObjectNotFound
 
 PERMISSIONS: Final = {
     "GetObject": "s3:GetObject",
@@ -31,7 +31,7 @@ _ABSENT: Final = frozenset({"NoSuchKey", "NotFound", "404"})
 _CONFLICT: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "412", "OperationAborted"})
 
 
-class _Said(NamedTuple):
+class _Explanation(NamedTuple):
     reason: str
     hint: str | None
     denied: bool = False
@@ -40,17 +40,19 @@ class _Said(NamedTuple):
 _LOGIN: Final = (
     "get new credentials: `aws sso login`, or what gave you these; `aws sts get-caller-identity` tests them"
 )
-_REGION: Final = _Said(
+_REGION: Final = _Explanation(
     "the bucket is in another region",
     "set AWS_REGION to it: `aws s3api head-bucket --bucket BUCKET` tells the region",
 )
-_EXPIRED: Final = _Said("the credentials have expired", _LOGIN)
-_UNKNOWN: Final = _Said("the store doesn't know these credentials", "`aws sts get-caller-identity` tests them")
-_BUSY: Final = _Said("the store is busy, and refused every attempt", "try again later, with fewer --jobs")
+_EXPIRED: Final = _Explanation("the credentials have expired", _LOGIN)
+_UNKNOWN: Final = _Explanation("the store doesn't know these credentials", "`aws sts get-caller-identity` tests them")
+_BUSY: Final = _Explanation("the store is busy, and refused every attempt", "try again later, with fewer --jobs")
 
 _BY_CODE: Final = {
-    "NoSuchBucket": _Said("there is no such bucket", "check its name, and AWS_ENDPOINT_URL: `aws s3 ls` lists them"),
-    "InvalidBucketName": _Said("no bucket can have such a name", "check its name"),
+    "NoSuchBucket": _Explanation(
+        "there is no such bucket", "check its name, and AWS_ENDPOINT_URL: `aws s3 ls` lists them"
+    ),
+    "InvalidBucketName": _Explanation("no bucket can have such a name", "check its name"),
     "ExpiredToken": _EXPIRED,
     "ExpiredTokenException": _EXPIRED,
     "TokenRefreshRequired": _EXPIRED,
@@ -59,10 +61,10 @@ _BY_CODE: Final = {
     "InvalidToken": _UNKNOWN,
     "InvalidSecurity": _UNKNOWN,
     "UnrecognizedClientException": _UNKNOWN,
-    "SignatureDoesNotMatch": _Said(
+    "SignatureDoesNotMatch": _Explanation(
         "the store doesn't accept the request's signature", "check the secret key, and AWS_REGION"
     ),
-    "RequestTimeTooSkewed": _Said(
+    "RequestTimeTooSkewed": _Explanation(
         "this machine's clock differs from the store's by more than the store allows", "set the clock: `timedatectl`"
     ),
     "PermanentRedirect": _REGION,
@@ -75,18 +77,18 @@ _BY_CODE: Final = {
     "TooManyRequests": _BUSY,
     "ServiceUnavailable": _BUSY,
     "RequestLimitExceeded": _BUSY,
-    "XMinioStorageFull": _Said("the store is full", "free some room in it"),
-    "KMS.DisabledException": _Said("the key that encrypts the object is disabled", "enable it in KMS"),
-    "QuotaExceeded": _Said("the bucket's quota is used up", "free some room in it"),
+    "XMinioStorageFull": _Explanation("the store is full", "free some room in it"),
+    "KMS.DisabledException": _Explanation("the key that encrypts the object is disabled", "enable it in KMS"),
+    "QuotaExceeded": _Explanation("the bucket's quota is used up", "free some room in it"),
 }
 
 _ARCHIVED: Final = frozenset({"InvalidObjectState", "ObjectNotInActiveTierError"})
-_CUSTOMER_KEY: Final = _Said(
+_CUSTOMER_KEY: Final = _Explanation(
     "the object is encrypted with a key of the customer's (SSE-C)",
     "bloom has no keys: copy the object to one that is encrypted with a key of the store's (SSE-S3 or SSE-KMS)",
 )
 
-_OF_BUCKETS: Final = frozenset(
+_BUCKET_CODES: Final = frozenset(
     {"NoSuchBucket", "InvalidBucketName", *(c for c, s in _BY_CODE.items() if s is _REGION)}
 )
 
@@ -107,12 +109,12 @@ def sdk_errors() -> tuple[type[Exception], ...]:
     return BotoCoreError, ClientError, RecursionError
 
 
-def broken_settings() -> tuple[type[Exception], ...]:
+def setting_errors() -> tuple[type[Exception], ...]:
     """What boto3 raises for a configuration that can't be used."""
     return ValueError, *sdk_errors()
 
 
-def broken_bodies() -> tuple[type[Exception], ...]:
+def body_errors() -> tuple[type[Exception], ...]:
     """boto3's exceptions for an answer that ends, or stops, in the middle of its body."""
     from botocore.exceptions import IncompleteReadError, ReadTimeoutError, ResponseStreamingError
 
@@ -131,7 +133,7 @@ def status_of(error: Exception) -> int:
     return int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) if isinstance(answer, dict) else 0
 
 
-def translated(error: Exception, operation: str, at: Location, *, writes: bool) -> Exception:
+def converted_error(error: Exception, operation: str, at: Location, *, writes: bool) -> Exception:
     """An error of boto3 as one of bloomcli's, or as one of those that `Client` leaves to its callers.
 
     Args:
@@ -144,16 +146,16 @@ def translated(error: Exception, operation: str, at: Location, *, writes: bool) 
     if code in _CONFLICT or status == 412:
         return Conflict()
     if code in _ABSENT or (status == 404 and not code):
-        return Absent()
+        return ObjectNotFound()
     if code in _ARCHIVED:
-        said = _archived(error, at)
+        explanation = _explain_archived(error, at)
     else:
-        said = _answered(error, operation, code, status) if code or status else _not_answered(error)
-    denied = AccessDenied if said.denied else UnreadableError
+        explanation = _explain_answer(error, operation, code, status) if code or status else _explain_no_answer(error)
+    denied = AccessDenied if explanation.denied else UnreadableError
     kind: type[BloomError] = WriteError if writes else denied
     what = "can't be written" if writes else "can't be read"
-    path = at.root if code in _OF_BUCKETS else at.uri
-    return kind(f"{what}: {said.reason}", path=path, hint=said.hint)
+    path = at.root if code in _BUCKET_CODES else at.uri
+    return kind(f"{what}: {explanation.reason}", path=path, hint=explanation.hint)
 
 
 def is_missing_bucket(error: BloomError) -> bool:
@@ -173,7 +175,7 @@ def restore_command(at: Location, storage_class: str) -> str:
     )
 
 
-def _archived(error: Exception, at: Location) -> _Said:
+def _explain_archived(error: Exception, at: Location) -> _Explanation:
     """An object that has to be restored before it can be read."""
     response: Any = error.response  # type: ignore[attr-defined]
     found = {**response.get("Error", {}), **response}
@@ -181,83 +183,87 @@ def _archived(error: Exception, at: Location) -> _Said:
     number = response.get("ResponseMetadata", {}).get("RequestId")
     request = f" (request {number})" if number else ""
     named = f" (storage class {storage_class})" if storage_class else ""
-    return _Said(f"the object is archived{named}{request}", restore_command(at, storage_class))
+    return _Explanation(f"the object is archived{named}{request}", restore_command(at, storage_class))
 
 
-def _answered(error: Exception, operation: str, code: str, status: int) -> _Said:
+def _explain_answer(error: Exception, operation: str, code: str, status: int) -> _Explanation:
     response: Any = error.response  # type: ignore[attr-defined]
     number = response.get("ResponseMetadata", {}).get("RequestId")
     request = f" (request {number})" if number else ""
     if code in _BY_CODE:
-        said = _BY_CODE[code]
-        return _Said(said.reason + request, said.hint)
+        explanation = _BY_CODE[code]
+        return _Explanation(explanation.reason + request, explanation.hint)
     if code in {"AccessDenied", "AllAccessDisabled", "403", "Forbidden"} or status == 403:
         wanted = PERMISSIONS.get(operation, operation)
         hint = f"the request needs {wanted}: `aws sts get-caller-identity` tells whose credentials were found, if any"
         if operation in {"GetObject", "HeadObject"}:
             hint = f"{hint}; without s3:ListBucket, an object that isn't there is answered like this too"
-        return _Said(f"access denied: {wanted}{request}", hint, denied=True)
+        return _Explanation(f"access denied: {wanted}{request}", hint, denied=True)
     if code.startswith("KMS."):
-        return _Said(f"the key that encrypts the object can't be used: {code}{request}", "check its policy in KMS")
+        return _Explanation(
+            f"the key that encrypts the object can't be used: {code}{request}", "check its policy in KMS"
+        )
     if operation == "HeadObject" and code == "400":  # the answer has no text
-        return _Said(f"the store answered 400{request}: perhaps {_CUSTOMER_KEY.reason}", _CUSTOMER_KEY.hint)
+        return _Explanation(f"the store answered 400{request}: perhaps {_CUSTOMER_KEY.reason}", _CUSTOMER_KEY.hint)
     if code == "InvalidRequest" and "stored using a form of Server Side Encryption" in str(response):
-        return _Said(_CUSTOMER_KEY.reason + request, _CUSTOMER_KEY.hint)
+        return _Explanation(_CUSTOMER_KEY.reason + request, _CUSTOMER_KEY.hint)
     message = shown(str(response.get("Error", {}).get("Message", "")))
-    return _Said(f"the store answered {status} {code}{': ' if message else ''}{message}{request}", None)
+    return _Explanation(f"the store answered {status} {code}{': ' if message else ''}{message}{request}", None)
 
 
-def _not_answered(error: Exception) -> _Said:
+def _explain_no_answer(error: Exception) -> _Explanation:
     kinds = {kind.__name__ for kind in type(error).__mro__}
     text = shown(str(error))
-    for names, said in _WITHOUT_ANSWER:
+    for names, explanation in _WITHOUT_ANSWER:
         if kinds & names:
-            return _Said(said.reason.format(text=text), said.hint)
-    return _Said(text or type(error).__name__, None)
+            return _Explanation(explanation.reason.format(text=text), explanation.hint)
+    return _Explanation(text or type(error).__name__, None)
 
 
 _WITHOUT_ANSWER: Final = (
-    ({"NoCredentialsError", "PartialCredentialsError"}, _Said("the credentials are incomplete", _LOGIN)),
+    ({"NoCredentialsError", "PartialCredentialsError"}, _Explanation("the credentials are incomplete", _LOGIN)),
     (
         {"CredentialRetrievalError", "TokenRetrievalError", "SSOError", "LoginError"},
-        _Said("the credentials can't be had", _LOGIN),
+        _Explanation("the credentials can't be had", _LOGIN),
     ),
     (
         {"ProfileNotFound", "ConfigParseError", "ConfigNotFound", "InvalidConfigError"},
-        _Said("the configuration can't be used: {text}", "check AWS_PROFILE and ~/.aws/config"),
+        _Explanation("the configuration can't be used: {text}", "check AWS_PROFILE and ~/.aws/config"),
     ),
     (
         {"SSLError"},
-        _Said(
+        _Explanation(
             "the server's certificate isn't trusted, or it speaks no TLS",
             "AWS_CA_BUNDLE names a file with its authority's certificate; http:// in AWS_ENDPOINT_URL is without TLS",
         ),
     ),
-    ({"ProxyConnectionError"}, _Said("the proxy can't be reached", "check HTTPS_PROXY and HTTP_PROXY")),
+    ({"ProxyConnectionError"}, _Explanation("the proxy can't be reached", "check HTTPS_PROXY and HTTP_PROXY")),
     (
         {"ConnectTimeoutError", "ReadTimeoutError"},
-        _Said("the store doesn't answer in time", "check the network, AWS_ENDPOINT_URL and AWS_REGION"),
+        _Explanation("the store doesn't answer in time", "check the network, AWS_ENDPOINT_URL and AWS_REGION"),
     ),
     (
         {"EndpointConnectionError", "InvalidEndpointConfigurationError"},
-        _Said("the store can't be reached", "check the network, AWS_ENDPOINT_URL and AWS_REGION"),
+        _Explanation("the store can't be reached", "check the network, AWS_ENDPOINT_URL and AWS_REGION"),
     ),
     (
         {"ConnectionClosedError", "IncompleteReadError", "ResponseStreamingError", "HTTPClientError"},
-        _Said("the connection to the store breaks off, every time", "try again"),
+        _Explanation("the connection to the store breaks off, every time", "try again"),
     ),
     (
         {"InvalidRetryConfigurationError", "ValueError"},
-        _Said(
+        _Explanation(
             "the configuration can't be used: {text}",
             "check AWS_MAX_ATTEMPTS, AWS_RETRY_MODE, AWS_ENDPOINT_URL and ~/.aws/config",
         ),
     ),
     (
         {"RecursionError"},
-        _Said("the store redirects every request, and names no region", "check AWS_ENDPOINT_URL and AWS_REGION"),
+        _Explanation(
+            "the store redirects every request, and names no region", "check AWS_ENDPOINT_URL and AWS_REGION"
+        ),
     ),
-    ({"ParamValidationError", "InvalidRegionError"}, _Said("{text}", "check the URI and AWS_REGION")),
+    ({"ParamValidationError", "InvalidRegionError"}, _Explanation("{text}", "check the URI and AWS_REGION")),
 )
 """boto3's exceptions, by the names of their classes, which need not be imported."""
 

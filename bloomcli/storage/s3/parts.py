@@ -13,19 +13,19 @@ from typing import Final
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.objects.content import Segment, within
 
-LEAST_BYTES: Final = 5 << 20
-MOST_BYTES: Final = 5 << 30
-MOST_PARTS: Final = 10_000
+MIN_PART_BYTES: Final = 5 << 20
+MAX_PART_BYTES: Final = 5 << 30
+MAX_PARTS: Final = 10_000
 
 COPY_BYTES: Final = 64 << 20
 """A range that is copied is divided into parts of this size, which the store copies at the same time."""
 UPLOAD_BYTES: Final = 8 << 20
 """What is uploaded is divided into parts of this size: those on the way are held in memory."""
-_PARTS_AIMED_AT: Final = 4_000
+_TARGET_PARTS: Final = 4_000
 """Large objects have larger parts, so many that twice as many would be allowed."""
 
 
-class Sizes(NamedTuple):
+class PartSizes(NamedTuple):
     """The sizes of parts, which depend on the object's."""
 
     least: int
@@ -46,15 +46,15 @@ class Part(NamedTuple):
     """The offset in the source, where the store copies the part."""
 
 
-def sizes_for(size: int, *, copies: bool = True) -> Sizes:
+def sizes_for(size: int, *, copies: bool = True) -> PartSizes:
     """The sizes of parts for an object of about `size` bytes; without `copies`, no range is long enough for one."""
-    least = min(max(LEAST_BYTES, -(-size // _PARTS_AIMED_AT)), MOST_BYTES // 5)
+    least = min(max(MIN_PART_BYTES, -(-size // _TARGET_PARTS)), MAX_PART_BYTES // 5)
     # the last part of a range has less than `copy + least`
-    copy = min(max(COPY_BYTES, 4 * least), MOST_BYTES - least)
-    return Sizes(least, copy, max(UPLOAD_BYTES, least), copies)
+    copy = min(max(COPY_BYTES, 4 * least), MAX_PART_BYTES - least)
+    return PartSizes(least, copy, max(UPLOAD_BYTES, least), copies)
 
 
-def next_parts(segments: Sequence[Segment], done: Part | None, sizes: Sizes, *, finished: bool) -> Iterator[Part]:
+def next_parts(segments: Sequence[Segment], done: Part | None, sizes: PartSizes, *, finished: bool) -> Iterator[Part]:
     """The parts that are certain, after those that were given before.
 
     Args:
@@ -68,7 +68,7 @@ def next_parts(segments: Sequence[Segment], done: Part | None, sizes: Sizes, *, 
         done = part
 
 
-def _next(segments: Sequence[Segment], done: Part | None, sizes: Sizes, finished: bool) -> Part | None:
+def _next(segments: Sequence[Segment], done: Part | None, sizes: PartSizes, finished: bool) -> Part | None:
     number, start = (1, 0) if done is None else (done.number + 1, done.start + done.length)
     known = segments[-1].end if segments else 0
     if start >= known:
@@ -86,7 +86,7 @@ def _next(segments: Sequence[Segment], done: Part | None, sizes: Sizes, finished
     return None if length is None else Part(number, start, length, None)
 
 
-def _uploaded(ahead: Sequence[Segment], sizes: Sizes, finished: bool, known: int) -> int | None:
+def _uploaded(ahead: Sequence[Segment], sizes: PartSizes, finished: bool, known: int) -> int | None:
     """The length of a part that is uploaded; None while it isn't certain."""
     length = 0
     for segment in ahead:

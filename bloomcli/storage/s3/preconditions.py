@@ -17,14 +17,14 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from bloomcli.errors import BloomError, UsageError
-from bloomcli.storage.objects.client import Absent, Conflict, Location
-from bloomcli.storage.s3.client import S3Client, checked
+from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound
+from bloomcli.storage.s3.client import S3Client, checksum_parameters
 
 _AMAZONS: Final = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 _NO_TAG: Final = f'"{"0" * 32}"'
 """A tag that no object has."""
 
-_known: Final[dict[tuple[str, str], bool]] = {}
+_results: Final[dict[tuple[str, str], bool]] = {}
 """What is known of endpoints, by their addresses and the kind of request."""
 
 
@@ -55,39 +55,45 @@ def _honours(client: S3Client, at: Location, upload: str | None) -> bool:
     if (urlsplit(endpoint).hostname or "").endswith(_AMAZONS):
         return True
     kind = (endpoint, "put" if upload is None else "completion")
-    if kind not in _known:
-        _known[kind] = _put(client, at) if upload is None else _completion(client, at, upload)
-    return _known[kind]
+    if kind not in _results:
+        _results[kind] = _put(client, at) if upload is None else _completion(client, at, upload)
+    return _results[kind]
 
 
 def _completion(client: S3Client, at: Location, upload: str) -> bool:
     absent = {"Parts": [{"PartNumber": 9_999, "ETag": _NO_TAG}]}
     if _refused(client, "CompleteMultipartUpload", at, UploadId=upload, MultipartUpload=absent, IfMatch=_NO_TAG):
         return True
-    own = _own(at)
-    begun = client.request("CreateMultipartUpload", own, writes=True)["UploadId"]
+    probe = _probe_location(at)
+    begun = client.request("CreateMultipartUpload", probe, writes=True)["UploadId"]
     try:
         data = b"bloom"
         part = client.request(
-            "UploadPart", own, writes=True, UploadId=begun, PartNumber=1, Body=data, **checked(own, data)
+            "UploadPart",
+            probe,
+            writes=True,
+            UploadId=begun,
+            PartNumber=1,
+            Body=data,
+            **checksum_parameters(probe, data),
         )
         real = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
         refused = _refused(
-            client, "CompleteMultipartUpload", own, UploadId=begun, MultipartUpload=real, IfMatch=_NO_TAG
+            client, "CompleteMultipartUpload", probe, UploadId=begun, MultipartUpload=real, IfMatch=_NO_TAG
         )
     finally:
-        with suppress(Absent, BloomError):
-            client.request("AbortMultipartUpload", own, writes=True, UploadId=begun)
+        with suppress(ObjectNotFound, BloomError):
+            client.request("AbortMultipartUpload", probe, writes=True, UploadId=begun)
     if not refused:
-        _remove(client, own)
+        _remove(client, probe)
     return refused
 
 
 def _put(client: S3Client, at: Location) -> bool:
-    own = _own(at)
-    if _refused(client, "PutObject", own, Body=b"", IfMatch=_NO_TAG, **checked(own, b"")):
+    probe = _probe_location(at)
+    if _refused(client, "PutObject", probe, Body=b"", IfMatch=_NO_TAG, **checksum_parameters(probe, b"")):
         return True
-    _remove(client, own)
+    _remove(client, probe)
     return False
 
 
@@ -95,7 +101,7 @@ def _refused(client: S3Client, operation: str, at: Location, **parameters: Any) 
     """Whether a request fails for its condition: S3 answers that there is no object where there is none."""
     try:
         client.request(operation, at, writes=True, **parameters)
-    except (Conflict, Absent):
+    except (Conflict, ObjectNotFound):
         return True
     except BloomError as error:
         if operation == "CompleteMultipartUpload" and "InvalidPart" in error.reason:
@@ -105,11 +111,11 @@ def _refused(client: S3Client, operation: str, at: Location, **parameters: Any) 
 
 
 def _remove(client: S3Client, at: Location) -> None:
-    with suppress(Absent, BloomError):
+    with suppress(ObjectNotFound, BloomError):
         client.request("DeleteObject", at, writes=True)
 
 
-def _own(at: Location) -> Location:
+def _probe_location(at: Location) -> Location:
     """A hidden name of bloom's own in the object's directory."""
     directory, slash, _ = at.key.rpartition("/")
     return at._replace(key=f"{directory}{slash}.bloom-preconditions-{secrets.token_hex(6)}.tmp")

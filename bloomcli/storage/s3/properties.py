@@ -7,11 +7,11 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from bloomcli.errors import UnreadableError, UsageError
-from bloomcli.storage.objects.client import Absent, AccessDenied, Location, ObjectInfo
+from bloomcli.storage.objects.client import AccessDenied, Location, ObjectInfo, ObjectNotFound
 from bloomcli.storage.s3.client import S3Client
 from bloomcli.storage.s3.errors import restore_command
 
-_SAME_NAME: Final = (
+_PROPERTIES: Final = (
     "CacheControl",
     "ContentDisposition",
     "ContentEncoding",
@@ -31,7 +31,7 @@ _ARCHIVED: Final = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 _FORCE: Final = "-o writes another object; --force replaces it all the same"
 
 
-def carried_over(client: S3Client, at: Location, info: ObjectInfo, *, force: bool) -> dict[str, Any]:
+def kept_properties(client: S3Client, at: Location, info: ObjectInfo, *, force: bool) -> dict[str, Any]:
     """The parameters that give a new object what an object has besides its content.
 
     Args:
@@ -45,7 +45,7 @@ def carried_over(client: S3Client, at: Location, info: ObjectInfo, *, force: boo
         UnreadableError: the store doesn't answer.
     """
     details = info.details or {}
-    found = {name: details[name] for name in _SAME_NAME if details.get(name)}
+    found = {name: details[name] for name in _PROPERTIES if details.get(name)}
     if details.get("Expires"):
         found["Expires"] = details["Expires"]
     if details.get("MissingMeta") and not force:
@@ -60,7 +60,7 @@ def carried_over(client: S3Client, at: Location, info: ObjectInfo, *, force: boo
     return found
 
 
-def refuse_loss(at: Location, details: Mapping[str, Any]) -> None:
+def check_no_loss(at: Location, details: Mapping[str, Any]) -> None:
     """Refuse to replace an object that is protected, or archived.
 
     Raises:
@@ -96,7 +96,7 @@ def is_archived(details: Mapping[str, Any]) -> bool:
 def _tags(client: S3Client, at: Location, *, force: bool) -> list[tuple[str, str]]:
     try:
         answer = client.request("GetObjectTagging", at)
-    except Absent:
+    except ObjectNotFound:
         return []  # the object is gone, which the next request finds out, or has no tags
     except AccessDenied:
         if force:
@@ -113,7 +113,7 @@ def _tags(client: S3Client, at: Location, *, force: bool) -> list[tuple[str, str
     return [(tag["Key"], tag["Value"]) for tag in answer.get("TagSet", ())]
 
 
-def way_back(at: Location, info: ObjectInfo | None) -> str:
+def recovery_hint(at: Location, info: ObjectInfo | None) -> str:
     """How to get an object back that was replaced: a hint."""
     version = None if info is None else (info.details or {}).get("VersionId")
     if version in {None, "null"}:

@@ -8,7 +8,7 @@ from functools import cached_property
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, SweepResult, Verify
 from bloomcli.storage.entries import output_exists
-from bloomcli.storage.objects.content import outlined
+from bloomcli.storage.objects.content import outline_segments
 from bloomcli.storage.objects.store import ObjectStore, source_of
 from bloomcli.storage.s3.client import S3Client
 
@@ -33,7 +33,7 @@ class S3Store(ObjectStore):
     ) -> None:
         """Look at the object. Raises UsageError, UnreadableError."""
         del makes_directories
-        from bloomcli.storage.s3.properties import refuse_loss
+        from bloomcli.storage.s3.properties import check_no_loss
 
         at = self.client.locate(path)
         found = self.client.head(at)
@@ -42,7 +42,7 @@ class S3Store(ObjectStore):
         if not overwrite:
             raise output_exists(path)
         if not force:
-            refuse_loss(at, found.details or {})
+            check_no_loss(at, found.details or {})
 
     def replace(
         self,
@@ -60,8 +60,8 @@ class S3Store(ObjectStore):
         from bloomcli.storage.s3 import replacing
 
         most = replacing.PUT_MOST_BYTES if self._put_most is None else self._put_most
-        order = replacing.Order(self.client, path, source, overwrite, force, progress, most)
-        return replacing.replace(order, pieces, verify=verify, cancelled=cancelled)
+        request = replacing.ReplaceRequest(self.client, path, source, overwrite, force, progress, most)
+        return replacing.replace(request, pieces, verify=verify, cancelled=cancelled)
 
     def estimate(self, path: str, outline: Iterable[KeptRange | int], *, source: Source) -> Traffic:
         """The parts of a multipart upload, or one request, and what looks at the object before and after."""
@@ -69,7 +69,7 @@ class S3Store(ObjectStore):
         from bloomcli.storage.s3.estimate import of_parts, of_put
 
         del path
-        segments = outlined(outline)
+        segments = outline_segments(outline)
         copies = source_of(source, self.client) is not None
         put_most = replacing.PUT_MOST_BYTES if self._put_most is None else self._put_most
         return of_put(segments, source, put_most, copies=copies) or of_parts(segments, source, copies=copies)

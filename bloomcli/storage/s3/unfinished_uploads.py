@@ -17,32 +17,32 @@ from urllib.parse import urlsplit
 from bloomcli.errors import BloomError
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import SweepResult
-from bloomcli.storage.objects.client import Absent, Conflict, Location
+from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound
 from bloomcli.storage.s3.client import S3Client, bucket_of
 from bloomcli.storage.s3.errors import is_missing_bucket
 
-_MOST_PAGES: Final = 10
+_MAX_PAGES: Final = 10
 """Pages of 1,000 uploads that are looked through."""
-_MOST_TOLD: Final = 10
+_MAX_REMARKS: Final = 10
 _PRECISION: Final = timedelta(seconds=1)
 """HTTP's dates have whole seconds."""
 
 
-Places = Callable[[], Iterable[Location]]
+Locations = Callable[[], Iterable[Location]]
 """Gives the keys that are to be written, each time anew: there may be millions."""
 
 
-def sweep(client: S3Client, places: Places) -> SweepResult:
+def sweep(client: S3Client, locations: Locations) -> SweepResult:
     """Tell of unfinished uploads to some keys. A store that doesn't list them has nothing to tell."""
     found: list[tuple[Location, Any]] = []
     ranges: dict[str, tuple[str, str]] = {}
-    for at in places():
+    for at in locations():
         first, last = ranges.get(at.root, (at.key, at.key))
         ranges[at.root] = min(first, at.key), max(last, at.key)
     for root, (first, last) in ranges.items():
         try:
-            found += _of_bucket(client, root, first, last, places)
-        except (Absent, Conflict, BloomError):
+            found += _bucket_uploads(client, root, first, last, locations)
+        except (ObjectNotFound, Conflict, BloomError):
             continue
     return SweepResult(
         remaining=[f"{at.uri} (upload {item['UploadId']})" for at, item in found], remarks=_remarks(client, found)
@@ -50,14 +50,14 @@ def sweep(client: S3Client, places: Places) -> SweepResult:
 
 
 def _remarks(client: S3Client, found: Sequence[tuple[Location, Any]]) -> list[str]:
-    told = [
+    remarks = [
         f"an unfinished upload to {at.uri} began at {item['Initiated']:%Y-%m-%d %H:%M:%S %Z}: if nothing writes "
         f"there any more, {command_for(client, at, item['UploadId'])} ends it"
-        for at, item in found[:_MOST_TOLD]
+        for at, item in found[:_MAX_REMARKS]
     ]
-    if len(found) > len(told):
-        told.append(f"{len(found) - len(told)} more unfinished uploads")
-    return told
+    if len(found) > len(remarks):
+        remarks.append(f"{len(found) - len(remarks)} more unfinished uploads")
+    return remarks
 
 
 def command_for(client: S3Client, at: Location, upload: str) -> str:
@@ -74,14 +74,14 @@ def _endpoint(client: S3Client, at: Location) -> list[str]:
     return ["--endpoint-url", parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()]
 
 
-class Moments(NamedTuple):
+class TimeRange(NamedTuple):
     """When a request was made that begins an upload, by the store's clock."""
 
     first: datetime
     last: datetime
 
 
-def moments(date: str, seconds: float) -> Moments:
+def time_range(date: str, seconds: float) -> TimeRange:
     """The time of a request.
 
     Args:
@@ -89,10 +89,10 @@ def moments(date: str, seconds: float) -> Moments:
         seconds: how long it took, with all attempts.
     """
     last = parsedate_to_datetime(date)
-    return Moments(last - timedelta(seconds=seconds) - _PRECISION, last + _PRECISION)
+    return TimeRange(last - timedelta(seconds=seconds) - _PRECISION, last + _PRECISION)
 
 
-def begun(client: S3Client, at: Location, when: Moments | None, seconds: float = 0.0) -> list[str]:
+def begun_uploads(client: S3Client, at: Location, when: TimeRange | None, seconds: float = 0.0) -> list[str]:
     """Remarks on the unfinished uploads to a key that began in these moments, with the commands that end them.
 
     Args:
@@ -104,10 +104,10 @@ def begun(client: S3Client, at: Location, when: Moments | None, seconds: float =
     try:
         if when is None:
             answer = client.request("ListMultipartUploads", at, whole=False, Prefix=at.key, MaxUploads=1)
-            when = moments(answer["ResponseMetadata"]["HTTPHeaders"]["date"], seconds)
-        listed = ((place, item) for place, item in _listed(client, at) if place.key == at.key)
+            when = time_range(answer["ResponseMetadata"]["HTTPHeaders"]["date"], seconds)
+        listed = ((place, item) for place, item in _list_uploads(client, at) if place.key == at.key)
         found = [(place, item) for place, item in listed if when.first <= item["Initiated"] <= when.last]
-    except (Absent, Conflict, BloomError) as error:
+    except (ObjectNotFound, Conflict, BloomError) as error:
         if isinstance(error, BloomError) and is_missing_bucket(error):
             return []
         where = ["--bucket", bucket_of(at), "--prefix", at.key, *_endpoint(client, at)]
@@ -116,26 +116,28 @@ def begun(client: S3Client, at: Location, when: Moments | None, seconds: float =
     return _remarks(client, found)
 
 
-def _of_bucket(client: S3Client, root: str, first: str, last: str, places: Places) -> list[tuple[Location, Any]]:
+def _bucket_uploads(
+    client: S3Client, root: str, first: str, last: str, locations: Locations
+) -> list[tuple[Location, Any]]:
     """The unfinished uploads to the places in a bucket, whose first and last key are given."""
     same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-    found = _to_places(_listed(client, Location(root, first[:same])), places)
+    found = _uploads_to(_list_uploads(client, Location(root, first[:same])), locations)
     if not found and first != last and client.is_minio:  # it takes a prefix for a whole key
-        found = _to_places(_listed(client, Location(root, "")), places)
+        found = _uploads_to(_list_uploads(client, Location(root, "")), locations)
     return found
 
 
-def _to_places(uploads: Iterable[tuple[Location, Any]], places: Places) -> list[tuple[Location, Any]]:
+def _uploads_to(uploads: Iterable[tuple[Location, Any]], locations: Locations) -> list[tuple[Location, Any]]:
     found = list(uploads)
     keys = {(at.root, at.key) for at, _ in found}
-    ours = {key for at in places() if (key := (at.root, at.key)) in keys} if keys else keys
+    ours = {key for at in locations() if (key := (at.root, at.key)) in keys} if keys else keys
     return [(at, item) for at, item in found if (at.root, at.key) in ours]
 
 
-def _listed(client: S3Client, at: Location) -> Iterator[tuple[Location, Any]]:
+def _list_uploads(client: S3Client, at: Location) -> Iterator[tuple[Location, Any]]:
     """Unfinished uploads to keys that begin with a key."""
     options: dict[str, Any] = {"Prefix": at.key}
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         answer = client.request("ListMultipartUploads", at, whole=False, **options)
         for item in answer.get("Uploads", ()):
             yield at._replace(key=item["Key"]), item

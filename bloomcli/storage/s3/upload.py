@@ -14,13 +14,13 @@ from bloomcli.concurrency.threads import Future, Threads
 from bloomcli.errors import BloomError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.base import STEP_BYTES, Progress
-from bloomcli.storage.objects.client import Absent, Conflict, Location, Need
+from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound, Precondition
 from bloomcli.storage.objects.content import Content
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.s3 import unfinished_uploads
-from bloomcli.storage.s3.client import S3Client, bucket_of, checked, condition
-from bloomcli.storage.s3.parts import MOST_PARTS, Part, Sizes, next_parts
-from bloomcli.storage.s3.unfinished_uploads import Moments
+from bloomcli.storage.s3.client import S3Client, bucket_of, checksum_parameters, precondition_parameters
+from bloomcli.storage.s3.parts import MAX_PARTS, Part, PartSizes, next_parts
+from bloomcli.storage.s3.unfinished_uploads import TimeRange
 
 COPYING: Final = 32
 """Parts that are copied at a time: their bytes don't pass through this machine, and the store copies each part in
@@ -76,7 +76,7 @@ class Upload:
         client: S3Client,
         at: Location,
         content: Content,
-        sizes: Sizes,
+        sizes: PartSizes,
         properties: dict[str, Any],
         progress: Progress | None,
     ) -> None:
@@ -88,7 +88,7 @@ class Upload:
         self._waiting: deque[tuple[Threads, Future[None]]] = deque()
         self._tags: dict[int, str] = {}
         self._properties = properties
-        self._again: Moments | None = None
+        self._retried: TimeRange | None = None
         # Uploads have threads of their own: they don't wait for parts that are copied.
         self._copying = Threads(COPYING, "bloom-copy")
         self._uploading = Threads(UPLOADING, "bloom-upload")
@@ -101,7 +101,7 @@ class Upload:
             try:
                 answer = self._client.request("CreateMultipartUpload", self._at, writes=True, **self._properties)
             except BloomError as error:
-                left = unfinished_uploads.begun(self._client, self._at, None, time.monotonic() - started)
+                left = unfinished_uploads.begun_uploads(self._client, self._at, None, time.monotonic() - started)
                 if left:
                     error.reason = f"{error.reason}; the store may have begun an upload all the same"
                     error.hint = "; ".join([*([error.hint] if error.hint else []), *left])
@@ -109,25 +109,25 @@ class Upload:
             self.id = str(answer["UploadId"])
             head = answer["ResponseMetadata"]
             if head.get("RetryAttempts"):
-                self._again = unfinished_uploads.moments(head["HTTPHeaders"]["date"], time.monotonic() - started)
+                self._retried = unfinished_uploads.time_range(head["HTTPHeaders"]["date"], time.monotonic() - started)
 
     def add(self, *, finished: bool = False) -> None:
         """Begin with the parts that are certain. Raises what an earlier part has raised."""
         for part in next_parts(self._content.segments, self._last, self._sizes, finished=finished):
-            if part.number > MOST_PARTS:
+            if part.number > MAX_PARTS:
                 raise WriteError("the object would have more parts than S3 allows (10,000)", path=self._at.uri)
             threads = self._uploading if part.copy_from is None else self._copying
-            self._waiting.append((threads, threads.submit(partial(self._make, part))))
+            self._waiting.append((threads, threads.submit(partial(self._write_part, part))))
             self._last = part
         while self._waiting and self._waiting[0][1].done():
-            self._result()
+            self._wait_for_first()
 
     def wait(self) -> None:
         """Wait until all parts are there. Raises what a part has raised."""
         while self._waiting:
-            self._result()
+            self._wait_for_first()
 
-    def complete(self, need: Need | str) -> str:
+    def complete(self, precondition: Precondition | str) -> str:
         """Complete the upload; gives the new object's tag. Raises Conflict, WriteError."""
         parts = [{"PartNumber": number, "ETag": tag} for number, tag in sorted(self._tags.items())]
         answer = self._client.request(
@@ -136,7 +136,7 @@ class Upload:
             writes=True,
             UploadId=self.id,
             MultipartUpload={"Parts": parts},
-            **condition(need),
+            **precondition_parameters(precondition),
         )
         return str(answer["ETag"])
 
@@ -146,10 +146,12 @@ class Upload:
         self._copying.close()
         self._uploading.close()
 
-    def begun_too(self) -> list[str]:
+    def duplicate_remarks(self) -> list[str]:
         """Remarks on the uploads that requests without an answer may have begun, once this one is completed or
         aborted."""
-        return [] if self._again is None else unfinished_uploads.begun(self._client, self._at, self._again)
+        return (
+            [] if self._retried is None else unfinished_uploads.begun_uploads(self._client, self._at, self._retried)
+        )
 
     def abort(self) -> str | None:
         """Have the store forget the upload; the reason why it can't."""
@@ -160,7 +162,7 @@ class Upload:
         for attempt in range(_ABORTS):
             try:
                 self._client.request("AbortMultipartUpload", self._at, writes=True, UploadId=self.id)
-            except (Absent, Conflict):
+            except (ObjectNotFound, Conflict):
                 return None
             except BloomError as error:
                 if "NoSuchUpload" in error.reason:
@@ -171,7 +173,7 @@ class Upload:
                 return None
         return reason
 
-    def _make(self, part: Part) -> None:
+    def _write_part(self, part: Part) -> None:
         self._stop.check()
         with traffic.counted_by(self._meter):
             if part.copy_from is None:
@@ -179,7 +181,7 @@ class Upload:
             else:
                 self._copy(part, part.copy_from)
 
-    def _result(self) -> None:
+    def _wait_for_first(self) -> None:
         """Wait for the first part that is waited for. Raises what it has raised."""
         threads, future = self._waiting.popleft()
         threads.result(future)
@@ -198,7 +200,7 @@ class Upload:
                 CopySourceRange=f"bytes={offset}-{offset + part.length - 1}",
                 CopySourceIfMatch=source.info.tag,
             )
-        except (Absent, Conflict):
+        except (ObjectNotFound, Conflict):
             raise source.changed("changed") from None
         traffic.current().count(requests=0, copied=part.length)
         self._tags[part.number] = answer["CopyPartResult"]["ETag"]
@@ -217,10 +219,10 @@ class Upload:
             UploadId=self.id,
             PartNumber=part.number,
             Body=data,
-            **checked(self._at, data),
+            **checksum_parameters(self._at, data),
         )
         self._tags[part.number] = answer["ETag"]
-        self._report(sum(self._content.kept(part.start, part.length)))
+        self._report(sum(self._content.kept_lengths(part.start, part.length)))
 
     def _report(self, count: int) -> None:
         """Report kept bytes, in steps as other stores do."""

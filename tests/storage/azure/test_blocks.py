@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from bloomcli.storage.azure.blocks import MOST, NEW_BYTES, Block, Part, new_names, parts
+from bloomcli.storage.azure.blocks import MAX_BLOCKS, NEW_BYTES, Block, Part, new_names, parts
 from bloomcli.storage.objects.content import Segment
 
 
@@ -48,9 +48,9 @@ def test_an_appended_tail_keeps_all_blocks_but_the_last() -> None:
 
 
 def test_new_blocks_are_as_large_as_the_number_of_blocks_demands() -> None:
-    size = NEW_BYTES * MOST * 2
+    size = NEW_BYTES * MAX_BLOCKS * 2
     found = parts([Segment(0, size, 0, kept=True)], [])
-    assert len(found) <= MOST
+    assert len(found) <= MAX_BLOCKS
     assert sum(part.length for part in found) == size
     assert [part.length for part in parts([Segment(0, 3 * NEW_BYTES + 1, 0, kept=True)], [])] == [NEW_BYTES] * 3 + [1]
 

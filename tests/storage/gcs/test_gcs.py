@@ -145,7 +145,7 @@ def test_all_that_an_object_has_is_asked_for_again_with_the_new_one() -> None:
         "storageClass": "NEARLINE",
         "kmsKeyName": "projects/p/locations/l/keyRings/r/cryptoKeys/k/cryptoKeyVersions/7",
     }
-    taken = writing._taken(source)
+    taken = writing._kept_properties(source)
     assert source.keys() - taken.keys() == {"name", "generation", "crc32c", "md5Hash", "kmsKeyName"}
     assert writing._key(source) == {"kmsKeyName": "projects/p/locations/l/keyRings/r/cryptoKeys/k"}
 
@@ -159,13 +159,13 @@ def test_an_object_of_class_archive_is_read_and_changed_and_its_class_is_asked_f
     blob.storage_class = "ARCHIVE"
     blob.upload_from_string(bytes(5000))
     taken: list[str] = []
-    known = writing._taken
+    known = writing._kept_properties
 
     def noted(source: Answer) -> Answer:
         taken.append(source["storageClass"])
         return known(source)
 
-    monkeypatch.setattr(writing, "_taken", noted)
+    monkeypatch.setattr(writing, "_kept_properties", noted)
     append(place, "data.bin", b"new end", target=target)
     assert place.get(target or "data.bin") == bytes(5000) + b"new end"
     assert taken == ["ARCHIVE"]
@@ -277,7 +277,7 @@ def test_a_sweep_removes_what_ended_processes_and_old_runs_left_and_nothing_else
     place.bucket.blob(running_here).upload_from_string(b"x")
     ended = running_here.replace(f"-{os.getpid()}-", "-999999999-")
     place.bucket.blob(ended).upload_from_string(b"x")
-    machine = temporary._machine()
+    machine = temporary._machine_hash()
     elsewhere = running_here.replace(f"-{machine}-", "-00000000-")
     place.bucket.blob(elsewhere).upload_from_string(b"x")
     place.bucket.blob("lake/.data.bin.bloom-other.tmp").upload_from_string(b"not ours")
@@ -323,7 +323,7 @@ def test_errors_are_one_line_with_a_hint(place: GcsPlace, monkeypatch: pytest.Mo
 def test_a_refused_permission_is_named_with_the_request(place: GcsPlace, proxy: Proxy) -> None:
     from google.api_core.exceptions import Forbidden
 
-    from bloomcli.storage.gcs.errors import refusal
+    from bloomcli.storage.gcs.errors import answer_error
     from bloomcli.storage.objects.client import AccessDenied
 
     class _Response:
@@ -331,7 +331,7 @@ def test_a_refused_permission_is_named_with_the_request(place: GcsPlace, proxy: 
 
     text = "user@example.org does not have storage.objects.get access to the Google Cloud Storage object. secret"
     at = place.store.client.locate(place.path("x"))  # type: ignore[attr-defined]
-    error = refusal(at, Forbidden(text, response=_Response()), writing=False)
+    error = answer_error(at, Forbidden(text, response=_Response()), writing=False)
     assert isinstance(error, AccessDenied)
     assert "access denied: storage.objects.get is needed (status 403, request ABC123)" in str(error)
     assert "example.org" not in str(error)

@@ -184,7 +184,7 @@ def test_where_files_cannot_be_exchanged_nothing_lies_between_the_last_look_and_
         "LocalSource._current",
         "LocalSource.fingerprint",
         "Source.check_unchanged",
-        "Temporary._exchange",
+        "TemporaryFile._exchange",
         "fingerprint_of",
     }
 

@@ -171,7 +171,7 @@ def test_where_new_checksums_cannot_be_written_nothing_changes(
     def full(*_: object) -> bytes:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(sidecar_module, "renewed", full)
+    monkeypatch.setattr(sidecar_module, "new_checksum_file", full)
     with pytest.raises(WriteError, match="no space"):
         replace(file)
     assert file.read_bytes() == OLD
@@ -190,7 +190,7 @@ def refuse_names_of_checksums(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(os, "link", partial(refused, links))
     monkeypatch.setattr(os, "replace", partial(refused, renames))
-    monkeypatch.setattr(temporary, "rename_new", lambda *_: False)
+    monkeypatch.setattr(temporary, "rename_no_replace", lambda *_: False)
 
 
 @pytest.mark.parametrize("how", ["in place", "over", "new"])
@@ -262,14 +262,14 @@ def test_damage_is_found_however_far_in_it_lies(file: Path, sidecar: Path, at: i
     file.write_bytes(LONG)
     sidecar.write_bytes(checksums(LONG, 1000))
     with LocalSource(str(file), file) as source:
-        known = sidecar_module.verified(source)
+        known = sidecar_module.verified_checksums(source)
         assert known is not None
         assert known.pack() == sidecar.read_bytes()
     with file.open("r+b") as stream:
         stream.seek(at)
         stream.write(b"\xff" if LONG[at] != 255 else b"\0")
     with LocalSource(str(file), file) as source, pytest.raises(CorruptFile) as caught:
-        sidecar_module.verified(source)
+        sidecar_module.verified_checksums(source)
     assert caught.value.offset == at // 1000 * 1000
 
 

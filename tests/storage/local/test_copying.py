@@ -25,7 +25,7 @@ DATA = os.urandom(5 * STEP + 1234)
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file of several steps, all of which may be copied directly where the file system does that."""
     monkeypatch.setattr(copying, "STEP_BYTES", STEP)
-    monkeypatch.setattr(copying, "HAND_BYTES", BLOCK)
+    monkeypatch.setattr(copying, "READ_BYTES", BLOCK)
     monkeypatch.setattr(copying, "DIRECT_LEAST", 2 * BLOCK)
     path = tmp_path / "data"
     path.write_bytes(DATA)

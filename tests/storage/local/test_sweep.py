@@ -25,7 +25,7 @@ from bloomcli.storage.local.atomic import replacing, write_file
 from bloomcli.storage.local.hadoop_crc import checksum_file_of
 from bloomcli.storage.local.locks import lock
 from bloomcli.storage.local.source import LocalSource
-from bloomcli.storage.local.temporary import Temporary, sweep, temporaries
+from bloomcli.storage.local.temporary import TemporaryFile, sweep, temporary_files
 from bloomcli.storage.local.temporary_names import temporary_name
 
 STALE = ".part.parquet.bloom-0123456789ab.tmp"
@@ -134,7 +134,7 @@ def test_a_file_that_is_swept_before_it_is_locked_is_begun_again(
 ) -> None:
     swept: list[Path] = []
     flock_after(lambda: swept.extend(sweep(tmp_path).removed), monkeypatch)
-    with Temporary(tmp_path / "part.parquet") as made:
+    with TemporaryFile(tmp_path / "part.parquet") as made:
         made.open()
         assert len(swept) == 1
         assert swept != [made.path]
@@ -164,12 +164,12 @@ def test_a_file_that_a_sweeper_has_locked_is_begun_again(tmp_path: Path, monkeyp
     sweepers: list[int] = []
 
     def hold() -> None:
-        (found,) = temporaries(tmp_path)
+        (found,) = temporary_files(tmp_path)
         sweepers.append(os.open(found, os.O_RDWR))
         assert lock(sweepers[0])
 
     flock_after(hold, monkeypatch)
-    with Temporary(tmp_path / "part.parquet") as made:
+    with TemporaryFile(tmp_path / "part.parquet") as made:
         made.open()
         os.close(sweepers[0])
         assert not sweep(tmp_path).removed, "it is locked"
@@ -198,7 +198,7 @@ def test_writers_beside_a_sweeper_never_lose_their_files(tmp_path: Path) -> None
                 if number % 10 == 0:
                     write_file(tmp_path / f"{number % 50}.json", b"new", overwrite=True)
                 else:
-                    with Temporary(tmp_path / "part.parquet") as made:
+                    with TemporaryFile(tmp_path / "part.parquet") as made:
                         assert os.path.samestat(os.fstat(made.open()), made.path.stat())
         finally:
             (tmp_path / "stop").touch()
@@ -256,13 +256,13 @@ def test_checksums_are_not_put_back_beside_a_file_that_is_replaced_meanwhile(
     file = tmp_path / "part.parquet"
     file.write_bytes(b"content" * 1000)
     put_aside(file, checksums(b"content" * 1000, 512))
-    real = temporary.appear
+    real = temporary.rename_to_free_name
 
     def late(left: Path, final: Path) -> None:
         write_file(file, b"new", overwrite=True)
         real(left, final)
 
-    monkeypatch.setattr(temporary, "appear", late)
+    monkeypatch.setattr(temporary, "rename_to_free_name", late)
     sweep(tmp_path)
     assert file.read_bytes() == b"new"
     assert names(tmp_path) == {file.name}
@@ -339,10 +339,10 @@ def test_a_name_that_was_given_though_the_system_denies_it_counts(
         raise OSError(error, os.strerror(error))
 
     monkeypatch.setattr(os, "link", denied)
-    temporary.appear(left, final)
+    temporary.rename_to_free_name(left, final)
     assert [path.name for path in tmp_path.iterdir()] == ["final"]
     left.write_bytes(b"newer")
     monkeypatch.undo()
     with pytest.raises(FileExistsError):
-        temporary.appear(left, final)
+        temporary.rename_to_free_name(left, final)
     assert (left.read_bytes(), final.read_bytes()) == (b"newer", b"new")

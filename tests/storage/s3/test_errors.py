@@ -18,9 +18,9 @@ from support.s3_place import S3Place
 
 import bloomcli
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError, UsageError, WriteError
-from bloomcli.storage.objects.client import Absent, AccessDenied, Conflict, Location
+from bloomcli.storage.objects.client import AccessDenied, Conflict, Location, ObjectNotFound
 from bloomcli.storage.registry import store_of
-from bloomcli.storage.s3.errors import PERMISSIONS, shown, translated
+from bloomcli.storage.s3.errors import PERMISSIONS, converted_error, shown
 
 AT = Location("s3://lake", "orders/a.parquet")
 
@@ -52,28 +52,28 @@ CODES = {
 @pytest.mark.parametrize("code", CODES)
 def test_what_the_store_answers_is_said_with_its_request_id_and_a_hint(code: str) -> None:
     status, words, hint = CODES[code]
-    error = translated(answered(code, status), "GetObject", AT, writes=False)
+    error = converted_error(answered(code, status), "GetObject", AT, writes=False)
     assert isinstance(error, UnreadableError)
     assert words in error.reason
     assert "4442587FB7D0A2F9" in error.reason
     assert hint in str(error.hint)
     assert "\n" not in str(error)
     assert isinstance(error, AccessDenied) == (code == "AccessDenied")
-    assert isinstance(translated(answered(code, status), "UploadPart", AT, writes=True), WriteError)
+    assert isinstance(converted_error(answered(code, status), "UploadPart", AT, writes=True), WriteError)
 
 
 @pytest.mark.parametrize("operation", PERMISSIONS)
 def test_a_refused_request_names_its_permission(operation: str) -> None:
-    error = translated(answered("AccessDenied", 403), operation, AT, writes=False)
+    error = converted_error(answered("AccessDenied", 403), operation, AT, writes=False)
     assert isinstance(error, BloomError)
     assert PERMISSIONS[operation] in error.reason
 
 
 def test_what_callers_decide_on_is_left_to_them() -> None:
-    assert isinstance(translated(answered("NoSuchKey", 404), "GetObject", AT, writes=False), Absent)
-    assert isinstance(translated(answered("404", 404), "HeadObject", AT, writes=False), Absent)
+    assert isinstance(converted_error(answered("NoSuchKey", 404), "GetObject", AT, writes=False), ObjectNotFound)
+    assert isinstance(converted_error(answered("404", 404), "HeadObject", AT, writes=False), ObjectNotFound)
     for code, status in (("PreconditionFailed", 412), ("412", 412), ("ConditionalRequestConflict", 409)):
-        assert isinstance(translated(answered(code, status), "PutObject", AT, writes=True), Conflict)
+        assert isinstance(converted_error(answered(code, status), "PutObject", AT, writes=True), Conflict)
 
 
 UNANSWERED: dict[str, tuple[Exception, str]] = {
@@ -91,7 +91,7 @@ UNANSWERED: dict[str, tuple[Exception, str]] = {
 @pytest.mark.parametrize("kind", UNANSWERED)
 def test_a_store_that_cannot_be_reached_is_an_error_with_a_hint(kind: str) -> None:
     raised, words = UNANSWERED[kind]
-    error = translated(raised, "GetObject", AT, writes=False)
+    error = converted_error(raised, "GetObject", AT, writes=False)
     assert isinstance(error, UnreadableError)
     assert words in error.reason
     assert error.hint
@@ -107,7 +107,7 @@ def test_what_could_be_a_credential_is_not_shown() -> None:
     for secret in ("user", "pass", "AKIA", "fe5f80"):
         assert secret not in line
     assert "host" in line
-    error = translated(answered("Weird", 400, text), "GetObject", AT, writes=False)
+    error = converted_error(answered("Weird", 400, text), "GetObject", AT, writes=False)
     assert isinstance(error, BloomError)
     assert "AKIA" not in str(error)
     assert "400 Weird" in error.reason

@@ -12,12 +12,12 @@ from support.examples import examples
 
 from bloomcli.storage.objects.content import Segment
 from bloomcli.storage.s3.parts import (
-    LEAST_BYTES,
-    MOST_BYTES,
-    MOST_PARTS,
+    MAX_PART_BYTES,
+    MAX_PARTS,
+    MIN_PART_BYTES,
     UPLOAD_BYTES,
     Part,
-    Sizes,
+    PartSizes,
     next_parts,
     sizes_for,
 )
@@ -34,12 +34,12 @@ def segments_of(*pieces: tuple[bool, int, int]) -> list[Segment]:
     return found
 
 
-def parts_of(segments: Sequence[Segment], sizes: Sizes) -> list[Part]:
+def parts_of(segments: Sequence[Segment], sizes: PartSizes) -> list[Part]:
     """The parts of content that is known as a whole."""
     return list(next_parts(segments, None, sizes, finished=True))
 
 
-def parts_as_they_come(segments: Sequence[Segment], sizes: Sizes, steps: int) -> list[Part]:
+def parts_as_they_come(segments: Sequence[Segment], sizes: PartSizes, steps: int) -> list[Part]:
     """The parts of content that becomes known in steps, in the middle of segments too."""
     size = segments[-1].end if segments else 0
     found: list[Part] = []
@@ -50,13 +50,13 @@ def parts_as_they_come(segments: Sequence[Segment], sizes: Sizes, steps: int) ->
     return found + list(next_parts(segments, found[-1] if found else None, sizes, finished=True))
 
 
-def check(segments: Sequence[Segment], parts: Sequence[Part], sizes: Sizes) -> None:
+def check(segments: Sequence[Segment], parts: Sequence[Part], sizes: PartSizes) -> None:
     """Raise AssertionError where the parts aren't the object, or aren't what S3 takes."""
     at = 0
     for number, part in enumerate(parts, 1):
         assert (part.number, part.start) == (number, at)
-        assert part.length <= MOST_BYTES
-        assert part.length >= LEAST_BYTES or part is parts[-1]
+        assert part.length <= MAX_PART_BYTES
+        assert part.length >= MIN_PART_BYTES or part is parts[-1]
         at += part.length
         if part.copy_from is None:
             assert part.length <= sizes.upload
@@ -66,7 +66,7 @@ def check(segments: Sequence[Segment], parts: Sequence[Part], sizes: Sizes) -> N
         assert part.start + part.length <= source.end, "from one range"
         assert part.copy_from == source.offset + part.start - source.start
     assert at == (segments[-1].end if segments else 0)
-    assert len(parts) <= MOST_PARTS
+    assert len(parts) <= MAX_PARTS
 
 
 def uploaded(parts: Sequence[Part]) -> int:
@@ -77,7 +77,7 @@ def uploaded(parts: Sequence[Part]) -> int:
 LENGTHS = st.one_of(
     st.integers(1, 200),
     st.integers(1, 12 * MIB),
-    st.sampled_from([LEAST_BYTES - 1, LEAST_BYTES, LEAST_BYTES + 1, 64 * MIB, 69 * MIB, 6 * GIB]),
+    st.sampled_from([MIN_PART_BYTES - 1, MIN_PART_BYTES, MIN_PART_BYTES + 1, 64 * MIB, 69 * MIB, 6 * GIB]),
 )
 SEGMENTS = st.lists(st.tuples(st.booleans(), LENGTHS, st.integers(0, 1 << 42)), max_size=30).map(
     lambda pieces: segments_of(*pieces)
@@ -86,7 +86,7 @@ SEGMENTS = st.lists(st.tuples(st.booleans(), LENGTHS, st.integers(0, 1 << 42)), 
 
 @settings(max_examples=examples(300))
 @given(SEGMENTS, st.booleans())
-@example(segments_of((True, LEAST_BYTES, 0)), True)
+@example(segments_of((True, MIN_PART_BYTES, 0)), True)
 def test_any_content_has_parts_that_s3_takes(segments: list[Segment], copies: bool) -> None:
     sizes = sizes_for(segments[-1].end if segments else 0, copies=copies)
     parts = parts_of(segments, sizes)
@@ -117,15 +117,15 @@ def test_a_body_is_copied_and_its_new_tail_uploaded() -> None:
 
 
 def test_a_body_that_is_short_is_uploaded() -> None:
-    parts = parts_of(segments_of((True, LEAST_BYTES - 1, 0), (False, 1, 0)), sizes_for(0))
-    assert [(part.length, part.copy_from) for part in parts] == [(LEAST_BYTES, None)]
+    parts = parts_of(segments_of((True, MIN_PART_BYTES - 1, 0), (False, 1, 0)), sizes_for(0))
+    assert [(part.length, part.copy_from) for part in parts] == [(MIN_PART_BYTES, None)]
 
 
 def test_new_bytes_between_ranges_take_the_beginning_of_the_next_range_along() -> None:
     parts = parts_of(segments_of((True, 64 * MIB, 0), (False, 100, 0), (True, 64 * MIB, 64 * MIB)), sizes_for(0))
     assert [(part.length, part.copy_from is not None) for part in parts] == [
         (64 * MIB, True),
-        (LEAST_BYTES, False),
+        (MIN_PART_BYTES, False),
         (59 * MIB + 100, True),
     ]
 

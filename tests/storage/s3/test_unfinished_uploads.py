@@ -145,7 +145,7 @@ def test_an_upload_that_cannot_be_ended_is_named_by_the_error(lake: S3Place, mon
 
 
 def test_the_moments_of_a_request_are_by_the_clock_of_the_store() -> None:
-    when = unfinished_uploads.moments("Sun, 22 Nov 2026 07:00:10 GMT", 3.5)
+    when = unfinished_uploads.time_range("Sun, 22 Nov 2026 07:00:10 GMT", 3.5)
     assert when.last == dt.datetime(2026, 11, 22, 7, 0, 11, tzinfo=dt.UTC)
     assert when.first == dt.datetime(2026, 11, 22, 7, 0, 5, 500_000, tzinfo=dt.UTC)
 

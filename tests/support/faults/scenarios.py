@@ -138,7 +138,7 @@ def _other() -> Iterator[Scenario]:
         name="add-without-copying-in-the-kernel",
         arguments=(*add, one, "--in-place"),
         make=_files("parquet", sidecar=True),
-        constants={"bloomcli.storage.local.copying.HAND_BYTES": 2048, "os.copy_file_range": ...},
+        constants={"bloomcli.storage.local.copying.READ_BYTES": 2048, "os.copy_file_range": ...},
     )
     for kind, sidecar in (("parquet", True), ("orc", False)):
         yield Scenario(
