@@ -188,7 +188,7 @@ def _cast(array: pa.Array, field: RecordField, path: str) -> pa.Array:
         raise UnsupportedError(
             f"its column {field.name} is {array.type}, which isn't read as {kind}",
             path=path,
-            hint="--select names other columns; or search the files apart",
+            hint="--select names other columns; or search the files separately",
         )
     try:
         return pc.cast(array, kind, safe=array.type != _INT96)
