@@ -388,8 +388,8 @@ class _Run:
         self.rows[planned.file.path] = replace(row, hint=row.hint or _RESTART, output=planned.new if stays else None)
 
     def _remove_uncommitted(self, *, twice: bool) -> None:
-        """Remove the new files that weren't committed, and report those that can't be removed. With `twice`, remove them
-        a second time later: workers of a failed or stopped job may go on writing for a while."""
+        """Remove the new files that weren't committed, and report those that can't be removed. With `twice`, remove
+        them again later: workers of a failed or stopped job may go on writing for a while."""
         uncommitted, self.uncommitted = self.uncommitted, set()
         if not uncommitted:
             return
