@@ -1,8 +1,8 @@
 """Replaces data files, and the delete files that name them, by Iceberg's own rewrite.
 
 A new file has the rows of its old file in the same order, whatever deletes apply to it. So a concurrent
-delete doesn't invalidate it: positions are read again from the newest snapshot, and the commit is repeated. Only a data file that
-another commit has removed is a conflict.
+delete doesn't invalidate it: positions are read again from the newest snapshot, and the commit is repeated. Only a
+data file that another commit has removed is a conflict.
 """
 
 from __future__ import annotations
