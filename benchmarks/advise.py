@@ -43,7 +43,7 @@ def table(chance: np.random.Generator, number: int) -> pa.Table:
 
 
 def write(folder: Path, files: int) -> None:
-    """Write the files that aren't there yet."""
+    """Write the missing files."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(files):
         path = folder / f"{number:05}.parquet"
@@ -52,7 +52,7 @@ def write(folder: Path, files: int) -> None:
 
 
 def seconds_of_processor() -> float:
-    """Of this process and its workers."""
+    """Processor seconds of this process and its workers."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 

@@ -1,9 +1,9 @@
-"""The files that are measured: generated once for each set of parameters, in batches, from a fixed seed.
+"""Generates the benchmark files: once for each set of parameters, in batches, from a fixed seed.
 
     python benchmarks/data.py FOLDER [--rows 5000000]
 
 The ordinary file: 10 columns, zstd, row groups of about 700,000 rows. The wide one: 20,000 column chunks
-in 100 row groups of 200 columns, a few rows each, so that its footer is all there is to it.
+in 100 row groups of 200 columns, a few rows each, so that it consists mainly of its footer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DIGITS: Final = [i for i in range(_UUID_BYTES) if i not in _DASHES]
 
 
 def _strings(text: np.ndarray) -> pa.Array:
-    """A string array of rows of bytes that are all equally long."""
+    """A string array from rows of bytes of equal length."""
     count, width = text.shape
     offsets = np.arange(count + 1, dtype=np.int32) * width
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text.tobytes())])
@@ -69,7 +69,7 @@ def _batch(random: np.random.Generator, start: int, count: int) -> pa.Table:
 
 
 def ordinary(folder: Path, rows: int = ROWS) -> Path:
-    """The file of 10 columns; made if it isn't there."""
+    """The file of 10 columns; made if it doesn't exist."""
     path = folder / f"ordinary-{rows}.parquet"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def ordinary(folder: Path, rows: int = ROWS) -> Path:
 
 
 def wide(folder: Path) -> Path:
-    """The file of 20,000 column chunks, without filters; made if it isn't there."""
+    """The file of 20,000 column chunks, without filters; made if it doesn't exist."""
     path = folder / f"wide-{WIDE_COLUMNS}x{WIDE_GROUPS}.parquet"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ def lake_ids(number: int) -> np.ndarray:
 
 
 def lake(folder: Path, files: int) -> Path:
-    """Files of 10 row groups and 6 columns, with filters of `id`; those that aren't there are made, in 17 ms each."""
+    """Files of 10 row groups and 6 columns, with filters on `id`; missing files are made, in 17 ms each."""
     folder = folder / "lake"
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(files):

@@ -10,8 +10,8 @@ start included. Spark's sessions have run a job before they are measured, and th
 the local engine's seconds of the work, without Python's start. `bloom` flushes each file to the disk before it
 renames it; Spark doesn't.
 
-`cp` and `sync` of each file, one at a time and two at a time, show what the disk leaves for a second job. The
-large files are also copied to memory, if there is room, where the disk has no influence. Writes
+`cp` and `sync` of each file, one at a time and two at a time, show how much of the disk's speed a second job can use.
+The large files are also copied to memory, if there is room, where the disk has no influence. Writes
 RESULTS-DATASET.md.
 """
 
@@ -82,17 +82,17 @@ class Set:
     rows: int
     output: Path
     spark: bool = True
-    """Its files are worked on by Spark too."""
+    """Spark also processes its files."""
     seconds: dict[str, list[float]] = field(default_factory=dict)
-    """Of whole commands; of the work on Spark."""
+    """Seconds of whole commands, or of the work on Spark."""
     inside: dict[str, list[float]] = field(default_factory=dict)
-    """Of the local engine's work, without Python's start."""
+    """Seconds of the local engine's work, without Python's start."""
     cpu: dict[str, list[float]] = field(default_factory=dict)
     """Processor seconds of the local ways, Python's start included."""
 
 
 def make(folder: Path, files: int, megabytes: float) -> Set:
-    """A file and its copies, which lie in blocks of their own on the disk."""
+    """A file and its copies, which have separate blocks on the disk."""
     rows = round(megabytes * ROWS_A_MEGABYTE)
     folder.mkdir(parents=True)
     first = data.ordinary(folder, rows)
@@ -111,18 +111,18 @@ def in_memory(dataset: Set, folder: Path) -> Set:
 
 
 def room_in_memory(dataset: Set) -> bool:
-    """Whether the files and their copies fit, and leave the half free."""
+    """Whether the files and their copies fit, and leave half of the space free."""
     need = sum(f.stat().st_size for f in dataset.folder.iterdir())
     return MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 * need
 
 
 def settle() -> None:
-    """Nothing is left to flush when a way starts."""
+    """Flush all data, so that none is left when a way starts."""
     subprocess.run(["sync"], check=True)
 
 
 def locally(command: str, folder: Path, *args: object, cores: set[int] | None = None) -> dict[str, Any]:
-    """The report of `bloom` as the process it is."""
+    """Run `bloom` as a process, and return its report."""
     argv = [sys.executable, "-m", "bloomcli", command, folder, *args, "--format", "json"]
     done = subprocess.run(
         list(map(str, argv)),
@@ -217,7 +217,7 @@ def rewrite(spark: SparkSession, dataset: Set, output: Path, column: str) -> flo
 
 
 def measure(sets: list[Set], folder: Path, rounds: int, rewrites: int, column: str) -> None:
-    """All ways in turn."""
+    """Run all ways in turns."""
 
     def once(dataset: Set, way: str, work: Callable[[], float]) -> None:
         settle()
@@ -290,12 +290,12 @@ def inspect(folder: Path, files: int, rounds: int) -> list[float]:
 
 
 def ratio(above: list[float], below: list[float]) -> float:
-    """Of the medians: ways may have had different numbers of rounds."""
+    """Ratio of medians: ways may have different numbers of rounds."""
     return statistics.median(above) / statistics.median(below)
 
 
 def targets(sets: list[Set], rates: list[float]) -> list[Target]:
-    """The promises and the figures."""
+    """The targets and the figures."""
     one, two, engine1, engine2, spark1, spark2 = WAYS
     found = []
     alone = LOCAL[2:]
@@ -304,8 +304,8 @@ def targets(sets: list[Set], rates: list[float]) -> list[Target]:
         peer = ratio(t[LOCAL[5]], t[two])
         found.append(Target(s.title, peer, "×", 5, True, "2 jobs faster than DataFusion's rewrite, whole commands"))
         of_one_core, of_copies = (ratio(t[a], t[b]) for a, b in ((alone[0], two), (alone[1], alone[2])))
-        beside = f"2 jobs faster than 1 ({of_one_core:.2f}× than 1 on 1 core; `cp` and `sync`: {of_copies:.2f}×)"
-        second_job = Target(s.title, ratio(t[one], t[two]), "×", 1.6, True, beside)
+        note = f"2 jobs faster than 1 ({of_one_core:.2f}× than 1 on 1 core; `cp` and `sync`: {of_copies:.2f}×)"
+        second_job = Target(s.title, ratio(t[one], t[two]), "×", 1.6, True, note)
         if not s.spark:
             found.append(second_job)
             continue

@@ -47,7 +47,7 @@ _READ: Final = re.compile(r"^(?:read|pread64|readv|preadv)\(\d+<([^>]*)>.*= (\d+
 
 
 class Round(NamedTuple):
-    """One run, in seconds."""
+    """The seconds of one run."""
 
     wall: float
     processor: float
@@ -55,7 +55,7 @@ class Round(NamedTuple):
 
 @dataclass
 class Way:
-    """A program, what it is run for, and its rounds."""
+    """A program, its task, and its rounds."""
 
     title: str
     run: Callable[[], Round]
@@ -83,7 +83,7 @@ class Way:
 
 
 class Target(NamedTuple):
-    """A figure and its bound."""
+    """A figure and its limit."""
 
     title: str
     figure: float
@@ -184,7 +184,7 @@ class Spark:
         return Round(time.perf_counter() - started, self._ticks() - before)
 
     def bytes_read(self) -> int:
-        """What the JVM reads for a query."""
+        """The bytes that the JVM reads for a query."""
         before = self._read()
         self.rows()
         return self._read() - before
@@ -226,7 +226,7 @@ def one_value(lake: Path, value: int, index: Path | None, spark: Spark | None) -
 
 
 def all_filters(lake: Path) -> dict[str, Way]:
-    """The ways to look at all filters: `inspect` reads their bits, DuckDB only where they are."""
+    """The ways to read all filters: `inspect` reads their bits, DuckDB only their locations."""
     line = ways.python("-m", "bloomcli", "inspect", str(lake))
     sql = _METADATA.format(folder=lake)
     query = ways.python("-c", f"import duckdb; duckdb.connect().execute({sql!r}).fetchall()")
@@ -299,7 +299,7 @@ def targets_of(found: dict[str, Way]) -> list[Target]:
 
 
 def many_values(lake: Path, scratch: Path) -> Way:
-    """A million values, of which 40 are there, in 1,000 row groups."""
+    """A million values, of which 40 exist, in 1,000 row groups."""
     import numpy as np
 
     part = scratch / "part"
@@ -318,7 +318,7 @@ def many_values(lake: Path, scratch: Path) -> Way:
 
 
 def index_of(lake: Path, scratch: Path) -> Path | None:
-    """An index of the lake; None where this `bloom` makes none."""
+    """An index of the lake; None if this version of `bloom` has no indexes."""
     index = scratch / "lake.bloom-index"
     line = ways.python("-m", "bloomcli", "index", "build", str(lake), "-c", "id", "-o", str(index))
     done = subprocess.run(line, env=ways.environment(), capture_output=True, check=False)
@@ -373,8 +373,8 @@ def main() -> None:
         f"{options.files * data.LAKE_GROUPS:,} row groups",
         f"of {data.LAKE_ROWS:,} rows, 6 columns, filters of 16 KiB on `id`; warm page cache. One row has the value.",
         "Seconds: wall time, median (range), and processor time, median. Ratios are medians of the rounds.",
-        f"A check is a value and a row group that are decided: of {VALUES:,} values, which are more than a row group",
-        "has rows, the column is read and no filter is asked; the table of filters below measures these alone.",
+        f"A check decides one value in one row group. For {VALUES:,} values, more than a row group has rows, the",
+        "column is read and no filter is used; the table of filters below measures the filters alone.",
         *table(["figure", "measured", "target", ""], [list(target.cells()) for target in targets]),
         *table(
             ["program", "seconds", "processor", "bytes read"],

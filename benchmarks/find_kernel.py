@@ -1,4 +1,4 @@
-"""The kernel that looks many hashes up in a filter, beside what only reading the filter's blocks takes."""
+"""Times the kernel that looks up many hashes in a filter, and compares it with only reading the filter's blocks."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
-"""Measures `bloomcli.spark.find`: ids of persons who are to be forgotten against Spark's broadcast join, and millions
-of values with the memory that they take.
+"""Measures `bloomcli.spark.find`: a lookup of many ids, compared with Spark's broadcast join, and the time and memory
+for millions of values.
 
     python benchmarks/find_spark.py [--files 60] [--rounds 2] [--many-values 10000000] [--many-files 10000]
                                     [--folder DIR]
 
-Two lakes are searched for 40,000 ids, of which some or all are there. The benchmark lake is that of `find.py`: 1,000
-files with 10 row groups of 10,000 rows, 6 columns, Snappy, filters with a rate of one in 100. Of 40,000 ids such a
-filter lets 400 through that aren't there. The lake of large row groups has files of 10 columns and one row group of
-700,000 rows, zstd, and filters with a rate of one in a million. If all ids are there, every row group has hundreds,
-so that no page can be left out.
+Two lakes are searched for 40,000 ids, of which some or all exist. The benchmark lake is that of `find.py`: 1,000
+files with 10 row groups of 10,000 rows, 6 columns, Snappy, filters with a rate of one in 100. For 40,000 absent ids,
+such a filter has 400 false positives. The lake of large row groups has files of 10 columns and one row group of
+700,000 rows, zstd, and filters with a rate of one in a million. If all ids exist, every row group has hundreds,
+so that no page can be skipped.
 
-`find` and the join run in turns in one session, `local[2]`, that has run both before; both give whole rows, and then
-rows of the column `id` alone. Processor seconds are those of all processes of the session. What can't be less is
-measured in the same run: to read and to decompress the pages. The last figure's files have two columns and one row
-group of 1,000 rows, with filters for a rate of one in a billion; 0 values leave it out.
+`find` and the join run in turns in one session, `local[2]`, that has run both before; both return whole rows, and
+then only the column `id`. Processor seconds are those of all processes of the session. The minimum is measured
+in the same run: the time to read and to decompress the pages. The last figure's files have two columns and one row
+group of 1,000 rows, with filters for a rate of one in a billion; 0 values skip it.
 Writes RESULTS-FIND-SPARK.md.
 """
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 IDS: Final = 40_000
 PRESENT: Final = (40, IDS)
-"""Of the ids those that are in the lake."""
+"""The number of ids that the lake has."""
 ROWS: Final = 700_000
 LAKE_FILES: Final = 1_000
 """Of the benchmark lake."""
@@ -60,7 +60,7 @@ LEAST_BYTES: Final = 200 << 20
 MANY_ROWS: Final = 1_000
 """Rows of a file, which has one row group."""
 MANY_STEP: Final = 10_000
-"""One row in so many has one of the millions of values."""
+"""One row in this many has one of the millions of values."""
 FPP: Final = 1e-6
 MANY_FPP: Final = 1e-9
 MEMORY: Final = "1g"
@@ -74,7 +74,7 @@ def id_of(numbers: np.ndarray) -> np.ndarray:
 
 
 def lake(folder: Path, files: int, rows: int = ROWS, fpp: float = FPP) -> Path:
-    """The lake; made if it isn't there."""
+    """The lake; made if it doesn't exist."""
     place = folder / f"lake-{files}-{rows}"
     if place.exists():
         return place
@@ -119,7 +119,7 @@ def wanted(spark: SparkSession, ids: np.ndarray) -> DataFrame:
 
 
 class Took(NamedTuple):
-    """What a way takes."""
+    """The wall-clock and processor seconds of a way."""
 
     seconds: float
     processor: float
@@ -133,7 +133,7 @@ def measured(work: Callable[[], int]) -> tuple[Took, int]:
 
 
 def counted(frame: DataFrame) -> int:
-    """The rows of a frame, of which every column is made.
+    """The number of rows of a frame whose columns are all computed.
 
     The hashes are summed up: of `count(hash(...))`, which is never null, Spark makes `count(1)`, and then a join
     reads no column but the one that it joins on.
@@ -181,7 +181,7 @@ def _resident(pid: int) -> int:
 
 
 def _below(pid: int) -> Iterator[int]:
-    """The processes that a process has started, with theirs."""
+    """The descendants of a process."""
     try:
         children = [int(p) for task in Path(f"/proc/{pid}/task").iterdir()
                     for p in (task / "children").read_text().split()]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What `bloom find` asks of an object store for files with a hit, by their layout.
+"""Counts the requests of `bloom find` to an object store for files with a hit, by their layout.
 
     python benchmarks/find_stores.py FOLDER [--files 20] [--output FILE]
 
@@ -26,7 +26,7 @@ WITH_INDEX: Final = 2
 
 
 class Layout(NamedTuple):
-    """Files to find a value in."""
+    """The layout of files in which a value is searched."""
 
     name: str
     groups: int
@@ -80,7 +80,7 @@ def written(folder: Path, layout: Layout) -> bytes:
 
 
 def value_of(folder: Path) -> int:
-    """The value that is looked for: of a row in the middle."""
+    """The value to find, in a row in the middle."""
     file = pq.ParquetFile(folder / "find.parquet")
     group = file.read_row_group(file.num_row_groups // 2, columns=["id"]).column(0)
     value = group[len(group) // 2 + 1].as_py()  # the one before is a false positive of another row group
@@ -107,7 +107,7 @@ def find(made: Lake, folder: Path, layout: Layout, files: int) -> Iterator[Figur
 
 
 def main() -> int:
-    """Measure, print the table; 1 where a figure isn't within its bound."""
+    """Measure, print the table; return 1 if a figure exceeds its limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--files", type=int, default=20, help="files of a layout")

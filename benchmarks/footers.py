@@ -2,7 +2,7 @@
 
     python benchmarks/footers.py [--rows 200000] [--repeat 9] [--folder DIR]
 
-As a script it measures only this, and writes RESULTS-FOOTERS.md. The peer is DuckDB's `parquet_metadata` of the same
+As a script, it writes RESULTS-FOOTERS.md. The peer is DuckDB's `parquet_metadata` of the same
 footer, all rows fetched: command against command, and call against call within one process that has imported both.
 """
 
@@ -104,7 +104,7 @@ def measure(file: Path, wide: Path, folder: Path, repeat: int) -> list[Row]:
     def alone(title: str, name: str, limit: float | None) -> Row:
         return Row(title, took[name], statistics.median(took[name]), " s", limit, "the whole command")
 
-    def beside(title: str, name: str, peer: str, limit: float | None) -> Row:
+    def compared(title: str, name: str, peer: str, limit: float | None) -> Row:
         figure = statistics.median(a / b for a, b in zip(took[name], took[peer], strict=True))
         against = f"DuckDB's parquet_metadata, {statistics.median(took[peer]):.3f} s"
         return Row(title, took[name], figure, "×", limit, against)
@@ -112,13 +112,13 @@ def measure(file: Path, wide: Path, folder: Path, repeat: int) -> list[Row]:
     return [
         alone("`bloom --help`", "help", None),
         alone("`bloom inspect`, ordinary file", "inspect", INSPECT_SECONDS),
-        beside("`bloom inspect`, 20,000 chunks, no filter: commands", "wide", "wide duckdb", 1.0),
-        beside("the same: calls in one process", "wide call", "wide call duckdb", 1.0),
-        beside(
+        compared("`bloom inspect`, 20,000 chunks, no filter: commands", "wide", "wide duckdb", 1.0),
+        compared("the same: calls in one process", "wide call", "wide call duckdb", 1.0),
+        compared(
             "`bloom inspect`, 20,000 chunks, 20,000 filters: commands", "crowded", "crowded duckdb", CROWDED_RATIO
         ),
         alone("`bloom probe` of one value in 100 of these filters", "crowded probe", None),
-        beside("20,000 chunks, 20,000 filters: calls", "crowded call", "crowded call duckdb", None),
+        compared("20,000 chunks, 20,000 filters: calls", "crowded call", "crowded call duckdb", None),
     ]
 
 

@@ -3,9 +3,8 @@
     python benchmarks/gate.py [--rows 5000000] [--files 500] [--repeat 5] [--folder DIR] [--quick]
 
 Shallow, of one ordinary file, of many small ones, and of a footer with 20,000 filters. Deep, of one column of the
-ordinary file, as Parquet and as ORC, beside a process that decodes that column with pyarrow on all cores and does
-nothing with it. Whole commands, taking turns, each round in another order. Writes RESULTS-GATE.md and
-results-gate.json beside this file.
+ordinary file, as Parquet and as ORC, compared with a process that only decodes that column with pyarrow on all cores.
+Whole commands take turns, each round in another order. Writes RESULTS-GATE.md and results-gate.json to this folder.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _DECODE: Final = {
 
 @dataclass
 class Pair:
-    """One comparison: a command of bloom, and what it is held against."""
+    """One comparison: a command of bloom, and its peer."""
 
     title: str
     limit: float
@@ -103,7 +102,7 @@ def small_files(folder: Path, count: int) -> Path:
 
 
 def pairs(folder: Path, rows: int, files: int) -> list[Pair]:
-    """What is compared; makes the files."""
+    """Make the files, and list the comparisons."""
     file = folder / f"gate-{rows}.parquet"
     if not file.exists():
         bloomcli.add(data.ordinary(folder, rows), list(COLUMNS), output=file)

@@ -1,9 +1,9 @@
-"""What an index of filters takes: building it, looking one value up, and looking a million up.
+"""Times an index of filters: building it, looking up one value, and looking up a million values.
 
     python benchmarks/index.py [--values 1000000] [--repeat 3]
 
-The checks per second are values times row groups, on one core, warm; beside them is what a memcpy of the bytes that
-the lookups touch takes in the same run: 8 rows for each value. The lookups read them from the processor's cache.
+The checks per second are values times row groups, on one core, warm. A memcpy of the bytes that the lookups read,
+8 rows for each value, is timed in the same run. The lookups read them from the processor's cache.
 The builds read the same column of files of each format. Writes RESULTS-INDEX.md.
 """
 
@@ -241,7 +241,7 @@ def report(lookups: list[Figures], built: list[Build], repeat: int, load: str) -
     lines += [
         "",
         f"`index build -c id` of {_FILES} files with {_ROWS:,} random integers each, {_GROUPS} row groups in a file,",
-        "with a text column beside them. The writers of ORC and Mosaic files choose larger row groups. Rows",
+        "and a text column. The writers of ORC and Mosaic files choose larger row groups. Rows",
         "of bits have 16 bytes at least: fewer than 64 row groups take as much as 64. Processor time is that",
         "of this process; Mosaic's decoder is another one, whose time is in the seconds.",
         "",

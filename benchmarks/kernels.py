@@ -1,4 +1,4 @@
-"""Nanoseconds a value for each kernel, on one core, beside a memcpy of the same bytes in the same run.
+"""Times each kernel in nanoseconds per value, on one core, with a memcpy of the same bytes in the same run.
 
     python benchmarks/kernels.py [--values 2000000] [--repeat 9]
 
@@ -27,13 +27,13 @@ _STRING: Final = 36
 
 
 class Case(NamedTuple):
-    """One kernel: what it does to one run of values, the bytes that it reads, and what it may take."""
+    """One kernel: its call for one run of values, the bytes that it reads, and its target."""
 
     title: str
     work: Callable[[], Any]
     values: int
     memcpy: int
-    """Bytes that the memcpy beside it copies."""
+    """Bytes that the memcpy copies."""
     target: float | None
     """Nanoseconds a value."""
 

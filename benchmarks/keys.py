@@ -1,12 +1,12 @@
-"""The memory of a command on millions of objects of a store: listing, plan, rows and report.
+"""Measures the memory of a command on millions of objects in a store: listing, plan, rows and report.
 
     python benchmarks/keys.py [--keys 10000000] [--objects 1000000] [--output FILE]
 
-The store is a server on this machine that makes up what it answers: pages of ListObjectsV2 with 1,000 keys, and the
-same Parquet file for each key. The commands are whole ones, in processes of their own:
+The store is a server on this machine that generates its answers: pages of ListObjectsV2 with 1,000 keys, and the
+same Parquet file for each key. The commands run in separate processes:
 
-- `add --in-place` of `--keys` objects below a Delta table. Each object is listed, planned, and gets a row and a place
-  in the report. A Delta table's files aren't changed in place, so that no object is opened.
+- `add --in-place` of `--keys` objects below a Delta table. Each object is listed, planned, and gets a row in the
+  report. A Delta table's files aren't changed in place, so that no object is opened.
 - `inspect` of `--objects` objects: the same, and a request for each object.
 
 Memory is the proportional set size (Pss) of all processes of a command, sampled twice a second.
@@ -136,7 +136,7 @@ class Connection(asyncio.Protocol):
         self._answers, self._served, self._waiting = answers, served, b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep what the answers go to."""
+        """Keep the transport for answers."""
         self._out: asyncio.Transport = transport  # type: ignore[assignment]
 
     def data_received(self, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The machine that figures belong to, and how often they were measured, as every table of results says it."""
+"""Describes the machine and the number of rounds, for the tables of results."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PEERS: Final = ("pyarrow", "duckdb", "datafusion", "arro3-io", "chdb", "pyspark
 
 
 def rounds(repeat: int) -> str:
-    """How many rounds were measured, in words."""
+    """The number of rounds, in words."""
     return f"{repeat} {'round' if repeat == 1 else 'rounds'} after one warm-up round"
 
 
 def machine() -> dict[str, str]:
-    """What the figures belong to."""
+    """The machine and the versions that were measured."""
     model, memory = platform.processor() or platform.machine(), 0.0
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text().splitlines()

@@ -1,12 +1,12 @@
-"""The most memory that bloom takes at once while it changes a file with more filters than memory should hold.
+"""Measures the peak memory of bloom while it changes a file with more filters than memory should hold.
 
     python benchmarks/memory.py FOLDER [--row-groups 32] [--columns 8] [--values 2000000] [--output FILE]
 
 The file has integers that are all different, uncompressed, so that each column chunk gets a filter of the full size
 (4 MiB for 2 million values at 1 %); its row groups are equal. At the sizes above it has 3.8 GiB and gets 1 GiB of
-filters. Each command is a process of its own, as a user starts it; its peak is the largest resident set that the
-system counted for it (`wait4`), with the interpreter and the libraries. Linux counts in KiB, and from before the
-program is loaded: so a small process starts it, as this one has read all of numpy by then.
+filters. Each command runs in a separate process, as a user starts it. Its peak is the largest resident set that the
+system counted for it (`wait4`), with the interpreter and the libraries. Linux starts to count before the program is
+loaded: a small process starts the command, because this one has loaded numpy by then.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 BOUND: Final = 300_000_000
-"""Bytes that no command may take, whatever the file."""
+"""The most bytes that a command may take, for any file."""
 
 _THREADS: Final = (1, 2, 8, 64)
 
@@ -50,7 +50,7 @@ class Peak(NamedTuple):
 
 
 def make(folder: Path, groups: int, columns: int, values: int) -> Path:
-    """The file; made if it isn't there."""
+    """The file; made if it doesn't exist."""
     path = folder / f"filters-{groups}x{columns}x{values}.parquet"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def make(folder: Path, groups: int, columns: int, values: int) -> Path:
 
 
 def measure(what: str, threads: int, arguments: Sequence[object], output: Path) -> Peak:
-    """Run one command; raises RuntimeError where it fails."""
+    """Run one command; raises RuntimeError if it fails."""
     output.unlink(missing_ok=True)
     command = [sys.executable, "-m", "bloomcli", *map(str, arguments), "-o", str(output)]
     started = time.perf_counter()
@@ -80,7 +80,7 @@ def measure(what: str, threads: int, arguments: Sequence[object], output: Path) 
 
 
 def measure_all(path: Path, folder: Path, columns: int) -> list[Peak]:
-    """Every command that writes, on the file and on what was made of it."""
+    """Every command that writes, on the file and on its outputs."""
     out, loose, changed = (folder / name for name in ("added.parquet", "loose.parquet", "changed.parquet"))
     peaks = [measure("add -c c0", 2, ["add", path, "-c", "c0", "--threads", 2], out)]
     everything = f"add -c '*' ({columns} columns)"
@@ -113,7 +113,7 @@ def table(path: Path, peaks: Sequence[Peak]) -> str:
 
 
 def main() -> int:
-    """Measure, print the table; 1 where a command took more than the bound."""
+    """Measure, print the table; return 1 if a command took more than the limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--row-groups", type=int, default=32)

@@ -3,8 +3,8 @@
     python benchmarks/orc.py [--rows 5000000] [--repeat 5] [--folder DIR] [--codec zstd] [--quick]
 
 The same data as in run.py, as ORC by pyarrow (stripes of 64 MiB, row groups of 10,000 rows), and the same rules:
-the ways take turns, each round in another order, the page cache is warm, and nothing is left to flush when a
-way starts. Writes RESULTS-ORC.md and results-orc.json beside this file.
+the ways take turns, each round in another order, the page cache is warm, and no data is waiting to be flushed when
+a way starts. Writes RESULTS-ORC.md and results-orc.json to this folder.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ IMPORTS: Final = {
 }
 COMMANDS: Final = ("bloom", "cp", "cp+sync", *PROCESSES)
 PEERS: Final = ("pyarrow", "spark")
-"""What writes filters into ORC files. arrow-rs has no ORC, DuckDB none, ClickHouse writes ORC without filters, and
-PyORC makes a Python object of each value."""
+"""Ways to write ORC files with filters. arrow-rs and DuckDB have no ORC writer, ClickHouse writes ORC without
+filters, and PyORC makes a Python object of each value."""
 
 
 def command(way: str, file: Path, output: Path, column: str, codec: str) -> list[str]:
@@ -100,7 +100,7 @@ def spark_rewrite(session: Any, file: Path, output: Path, column: str, codec: st
 
 
 def as_orc(folder: Path, rows: int, codec: str) -> Path:
-    """run.py's ordinary file as ORC; made if it isn't there."""
+    """run.py's ordinary file as ORC; made if it doesn't exist."""
     import data
     import pyarrow.parquet as pq
     from pyarrow import orc
@@ -116,7 +116,7 @@ def as_orc(folder: Path, rows: int, codec: str) -> Path:
 
 
 def filters_of(output: Path, column: str) -> str:
-    """What a way really wrote for the column: a filter for every row group, or an error."""
+    """The filters that a way wrote for the column: one for every row group, or an error."""
     import bloomcli
 
     files = sorted(output.glob("*.orc")) if output.is_dir() else [output]
@@ -144,7 +144,7 @@ def measure(folder: Path, scratch: Path, rows: int, repeat: int, codec: str) -> 
         for column, kind in COLUMNS.items():
             timings = {name: run.Timing() for name in names}
             wrote: dict[str, tuple[str, bool]] = {}
-            for turn in range(repeat + 1):  # the first round is thrown away: it warms caches and the JVM up
+            for turn in range(repeat + 1):  # the first round isn't counted: it warms up caches and the JVM
                 run.warm(file)
                 for name in names[turn % len(names) :] + names[: turn % len(names)]:
                     output = scratch / f"{name}.out"

@@ -58,7 +58,7 @@ _ALONE: Final = ("cp", "cp+sync", "decode")
 
 @dataclass
 class Timing:
-    """One way's rounds, in seconds. `inside` leaves out the interpreter's start and imports; empty if unknown."""
+    """The seconds of one way's rounds. `inside` leaves out the interpreter's start and imports; empty if unknown."""
 
     wall: list[float] = field(default_factory=list)
     inside: list[float] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Timing:
 
 @dataclass
 class Target:
-    """One of the project's promises, and the figure."""
+    """A target of the project, and the measured figure."""
 
     title: str
     figure: float
@@ -97,7 +97,7 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> float:
 
 
 def delete(path: Path) -> None:
-    """A file or a folder, if it is there."""
+    """Remove a file or a folder, if it exists."""
     if path.is_dir():
         shutil.rmtree(path)
     path.unlink(missing_ok=True)
@@ -111,7 +111,7 @@ def warm(file: Path) -> None:
 
 
 def filters_of(output: Path, column: str) -> tuple[str, bool]:
-    """What a way really wrote for the column, and whether every row group has a filter."""
+    """The filters that a way wrote for the column, and whether every row group has one."""
     files = sorted(output.glob("*.parquet")) if output.is_dir() else [output]
     reports = [bloomcli.inspect(file, columns=[column]) for file in files]
     groups = sum(report.row_groups for report in reports)
@@ -132,7 +132,7 @@ def measure_column(
     wrote: dict[str, tuple[str, bool]] = {}
     rows = bloomcli.inspect(file).rows
     group = -(-rows // data.GROUPS)
-    for turn in range(repeat + 1):  # the first round is thrown away: it warms caches and the JVM up
+    for turn in range(repeat + 1):  # the first round isn't counted: it warms up caches and the JVM
         warm(file)
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
             output = folder / f"{name}.out"
@@ -155,12 +155,12 @@ def measure_column(
 
 
 def fastest(timings: dict[str, Timing], names: Iterable[str]) -> str:
-    """The way with the least median."""
+    """The way with the smallest median."""
     return min(names, key=lambda name: statistics.median(timings[name].wall))
 
 
 def peer_target(column: str, timings: dict[str, Timing], peers: Sequence[str], limit: float) -> list[Target]:
-    """How much faster than the fastest peer that wrote the filter; nothing where none did."""
+    """How much faster than the fastest peer that wrote the filter; nothing if none did."""
     if not peers:
         return []
     peer = fastest(timings, peers)
@@ -180,7 +180,7 @@ def within_targets(column: str, timings: dict[str, Timing]) -> list[Target]:
 
 
 def column_targets(column: str, timings: dict[str, Timing], wrote: dict[str, tuple[str, bool]]) -> list[Target]:
-    """What is promised of one column."""
+    """The targets for one column."""
     peers = [name for name in ways.PEERS if wrote.get(name, ("", False))[1]]
     return [*peer_target(column, timings, peers, FASTER), *within_targets(column, timings)]
 
@@ -212,7 +212,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main() -> None:
-    """Measure everything and write it down."""
+    """Measure everything and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=data.ROWS)
     parser.add_argument("--repeat", type=int, default=5)

@@ -1,4 +1,4 @@
-"""What bloom asks of an object store, and how long it takes, against the same work by hand.
+"""Measures the requests of bloom to an object store and their time, compared with the same work by hand.
 
     python benchmarks/stores.py FOLDER [--gib 1] [--objects 10000] [--output FILE]
 
@@ -38,14 +38,14 @@ LATENCY: Final = 0.020
 BANDWIDTH: Final = 100e6
 BUCKET: Final = "benchmark"
 PROBED: Final = 100
-"""Files that a value is looked up in."""
+"""Files in which a value is looked up."""
 _CONCURRENT: Final = 8
 """Threads of the bare requests for ranges."""
 _MIB: Final = 1 << 20
 _COPIED: Final = 64 * _MIB
 """Bytes of a part that the store copies."""
 _ROUNDS: Final = 2
-"""How often what is compared is measured, by turns."""
+"""Rounds of each comparison, in turns."""
 
 
 class Run(NamedTuple):
@@ -73,7 +73,7 @@ class Lake:
         self.direct.create_bucket(Bucket=BUCKET)
 
     def bloom(self, *arguments: object) -> Run:
-        """Run a command; raises RuntimeError where it fails."""
+        """Run a command; raises RuntimeError if it fails."""
         self.proxy.forget()
         command = [sys.executable, "-m", "bloomcli", *map(str, arguments), "--format", "json"]
         # The starter counts memory and time; the command's report goes to a file, as the starter discards output.
@@ -109,7 +109,7 @@ class Lake:
 
 
 class Figure(NamedTuple):
-    """A number, and what it may be at most, or at least."""
+    """A number, and its upper or lower limit."""
 
     what: str
     value: float
@@ -141,7 +141,7 @@ def large(lake: Lake, folder: Path, gib: float) -> Iterator[Figure]:
     yield Figure("add: requests", run.requests, groups + parts + 10)
     yield Figure("add: peak memory (MB)", run.peak / 1e6, 300)
     yield Figure("add: requests that the report has too little", abs(run.requests - _reported(run)), 0)
-    # By turns, and the best of each: what else the machine does hits all alike.
+    # In turns, and the best of each: other load affects all alike.
     hand, copy, seconds, bare = by_hand(lake, folder, path), by_copy(lake, path), run.seconds, by_boto(lake, path)
     for _ in range(_ROUNDS - 1):
         lake.direct.upload_file(str(path), BUCKET, path.name)
@@ -210,8 +210,8 @@ def by_copy(lake: Lake, path: Path) -> float:
 
 
 def by_boto(lake: Lake, path: Path) -> float:
-    """The seconds of the requests that `add` can't do without, all at once: the store's copies of the body, the
-    downloads of the column, and uploads of as many bytes as its filters have. By boto3, in a process of its own."""
+    """The seconds of the requests that `add` needs at least, all at the same time: the store's copies of the body,
+    downloads of the column, and uploads of as many bytes as its filters have. By boto3, in a separate process."""
     program = (
         "import json, sys, boto3, botocore.config\n"
         "from concurrent.futures import ThreadPoolExecutor\n"
@@ -287,7 +287,7 @@ def put_all(lake: Lake, prefix: str, data: bytes, count: int) -> None:
 
 
 def bare_ranges(lake: Lake, objects: int, requests: float) -> float:
-    """The seconds of as many requests for ranges, by boto3's client in as many threads, in a process of its own."""
+    """The seconds of as many requests for ranges, by boto3's client in as many threads, in a separate process."""
     program = (
         "import sys, boto3, botocore.config\n"
         "from concurrent.futures import ThreadPoolExecutor\n"
@@ -305,7 +305,7 @@ def bare_ranges(lake: Lake, objects: int, requests: float) -> float:
 
 
 def raw_ranges(lake: Lake, objects: int) -> float:
-    """The seconds of a request for each object's end by urllib3, without signatures: what no SDK does faster."""
+    """The seconds of a request for each object's end by urllib3, without signatures: no SDK is faster."""
     program = (
         "import os, sys, urllib3\n"
         "from concurrent.futures import ThreadPoolExecutor\n"
@@ -351,7 +351,7 @@ def table_of(figures: Sequence[Figure]) -> str:
 
 
 def main() -> int:
-    """Measure, print the table; 1 where a figure isn't within its bound."""
+    """Measure, print the table; return 1 if a figure exceeds its limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--gib", type=float, default=1.0, help="size of the large object")

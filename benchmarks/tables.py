@@ -6,12 +6,12 @@ One Spark session with 2 cores (4.1, which `python tests/support/servers/install
 Iceberg table of version 2 and a Delta table with deletion vectors: the rows of `data.py` in 40 files, of which every
 fiftieth row is deleted. Measured in the same session, which has run jobs before:
 
-    bloom add --table      one column; `bloom remove --table` gives the files back between the rounds
+    bloom add --table      one column; `bloom remove --table` restores the files between the rounds
     the commits in it      the seconds within the table format's commit
     bloom add, bare files  the Spark engine on copies of the data files, to another directory
     the table's rewrite    Iceberg: rewrite_data_files of all files with the property set, Delta: OPTIMIZE likewise
 
-Each rewrite has a table of its own. Writes RESULTS-TABLES.md.
+Each rewrite has a separate table. Writes RESULTS-TABLES.md.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
 RESULTS: Final = HERE / "RESULTS-TABLES.md"
 CORES: Final = 2
 DELETED: Final = 50
-"""Every row of so many is deleted."""
+"""One row in this many is deleted."""
 FACTOR: Final = 5.0
-"""How many times as fast as a rewrite `bloom add --table` has to be."""
+"""The target: `bloom add --table` is this many times as fast as a rewrite."""
 OVERHEAD: Final = 1.3
-"""At most so many times as long as bare files and commits."""
+"""The target: at most this many times as long as bare files and commits."""
 
 
 @dataclass
@@ -97,7 +97,7 @@ FORMATS: Final = (
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """The seconds of some work, and its result. Nothing is left to flush when it starts."""
+    """The seconds of some work, and its result. No data is waiting to be flushed when it starts."""
     subprocess.run(["sync"], check=True)
     started = time.perf_counter()
     result = work()

@@ -1,11 +1,11 @@
-"""The ways to get a filter into a file, and what they are held against. Each is a process of its own.
+"""The ways to add a filter to a file, and their baselines. Each runs in a separate process.
 
     python benchmarks/ways.py WAY FILE OUTPUT COLUMN GROUP     one way; prints the seconds of the work inside as JSON
 
 FILE and OUTPUT may be directories of files. GROUP is the number of rows in a row group that the way makes.
 
-`bloom add` and `cp` are run as the commands they are. Spark is the exception: its job is timed inside a
-session that is already started, in `SparkSessionWay`.
+`bloom add` and `cp` run as commands. Spark is the exception: its job is timed inside a running session, in
+`SparkSessionWay`.
 """
 
 from __future__ import annotations
@@ -167,14 +167,14 @@ def command(way: str, file: Path, output: Path, column: str, group: int = 0) -> 
 
 
 def run(argv: list[str]) -> tuple[float, str]:
-    """(seconds of wall time from start to end, standard output) of a command that has to succeed."""
+    """(seconds of wall time from start to end, standard output) of a command that must succeed."""
     started = time.perf_counter()
     done = subprocess.run(argv, env=environment(), stdout=subprocess.PIPE, text=True, check=True)
     return time.perf_counter() - started, done.stdout
 
 
 def inside(way: str, output: str, seconds: float) -> float | None:
-    """Seconds of the work alone, without the interpreter's start and imports; None where it isn't known."""
+    """Seconds of the work alone, without the interpreter's start and imports; None if unknown."""
     if way in PROCESSES:
         return float(json.loads(output)["seconds"])
     return None if way == "bloom" else seconds

@@ -1,1 +1,1 @@
-"""What runs a dataset's tasks: this machine's processes (``local``), or a Spark cluster (``spark``)."""
+"""Runs the tasks of a dataset, by processes of this machine (``local``) or by a Spark cluster (``spark``)."""

@@ -1,9 +1,9 @@
-"""The look at every file before the first one is changed: all refusals are known, and settled files aren't run again.
+"""Checks every file before the first one is changed. Files that are refused, or need no change, don't run again.
 
-    plan -> check: a dry run of each task -> run the tasks that are left
+    plan -> check: a dry run of each task -> run the remaining tasks
 
-The check reads footers, and existing filters where the command has to measure them. What shows only in a column's
-pages, and what happens to a file later, isn't known to it.
+The check reads footers, and existing filters where the command has to measure them. It doesn't see damage in a
+column's pages, or later changes of a file.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from bloomcli.storage.traffic import current
 
 
 def check(tasks: Sequence[Task], run: Callable[[Sequence[Task]], DatasetReport]) -> Sequence[Task]:
-    """The tasks, with their rows where the check settles them: the file is refused, or has nothing to change.
+    """Dry-run the tasks. A task whose file is refused or needs no change gets its row.
 
     Args:
-        tasks: tasks that change files. A single one isn't checked: its file is planned before it is changed anyway.
-        run: an engine's function that runs tasks and gives a row for each.
+        tasks: tasks that change files. A single task isn't checked: its file is planned before it is changed anyway.
+        run: an engine's function that runs tasks and returns a row for each.
 
-    The requests of the check are counted at `storage.traffic.current()`, but for those of settled files: their rows
-    have them. A dry run's rows are to have both the check's and the change's.
+    The requests of the check are counted at `storage.traffic.current()`, except those of files that got their row:
+    the row has them. In a dry run, rows have the requests of both the check and the change.
     """
     open_, dry_run = 0, False
     for task in tasks:
@@ -46,7 +46,7 @@ def _with_check_rows(tasks: Sequence[Task], rows: Sequence[FileRow]) -> Iterator
     for task, row in zip(tasks, rows, strict=True):
         checked = _with_settled_row(task, row)
         if checked.row is None and (traffic := traffic_of(row)) is not None:
-            current().add(traffic)  # the row of the change has that of the change
+            current().add(traffic)  # the row of the change only counts the change
         yield checked
 
 
@@ -55,7 +55,7 @@ def _dry_runs(tasks: Sequence[Task]) -> Iterator[Task]:
     new: dict[int, WriteOptions] = {}
     for task in tasks:
         options = task.options
-        assert isinstance(options, WriteOptions)  # noqa: S101  the caller has looked
+        assert isinstance(options, WriteOptions)  # noqa: S101  the caller has checked it
         if id(options) not in new:
             new[id(options)] = replace(options, dry_run=True)
         yield replace(task, options=new[id(options)], dry_run_requests=DryRunRequests.CHECK)

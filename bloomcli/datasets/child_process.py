@@ -1,12 +1,11 @@
-"""Runs tasks in a child Python, for programs that can't be forked.
+"""Runs tasks in a child Python process, for programs that can't be forked.
 
     caller                                          child
     tasks  ---------------- pickled ------------->  a pool of workers, as on the command line
-    rows   <--------------- pickled --------------  as files are done
+    rows   <--------------- pickled --------------  in the order in which files finish
 
-A process with several threads must not be forked, and a spawned one imports the caller's main module again: a script
-without ``if __name__ == "__main__"`` would do all its work once more. The child has neither the threads nor the main
-module.
+A process with several threads must not be forked. A spawned process imports the caller's main module again: a script
+without ``if __name__ == "__main__"`` would repeat all its work. The child has neither the threads nor that module.
 """
 
 from __future__ import annotations
@@ -36,18 +35,18 @@ _CHILD: Final = (
 )
 _PARENT_CHECK_SECONDS: Final = 0.5
 _GROUP: Final = 1024
-"""Tasks that are sent together."""
+"""Tasks that are pickled together."""
 
 
 class NotStarted(Exception):
-    """The system starts no child process; the message says why."""
+    """The system can't start the child process; the message says why."""
 
 
 def rows(tasks: Mapping[int, Task], shares: Shares, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool) -> Rows:
-    """Yield the tasks' rows; fewer rows than tasks where the child is killed. Closing ends the child and its workers.
+    """Yield the tasks' rows; fewer rows than tasks if the child is killed. Closing ends the child and its workers.
 
     Raises:
-        NotStarted: the system doesn't start the child.
+        NotStarted: the system can't start the child.
     """
     try:
         started = subprocess.Popen(  # noqa: S603  this Python
@@ -89,7 +88,7 @@ def _next(stream: IO[bytes]) -> tuple[int, FileRow | str] | None:
 
 
 def _send_tasks(tasks: Mapping[int, Task], stream: IO[bytes]) -> None:
-    """Write tasks in groups, so that neither side has them all as objects; their options are written once."""
+    """Write tasks in groups, so that neither side holds all of them as objects. Options are written once."""
     options: dict[int, Options] = {}
     for task in tasks.values():
         options.setdefault(id(task.options), task.options)
@@ -117,7 +116,7 @@ def _received(stream: IO[bytes]) -> ReceivedTasks:
 
 
 class _TaskPickler(pickle.Pickler):
-    """Writes the numbers of options instead of the options."""
+    """Pickles the number of a task's options instead of the options."""
 
     numbers: Mapping[int, int]
 
@@ -126,6 +125,8 @@ class _TaskPickler(pickle.Pickler):
 
 
 class _TaskUnpickler(pickle.Unpickler):
+    """Replaces the numbers by the options."""
+
     options: Sequence[Options]
 
     def persistent_load(self, number: int) -> Options:
@@ -135,13 +136,13 @@ class _TaskUnpickler(pickle.Unpickler):
 def serve() -> None:
     """The child's main function: reads tasks from standard input and writes rows to standard output."""
     pipe = os.dup(1)
-    os.dup2(2, 1)  # anything else that is printed must not mix with the rows
+    os.dup2(2, 1)  # other output must not mix with the rows
     parent, shares, fail_fast, run_here = pickle.load(sys.stdin.buffer)  # noqa: S301  from our own parent
     tasks = _received(sys.stdin.buffer)
 
     def watch(number: int, frame: FrameType | None) -> None:
         del number, frame
-        if os.getppid() != parent:  # the parent was killed: nobody reads the rows
+        if os.getppid() != parent:  # the parent was killed, and nothing reads the rows
             raise SystemExit(1)
 
     def on_fewer(count: int, reason: str) -> None:
@@ -163,7 +164,7 @@ def serve() -> None:
 
 
 def _send(pipe: int, item: tuple[int, FileRow | str] | None) -> None:
-    """Write without a buffer: when a signal ends the child, nothing must be left that waits for the parent."""
+    """Write without a buffer: when a signal ends the child, no data may wait for the parent."""
     data = pickle.dumps(item)
     while data:
         data = data[os.write(pipe, data) :]

@@ -1,9 +1,9 @@
-"""The engines that work on datasets, and the one place that decides which of them does.
+"""The engines that work on datasets, and the choice between them.
 
-    find files -> plan a task a file -> check all files that are to be changed -> run the tasks -> report
+    find files -> plan one task for each file -> check all files to change -> run the tasks -> report
 
-Callers take the steps and don't know which engine takes them with them. Both engines run the same tasks
-(`bloomcli.datasets.task`) and give the same rows; they differ in how paths are spelled and in where tasks run.
+Callers take these steps and don't know which engine runs them. Both engines run the same tasks
+(`bloomcli.datasets.task`) and return the same rows; they differ in how paths are spelled and in where tasks run.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from bloomcli.storage.traffic import Meter, counted_by
 
 
 class Engine(Protocol):
-    """What works on the files of a dataset."""
+    """Finds, plans, checks and runs the files of a dataset."""
 
     def find(self, paths: Sequence[str], options: Options) -> Sequence[FileEntry]:
-        """The files that paths (files, directories, globs, URIs) name.
+        """List the files that paths (files, directories, globs, URIs) name.
 
         Raises:
             UnreadableError: a directory can't be listed, or a pattern matches no file.
@@ -34,46 +34,46 @@ class Engine(Protocol):
         """
 
     def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
-        """Tasks for files. Raises: as `planning.plan`."""
+        """Make a task for each file. Raises: as `planning.plan`."""
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> Sequence[Task]:
-        """The tasks, with the rows of the files that may not be changed or need no change: see
+        """Check the tasks, and set the rows of files that can't be changed or need no change: see
         `bloomcli.datasets.check`. Nothing is written. Raises: as `run`."""
 
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
-        """Run the tasks. The engine of this machine calls `on_row` with each row as the file is done; Spark's only
-        where rows hold more than reports keep (`Options.heavy`), once the job has ended.
+        """Run the tasks. The local engine calls `on_row` with each row as its file finishes. The Spark engine calls
+        it only if rows hold more than reports keep (`Options.heavy`), after the job has ended.
 
         Raises:
-            UnsupportedError: a session that can't run tasks, no bloomcli on executors.
-            UnreadableError: the Spark job failed, not one of its files.
+            UnsupportedError: the session can't run tasks, or executors have no bloomcli.
+            UnreadableError: the Spark job itself failed.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalEngine:
-    """Worker processes of this machine."""
+    """Runs tasks in worker processes of this machine."""
 
     jobs: int | None = None
-    """Files at a time; if None as many as there are cores, and more for files in stores."""
+    """Files at a time; None: as many as cores, and more for files in stores."""
     fail_fast: bool = False
-    """Stop at the first file that fails. Change nothing where the check refuses a file."""
+    """Stop at the first file that fails. Change nothing if the check refuses a file."""
     meter: Meter = field(default_factory=Meter, init=False, repr=False, compare=False)
-    """The requests to stores that belong to no file's row."""
+    """Requests to stores that no file's row counts."""
 
     def find(self, paths: Sequence[str], options: Options) -> Sequence[FileEntry]:
-        """The files that paths name."""
+        """List the files that paths name."""
         del options
         with counted_by(self.meter):
             return expand(paths)
 
     def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
-        """Tasks for files."""
+        """Make a task for each file."""
         with counted_by(self.meter):
             return planning.plan(listed, options)
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> Sequence[Task]:
-        """Look at every file that is to be changed."""
+        """Check every file to change."""
         from bloomcli.datasets import local
         from bloomcli.datasets.check import check
 
@@ -98,13 +98,13 @@ def choose_engine(
     conf: Mapping[str, str] | None = None,
     session: Any = None,
 ) -> Engine:
-    """The engine that options or arguments name: Spark if there is a session or the name is ``spark``.
+    """Return the Spark engine if `session` is given or `name` is ``spark``, else the local engine.
 
     Args:
         name: ``local`` or ``spark``.
-        jobs: files at a time, of the local engine.
-        fail_fast: stop at the first file that fails; on Spark, start no change where a file is refused.
-        master, conf: of a Spark session that is started, where there is none yet.
+        jobs: files at a time, for the local engine.
+        fail_fast: stop at the first file that fails; on Spark, start no change if the check refuses a file.
+        master, conf: of the Spark session to start if none is active.
         session: the Spark session to use.
 
     Raises:
@@ -121,13 +121,13 @@ def choose_engine(
 def run_tasks(
     engine: Engine, tasks: Sequence[Task], *, on_row: OnRow | None = None, on_checked: OnRow | None = None
 ) -> DatasetReport:
-    """Check the tasks that change files, run them, and give the report.
+    """Check the tasks that change files, run them, and return the report.
 
     Args:
-        engine: what works on them.
-        tasks: as `plan_files` gives them.
-        on_row: called with each row of the report as the file is done; not on Spark.
-        on_checked: called with each file that was looked at before the first change; not on Spark.
+        engine: the engine that runs them.
+        tasks: as `plan_files` returns them.
+        on_row: called with each row of the report as its file finishes; not on Spark.
+        on_checked: called with each row of the check before the first change; not on Spark.
 
     Raises: as `Engine.run`.
     """
@@ -137,7 +137,7 @@ def run_tasks(
 
 
 def plan_files(engine: Engine, paths: Sequence[str], options: Options) -> Sequence[Task]:
-    """Tasks for all files that paths name. The engine of a table needs no paths.
+    """Make a task for each file that paths name. The engine of a table needs no paths.
 
     Raises:
         UsageError: contradicting options, or no files.

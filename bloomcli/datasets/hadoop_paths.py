@@ -1,10 +1,10 @@
-"""Paths as Hadoop and Databricks spell them, as paths that Python can open on every machine of a cluster.
+"""Translates paths of Hadoop and Databricks to paths that Python can open on every machine of a cluster.
 
-file:/data/x, file:///data/x    /data/x            has to be mounted on every machine
-dbfs:/x, dbfs:///x              /dbfs/x            where that is mounted
-s3a://b/x, s3n://b/x            s3://b/x           Hadoop's names for one thing
+file:/data/x, file:///data/x    /data/x            must be mounted on every machine
+dbfs:/x, dbfs:///x              /dbfs/x            if that is mounted
+s3a://b/x, s3n://b/x            s3://b/x           Hadoop's names of S3
 hdfs:/x                         hdfs:///x          the default name node
-gs:, az:, abfss:, https:        unchanged          executors send the requests, as what their environment says
+gs:, az:, abfss:, https:        unchanged          executors send the requests, with their own credentials
 anything else                   unchanged          a path of a mounted file system
 """
 
@@ -21,24 +21,24 @@ from bloomcli.storage.os_errors import is_directory, path_exists
 from bloomcli.storage.registry import store_of
 
 _READABLE: Final = ("abfs", "abfss", "az", "gcs", "gs", "hdfs", "http", "https", "s3", "viewfs")
-"""Schemes that some store reads."""
+"""Schemes for which `storage` has a store."""
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//?)")
 _IS_NORMAL: Final = re.compile(r"(?:/[^/.][^/]*)+").fullmatch
-"""Tells whether no part of a path is empty, or begins with a dot."""
+"""Matches an absolute path that needs no normalization: no part is empty or begins with a dot."""
 DBFS: Final = "/dbfs"
-"""Where Databricks mounts ``dbfs:/`` on every machine."""
+"""The directory at which Databricks mounts ``dbfs:/`` on every machine."""
 
 
 def portable(path: str, *, changing: bool = False) -> str:
-    """The path as `listing` and `source` understand it.
+    """Return the path in the form that `storage` opens.
 
     Args:
         path: as a user names it.
-        changing: the path will be written to, which not every store can do.
+        changing: the path will be written to, which not every store supports.
 
     Raises:
-        UnsupportedError: nothing here can open it.
+        UnsupportedError: no store can open it.
     """
     path = local_path(path)
     match = _SCHEME.match(path)
@@ -59,7 +59,7 @@ def portable(path: str, *, changing: bool = False) -> str:
         raise UnsupportedError(
             f"nothing here can read {scheme}: URIs", path=path, hint="mount it, and name the mount"
         )
-    # hdfs:/x has no host: the default one; any other scheme needs its bucket
+    # hdfs:/x means the default name node; every other scheme needs a bucket
     uri = f"{scheme}:///{rest}" if match[2] == "/" else f"{scheme}://{rest}"
     if changing:
         try:
@@ -73,6 +73,6 @@ def portable(path: str, *, changing: bool = False) -> str:
 
 def absolute(path: str) -> str:
     """Return a local path as absolute, because executors have their own working directories; a URI unchanged."""
-    if path.startswith("/") and os.sep == "/" and _IS_NORMAL(path):  # as of thousands of files in a directory
+    if path.startswith("/") and os.sep == "/" and _IS_NORMAL(path):  # fast path for thousands of files
         return path
     return path if is_uri(path) else os.path.abspath(path)  # noqa: PTH100  text in, text out

@@ -1,4 +1,4 @@
-"""The row of a file that `inspect` describes, with its columns and their filters."""
+"""Makes the report row of an inspected file: its columns and their filters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bloomcli.model.lake import ColumnFilters
 
 
 def inspect_row(report: InspectReport, *, every: bool) -> FileRow:
-    """The row of a file that was inspected; with every filter if `every` is true."""
+    """The row of an inspected file; with all its filters if `every` is true."""
     broken = [f for f in report.filters if f.problem is not None]
     return FileRow(
         path=report.path,

@@ -1,4 +1,4 @@
-"""The engine of this machine: several files at a time, or all cores inside a few large files."""
+"""The local engine: several files at a time, or several cores inside a few large files."""
 
 from __future__ import annotations
 
@@ -29,10 +29,9 @@ def run(
 ) -> DatasetReport:
     """Run the tasks, largest file first. The report's rows are in the order of the tasks.
 
-    Where there are fewer files than `jobs`, or one is much larger than the others, several cores work inside a
-    file. With `fail_fast`, tasks that aren't done when one fails are stopped or not started, and have no row; where
-    one has failed before (its row is known), none is started. Temporary files that killed runs and workers left are
-    removed.
+    If there are fewer files than `jobs`, or one is much larger than the others, several cores work inside a file.
+    With `fail_fast`, the first failure stops the other tasks, which then have no row; if a row that was set before
+    the run is a failure, no task starts. Temporary files of killed runs and workers are removed.
     """
     started = time.perf_counter()
     overview = overview_of(tasks)
@@ -81,9 +80,8 @@ def run(
 
 
 def _shares(overview: Overview, at_once: int) -> Shares:
-    """A process for each file; but a process for each core, and threads in it, where files in stores are only looked
-    at: most of the time goes by waiting, and a process that is woken for each answer takes twice the processor's time
-    for it."""
+    """One process for each file. If all files are read from remote stores, one process for each core, with threads:
+    most of the time is spent waiting, and waking a process for each answer takes twice the processor time."""
     if not overview.light:
         return Shares(at_once)
     workers = min(at_once, cores())
@@ -91,20 +89,20 @@ def _shares(overview: Overview, at_once: int) -> Shares:
 
 
 def _after_known(tasks: Sequence[Task], found: Rows) -> Rows:
-    """The rows that are known before any work, then the others."""
+    """Yield the rows that were set before the run, then the others."""
     yield from ((i, task.row) for i, task in enumerate(tasks) if task.row is not None)
     yield from found
 
 
 def _with_system_errors(found: Rows) -> Rows:
     """Turn system errors of the engine itself (semaphores, pipes) into errors of bloomcli. Errors of `on_row` pass
-    unchanged."""
+    through unchanged."""
     with convert_os_errors():
         yield from found
 
 
 def _threads(total: int, jobs: int, processes: int, size: int) -> int:
-    """Threads for a file: its share of the cores by its size, so that the largest isn't the last by far.
+    """Threads for a file: its share of the cores by size, so that the largest doesn't finish long after the others.
 
     Args:
         total: bytes of all files.
@@ -116,7 +114,7 @@ def _threads(total: int, jobs: int, processes: int, size: int) -> int:
 
 
 class Targets(Iterable[str]):
-    """The files that tasks write, or have written in an earlier run: none in a dry run."""
+    """The files that tasks write, or wrote in an earlier run; none in a dry run."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._tasks = tasks
@@ -129,10 +127,10 @@ class Targets(Iterable[str]):
 
 
 def run_isolated(tasks: Mapping[int, Task]) -> Rows:
-    """Run each task in a process other than this one, so that a task that kills its process is a row too."""
+    """Run each task in another process, so that a task that kills its process still gets a row."""
 
     def on_fewer(count: int, reason: str) -> None:
-        del count, reason  # the task's row says so
+        del count, reason  # the task's row reports it
 
     yield from _in_processes(tasks, Shares(1), False, on_fewer, run_here=False)
 
@@ -148,7 +146,7 @@ def _in_turn(tasks: Mapping[int, Task], fail_fast: bool) -> Rows:
 def _in_processes(
     tasks: Mapping[int, Task], shares: Shares, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool
 ) -> Rows:
-    """Run tasks in a pool of this process where it can fork, else in the pool of a child Python."""
+    """Run tasks in a pool of this process if it can fork, else in the pool of a child Python."""
     if workers.can_fork():
         yield from pool.run_in_pool(tasks, shares, fail_fast, on_fewer, run_here=run_here)
         return
@@ -168,5 +166,5 @@ def _in_processes(
         else:
             yield from ((i, pool.not_started_row(task)) for i, task in tasks.items())
         return
-    if not (failed and fail_fast):  # else tasks that aren't done have no row
+    if not (failed and fail_fast):  # otherwise, tasks that didn't run have no row
         yield from ((i, pool.killed_row(tasks[i])) for i in tasks if missing[i])

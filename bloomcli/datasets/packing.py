@@ -1,7 +1,7 @@
 """Packs tasks into parts of similar weight, so that all parts finish at about the same time.
 
 Longest processing time first (Graham 1969): the heaviest item goes to the part that is lightest so far. The
-heaviest part is then at most 4/3 of what the best packing has.
+heaviest part is then at most 4/3 as heavy as in the best packing.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 _FILE_BYTES: Final = 1 << 20
-"""The cost of opening, syncing and renaming a file, in bytes read: thousands of tiny files are work too."""
+"""The cost of opening, syncing and renaming a file, in bytes read: it dominates for thousands of tiny files."""
 
 _PART_BYTES: Final = 256 << 20
-"""The least weight of a part: Spark takes some 70 ms to run a Python task that does nothing."""
+"""The smallest weight of a part: Spark takes about 70 ms to run a Python task that does nothing."""
 
 _WAVES: Final = (2, 8)
-"""Parts for each core, at least and at most: the last wave is short, and a repeated part is small."""
+"""Parts for each core, at least and at most. More parts make the last wave shorter and a repeated part smaller."""
 
 _MOST_FILES: Final = 256
-"""The most files of a part, so that little has to be repeated when a machine is lost."""
+"""The most files of a part, so that losing a machine repeats little work."""
 
 
 def parts_for(items: Sequence[T], size: Callable[[T], int], cores: int, part_bytes: int = _PART_BYTES) -> int:
-    """The number of parts that keeps so many cores busy to the end, each of `part_bytes` or more where there are as
-    many as cores."""
+    """The number of parts: 2 to 8 for each core, so that a part has `part_bytes` or more where possible, and more
+    parts where one would have more than 256 files."""
     weights = _weights(items, size)
     least, most = _WAVES
     waves = min(max(sum(weights) // part_bytes // cores, least), most)
@@ -35,12 +35,12 @@ def parts_for(items: Sequence[T], size: Callable[[T], int], cores: int, part_byt
 
 
 def pack(items: Sequence[T], size: Callable[[T], int], parts: int) -> list[list[T]]:
-    """At most `parts` lists, heaviest first, each with its largest item first.
+    """Pack items into at most `parts` lists, heaviest first, each with its largest item first.
 
     Args:
         items: the things to pack.
-        size: bytes of an item, negative where it isn't known; such an item counts as an average one.
-        parts: how many lists.
+        size: bytes of an item, negative if unknown; such an item counts as an average one.
+        parts: the most lists.
     """
     weights = _weights(items, size)
     lists: list[list[T]] = [[] for _ in range(min(parts, len(items)))]

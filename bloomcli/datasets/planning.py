@@ -1,7 +1,7 @@
-"""Plans a task for each file of a dataset: what is written where, and what is known before any work.
+"""Plans a task for each file of a dataset: its output, and its row if the file can't be worked on.
 
-With an output directory, outputs mirror the tree of the inputs below it, from any store to any other. Tables are
-looked for here where each look is a request to a server; on this machine a task looks for them itself.
+With an output directory, outputs mirror the tree of the inputs below it, from any store to any other. Files of
+tables are detected here for remote stores, where a check is a request; for local files, the task detects them.
 """
 
 from __future__ import annotations
@@ -30,19 +30,18 @@ from bloomcli.storage.registry import store_of
 _PATH_OF_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)")
 """A URI as `pathlib.Path` spells it, with one slash."""
 
-
 _LOOKED_FOR_AT_ONCE: Final = 8192
-"""Tasks whose directories are looked into for tables before those of the next ones."""
+"""Tasks whose directories are searched for tables together."""
 
 
 def plan(listed: Iterable[FileEntry], options: Options) -> Sequence[Task]:
-    """Tasks for files. With an output directory, their outputs mirror the tree of the inputs below it.
+    """Make a task for each file. With an output directory, outputs mirror the tree of the inputs below it.
 
-    Many listed files are read several times, and never held as objects all at once.
+    `listed` may be read several times. Large sequences are never held as objects all at once.
 
     Raises:
-        UsageError: options that contradict each other or that no file can meet, no or two targets, two files with the
-            same output.
+        UsageError: options contradict each other or fit no file; there is no target, or there are two; two files have
+            the same output.
     """
     with convert_os_errors():
         options, files = options.checked(), listed if isinstance(listed, Sequence) else list(listed)
@@ -60,9 +59,9 @@ def plan(listed: Iterable[FileEntry], options: Options) -> Sequence[Task]:
 
 
 def _mirrored(listed: Sequence[FileEntry], options: WriteOptions, output: str) -> Iterator[Task]:
-    """Tasks with their outputs, without those for outputs of earlier runs."""
+    """Yield tasks with their outputs. Files that an earlier run wrote are left out."""
     there, spell = store_of(output), spelling()
-    # files of one tree have paths of their own below it, and so do their outputs
+    # files of one tree have distinct paths below it, and so do their outputs
     one_tree = len({item.path.removesuffix(item.relative) for item in listed}) == 1
 
     @lru_cache(_LOOKED_FOR_AT_ONCE)
@@ -88,7 +87,7 @@ def _mirrored(listed: Sequence[FileEntry], options: WriteOptions, output: str) -
         if (item.walked or item.matched) and real_path.startswith(home):
             above = directory(item.path.removesuffix(item.relative))
             if home != above and home.startswith(above):
-                continue  # an earlier run made it: the outputs lie below the directory that is read
+                continue  # an earlier run wrote it: the output directory lies below the input directory
         other = item.path if one_tree else outputs.setdefault(target, item.path)
         if other != item.path:
             raise UsageError(
@@ -98,7 +97,7 @@ def _mirrored(listed: Sequence[FileEntry], options: WriteOptions, output: str) -
 
 
 def _check_target(options: WriteOptions) -> None:
-    """Raise UsageError unless the options name one target of many files."""
+    """Raise UsageError unless the options name exactly one target."""
     if options.output is not None and options.in_place:
         raise UsageError("--output and --in-place exclude each other", hint="leave one of them out")
     if options.output is None and not options.in_place and not options.dry_run:
@@ -125,7 +124,7 @@ def _task(item: FileEntry, options: Options, *, several: bool) -> Task:
 
 
 def _each_once(listed: Sequence[FileEntry], tasks: Iterable[Task]) -> Iterator[Task]:
-    """Of several names of one file, by symbolic links, keep the file's own name, or else the first."""
+    """If symbolic links give a file several names, keep the task of the file's own name, or of the first link."""
     led_to = {link for item in listed if (link := store_of(item.path).link_target(item.path)) is not None}
     if not led_to:
         yield from tasks
@@ -146,7 +145,7 @@ def _each_once(listed: Sequence[FileEntry], tasks: Iterable[Task]) -> Iterator[T
 
 
 def _without_tables(tasks: Iterable[Task]) -> Iterator[Task]:
-    """The tasks, those of remote files with the rows of files that belong to tables."""
+    """Yield the tasks. Remote files that belong to tables get the row of a failure."""
     found: dict[Store, TableSearch] = {}
     waiting = iter(tasks)
     while some := list(islice(waiting, _LOOKED_FOR_AT_ONCE)):
@@ -174,7 +173,7 @@ def _with_table(task: Task, tables: TableSearch | None) -> Task:
 
 
 def _known_row(item: FileEntry) -> FileRow:
-    """The row of something that was listed and is no file that can be opened."""
+    """The row of a listed item that can't be opened as a file."""
     if item.problem is not None:
         return failed_row(item.path, item.problem)
     return FileRow(path=item.path, status=Status.SKIPPED, reason=skip_reason(item))

@@ -1,7 +1,6 @@
-"""The worker pool: hands tasks to worker processes and yields rows as files are done.
+"""The worker pool: hands tasks to worker processes and yields rows as files finish.
 
-It sits below the engine of this machine (`local`) and the child Python that it may start (`child_process`): both run
-their tasks here.
+Both the local engine (`local`) and the child Python that it may start (`child_process`) run their tasks here.
 """
 
 from __future__ import annotations
@@ -21,47 +20,47 @@ Rows = Generator[tuple[int, FileRow], None, None]
 """Tasks' positions and their rows, in the order in which the tasks finish."""
 
 OnFewer = Callable[[int, str], None]
-"""Called with the number of worker processes and the reason why the system starts no more."""
+"""Called with the number of worker processes and the reason why the system can't start more."""
 
 _LOOK_AHEAD: Final = 4
 _BATCH_MOST: Final = 32
 _BATCH_BYTES: Final = 1 << 20
-"""The files of a batch of several have no more bytes in all."""
+"""The most bytes of a batch of several files."""
 
 
 class Shares(NamedTuple):
-    """How files that are worked on at a time are shared out."""
+    """The number of processes, and of files at a time in each."""
 
     workers: int
     """Processes."""
     files: int = 1
-    """Files at a time in each of them, in threads."""
+    """Files at a time in each process, in threads."""
 
 
 class TaskQueue:
-    """Positions of the tasks that aren't handed out yet, in the order in which they start."""
+    """Positions of the tasks that aren't handed out yet, in start order."""
 
     def __init__(self, tasks: Mapping[int, Task]) -> None:
         self._next = iter(tasks)
         self._returned: list[int] = []
-        """The first one is at the end."""
+        """Positions that were put back, the first one last."""
         self._count = len(tasks)
 
     def __len__(self) -> int:
         return self._count
 
     def pop(self) -> int:
-        """Take the first one."""
+        """Remove and return the first position."""
         self._count -= 1
         return self._returned.pop() if self._returned else next(self._next)
 
     def put_back(self, positions: Sequence[int]) -> None:
-        """Put some back that were the first, in their order."""
+        """Put positions back at the start, in their order."""
         self._count += len(positions)
         self._returned += reversed(positions)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all positions."""
         self._next, self._count = iter(()), 0
         self._returned.clear()
 
@@ -69,14 +68,14 @@ class TaskQueue:
 def run_in_pool(
     tasks: Mapping[int, Task], shares: Shares, fail_fast: bool, on_fewer: OnFewer, *, run_here: bool
 ) -> Rows:
-    """Run tasks in workers of this process, and yield rows as files are done.
+    """Run tasks in workers of this process, and yield rows as files finish.
 
-    Workers are forked where that is safe. Elsewhere they are spawned, and import this process's main module again.
-    Where the system starts fewer, `on_fewer` is called. Where it starts none, this process runs the tasks if
-    `run_here` is set, and else each task fails.
+    Workers are forked where that is safe. Otherwise they are spawned, and import this process's main module again.
+    If the system starts fewer workers, `on_fewer` is called. If it starts none, this process runs the tasks if
+    `run_here` is set; otherwise each task fails.
 
-    A task whose worker is killed runs once more, alone: a file that kills its worker every time (out of memory)
-    fails, and files that happened to run at the same time don't.
+    A task whose worker is killed runs a second time, alone: a file that always kills its worker (out of memory)
+    fails, and files that ran at the same time don't.
     """
     pool = Workers(shares.workers, shares.files)
     if pool.forks:
@@ -107,7 +106,7 @@ def run_in_pool(
                     rows = [work.run(tasks[index]) if run_here else not_started_row(tasks[index])]
                 yield index, rows[0]
             if fail_fast and any(row.status is Status.FAILED for row in rows):
-                pool.stop()  # tasks that aren't done then have no row
+                pool.stop()  # the remaining tasks have no row
                 waiting.clear()
                 alone.clear()
     except BaseException:
@@ -118,7 +117,7 @@ def run_in_pool(
 
 
 def _import_before_forking(tasks: Mapping[int, Task]) -> None:
-    """Import once what every worker needs: forked workers have the modules of this process."""
+    """Import what every worker needs: forked workers share the modules of this process."""
     commands: set[str] = set()
     endings: dict[str, None] = {}
     writing = False
@@ -132,7 +131,7 @@ def _import_before_forking(tasks: Mapping[int, Task]) -> None:
 
 
 def _hand_out(pool: Workers, tasks: Mapping[int, Task], waiting: TaskQueue, alone: list[int], shares: Shares) -> None:
-    """Give tasks to idle workers. Tasks of `alone` run one at a time, and before all others."""
+    """Give tasks to idle workers. Tasks of `alone` run one at a time, before all others."""
     while (alone and not pool.busy) or (waiting and not alone):
         worker = pool.idle()
         if worker is None:
@@ -141,7 +140,7 @@ def _hand_out(pool: Workers, tasks: Mapping[int, Task], waiting: TaskQueue, alon
         positions = [alone.pop()] if alone else _batch(waiting, tasks, shares)
         try:
             pool.give(worker, positions, [tasks[i] for i in positions])
-        except Killed:  # it has begun none of them
+        except Killed:  # it started none of them
             if from_alone:
                 alone += positions
             else:
@@ -149,8 +148,8 @@ def _hand_out(pool: Workers, tasks: Mapping[int, Task], waiting: TaskQueue, alon
 
 
 def _batch(waiting: TaskQueue, tasks: Mapping[int, Task], shares: Shares) -> list[int]:
-    """Take as many waiting tasks as a worker works on at a time, and more where files are small and many: handing out
-    a batch costs as much as a small file."""
+    """Take as many tasks as a worker runs at a time, or more if there are many small files: handing out a batch
+    costs as much as a small file."""
     workers, files = shares
     least = min(files, max(-(-len(waiting) // workers), 1))
     most = max(min(len(waiting) // (workers * _LOOK_AHEAD * 2), _BATCH_MOST), least)
@@ -168,7 +167,7 @@ def _batch(waiting: TaskQueue, tasks: Mapping[int, Task], shares: Shares) -> lis
 
 
 def not_started_row(task: Task) -> FileRow:
-    """The row of a task that needs a process of its own, where the system starts none."""
+    """The row of a task that needs a separate process, if the system can't start one."""
     return FileRow(
         path=task.path,
         status=Status.FAILED,

@@ -1,7 +1,7 @@
-"""The shape of the records that a search on Spark gives: the same columns and types for every file.
+"""The shape of the records of a search on Spark: the same columns and types for every file.
 
-A file's columns are found by field ids or names, as the table says, or by names. What a file lacks is null, or a
-partition's value; columns of narrower types are widened, as Spark's own readers do it.
+A file's columns are found by field ids or names, as the table defines, or by names. A column that a file doesn't
+have is null, or has the partition's value. Narrower types are widened, as by Spark's own readers.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from bloomcli.errors import UnsupportedError
 
 _FIELD_IDS: Final = (b"PARQUET:field_id", b"iceberg.id")
-"""What pyarrow calls the field ids of Parquet files, and those that Iceberg has in ORC files."""
+"""Keys of pyarrow's metadata for the field ids of Parquet files, and of Iceberg's ORC files."""
 _WIDER: Final = {8: (16, 32, 64), 16: (32, 64), 32: (64,), 64: ()}
-"""The widths of integers that hold all values of a width."""
+"""For each width of integers in bits, the larger widths."""
 _INT96: Final = pa.timestamp("ns")
-"""What pyarrow makes of an INT96, which is an instant. Spark reads microseconds of it."""
+"""The type that pyarrow reads INT96 as. It is an instant, of which Spark reads microseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +28,13 @@ class RecordField:
     """A field of the records: a column, or a part of one.
 
     Attributes:
-        name: as records name it.
-        type: what Spark has for its type in Arrow.
-        field_id: by which files name it, where it is found so.
-        names: by which it is found in files without field ids; empty: by no name.
-        parts: of a struct its fields, of a list its element, of a map its key and its value.
-        constant: the partition's text is the value of all rows of a file that lacks it, by this name of the table's.
-        unless_lacking: why a file without it can't be read; None where its rows are null there.
+        name: its name in the records.
+        type: the Arrow type that Spark uses for it.
+        field_id: its field id in files; None if it is found by name.
+        names: its names in files without field ids; empty: it is found by id only.
+        parts: the fields of a struct, the element of a list, the key and the value of a map.
+        constant: the name of the partition column; files without it have the partition's value in all rows.
+        missing_reason: why a file without the column can't be read; None: its rows are null.
     """
 
     name: str
@@ -51,7 +51,7 @@ Shape = tuple[RecordField, ...]
 
 
 def shape_by_names(schema: pa.Schema) -> Shape:
-    """The shape of a schema whose types are Spark's, and whose columns all files have by these names."""
+    """The shape of a schema that has Spark's types. All files use its column names."""
     return tuple(_field_by_name(field) for field in schema)
 
 
@@ -79,7 +79,7 @@ def leaves(shape: Shape, above: str = "") -> list[str]:
 
 
 def prune_shape(shape: Shape, chosen: Collection[str], above: str = "") -> Shape:
-    """The shape with no other leaves than these."""
+    """The shape reduced to the chosen leaves."""
     return tuple(found for field in shape if (found := _prune_field(field, chosen, above + field.name)) is not None)
 
 
@@ -87,7 +87,7 @@ def _prune_field(field: RecordField, chosen: Collection[str], path: str) -> Reco
     if not field.parts:
         return field if path in chosen else None
     parts = prune_shape(field.parts, chosen, f"{path}.")
-    if len(parts) < len(field.parts) and pa.types.is_map(field.type):  # a map has both
+    if len(parts) < len(field.parts) and pa.types.is_map(field.type):  # a map needs both
         parts = field.parts if parts else ()
     return replace(field, parts=parts, type=_with_parts(field.type, parts)) if parts else None
 
@@ -108,16 +108,16 @@ def struct_of(shape: Shape) -> pa.DataType:
 def apply_shape(
     record: pa.StructArray, shape: Shape, path: str, constants: Mapping[str, str | None] | None = None
 ) -> pa.StructArray:
-    """A file's records in a shape.
+    """Convert a file's records to a shape.
 
     Args:
         record: the records, with the file's own columns.
-        shape: the columns to give.
+        shape: the columns of the result.
         path: the file, for errors.
-        constants: the texts of the file's partition, by `RecordField.constant`.
+        constants: the partition's values as text, by `RecordField.constant`.
 
     Raises:
-        UnsupportedError: a column has a type that the shape's isn't wider than, or the file must not lack a column.
+        UnsupportedError: a column's type can't be widened to the shape's, or a column that must exist is missing.
     """
     columns = [_column(record, field, path, constants or {}) for field in shape]
     return pa.StructArray.from_arrays(columns, fields=list(struct_of(shape)))
@@ -157,7 +157,7 @@ def _id_of(field: pa.Field) -> int | None:
 
 
 def _position(kind: Any, field: RecordField, with_ids: bool) -> int | None:
-    """Where a struct of a file has a field; None where it lacks it."""
+    """The position of a field in a file's struct; None if the struct doesn't have it."""
     fields = [kind.field(at) for at in range(kind.num_fields)]
     if field.field_id is not None and with_ids:
         return next((at for at, one in enumerate(fields) if _id_of(one) == field.field_id), None)
@@ -165,7 +165,7 @@ def _position(kind: Any, field: RecordField, with_ids: bool) -> int | None:
 
 
 def _cast(array: pa.Array, field: RecordField, path: str) -> pa.Array:
-    """An array of a file as one of the field's type."""
+    """Convert a file's array to the field's type."""
     kind = field.type
     if array.type == kind and not field.parts:
         return array
@@ -188,7 +188,7 @@ def _cast(array: pa.Array, field: RecordField, path: str) -> pa.Array:
         raise UnsupportedError(
             f"its column {field.name} is {array.type}, which isn't read as {kind}",
             path=path,
-            hint="--select names other columns; or search the files apart",
+            hint="--select names other columns; or search the files separately",
         )
     try:
         return pc.cast(array, kind, safe=array.type != _INT96)
@@ -198,7 +198,7 @@ def _cast(array: pa.Array, field: RecordField, path: str) -> pa.Array:
 
 
 def _nested(array: pa.Array, kind: Any, values: pa.Array) -> pa.Array:
-    """A list or a map with other values."""
+    """A list or a map with the same offsets and other values."""
     return pa.Array.from_buffers(kind, len(array), array.buffers()[:2], -1, array.offset, [values])
 
 
@@ -207,7 +207,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def widens(narrow: Any, wide: Any) -> bool:
-    """Whether a column is read as another type without a change of its values: as Spark's Parquet reader widens."""
+    """Whether a type can be read as a wider one without a change of values, as Spark's Parquet reader does."""
     types = pa.types
     if narrow == wide or types.is_null(narrow):
         return True
@@ -247,7 +247,7 @@ def _is_binary(kind: Any) -> bool:
 
 
 def chosen_leaves(known: Sequence[str], select: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The leaves that names, groups and globs select (all, if there are none), and the names that select none."""
+    """The leaves that names, groups and globs select (all if `select` is empty), and the names that select none."""
     from fnmatch import fnmatchcase
 
     if not select:

@@ -1,4 +1,4 @@
-"""Why files that were found in directories are skipped, whatever the command."""
+"""Reasons why every command skips a listed file or directory."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Final
 from bloomcli.storage.base import FileEntry
 
 OTHER_KIND: Final = "not a file of a known format"
-"""Of a file."""
+"""For a file."""
 
 EMPTY: Final = "a directory without files"
-"""Of a directory that is named."""
+"""For a directory that the user named."""
 
 LINKED: Final = "a link to a directory: these are followed only where they are named"
-"""Of a link."""
+"""For a symbolic link."""
 
 
 def skip_reason(item: FileEntry) -> str:
-    """Why something that was listed is skipped without being opened."""
+    """Why a listed item is skipped without being opened."""
     return EMPTY if item.empty else LINKED

@@ -3,9 +3,9 @@
     driver      find -> plan -> pack          collect rows -> report
     executors                        run tasks
 
-Spark may run a task again (after losing an executor) or twice at once (speculation). Either is safe: each attempt
-writes to a temporary file of its own, and checks right before its rename that nothing changed. A second attempt finds
-the work done and says so (`attempt`). Temporary files of attempts that were killed are removed at the end of the run.
+Spark may run a task again (after losing an executor) or twice at the same time (speculation). Both are safe: each
+attempt writes to its own temporary file, and checks right before the rename that the file hasn't changed. A second
+attempt finds the work done and reports that (`attempt`). Temporary files of killed attempts are removed at the end.
 """
 
 from __future__ import annotations
@@ -60,41 +60,41 @@ class Pack:
 
     tasks: tuple[Numbered, ...]
     isolated: bool = False
-    """Run each task in a process of its own: one of them kills its worker."""
+    """Run each task in a separate process, because one of them kills its worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
-    """The executors of a Spark session. Rows name files by absolute paths."""
+    """Runs tasks on the executors of a Spark session. Rows have absolute paths."""
 
     session: SparkSession
-    """A classic session: Spark Connect has no executors to run our own processes on."""
+    """A classic session: Spark Connect can't run our tasks on executors."""
     fail_fast: bool = False
-    """Change nothing where the check refuses a file."""
+    """Change nothing if the check refuses a file."""
     meter: Meter = field(default_factory=Meter, init=False, repr=False, compare=False)
-    """The driver's requests to stores, which belong to no file's row."""
+    """The driver's requests to stores, which no file's row counts."""
 
     def find(self, paths: Sequence[str], options: Options) -> Sequence[FileEntry]:
-        """The files that paths name: paths that all machines see, or URIs."""
+        """List the files that paths name: paths that all machines can open, or URIs."""
         changing = isinstance(options, WriteOptions) and options.in_place
         with counted_by(self.meter):
             return expand(LazySequence(partial(portable, changing=changing), paths))
 
     def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
-        """Tasks for files."""
+        """Make a task for each file."""
         if isinstance(options, WriteOptions):
             options = _portable_output(options)
         with counted_by(self.meter):
             return [_absolute(t) for t in planning.plan(listed, options)]
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> Sequence[Task]:
-        """Look at every file that is to be changed, in a job of its own. `on_row` isn't called."""
+        """Check every file to change, in a separate job. `on_row` isn't called."""
         del on_row
         with counted_by(self.meter):
             return check(tasks, lambda dry: run(dry, self.session))
 
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
-        """Run the tasks on the executors. Rows come all at once, and `on_row` isn't called, unless they are heavy."""
+        """Run the tasks on the executors. `on_row` is called only for heavy rows; other rows arrive together."""
         heavy = bool(tasks) and tasks[0].options.heavy
         with counted_by(self.meter):
             report = run(tasks, self.session, fail_fast=self.fail_fast, on_row=on_row if heavy else None)
@@ -102,7 +102,7 @@ class SparkEngine:
 
 
 def _portable_output(options: WriteOptions) -> WriteOptions:
-    """The options with the output as a path that all machines see, or a URI. Raises UnsupportedError."""
+    """The options, with the output as a path that all machines can open, or a URI. Raises UnsupportedError."""
     if options.output is None:
         return options
     return replace(options, output=portable(os.fspath(options.output), changing=True))
@@ -111,13 +111,13 @@ def _portable_output(options: WriteOptions) -> WriteOptions:
 def run(
     tasks: Sequence[Task], session: SparkSession, *, fail_fast: bool = False, on_row: OnRow | None = None
 ) -> DatasetReport:
-    """Run tasks on a session's executors. With `fail_fast`, none is started where a known row is of a failure.
+    """Run tasks on a session's executors. With `fail_fast`, no task starts if a row that is already set is a failure.
 
-    With `on_row`, the rows wait on the executors' disks until all are done, and the driver takes them one by one.
+    With `on_row`, executors keep the rows on disk until all tasks end; then the driver fetches them one by one.
 
     Raises:
-        UnsupportedError: a session that can't run tasks, no bloomcli on executors.
-        UnreadableError: the Spark job failed, not one of its files.
+        UnsupportedError: the session can't run tasks, or executors have no bloomcli.
+        UnreadableError: the Spark job itself failed.
     """
     try:
         return _run(tasks, session, fail_fast=fail_fast, on_row=on_row)
@@ -176,7 +176,7 @@ def _absolute(task: Task) -> Task:
 
 
 def job_context(session: SparkSession) -> Any:
-    """The context of a session. Raises UnsupportedError for one that can't run tasks."""
+    """The context of a session. Raises UnsupportedError if the session can't run tasks."""
     if is_connect(session):
         raise UnsupportedError(
             "a Spark Connect session can't run tasks of its own",
@@ -187,22 +187,21 @@ def job_context(session: SparkSession) -> Any:
 
 @contextmanager
 def importable(context: Any) -> Iterator[None]:
-    """Workers of a local session import the bloomcli that this process has.
+    """Make workers of a local session import the same bloomcli as this process.
 
-    They start in the driver's directory, where Python looks for modules first. In a checkout of bloom's own sources
-    that is another bloomcli, without a compiled module unless it was built in place: a variable keeps Python from
-    looking there.
+    Workers start in the driver's directory, where Python looks for modules first. In a checkout of bloom's sources it
+    finds another bloomcli there, possibly without a compiled module. An environment variable prevents that.
     """
     if not (str(context.master).startswith("local") and _another_bloomcli_here()):
         yield
         return
     before = context.environment.get(_SAFE_PATH)
-    context.environment[_SAFE_PATH] = "1"  # of our workers only: Spark has separate workers for each environment
+    context.environment[_SAFE_PATH] = "1"  # only for our workers: Spark separates workers by environment
     try:
         yield
     finally:
         if before is None:
-            context.environment.pop(_SAFE_PATH, None)  # a run in another thread may have taken it away
+            context.environment.pop(_SAFE_PATH, None)  # a run in another thread may have removed it
         else:
             context.environment[_SAFE_PATH] = before
 
@@ -210,17 +209,17 @@ def importable(context: Any) -> Iterator[None]:
 def _another_bloomcli_here() -> bool:
     try:
         return not Path(version.__file__).samefile(Path("bloomcli", "version.py"))
-    except OSError:  # there is none
+    except OSError:  # it doesn't exist
         return False
 
 
 @contextmanager
 def job(session: SparkSession, description: str) -> Iterator[None]:
-    """Describe the jobs that start within, and cancel them when an exception ends the block.
+    """Describe the jobs that start within the block, and cancel them when an exception ends it.
 
-    PySpark's own handling of Ctrl-C fails where the interrupted thread waits for Java, as it does here: it requests
-    the cancellation over the connection that it waits on. Spark kills the workers of cancelled tasks, after some
-    four seconds at most.
+    PySpark's own handling of Ctrl-C fails if the interrupted thread waits for Java, as it does here: PySpark sends
+    the cancellation over the connection that the thread waits on. Spark kills the workers of cancelled tasks after
+    at most about four seconds.
     """
     tag = f"bloom-{uuid4()}"
     context: Any = session.sparkContext
@@ -240,13 +239,13 @@ def job(session: SparkSession, description: str) -> Iterator[None]:
         raise
     finally:
         with suppress(java_error(), OSError):
-            context.setLocalProperty("spark.job.description", described)  # None takes it away
+            context.setLocalProperty("spark.job.description", described)  # None removes it
             context.setLocalProperty("spark.job.interruptOnCancel", interrupting)
             context.removeJobTag(tag)
 
 
 def _collect(context: Any, packs: Sequence[Pack], on_row: OnRow | None) -> dict[int, FileRow]:
-    """All rows by position. When a file kills its worker, the tasks run again, each in a process of its own."""
+    """All rows by position. If a file kills its worker, the tasks run again, each in a separate process."""
     from pyspark.errors import PySparkException
 
     try:
@@ -260,9 +259,9 @@ def _collect(context: Any, packs: Sequence[Pack], on_row: OnRow | None) -> dict[
 
 
 def _collect_in_turn(found: Any, on_row: OnRow) -> dict[int, FileRow]:
-    """The rows by position, as reports keep them, each of them given to `on_row` before.
+    """The rows by position, as reports keep them. `on_row` is called with each complete row before.
 
-    All tasks run first, side by side; then the driver fetches the rows of one at a time.
+    All tasks run first, in parallel; then the driver fetches the rows of one partition at a time.
     """
     from pyspark import StorageLevel
 
@@ -279,7 +278,7 @@ def _collect_in_turn(found: Any, on_row: OnRow) -> dict[int, FileRow]:
 
 
 def job_error(error: Exception) -> UnreadableError | UnsupportedError:
-    """Why a Spark job failed."""
+    """The error that explains why a Spark job failed."""
     if "No module named 'bloomcli" in str(error):
         return UnsupportedError(
             "the executors' Python has no bloomcli", hint="ship a packed environment; see docs/spark.md"
@@ -290,7 +289,7 @@ def job_error(error: Exception) -> UnreadableError | UnsupportedError:
 
 
 def run_pack(pack: Pack) -> Iterator[tuple[int, FileRow]]:
-    """A Spark task: yields each file's position and row as the file is done. Runs on an executor."""
+    """The body of a Spark task: yields each file's position and row as the file finishes. Runs on an executor."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -314,10 +313,10 @@ def _with_earlier_attempt(row: FileRow, again: bool) -> FileRow:
 
 
 def attempt(task: Task, run: Callable[[Task], FileRow] = work.run) -> FileRow:
-    """A task's row, where other attempts may run the same task.
+    """Run a task that another attempt may run at the same time, and return its row.
 
-    An attempt that another one overtakes fails, as its output is another file than when it started. It runs again,
-    and finds the work done.
+    If another attempt finishes first, this one fails, because its output file was replaced. It runs again, and finds
+    the work done.
     """
     before = _target_fingerprint(task)
     return _settled(task, before, run(task), run)
@@ -337,7 +336,7 @@ def _settled(
 
 
 def _target_fingerprint(task: Task) -> Fingerprint | None:
-    """What identifies the file to write, to see whether another file replaces it; None if there is none."""
+    """The fingerprint of the file to write, to detect that it was replaced; None if no file is written."""
     target = task.output or (task.path if task.in_place else None)
     if target is None or task.dry_run:
         return None
@@ -348,7 +347,7 @@ def _target_fingerprint(task: Task) -> Fingerprint | None:
 
 
 def _sweep_after(written: Iterable[str]) -> None:
-    """Remove what attempts that were killed have left, in directories of this cluster once these have ended."""
+    """Remove temporary files of killed attempts; in shared directories, wait until the attempts have ended."""
     deadline = time.monotonic() + LAST_WRITERS_SECONDS
     left = sweep_for(written).remaining
     here = [path for path in written if not store_of(path).remote]
@@ -358,7 +357,7 @@ def _sweep_after(written: Iterable[str]) -> None:
 
 
 def java_error() -> type[Exception]:
-    """What calls into Java raise."""
+    """The exception class that calls into Java raise."""
     from py4j.protocol import Py4JError
 
     kind: type[Exception] = Py4JError

@@ -1,4 +1,4 @@
-"""Dataclasses as Spark's types: a schema from the fields, and rows from the values."""
+"""Converts dataclasses to Spark's types: fields to a schema, values to rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def frame(session: SparkSession, report: DatasetReport) -> DataFrame:
-    """A data frame of a report's rows. They are computed already: using the frame runs nothing again."""
+    """A data frame of a report's rows. They are already computed: using the frame runs no task again."""
     return session.createDataFrame([values(row) for row in report.rows], struct(FileRow))
 
 
@@ -60,12 +60,12 @@ def _data_type(hint: Any) -> DataType:
 
 
 def values(row: Any) -> tuple[Any, ...]:
-    """A dataclass's fields as Spark takes them."""
+    """A dataclass's values in the form that Spark accepts."""
     return tuple(_value(getattr(row, field.name)) for field in dataclasses.fields(row))
 
 
 def text(value: str) -> str:
-    """Text as Spark can hold it: bytes of a file's name that aren't UTF-8 become ``\\udcff``."""
+    """Text in UTF-8: bytes of a file name that aren't UTF-8 become escapes such as ``\\udcff``."""
     return value.encode("utf-8", "backslashreplace").decode()
 
 

@@ -1,4 +1,4 @@
-"""Finds or starts the Spark session of a command line, quietly, and says why Spark doesn't start."""
+"""Finds or starts the Spark session of a command line without its output, and explains why Spark doesn't start."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
-"""Set by spark-submit, which has started Java and has the session's settings."""
+"""Set by spark-submit, which has already started Java with the session's settings."""
 
 _CLASS: Final = re.compile(r"^: (?:[\w$]+\.)+[\w$]+: ")
-"""The class with which Py4J begins the message of a Java exception."""
+"""The Java class at the start of Py4J's message for a Java exception."""
 _LOG_LEVEL: Final = "spark.log.level"
-"""A user who sets it wants to see the log."""
+"""If the user sets it, the log is shown."""
 
 _JAVA: Final = "install a whole JDK or JRE of version 17 or later, such as openjdk-17-jre-headless or Temurin"
 _OUTPUT_READ: Final = 1 << 16
 
 LAST_WRITERS_SECONDS: Final = 5.0
-"""How long tasks that are superseded or stopped may go on: Spark kills their workers after two seconds."""
+"""How long superseded or stopped tasks may go on running: Spark kills their workers after two seconds."""
 
 
 def session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """The active session, or a new one.
+    """Return the active session, or start one.
 
-    What Java and Spark print while a new session starts and runs isn't shown, unless `conf` sets ``spark.log.level``.
+    The output of Java and Spark in a new session is hidden, unless `conf` sets ``spark.log.level``.
 
     Args:
         master: such as ``local[4]`` or ``spark://host:7077``; only for a new session.
@@ -67,7 +67,7 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
             with _output_to(output) if quiet else _output_unchanged():
                 found = builder.getOrCreate()
             if quiet and (server := getattr(found.sparkContext, "_accumulatorServer", None)) is not None:
-                server.handle_error = _ignore_error  # it prints a traceback where Java has ended
+                server.handle_error = _ignore_error  # it prints a traceback if Java has ended
         except (PySparkException, Py4JError, OSError) as error:
             output.seek(0)
             raise _start_error(error, output.read(_OUTPUT_READ).decode("utf-8", "replace")) from None
@@ -75,7 +75,7 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
 
 
 def _choose_python(master: str | None, conf: Mapping[str, str]) -> None:
-    """Have workers of this machine run the Python that has bloomcli. Only spark-submit does so by itself."""
+    """Make workers on this machine run this Python, which has bloomcli. Only spark-submit does so by itself."""
     if _GATEWAY in os.environ:
         return
     chosen = conf.get("spark.pyspark.python")
@@ -87,7 +87,7 @@ def _choose_python(master: str | None, conf: Mapping[str, str]) -> None:
 
 @contextmanager
 def _output_to(output: IO[bytes]) -> Iterator[None]:
-    """Have processes that start within write to a file instead of standard output and standard error."""
+    """Redirect standard output and standard error to a file, for processes that start within the block."""
     sys.stdout.flush()
     sys.stderr.flush()
     kept = {fd: os.dup(fd) for fd in (1, 2)}
@@ -102,7 +102,7 @@ def _output_to(output: IO[bytes]) -> Iterator[None]:
 
 
 def _ignore_error(request: object, address: object) -> None:
-    """Say nothing of an error that the call on which the command waits has too."""
+    """Print nothing: the call that the command waits for raises the same error."""
     del request, address
 
 
@@ -112,7 +112,7 @@ def _output_unchanged() -> Iterator[None]:
 
 
 def _start_error(error: Exception, output: str) -> UnsupportedError:
-    """The error that says why Spark doesn't start, from what Java has printed."""
+    """The error that explains why Spark doesn't start, from Java's output."""
     home = os.environ.get("JAVA_HOME")
     java = f"the Java in JAVA_HOME ({home})" if home else f"the Java at {shutil.which('java')}"
     hint = f"{_JAVA}, and set JAVA_HOME to its directory"
@@ -136,19 +136,19 @@ def _start_error(error: Exception, output: str) -> UnsupportedError:
 
 
 def is_connect(session: Any) -> bool:
-    """Whether a session is one of Spark Connect, which has no Java and no executors here."""
+    """Whether a session is a Spark Connect session, which has no Java process and no executors here."""
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
 def reconnect(session: SparkSession) -> None:
-    """Close this thread's connection to Java: the next call makes another one, in which the session is active.
+    """Close this thread's connection to Java. The next call opens a new one, in which the session is active.
 
-    Where a signal has ended a call, its answer is still to come, and the next call on the connection would take that
-    for its own.
+    If a signal interrupted a call, its answer still arrives, and the next call on the connection would read that
+    answer as its own.
     """
     context: Any = session.sparkContext
     find = getattr(context._gateway._gateway_client, "get_thread_connection", None)
-    connection = None if find is None else find()  # None where threads share connections: Py4J drops those by itself
+    connection = None if find is None else find()  # None if threads share connections: Py4J closes those itself
     if connection is not None:
         connection.close()
     with suppress(Exception):  # Java may have ended too
@@ -158,22 +158,22 @@ def reconnect(session: SparkSession) -> None:
 def activate(session: SparkSession) -> None:
     """Make a session the active one of this thread's connection to Java, as PySpark's `createDataFrame` does.
 
-    Each connection has a thread of Java's, and a new one has no active session. Spark's catalog manager takes the
-    settings of the active one: without it, ``spark_catalog`` is Spark's own catalog instead of Delta's.
+    Each connection has its own Java thread, and a new thread has no active session. Spark's catalog manager uses the
+    settings of the active session: without one, ``spark_catalog`` is Spark's own catalog instead of Delta's.
     """
     java: Any = session._jsparkSession
     java.setActiveSession(java)
 
 
 def has_ended(error: Exception) -> bool:
-    """Whether an error is that of a call to a Java that isn't there any more."""
+    """Whether an error means that the Java process has ended."""
     from py4j.protocol import Py4JNetworkError
 
     return isinstance(error, ConnectionError | Py4JNetworkError)
 
 
 def first_line(error: Exception) -> str:
-    """The cause of a Java error, without its traces."""
+    """The first line of a Java error's message, without stack traces."""
     if has_ended(error):
         return f"Spark's Java process has ended or doesn't answer: {error}"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -182,5 +182,5 @@ def first_line(error: Exception) -> str:
 
 
 def _is_frame(line: str) -> bool:
-    """Whether a line of Java's output is a part of a stack trace."""
+    """Whether a line of Java's output belongs to a stack trace."""
     return line.lstrip().startswith(("at ", "... "))

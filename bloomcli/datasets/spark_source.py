@@ -1,9 +1,9 @@
-"""The filters of files as a table: ``spark.read.format("bloom").load(path)`` gives one row a filter.
+"""A Spark data source: ``spark.read.format("bloom").load(path)`` returns one row for each filter.
 
-Planning only lists files; executors open them. PySpark doesn't tell a data source which columns a query uses, but the
-source keeps to a schema that the user sets on the reader. `pushFilters` isn't implemented: Spark 4.3 keeps the first
-filters that it pushed to a frame for everything made from it, so that the union of two selections is one of them
-twice. The options ``columns`` and ``path`` limit what is read instead.
+Planning only lists files; executors open them. PySpark doesn't pass the columns that a query uses to a data source,
+but the user can set a schema on the reader. `pushFilters` isn't implemented: Spark 4.3 applies the first filters that
+it pushed to a frame to everything derived from it, so that the union of two selections is one of them twice. The
+options ``columns`` and ``path`` limit what is read instead.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from bloomcli.storage.registry import open_source
 _MODES: Final = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 _PARTS: Final = 32
 _MOST_FILES: Final = 64
-"""The most files of a task, where there are more than enough for `_PARTS` tasks."""
+"""The most files of a task. More files make more than `_PARTS` tasks."""
 
 
 def table() -> StructType:
-    """Columns of the table: the file, its format, and the fields of `FilterFacts`.
+    """The schema: the file, its format, and the fields of `FilterFacts`.
 
-    A file that can't be read is a row too, with its path, and the reason in `problem`; only the path is never null.
+    A file that can't be read also is a row, with its path, and the reason in `problem`; only the path is never null.
     """
     facts = [StructField(f.name, f.dataType, nullable=True) for f in struct(FilterFacts).fields]
     path = StructField("path", StringType(), nullable=False)
@@ -45,14 +45,15 @@ def table() -> StructType:
 class BloomFilters(DataSource):
     """Bloom filters of files as rows.
 
-    Options: ``path`` (or the argument of ``load``, also several), ``columns`` (leaf columns or globs, commas
-    between them), ``exclude`` (columns to leave out), ``partitions`` (the most tasks), ``mode``: with ``PERMISSIVE``
-    an unreadable file is a row with its `problem`, ``DROPMALFORMED`` leaves it out, ``FAILFAST`` fails the query.
+    Options: ``path`` (or the argument of ``load``, also several), ``columns`` (leaf columns or globs,
+    separated by commas), ``exclude`` (columns to leave out), ``partitions`` (the most tasks), ``mode``: with
+    ``PERMISSIVE`` an unreadable file is a row with its `problem`, ``DROPMALFORMED`` leaves it out, ``FAILFAST``
+    fails the query.
     """
 
     @classmethod
     def name(cls) -> str:
-        """The name of the format."""
+        """The name for ``spark.read.format``."""
         return "bloom"
 
     def schema(self) -> StructType:
@@ -65,7 +66,7 @@ class BloomFilters(DataSource):
 
 
 class _Part(InputPartition):
-    """Files of one task."""
+    """The files of one task."""
 
     def __init__(self, files: Sequence[FileEntry]) -> None:
         super().__init__(tuple(files))

@@ -1,4 +1,4 @@
-"""Spark's types for the columns of files."""
+"""Converts the types of files' columns to Spark's types."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from bloomcli.datasets.record_shape import chosen_leaves
 from bloomcli.errors import UnsupportedError
 
 _UNSIGNED: Final = {8: pa.int16(), 16: pa.int32(), 32: pa.int64(), 64: pa.decimal128(20, 0)}
-"""As Spark's Parquet reader reads unsigned integers, by their bits."""
+"""The types that Spark's Parquet reader uses for unsigned integers, by width in bits."""
 
 
 def arrow_type(kind: Any) -> pa.DataType:
-    """The type in Arrow of one of Spark's; instants are in UTC. Raises PySparkException where there is none."""
+    """The Arrow type of a Spark type; instants are in UTC. Raises PySparkException if no Arrow type exists."""
     from pyspark.sql.pandas.types import to_arrow_type
 
     zones = {"timezone": "UTC"} if "timezone" in signature(to_arrow_type).parameters else {}  # from PySpark 4.2 on
@@ -24,12 +24,12 @@ def arrow_type(kind: Any) -> pa.DataType:
 
 
 def to_spark_types(schema: pa.Schema, path: str, select: Sequence[str]) -> pa.Schema:
-    """A file's columns with the types that Spark has for them in Arrow.
+    """Convert a file's schema to the Arrow types that Spark uses.
 
     Args:
-        schema: of the file.
+        schema: the file's schema.
         path: the file, for errors.
-        select: the columns that are selected: others without a type of Spark's are left out.
+        select: the selected columns. Other columns are left out if Spark has no type for them.
 
     Raises:
         UnsupportedError: Spark has no type for a column.
@@ -54,7 +54,7 @@ def to_spark_types(schema: pa.Schema, path: str, select: Sequence[str]) -> pa.Sc
 
 
 def _plain(kind: Any) -> pa.DataType:
-    """A type without the forms that Spark doesn't have."""
+    """The type without variants that Spark doesn't support."""
     types = pa.types
     if types.is_dictionary(kind):
         return _plain(kind.value_type)

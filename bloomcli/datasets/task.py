@@ -1,7 +1,7 @@
-"""One file of a dataset: a picklable task in, a row of the report out. Every engine runs the same tasks.
+"""The task for one file of a dataset: picklable, and run to a row of the report. All engines run the same tasks.
 
-A task never raises for what is wrong with its file or the request: that becomes a row with its error, so that one bad
-file stops neither a run nor a Spark stage. Tasks can be run again: what is done already is skipped.
+A task doesn't raise errors of its file or of the request: they become a row, so that one bad file stops neither a run
+nor a Spark stage. Tasks can run again: work that is already done is skipped.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ if TYPE_CHECKING:
     from bloomcli.model.validate import ValidateReport
 
 OnRow = Callable[[FileRow], None]
-"""Called in the caller's thread with each file's row, in the order in which files are done."""
+"""Called in the caller's thread with each file's row, in the order in which files finish."""
 
 
 class DryRunRequests(Enum):
-    """The requests that are in the row of a dry run."""
+    """Which requests the row of a dry run counts."""
 
     CHANGE = auto()
-    """An estimate of those of the change."""
+    """An estimate for the change."""
     CHECK = auto()
-    """Those of the dry run itself, which is the check of a file before the first change."""
+    """The dry run's own: it is the check of a file before the first change."""
     CHANGE_AND_CHECK = auto()
-    """An estimate of those of the change and of the check before it."""
+    """An estimate for the check and the change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,26 +67,27 @@ class Task:
     """One file, and the options of a command."""
 
     options: Options
-    """The same object for all files of a run, and checked."""
+    """Checked options, the same object for all files of a run."""
     path: str
     size: int
-    """Bytes, for planning; -1 where it isn't known."""
+    """Bytes, for planning; -1 if unknown."""
     walked: bool = False
-    """The file was found in a directory, or is one of several and has a hidden name: other kinds are skipped."""
+    """The file was found in a directory, or is one of several and has a hidden name: it is skipped if its format is
+    unknown."""
     output: str | None = None
-    """The file to write, where the command writes another file than `path`."""
+    """The file to write, if the command doesn't replace `path`."""
     only_changed: bool = False
     """A file that needs no change isn't copied to `output`."""
     threads: int | None = None
-    """Threads to use where the options don't say how many."""
+    """Threads to use if the options don't set a number."""
     no_table: bool = False
-    """It is known that the file belongs to no table."""
+    """The file is known to belong to no table."""
     lineage: RowLineage | None = None
-    """What the rows' numbers are, which a new file has to keep."""
+    """The row ids that a new file has to keep."""
     row: FileRow | None = None
-    """The file's row, where it is known before any work."""
+    """The file's row, if it is decided before the task runs."""
     dry_run_requests: DryRunRequests = DryRunRequests.CHANGE
-    """The requests to tell of in a dry run."""
+    """The requests that the row of a dry run counts."""
 
     @property
     def command(self) -> str:
@@ -95,12 +96,12 @@ class Task:
 
     @property
     def dry_run(self) -> bool:
-        """The command only says what it would do."""
+        """The command only reports what it would do."""
         return isinstance(self.options, WriteOptions) and self.options.dry_run
 
     @property
     def is_light(self) -> bool:
-        """The command reads metadata and filters, and writes nothing: files can be worked on in threads."""
+        """The command reads only metadata and filters: files can be processed in threads."""
         options = self.options
         if isinstance(options, ValidateOptions):
             return not options.deep
@@ -113,12 +114,12 @@ class Task:
 
 
 def collect_tasks(tasks: Iterable[Task]) -> Sequence[Task]:
-    """The tasks of a run: as a list if they are few, and packed if they are many."""
+    """Collect the tasks of a run: in a list if they are few, in compact form if they are many."""
     return compacted(tasks, shared=("options",))
 
 
 def run(task: Task, progress: Progress | None = None) -> FileRow:
-    """Do one task. Gives a row whatever happens to the file; only a stop from outside raises."""
+    """Run one task and return its row. Only a stop from outside raises."""
     if task.row is not None:
         return task.row
     started, meter = time.perf_counter(), Meter()
@@ -163,7 +164,7 @@ def failed_row(path: str, error: BloomError) -> FileRow:
 
 
 def _run(task: Task, progress: Progress | None) -> FileRow:
-    """Run the command. Its module is imported here: what only reads starts without what writes."""
+    """Run the command. Its module is imported here, so that reading commands don't import the code that writes."""
     match task.options:
         case WriteOptions():
             return _change(task, task.options, progress)
@@ -228,7 +229,7 @@ def _survey_row(report: SurveyReport) -> FileRow:
 
 
 def validate_row(report: ValidateReport) -> FileRow:
-    """The row of a file that was validated."""
+    """The row of a validated file."""
     return FileRow(
         path=report.path,
         status=Status.DONE if report.ok else Status.FOUND,
@@ -264,7 +265,7 @@ def _change(task: Task, options: WriteOptions, progress: Progress | None) -> Fil
 
 
 def _request(options: WriteOptions) -> ChangeRequest:
-    """What the command does to any file of a dataset: `add` adds only where filters are missing."""
+    """The change that the command makes to each file of a dataset: `add` only adds missing filters."""
     match options:
         case AddOptions():
             from bloomcli.commands import add
@@ -282,7 +283,7 @@ def _request(options: WriteOptions) -> ChangeRequest:
 
 
 def module_of(command: str) -> ModuleType:
-    """Import a command's module, and what makes rows of its reports."""
+    """Import a command's module, and the module that makes rows of its reports."""
     if command == "inspect":
         import_module("bloomcli.datasets.inspect_rows")
     return import_module(f"bloomcli.commands.{command}")
@@ -309,7 +310,7 @@ def _change_row(report: ChangeReport) -> FileRow:
 
 
 def _remarks(report: ChangeReport) -> str | None:
-    """Columns that were left out, and remarks; without the evidence, which is on the rules' pages."""
+    """The columns that were left out, and remarks, without evidence: the rules' pages have it."""
     left_out: dict[str, list[str]] = {}
     for change in report.changes:
         if change.reason is not None:
@@ -319,6 +320,6 @@ def _remarks(report: ChangeReport) -> str | None:
 
 
 def _brief(text: str) -> str:
-    """Up to the rule in brackets."""
+    """Cut a text after the rule in brackets."""
     brief, rule, _ = text.partition("] (")
     return brief + rule[:1]

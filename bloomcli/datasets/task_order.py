@@ -1,7 +1,7 @@
-"""The tasks of a run in the order in which they start, without an object for each.
+"""The order in which the tasks of a run start, stored without an object for each task.
 
-Largest files come first: one that starts last would keep one worker busy while the others wait. Of very many files
-only the largest are sorted, and the others start in the order in which they are listed.
+The largest files start first: a large file that starts last would keep one worker busy while the others wait. If
+there are very many files, only the largest are sorted, and the others start in the order of the listing.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.registry import store_of
 
 _SORTED_OF_MANY: Final = 4096
-"""Files that are sorted by size where there are more than `PLAIN_MOST`. None of the others is larger."""
+"""The number of files that are sorted by size if there are more than `PLAIN_MOST`. No other file is larger."""
 
 
 class Overview(NamedTuple):
-    """What an engine has to know of all tasks before the first one starts: one pass over them."""
+    """Totals that an engine needs before the first task starts, from one pass over all tasks."""
 
     first: Sequence[int]
-    """Positions of the tasks that start first, the largest first."""
+    """Positions of the tasks that start first, by descending size."""
     others: bytes
-    """A 1 at the position of each task that starts later."""
+    """A 1 at the position of each other task without a row."""
     open: int
-    """Tasks without a row."""
+    """The number of tasks without a row."""
     failed: bool
-    """A task has the row of a failure."""
+    """The row of some task is a failure."""
     dry_run: bool
     remote: bool
-    """A file lies in a store whose answers take time, or is to be written there."""
+    """Some file is read from or written to a remote store."""
     light: bool
-    """All files lie in such stores, and are only looked at: `Task.is_light`."""
+    """All files are in remote stores, and all tasks are light: `Task.is_light`."""
     bytes: int
-    """Bytes of the files of tasks without a row."""
+    """The total size of the files of tasks without a row."""
 
 
 def overview_of(tasks: Sequence[Task]) -> Overview:
-    """Look at all tasks."""
+    """Make the overview of tasks."""
     state = bytearray(len(tasks))
     failed = dry_run = remote = False
     light = True
@@ -70,7 +70,7 @@ def overview_of(tasks: Sequence[Task]) -> Overview:
 
 
 class OrderedTasks(Mapping[int, Task]):
-    """Tasks without a row by their positions, in the order in which they start. Each is made when it is looked up."""
+    """Tasks without a row, by position, in start order. A task object is made when it is looked up."""
 
     def __init__(self, tasks: Sequence[Task], overview: Overview, threads: Callable[[int], int]) -> None:
         self._tasks, self._overview, self._threads = tasks, overview, threads
@@ -90,14 +90,14 @@ class OrderedTasks(Mapping[int, Task]):
 
 
 class ReceivedTasks(Mapping[int, Task]):
-    """Tasks by their positions, in the order in which they were added."""
+    """Tasks by position, in the order in which they were added."""
 
     def __init__(self, positions: int) -> None:
         self._order = array("q")
         self._tasks = PositionedItems[Task](positions, shared=("options",))
 
     def put(self, position: int, task: Task) -> None:
-        """Add the task of a position."""
+        """Add a task at a position."""
         self._order.append(position)
         self._tasks.put(position, task)
 

@@ -1,14 +1,14 @@
-"""Worker processes of this machine, as many as the system starts.
+"""Worker processes of this machine, as many as the system can start.
 
     parent: hands out batches, waits for rows     worker: runs one batch after the other
     batch  --------------- pipe --------------->  rows
 
-A user has only so many processes (RLIMIT_NPROC), and a container too (pids.max). The standard library's pool needs
-two threads besides its processes, and waits for ever where it gets one of them and not the other. Here the parent
-has no thread, a worker needs none, and the work goes on with fewer workers than requested; without any, the parent
-does it.
+The number of processes is limited for a user (RLIMIT_NPROC) and for a container (pids.max). The standard library's
+pool needs two threads in addition to its processes, and waits forever if only one of them starts. Here the parent has
+no thread, a worker needs none, and the run continues with fewer workers than requested; without any, the parent runs
+the tasks.
 
-A worker that is busy is given nothing: neither side ever writes to a pipe that nobody reads.
+A busy worker is given no batch, so that neither side writes to a pipe that the other doesn't read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from bloomcli.model.dataset import FileRow
 
 _PARENT_CHECK_SECONDS: Final = 0.5
 _SHORT_LIVED_MOST: Final = 3
-"""So many workers in a row may end before they are given a batch."""
+"""After this many workers in a row end before they get a batch, no more are started."""
 
 
 class Killed(Exception):
@@ -42,7 +42,7 @@ class Killed(Exception):
 
 
 def can_fork() -> bool:
-    """Whether workers may be forked, which starts them at once: on Linux, with no other thread running."""
+    """Whether workers can be forked, which starts them immediately: on Linux, with no other thread running."""
     return sys.platform == "linux" and threading.active_count() == 1
 
 
@@ -57,18 +57,18 @@ class Worker:
 
 
 class Workers:
-    """At most so many worker processes, which start when there is work for them. Has to be closed."""
+    """At most `most` worker processes, which start when they get work. Must be closed."""
 
     def __init__(self, most: int, files: int = 1) -> None:
-        """`files`: how many files each worker works on at a time, in threads."""
+        """`files`: the number of files that each worker processes at a time, in threads."""
         self._context: BaseContext = multiprocessing.get_context("fork" if can_fork() else "spawn")
         self.forks = self._context.get_start_method() == "fork"
-        """Workers are forked, and have the modules that this process has imported."""
+        """Workers are forked, and share the modules that this process has imported."""
         self._stop = self._context.Event()
         self._all: list[Worker] = []
         self.most, self._files = most, files
         self.refused: str | None = None
-        """Why the system starts no more workers."""
+        """Why the system can't start more workers; None if it can."""
         self._short_lived = 0
 
     @property
@@ -82,10 +82,10 @@ class Workers:
         return len(self._all)
 
     def idle(self) -> Worker | None:
-        """A worker without a batch; None where all are busy.
+        """A worker without a batch; None if all are busy.
 
-        Where all that run are busy, the missing ones are started first, all of them: a worker with a batch starts a
-        thread, which counts like a process, and mustn't take the place of a worker.
+        If all running workers are busy, all workers up to `most` are started first: a worker with a batch starts a
+        thread, which counts as a process, and would take the place of a worker.
         """
         free = next((w for w in self._all if not w.positions), None)
         while free is None and len(self._all) < self.most:
@@ -128,7 +128,7 @@ class Workers:
         worker.positions = positions
 
     def next(self) -> tuple[list[int], list[FileRow] | None]:
-        """Wait for a worker: the positions of its batch, and the rows, or None where the worker was killed."""
+        """Wait for a worker. Returns the positions of its batch, and the rows, or None if the worker was killed."""
         ready = set(wait([w.pipe for w in self.busy]))
         worker = next(w for w in self.busy if w.pipe in ready)
         positions, worker.positions = worker.positions, []
@@ -146,13 +146,13 @@ class Workers:
         worker.process.close()
 
     def stop(self) -> None:
-        """Tell the workers to leave what they haven't done."""
+        """Signal the workers to skip the rest of their batches."""
         self._stop.set()
 
     def end(self) -> None:
-        """Stop the workers in the middle of their files, as SIGTERM does. A file that isn't finished keeps its bytes.
+        """Terminate the workers in the middle of their files. An unfinished file keeps its original bytes.
 
-        `stop` alone is noticed between column chunks, which may take many seconds each.
+        Workers notice `stop` only between column chunks, which may take many seconds each.
         """
         for worker in self._all:
             worker.process.terminate()
@@ -177,25 +177,25 @@ class Workers:
 
 _stop: Any = None
 _parent: int | None = None
-"""The parent's process id, where no thread of the worker could be started to watch the parent."""
+"""The parent's process id, if the worker couldn't start a thread that watches the parent."""
 
 
 def _serve(pipe: Connection, inherited: list[Connection], stop: Any, parent: int, files: int) -> None:
     """A worker's main function. Ctrl-C goes to the parent, which sets `stop`; a killed parent ends the worker."""
     import signal
 
-    global _stop, _parent  # noqa: PLW0603  what a worker knows besides its task
+    global _stop, _parent  # noqa: PLW0603  the worker's state
     _stop = stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stop_by_default()
-    for other in inherited:  # else a pipe would not end when its other end is closed
-        with contextlib.suppress(OSError):  # it is closed even if the system says that a signal interrupted it
+    for other in inherited:  # otherwise a pipe wouldn't end when its other end is closed
+        with contextlib.suppress(OSError):  # it is closed even if the system reports an interrupt
             other.close()
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(_PARENT_CHECK_SECONDS)
-        os._exit(1)  # nobody will read the rows; temporary files are swept by the next run
+        os._exit(1)  # nothing reads the rows; the next run removes temporary files
 
     with contextlib.suppress(EOFError, OSError):  # the parent has closed its end, or has ended
         tasks = pipe.recv()
@@ -223,7 +223,7 @@ def _run_one(task: Task) -> FileRow:
 
 
 def _rows(tasks: list[Task], files: int) -> Iterator[FileRow]:
-    """The rows of a batch, made in this thread, or in several."""
+    """Yield the rows of a batch, which runs in this thread or in several."""
     if files == 1:
         yield from map(_run_one, tasks)
         return
@@ -233,13 +233,13 @@ def _rows(tasks: list[Task], files: int) -> Iterator[FileRow]:
 
 
 def _run_batch(tasks: list[Task], files: int) -> list[FileRow]:
-    """Run a batch; gives the rows of the tasks that were done before a stop."""
+    """Run a batch, and return the rows of the tasks that finished before a stop."""
     rows: list[FileRow] = []
     try:
         for row in _rows(tasks, files):
-            rows.append(row)  # noqa: PERF402  a stop keeps those that are there
+            rows.append(row)  # noqa: PERF402  a stop keeps the rows so far
     except KeyboardInterrupt:
         pass
-    except SystemExit as end:  # by a signal: the file is whole, and the parent has to see that the worker ended
+    except SystemExit as end:  # raised by a signal: the file is intact, and the parent must see that the worker ended
         os._exit(end.code if isinstance(end.code, int) else 1)
     return rows

@@ -1,1 +1,1 @@
-"""Tables: the data files of a snapshot, and the commit that replaces them by files with other filters."""
+"""Tables: lists the data files of a snapshot, and commits new files with other filters in their place."""

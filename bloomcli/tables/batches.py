@@ -1,4 +1,4 @@
-"""Which files a commit replaces, and new files that weren't committed, or of which that isn't known."""
+"""Groups files into commits, and handles new files that weren't committed or may not have been."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 BATCH_BYTES: Final = 64 << 30
 BATCH_FILES: Final = 1_000
-"""A commit replaces at most so many bytes and files, unless the options say how many files."""
+"""The most bytes and files of a commit, unless the options set a number of files."""
 _NAMED: Final = 20
-"""New files that a remark names."""
+"""The most new files that a remark names."""
 
 
 def batches(items: Iterable[T], size: Callable[[T], int], every: int | None) -> Iterator[list[T]]:
-    """Yield the items of each commit: `every` of them, or as many as `BATCH_FILES` and `BATCH_BYTES` allow."""
+    """Yield the items of each commit: `every` items, or as many as `BATCH_FILES` and `BATCH_BYTES` allow."""
     batch: list[T] = []
     total = 0
     for item in items:
@@ -41,7 +41,7 @@ def unknown_outcome_remark(new: Sequence[str]) -> str:
 
 
 def remove_new_files(table: Table, new: Collection[str]) -> list[str]:
-    """Remove new files that weren't committed, whatever signal comes; gives the paths of those that are left."""
+    """Remove new files that weren't committed, and return those that remain. Signals wait until the end."""
     with deferred():
         try:
             return table.remove_files(new)

@@ -1,10 +1,10 @@
-"""Deletion vectors: the row numbers that one blob of a file marks as deleted.
+"""Deletion vectors: the row numbers that a blob marks as deleted.
 
-Iceberg's and Delta's blobs are the same: the length (big-endian, without the checksum), the bytes D1 D3 39 64, a
+Iceberg and Delta use the same format: the length (big-endian, without the checksum), the bytes D1 D3 39 64, a
 64-bit Roaring bitmap in the portable format, and a CRC-32 (big-endian) of magic and bitmap. Sources: the Puffin
 specification ("deletion-vector-v1"), Delta's PROTOCOL.md ("Deletion Vector Format"), RoaringFormatSpec.
 
-Row numbers are looked up in the bitmap as it is stored: nothing is expanded.
+Row numbers are looked up in the stored form of the bitmap, which is never expanded.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ class Bitmap:
     """A 64-bit Roaring bitmap.
 
     Args:
-        data: it, in the portable format, and nothing behind it.
-        path, offset: the file, and where the bitmap begins, for errors.
+        data: the bitmap in the portable format, without trailing bytes.
+        path, offset: the file, and the bitmap's offset in it, for errors.
 
     Raises:
-        CorruptFile: it isn't one.
+        CorruptFile: the data isn't a valid bitmap.
     """
 
     def __init__(self, data: bytes, path: str, offset: int = 0) -> None:
         self._data = memoryview(data)
         self._containers: dict[int, Callable[[int], bool]] = {}
-        """Of each container, by the upper 48 bits of its numbers, whether it has the lower 16."""
+        """For each container, by the upper 48 bits of its numbers, a function that looks up the lower 16 bits."""
         self._at = 0
         try:
             (count,) = self._take("<Q")
@@ -112,16 +112,16 @@ def _of_bits(bits: memoryview) -> Callable[[int], bool]:
 
 
 def from_blob(blob: bytes, path: str, offset: int) -> Bitmap:
-    """The bitmap of a blob with its length and its checksum. Raises CorruptFile."""
+    """Read the bitmap of a blob, and check its length and checksum. Raises CorruptFile."""
     if len(blob) < 12 or int.from_bytes(blob[:4], "big") != len(blob) - 8:
         raise CorruptFile("the deletion vector isn't as long as it says", path=path, offset=offset)
     if zlib.crc32(blob[4:-4]) != int.from_bytes(blob[-4:], "big"):
-        raise CorruptFile("the deletion vector's checksum is another one", path=path, offset=offset)
+        raise CorruptFile("the deletion vector's checksum doesn't match", path=path, offset=offset)
     return from_body(blob[4:-4], path, offset + 4)
 
 
 def from_body(body: bytes, path: str, offset: int = 0) -> Bitmap:
-    """The bitmap behind its magic bytes. Raises CorruptFile."""
+    """Read the bitmap that follows the magic bytes. Raises CorruptFile."""
     if body[:4] != _MAGIC:
         raise CorruptFile("the deletion vector doesn't begin with its magic bytes", path=path, offset=offset)
     return Bitmap(body[4:], path, offset + 4)

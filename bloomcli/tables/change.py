@@ -2,8 +2,8 @@
 
     Table.files -> check -> a batch: new files -> Table.refresh -> Table.commit -> the next batch
 
-A new file depends on the bytes of its old one alone. Before each commit the table is refreshed, and files that are
-still there are committed with what it knows of them then, such as new deletes. A new plan looks for rows of others.
+A new file depends only on the bytes of the old one. Before each commit the table is refreshed, and files that it
+still has are committed with their current metadata, such as new deletes. If files are missing, a new plan is made.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from bloomcli.tables.tasks import task_of, with_names
 from bloomcli.words import plural
 
 _COMMIT_TRIES: Final = 5
-"""How often a batch is committed where other commits conflict with it."""
+"""The most attempts to commit a batch that conflicts with other commits."""
 _PLANS: Final = 4
-"""How often the table is planned: again where other commits have replaced files of a batch."""
+"""The most plans of a run: it plans again if other commits have replaced files of a batch."""
 
 _FILE_REPLACED: Final = "another commit has replaced or removed the file"
 _RESTART: Final = "start it again: files that have the filters are skipped"
@@ -43,18 +43,18 @@ _RESTART: Final = "start it again: files that have the filters are skipped"
 
 @dataclass(frozen=True, slots=True)
 class _PlannedFile:
-    """A data file that lacks what the command makes."""
+    """A data file that the command has to change."""
 
     file: DataFile
     task: Task
     version: int | None = None
     """The table's version in which `file` was listed."""
     new: str = ""
-    """The path of the new file, as `Table.new_path` gave it."""
+    """The path of the new file, from `Table.new_path`."""
 
 
 class _NewFile(NamedTuple):
-    """A data file with a new file for its place."""
+    """A data file whose new file is written."""
 
     planned: _PlannedFile
     size: int
@@ -74,16 +74,16 @@ def change_table(
 
     Args:
         table: the table, open at its newest snapshot.
-        engine: what runs the tasks.
-        options: the command's, without any target.
+        engine: the engine that runs the tasks.
+        options: the command's options, without a target.
         which: the part of the table, and how its files are replaced.
-        fail_fast: commit nothing where the check refuses a file, and stop at the first file that fails later.
-        progress: called with ("commit", bytes done, bytes in all) after each batch.
+        fail_fast: commit nothing if the check refuses a file, and stop at the first file that fails later.
+        progress: called with ("commit", bytes done, total bytes) after each batch.
 
     Raises:
-        UsageError: contradicting options, unknown columns, a condition that the table can't resolve.
-        UnsupportedError: a table whose files can't be replaced without loss.
-        KeyboardInterrupt, SignalExit: Ctrl-C; SIGTERM. The text says how far the run came. Commits stay.
+        UsageError: options contradict each other, columns are unknown, or the table can't resolve the condition.
+        UnsupportedError: the table's files can't be replaced without loss.
+        KeyboardInterrupt, SignalExit: Ctrl-C; SIGTERM. The text reports the progress. Finished commits stay.
     """
     which = which.checked()
     if which.snapshot is not None or which.as_of is not None:
@@ -140,7 +140,7 @@ class _Run:
     table: Table
     engine: Engine
     options: Mapping[str, WriteOptions]
-    """Of files of each format: checked, with the table's names as they were when the run began."""
+    """Checked options for files of each format, with the table's names at the start of the run."""
     command: str
     is_dry: bool
     which: TableOptions
@@ -151,19 +151,19 @@ class _Run:
     id: str = field(default_factory=lambda: str(uuid4()))
     started: float = field(default_factory=time.perf_counter)
     rows: dict[str, FileRow | None] = field(default_factory=dict)
-    """Of each planned file, by its path in the table's metadata; None as long as nothing is known."""
+    """The row of each planned file, by its path in the table's metadata; None until it is known."""
     committed: set[str] = field(default_factory=set)
     """The paths of new files that were committed."""
     uncommitted: set[str] = field(default_factory=set)
-    """The paths of new files that may exist and that no commit has."""
+    """The paths of new files that may exist and aren't committed."""
     commits: list[TableCommit] = field(default_factory=list)
     jobs: int = 1
     replan: bool = False
-    """Another commit has replaced a file of this run: its rows are in files that aren't planned yet."""
+    """Another commit has replaced a file of this run: its rows may be in files that aren't planned yet."""
     stopped: bool = False
 
     def report(self, work: Callable[[], None]) -> DatasetReport:
-        """Do the work, and give the report on it."""
+        """Do the work, and return the report."""
         before = self.table.version
         work()
         rows = tuple(row for row in self.rows.values() if row is not None)
@@ -184,7 +184,7 @@ class _Run:
         )
 
     def progress_text(self) -> str:
-        """How far a stopped run came, and how to go on."""
+        """The progress of a stopped run, and how to continue."""
         done = f"{sum(commit.files for commit in self.commits):,} of {plural(len(self.rows), 'file')}"
         commits = plural(len(self.commits), "commit")
         far = f"{done} replaced in {commits}" if self.commits else "nothing was committed"
@@ -202,7 +202,7 @@ class _Run:
             self._record(None, batch, sum(row.bytes_after or 0 for row in rows), snapshots)
 
     def commit_all(self) -> None:
-        """Replace all files that lack what the command makes, batch by batch."""
+        """Replace all files that need the change, batch by batch."""
         waiting = self._plan()
         if self.fail_fast and any(row is not None and row.status is Status.FAILED for row in self.rows.values()):
             return
@@ -225,7 +225,7 @@ class _Run:
             self._fail(planned, Conflict(why, path=planned.task.path))
 
     def _plan(self) -> list[_PlannedFile]:
-        """Look at the files that aren't known yet; gives those that lack what the command makes."""
+        """Check the files that aren't known yet, and return those that need the change."""
         found = [file for file in self._files() if file.path not in self.rows and file.path not in self.committed]
         version = self.table.version
         tasks = [task_of(file, self.options, changing=True) for file in found]
@@ -239,7 +239,7 @@ class _Run:
         return waiting
 
     def _files(self) -> list[DataFile]:
-        """The data files that the condition leaves. A column of it may have gone since the run began."""
+        """The data files that the condition selects. Its columns may have been dropped since the run began."""
         try:
             return self.table.files(self.which.where)
         except UsageError:
@@ -259,7 +259,7 @@ class _Run:
         return report
 
     def _make_batch(self, batch: Sequence[_PlannedFile]) -> None:
-        """Make the new files of a batch and commit them. What isn't committed at the end is removed."""
+        """Make the new files of a batch and commit them. Remove those that aren't committed in the end."""
         batch = [one for planned in batch if (one := self._with_new_file(planned)) is not None]
         if not batch:
             return
@@ -269,7 +269,7 @@ class _Run:
             try:
                 report = self._run(batch)
                 running = False
-            except BloomError as error:  # the job failed, not one of its files
+            except BloomError as error:  # the job itself failed
                 for planned in batch:
                     self._fail(planned, error)
                 self.stopped = True
@@ -292,7 +292,7 @@ class _Run:
             self._remove_uncommitted(twice=running)
 
     def _with_new_file(self, planned: _PlannedFile) -> _PlannedFile | None:
-        """The file with the path of the new one; None where it can't have one, which its row says."""
+        """Set the path of the new file; None if that isn't possible, and the row has the reason."""
         try:
             new = self.table.new_path(planned.file)
         except BloomError as error:
@@ -305,13 +305,13 @@ class _Run:
         return replace(planned, new=new, task=task)
 
     def _commit(self, new_files: Sequence[_NewFile]) -> None:
-        """Commit a batch, again where other commits came between."""
+        """Commit a batch. Try again if other commits came first."""
         conflict: BloomError | None = None
         for _ in range(_COMMIT_TRIES):
             try:
                 new_files = self._present_files(new_files, relist=conflict is not None)
             except BloomError as error:
-                conflict = error  # the table can't be read any more, or can't be changed any more
+                conflict = error  # the table can no longer be read or changed
                 self.stopped = True
                 break
             if not new_files:
@@ -324,11 +324,11 @@ class _Run:
                 self._fail(one.planned, conflict)
 
     def _present_files(self, new_files: Sequence[_NewFile], *, relist: bool) -> list[_NewFile]:
-        """Move on to the table's newest snapshot; gives the files that it still has, as it has them now.
+        """Move to the table's newest snapshot, and return the files that it still has, with their current metadata.
 
         Args:
-            made: files of a batch.
-            relist: list the files again even if the version is the one that they were listed in.
+            new_files: the files of a batch.
+            relist: list the files again even if the version hasn't changed since they were listed.
         """
         self.table.refresh()
         self.table.check_changes(new_row_ids=self.which.new_row_ids)
@@ -340,7 +340,7 @@ class _Run:
         for one in new_files:
             path = one.planned.file.path
             if path in now and now[path].lineage != one.planned.task.lineage:
-                self.replan = True  # its rows have got numbers since it was planned: it is planned again
+                self.replan = True  # its rows got ids since it was planned: plan it again
                 del self.rows[path]
             elif path in now:
                 kept.append(one._replace(planned=replace(one.planned, file=now[path], version=version)))
@@ -350,8 +350,8 @@ class _Run:
         return kept
 
     def _try_commit(self, new_files: Sequence[_NewFile]) -> BloomError | None:
-        """Commit; gives the error where nothing was committed, or where it isn't known. A signal to stop waits for
-        the answer."""
+        """Commit. Returns an error if nothing was committed or the outcome is unknown. A signal to stop waits for the
+        answer."""
         replacements = [Replacement(one.planned.file, one.planned.new, one.size) for one in new_files]
         info = CommitInfo(run=self.id, batch=len(self.commits) + 1, command=self.command, columns=self.columns)
         new = {one.planned.new for one in new_files}
@@ -388,8 +388,8 @@ class _Run:
         self.rows[planned.file.path] = replace(row, hint=row.hint or _RESTART, output=planned.new if stays else None)
 
     def _remove_uncommitted(self, *, twice: bool) -> None:
-        """Remove the new files that weren't committed, and note those that can't be removed; `twice`: two times, as
-        workers of a job that failed or was stopped may go on for a while."""
+        """Remove the new files that weren't committed, and report those that can't be removed. With `twice`, remove
+        them again later: workers of a failed or stopped job may go on writing for a while."""
         uncommitted, self.uncommitted = self.uncommitted, set()
         if not uncommitted:
             return

@@ -1,7 +1,7 @@
 """Resolves the columns that a user names against a table's schema, on the driver, before any file is opened.
 
-A file may lack a column that the table has: it was added later. So names are checked against the table here, and
-executors, which get the table's names with the options, leave out what a file lacks.
+A file may not have a column that was added to the table later. So names are checked against the table here.
+Executors get the table's names with the options, and leave out columns that a file doesn't have.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from bloomcli.tables.base import FilterRequest, Table
 O = TypeVar("O", bound=Options)  # noqa: E741  options
 
 FORMATS: Final = ("parquet", "orc")
-"""The formats of data files that can have filters. Tables of no kind have Mosaic files."""
+"""The formats of data files that can have filters. No table format has Mosaic files."""
 
 _GLOB: Final = frozenset("*?[")
 _SHOWN: Final = 8
@@ -50,10 +50,10 @@ def match_columns(
         table: the table.
         names: the names and globs.
         known: the table's columns.
-        spelled: how the option takes a name; by default as `--columns` does.
+        spelled: quotes a name for the option; by default for `--columns`.
 
     Raises:
-        UnknownColumn: a name or a glob matches none.
+        UnknownColumn: a name or a glob matches no column.
     """
     chosen: set[str] = set()
     for name in names:
@@ -69,7 +69,7 @@ def match_columns(
 
 
 def check_columns(table: Table, options: Options, names: ColumnNames) -> tuple[str, ...]:
-    """The table's columns that a command's options choose; empty where they choose none by name, which means all.
+    """The table's columns that a command's options choose by name; empty: all.
 
     Raises:
         UnknownColumn: the options name a column that the table doesn't have.
@@ -94,27 +94,27 @@ def check_columns(table: Table, options: Options, names: ColumnNames) -> tuple[s
 
 
 def _required(policy: Policy, known: Sequence[str]) -> tuple[str, ...]:
-    """The table's columns that a policy requires in any file."""
+    """The table's columns that a policy requires in some file."""
     parts = (policy.whole, *policy.files)
     names = [n for p in parts for n in (*p.require, *(n for c in p.columns if c.limits.require for n in c.names))]
     return tuple(path for path in known if any(path == name or fnmatchcase(path, name) for name in names))
 
 
 def options_from_properties(options: O, table: Table) -> tuple[dict[str, O], tuple[str, ...]]:
-    """The options with the filters that the table's properties ask for as columns that the policy requires.
+    """Add the filters that the table's properties request to the options, as columns that the policy requires.
 
-    Existing filters needn't meet the properties' rates, which are those of new filters: writers may miss them.
+    Existing filters needn't meet the properties' rates, which apply to new filters: writers may miss them.
 
     Args:
-        options: of `add` or `validate`, checked or not.
+        options: the options of `add` or `validate`, checked or not.
         table: the table.
 
     Returns:
-        The options for files of each format, those without any wanted filter left out; and remarks on properties for
-        columns that the table doesn't have.
+        The options for files of each format for which a filter is requested; and remarks on properties for columns
+        that the table doesn't have.
 
     Raises:
-        UsageError: the properties ask for no filter; or columns are named as well.
+        UsageError: the properties request no filter, or columns are named as well.
     """
     if not isinstance(options, AddOptions | ValidateOptions):
         raise UsageError("the table's properties are for add and validate", path=table.name)
@@ -144,25 +144,25 @@ def options_from_properties(options: O, table: Table) -> tuple[dict[str, O], tup
 
 
 def _with_requests(options: O, requests: Sequence[FilterRequest]) -> O:
-    """Options whose policy requires these filters."""
+    """Add requested filters to the policy of the options."""
     if isinstance(options, AddOptions):
         policy = _with_parts(_policy(options), requests, rates=True)
         limits = [one.max_bytes for one in requests if one.max_bytes is not None]
         size = options.max_bytes if options.max_bytes is not None else min(limits, default=None)
         return replace(options, policy=policy, readers=(), table_schema=None, max_bytes=size)
-    assert isinstance(options, ValidateOptions)  # noqa: S101  the caller has looked
+    assert isinstance(options, ValidateOptions)  # noqa: S101  the caller has checked it
     return replace(options, policy=_with_parts(_policy(options), requests, rates=False))
 
 
 def _policy(options: AddOptions | ValidateOptions) -> Policy:
-    """The policy that options name, with their readers and their table's schema."""
+    """The policy that options name, with their readers and table schema."""
     if isinstance(options.policy, Policy) and not options.readers and options.table_schema is None:
         return options.policy
     return read_policy(options.policy, readers=options.readers, table_schema=options.table_schema)
 
 
 def _with_parts(policy: Policy, requests: Sequence[FilterRequest], *, rates: bool) -> Policy:
-    """A policy that requires these filters too; with `rates` at their rates, where it has none for the column."""
+    """Add requested filters to a policy; with `rates`, at their rates for columns that have none in the policy."""
     parts = []
     for one in requests:
         fpp = one.fpp if rates and not _has_rate(policy, one.column) else None
@@ -180,8 +180,8 @@ def _has_rate(policy: Policy, column: str) -> bool:
 
 
 def _own_glob(path: str) -> str:
-    """A glob that matches one column: files that lack the column, and columns that can't have a filter, are no error
-    where a glob means them."""
+    """A glob that matches exactly one column. With a glob, files without the column, and columns that can't have a
+    filter, are no error."""
     return f"[{path[0]}]{escape(path[1:])}" if path[0] not in "!^]" else escape(path)
 
 
@@ -196,12 +196,12 @@ def _hint(name: str, known: Sequence[str], spelled: Callable[[str], str]) -> str
 
 
 def _shown(paths: Sequence[str], spelled: Callable[[str], str]) -> str:
-    """The first of these columns."""
+    """The first few columns, as a list for a hint."""
     return ", ".join(_in_shell(p, spelled) for p in paths[:_SHOWN]) + (", ..." if len(paths) > _SHOWN else "")
 
 
 def _in_shell(path: str, spelled: Callable[[str], str]) -> str:
-    """A column as an option takes it in a shell; in quotes where its end couldn't be seen in a list."""
+    """A column, quoted for the shell; always in quotes if its end would be unclear in a list."""
     if path.replace(".", "").isidentifier():
         return path
     quoted = shlex.quote(spelled(path))

@@ -1,4 +1,4 @@
-"""Reads the delete files of a table: Parquet and ORC by pyarrow, Avro by fastavro (optional: ``bloomcli[avro]``)."""
+"""Reads delete files of tables: Parquet and ORC with pyarrow, Avro with fastavro (optional: ``bloomcli[avro]``)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bloomcli.words import counted
 
 _ROWS_AT_ONCE: Final = 1 << 16
 _AVRO_ID: Final = "field-id"
-"""Iceberg's attribute of a field. Source: Iceberg's specification, "Appendix A: Avro"."""
+"""Iceberg's attribute for the id of a field. Source: Iceberg's specification, "Appendix A: Avro"."""
 
 
 def delete_rows(path: str, kind: str, shape: Shape, size: int | None = None) -> Iterator[pa.StructArray]:
@@ -27,19 +27,19 @@ def delete_rows(path: str, kind: str, shape: Shape, size: int | None = None) -> 
 
     Args:
         path: the file.
-        kind: its format, as the table's metadata have it.
-        shape: the columns, by their field ids, or by names in files without ids.
-        size: its bytes by the table's metadata; None where they don't have it.
+        kind: its format, according to the table's metadata.
+        shape: the columns; found by field ids, or by names in files without ids.
+        size: its bytes, according to the table's metadata; None if they don't have it.
 
     Raises:
-        CorruptFile: it can't be read, or has another size.
+        CorruptFile: it can't be decoded, or has another size.
         UnreadableError: the store can't read it.
-        UnsupportedError: it has another format, or there is no package that reads it.
+        UnsupportedError: its format isn't supported, or the package that reads it isn't installed.
     """
     read = _READERS.get(kind)
     if read is None:
         raise UnsupportedError(
-            f"a delete file of the format {kind}: deleted rows can't be told",
+            f"a delete file of the format {kind}: its deleted rows can't be read",
             path=path,
             hint="rewrite the table's delete files, or use --files-only without --table",
         )
@@ -76,7 +76,7 @@ def _of_parquet(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:
     for batch in file.iter_batches(_ROWS_AT_ONCE, columns=chosen, use_threads=False):
         rows += batch.num_rows
         yield batch
-    if rows != file.metadata.num_rows:  # Arrow ends early, without an error, where pages are damaged
+    if rows != file.metadata.num_rows:  # Arrow ends early, without an error, if pages are damaged
         raise ValueError(f"the pages have {counted(rows, 'row')}, and the footer says {file.metadata.num_rows}")
 
 
@@ -103,7 +103,7 @@ def _of_avro(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:
 
 
 def _avro_name(fields: list[Mapping[str, Any]], field: RecordField) -> str | None:
-    """The name that a file has for a field; None where it lacks it."""
+    """The name of a field in a file; None if the file doesn't have it."""
     with_ids = any(_AVRO_ID in one for one in fields)
     for one in fields:
         if (
@@ -120,7 +120,7 @@ def _id_of(field: RecordField) -> dict[bytes, bytes]:
 
 
 def _plain(value: Any, field: RecordField) -> Any:
-    """A value of fastavro's as pyarrow converts it."""
+    """A value of fastavro in a form that pyarrow converts."""
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, datetime) and getattr(field.type, "tz", None) is None:

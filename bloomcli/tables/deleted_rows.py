@@ -1,7 +1,7 @@
-"""The rows of a data file that a table has deleted: what executors read of deletion vectors and delete files.
+"""The deleted rows of a table's data file, which executors read from deletion vectors and delete files.
 
-A search reads them when it has found rows in the data file, and not before. The driver only knows which delete files
-apply to which data file.
+A search reads them only after it has found rows in the data file. The driver only knows which delete files apply to
+which data file.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class DeletionVector:
     """A deletion vector.
 
     Attributes:
-        path: the file that has it; empty where `body` is it.
-        offset, size: of the blob, with its length and its checksum.
-        body: the blob without them, where the table's metadata have it.
+        path: the file that contains it; empty if `body` is set.
+        offset, size: the blob's location, including its length field and its checksum.
+        body: the blob without length and checksum, if the table's metadata contain it.
     """
 
     path: str = ""
@@ -52,10 +52,10 @@ class DeletionVector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionDeletes:
-    """A position delete file of Iceberg's, which names data files and their deleted rows.
+    """An Iceberg position delete file, which lists deleted rows of data files.
 
     Attributes:
-        size: its bytes, by the table's metadata.
+        size: its bytes, according to the table's metadata.
     """
 
     path: str
@@ -73,7 +73,7 @@ class PositionDeletes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EqualityDeletes:
-    """An equality delete file of Iceberg's: a row that equals one of its rows in these columns is deleted.
+    """An Iceberg equality delete file: a row is deleted if it equals one of the file's rows in these columns.
 
     Attributes:
         shape: the columns, with the table's types.
@@ -86,7 +86,10 @@ class EqualityDeletes:
     size: int | None = None
 
     def matches(self, record: pa.StructArray) -> pa.BooleanArray:
-        """Of each record, which has the columns, whether it equals a row. Nulls are equal to nulls.
+        """For each record, whether it equals a row of the delete file. Nulls equal nulls.
+
+        Args:
+            record: the records, with the columns of `shape`.
 
         Raises:
             CorruptFile, UnreadableError, UnsupportedError: as `PositionDeletes.positions`.
@@ -121,11 +124,11 @@ def _equal_rows(columns: list[pa.Array], deleted: list[pa.Array]) -> pa.BooleanA
 
 @dataclass(slots=True, kw_only=True)
 class DeletedRows:
-    """What a table has deleted of a data file.
+    """The deletes that apply to a data file.
 
     Attributes:
         data_file: its path, as the table spells it.
-        vectors, positions, equalities: what applies to it.
+        vectors, positions, equalities: the deletion vectors and delete files.
     """
 
     data_file: str
@@ -136,14 +139,14 @@ class DeletedRows:
 
     @property
     def columns(self) -> set[str]:
-        """The columns of the records that `kept` needs."""
+        """The columns of records that `kept` needs."""
         return {column.name for one in self.equalities for column in one.shape}
 
     def kept(self, rows: pa.Int64Array, record: pa.StructArray) -> pa.BooleanArray:
-        """Of each row whether the table has it.
+        """For each row, whether it isn't deleted.
 
         Args:
-            rows: numbers of rows in the data file.
+            rows: row numbers in the data file.
             record: the same rows, with `columns`.
 
         Raises:
@@ -171,12 +174,12 @@ class DeletedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRows:
-    """What a search needs to give a snapshot's rows, and not only those of its files.
+    """What a search needs to return the rows of a snapshot instead of those of its files.
 
     Attributes:
-        shape: the table's columns with Spark's types in Arrow; a type None where Spark or Arrow has none.
-        deleted: of data files, by their paths in the table's metadata, those with deletes.
-        constants: the partitions' texts of data files that lack the partition's columns.
+        shape: the table's columns with Spark's types in Arrow; a type is None if Spark or Arrow doesn't have it.
+        deleted: the deletes of data files that have some, by their paths in the table's metadata.
+        constants: the partition values, as text, of data files without the partition columns.
     """
 
     shape: Shape

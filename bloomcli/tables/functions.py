@@ -54,26 +54,26 @@ def add_to_table(
 ) -> DataFrame:
     """Add Bloom filters to the data files of an Iceberg or Delta table, where columns have none yet.
 
-    Each file that lacks filters is replaced by a copy that has them, by the table's own commits. No row changes.
+    Each file without the filters is replaced by a copy that has them, in the table's own commits. No row changes.
 
     Args:
         spark: a classic session, with the table's catalog.
         table: as SQL names the table: ``catalog.db.name``, ``delta.`/path` ``.
         columns: one or several of the table's leaf columns, or globs; without any, those that the policy requires.
-        where: a condition in SQL: files in which no row can meet it are left out, as far as partitions and statistics
-            tell.
-        from_properties: add the filters that the table's properties ask for.
-        commit_every: files that one commit replaces; up to 1,000 files or 64 GiB if None.
-        new_row_ids: let rows of an Iceberg v3 table get new row ids, and write no columns that keep them.
+        where: a condition in SQL. Files are left out if partitions and statistics show that no row meets it.
+        from_properties: add the filters that the table's properties request.
+        commit_every: files that each commit replaces; None: up to 1,000 files or 64 GiB.
+        new_row_ids: allow rows of an Iceberg v3 table to get new row ids, and don't write columns that keep them.
 
-    The other arguments mean what they mean to `bloomcli.add`.
+    The other arguments are those of `bloomcli.add`.
 
     Returns:
-        One row a data file, with the fields of `FileRow`; `output` is the new file.
+        One row for each data file, with the fields of `FileRow`; `output` is the new file.
 
     Raises:
-        UsageError: contradicting options, no such table or column, a condition that the table can't resolve.
-        UnsupportedError: a table whose files can't be replaced without loss, a session that can't run tasks.
+        UsageError: options contradict each other, the table or a column doesn't exist, or the table can't resolve
+            the condition.
+        UnsupportedError: the table's files can't be replaced without loss, or the session can't run tasks.
         UnreadableError: the table's metadata can't be read, or the Spark job failed.
     """
     options = AddOptions(
@@ -116,14 +116,14 @@ def remove_from_table(
     exclude: Sequence[str] = (),
     dry_run: bool = False,
 ) -> DataFrame:
-    """Remove Bloom filters from the data files of a table. Files that `add_to_table` made become, as new files, equal
-    to the originals byte for byte.
+    """Remove Bloom filters from the data files of a table. For files that `add_to_table` made, the new files equal
+    the originals byte for byte.
 
     Args:
         spark: a classic session, with the table's catalog.
         table, where, commit_every, new_row_ids: as for `add_to_table`.
 
-    The other arguments mean what they mean to `bloomcli.remove`.
+    The other arguments are those of `bloomcli.remove`.
 
     Returns, Raises: as `add_to_table`.
     """
@@ -153,7 +153,7 @@ def fold_table(
         spark: a classic session, with the table's catalog.
         table, where, commit_every, new_row_ids: as for `add_to_table`.
 
-    The other arguments mean what they mean to `bloomcli.fold`.
+    The other arguments are those of `bloomcli.fold`.
 
     Returns, Raises: as `add_to_table`.
     """
@@ -180,15 +180,15 @@ def inspect_table(
     columns: Sequence[str] = (),
     exclude: Sequence[str] = (),
 ) -> DataFrame:
-    """Sum up the filters of a table's data files, one row a file: those of one snapshot, and no others.
+    """Sum up the filters of the data files of one snapshot, one row for each file.
 
     Args:
         spark: a classic session, with the table's catalog.
         table, where: as for `add_to_table`.
-        snapshot: the snapshot's id (Iceberg) or the version (Delta); the newest if None.
-        as_of: the time whose snapshot is read; in UTC without a zone.
+        snapshot: the snapshot's id (Iceberg) or the version (Delta); None: the newest.
+        as_of: read the snapshot that was current at this time; a time without a zone is in UTC.
 
-    The other arguments mean what they mean to `bloomcli.inspect`.
+    The other arguments are those of `bloomcli.inspect`.
 
     Returns, Raises: as `add_to_table`.
     """
@@ -214,14 +214,14 @@ def validate_table(
     policy: Path | None = None,
     deep: bool = False,
 ) -> DataFrame:
-    """Check that the filters of a table's files are sound and that required ones exist; `findings` has the faults.
+    """Check that the filters of a table's files are sound and that required filters exist; `findings` has the faults.
 
     Args:
         spark: a classic session, with the table's catalog.
         table, where, snapshot, as_of: as for `inspect_table`.
-        from_properties: require the filters that the table's properties ask for.
+        from_properties: require the filters that the table's properties request.
 
-    The other arguments mean what they mean to `bloomcli.validate`.
+    The other arguments are those of `bloomcli.validate`.
 
     Returns, Raises: as `add_to_table`.
     """
@@ -251,13 +251,13 @@ def probe_table(
     column: str | None = None,
     exclude: Sequence[str] = (),
 ) -> DataFrame:
-    """Ask the filters of a table's data files about values; `totals` has what a reader may skip for each value.
+    """Look up values in the filters of a table's data files; `totals` has what a reader may skip for each value.
 
     Args:
         spark: a classic session, with the table's catalog.
         table, where, snapshot, as_of: as for `inspect_table`.
 
-    The other arguments mean what they mean to `bloomcli.probe`.
+    The other arguments are those of `bloomcli.probe`.
 
     Returns, Raises: as `add_to_table`.
     """

@@ -1,6 +1,6 @@
-"""What both table formats take of a Spark session's Java: its classes, its exceptions, and quiet calls.
+"""Access to the Java side of a Spark session, for both table formats: classes, exceptions, and calls without log.
 
-A class's name is looked up part by part, at a millisecond each: `JavaSession.type` keeps the classes.
+Py4J resolves a class's name part by part, in about a millisecond each: `JavaSession.type` caches the classes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class JavaSession:
         self._types: dict[str, Any] = {}
 
     def type(self, name: str) -> Any:
-        """A class, by its full name; a nested one's as ``Outer$Inner``. Where there is none, a call to it fails."""
+        """A class, by its full name; a nested class is ``Outer$Inner``. If it doesn't exist, calling it fails."""
         if name not in self._types:
             found = self._view
             for part in name.split("."):
@@ -32,15 +32,15 @@ class JavaSession:
         return self._types[name]
 
     def has(self, name: str) -> bool:
-        """Whether the session has a class."""
+        """Whether a class exists in the session."""
         from py4j.java_gateway import JavaClass
 
         return isinstance(self.type(name), JavaClass)
 
 
 def java_errors() -> tuple[type[Exception], ...]:
-    """What calls into Java raise: PySpark has exceptions of its own for some of Java's, and where Java has ended, the
-    error is that of its socket."""
+    """The exceptions that calls into Java raise: Py4J's, PySpark's for some Java exceptions, and the socket's if Java
+    has ended."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -48,14 +48,14 @@ def java_errors() -> tuple[type[Exception], ...]:
 
 
 def java_exception(error: Exception) -> Any:
-    """The Java exception of an error; None where the error isn't one of Java's."""
+    """The Java exception behind an error; None if the error doesn't come from Java."""
     return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
 
 
 @contextmanager
 def without_log() -> Iterator[None]:
-    """Keep PySpark from writing the exceptions of the block to its own log: they are raised as errors of bloom's."""
-    from pyspark.logger import PySparkLogger  # a plain logger of this name takes none of PySpark's arguments
+    """Keep PySpark from logging exceptions of the block: they are raised as errors of bloom."""
+    from pyspark.logger import PySparkLogger  # a plain logger of this name rejects PySpark's arguments
 
     logger = PySparkLogger.getLogger("SQLQueryContextLogger")
     before, logger.disabled = logger.disabled, True

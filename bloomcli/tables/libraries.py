@@ -1,4 +1,4 @@
-"""What a Spark session needs for tables of a format, as options of a command line."""
+"""The libraries and settings that a Spark session needs for a table format, as command-line options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shlex
 from typing import Any, Final
 
 _SPARK: Final = "4.1"
-"""The version of Spark that these libraries are built for."""
+"""The Spark version for which these libraries are built."""
 _SETTINGS: Final = {
     "iceberg": (
         "spark.jars.packages=org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
@@ -21,12 +21,12 @@ _SETTINGS: Final = {
 
 
 def library_hint(session: Any, kind: str, name: str) -> str:
-    """The hint for a session that lacks a format's library: a command line that has it.
+    """The hint for a session without a format's library: a command line with its settings.
 
     Args:
         session: the session.
         kind: ``iceberg`` or ``delta``.
-        name: the table's.
+        name: the table's name.
     """
     options = [part for setting in _SETTINGS[kind] for part in ("--conf", setting)]
     command = shlex.join(["bloom", "inspect", "--table", name, *options])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def table_facts(table: Table) -> TableFacts:
-    """What reports say of a table."""
+    """The facts about a table in reports."""
     return TableFacts(name=table.name, format=table.format)
 
 
@@ -43,24 +43,24 @@ def session_of(engine: Engine) -> SparkSession:
 
 @dataclass(slots=True)
 class TableEngine:
-    """The data files of a table's snapshot, and the executors that read them."""
+    """Runs reading commands on the data files of a table's snapshot, by Spark's executors."""
 
     table: Table
     spark: Engine
     where: str | None = None
-    """A condition: files in which no row can meet it are left out."""
+    """A condition in SQL: files in which no row can meet it are left out."""
     from_properties: bool = False
-    """`validate` requires the filters that the table's properties ask for."""
+    """`validate` requires the filters that the table's properties request."""
     _remarks: tuple[str, ...] = field(default=(), init=False, repr=False)
     _files: dict[str, DataFile] = field(default_factory=dict, init=False, repr=False)
     """The listed files by the paths of their rows."""
     _command: str = field(default="", init=False, repr=False)
 
     def find(self, paths: Sequence[str], options: Options) -> list[FileEntry]:
-        """The snapshot's data files. `paths` has none: the table names them.
+        """List the snapshot's data files. `paths` is ignored.
 
         Raises:
-            UsageError: a condition that the table can't resolve; `validate` and no files.
+            UsageError: the table can't resolve the condition; `validate` finds no files.
         """
         del paths
         listed = []
@@ -76,7 +76,7 @@ class TableEngine:
         return listed
 
     def plan(self, listed: Sequence[FileEntry], options: Options) -> list[Task]:
-        """Tasks for data files. Raises UsageError, UnknownColumn."""
+        """Make a task for each data file. Raises UsageError, UnknownColumn."""
         options = options.checked()
         self._command = options.command
         names = self.table.names()
@@ -88,12 +88,12 @@ class TableEngine:
         return [task_of(self._files[item.path], named) for item in listed]
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:
-        """The tasks as they are: nothing is changed."""
+        """Return the tasks unchanged: reading commands need no check."""
         del on_row
         return list(tasks)
 
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
-        """Run the tasks on the executors. Raises UsageError for a request that files can't meet."""
+        """Run the tasks on the executors. Raises UsageError if all files refuse the request for the same reason."""
         report = self.spark.run(tasks, on_row=on_row)
         if (refusal := _common_refusal(report, self.table.name)) is not None:
             raise refusal
@@ -108,7 +108,7 @@ class TableEngine:
 
 
 def table_engine(engine: Engine, options: TableOptions) -> TableEngine:
-    """The engine for the snapshot that options name. Raises: as `open_table`."""
+    """Make the engine for the snapshot that options name. Raises: as `open_table`."""
     from bloomcli.tables.registry import open_table
 
     options = options.checked()
@@ -117,14 +117,14 @@ def table_engine(engine: Engine, options: TableOptions) -> TableEngine:
 
 
 def _with_table(row: FileRow, table: str) -> FileRow:
-    """A row whose hints change the table instead of the file."""
+    """The row with hints for the table instead of the file."""
     findings = tuple(replace(found, hint=on_table(found.hint, row.path, table)) for found in row.findings)
     return replace(row, findings=findings, hint=on_table(row.hint, row.path, table))
 
 
 def _common_refusal(report: DatasetReport, table: str) -> UsageError | None:
-    """The error of a request that no file can meet, such as a value that isn't one of the column's type: one error,
-    not one a file. None where files refuse it for several reasons, or none does."""
+    """The common error of a request that files refuse, such as a value that isn't of the column's type: one error for
+    the table instead of one for each file. None if files refuse it for several reasons, or none refuses it."""
     rows = [row for row in report.rows if row.exit_code == UsageError.exit_code and row.error is not None]
     messages = {(row.error or "").removeprefix(f"{row.path}: ") for row in rows}
     if len(messages) != 1:

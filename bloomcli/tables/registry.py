@@ -1,4 +1,4 @@
-"""Opens a table of the user's Spark session, in whatever catalog and format it is, or says why it can't be opened."""
+"""Opens a table of the user's Spark session, in any catalog and format, or explains why it can't be opened."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MODULES: Final = ["bloomcli.tables.iceberg", "bloomcli.tables.delta"]
-"""Of each format, the module whose `open_table` opens its tables, and gives None for tables of another format."""
+"""For each format, the module whose `open_table` opens its tables, and returns None for tables of other formats."""
 
 _DELTA_PACKAGE: Final = "org.apache.spark.sql.delta."
 _LIBRARIES: Final = {"iceberg": "Iceberg", "delta": "Delta"}
@@ -48,11 +48,11 @@ def open_table(
         session: a classic session, with the table's catalog.
         name: as SQL names the table: ``catalog.db.name``, ``delta.`/path` ``.
         snapshot: the snapshot's id (Iceberg) or the version (Delta) to read; the newest if None.
-        as_of: the time whose snapshot or version is read.
+        as_of: read the snapshot or version that was current at this time.
 
     Raises:
-        UsageError: there is no such table, no such snapshot, or it is a view.
-        UnsupportedError: a table of another format, or a session without a driver of its own.
+        UsageError: the table or the snapshot doesn't exist.
+        UnsupportedError: a view, a table of another format, or a Spark Connect session.
     """
     if is_connect(session):
         raise UnsupportedError(
@@ -75,11 +75,11 @@ def open_table(
 
 
 def _refusal(session: Any, name: str, provider: str) -> BloomError:
-    """Why a table of another format can't be opened.
+    """The error for a table of another format.
 
     Args:
         session: the session.
-        name: the table's.
+        name: the table's name.
         provider: its format, as Spark names it.
     """
     if provider in _REFUSED:
@@ -94,7 +94,7 @@ def _refusal(session: Any, name: str, provider: str) -> BloomError:
 
 
 def _quoted(session: Any, name: str) -> str:
-    """A table's name with each part in quotes. Raises UsageError for what isn't one."""
+    """A table's name with each part in backticks. Raises UsageError for an invalid name."""
     if not name.strip():
         raise UsageError("the name of the table is empty", hint=_NAMES)
     try:

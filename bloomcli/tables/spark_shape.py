@@ -1,4 +1,4 @@
-"""Types of Spark's JSON as Arrow has them."""
+"""Converts types in Spark's JSON to Arrow types."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bloomcli.datasets import spark_types
 
 
 def arrow_type(kind: Any) -> Any:
-    """The Arrow type that Spark takes for a type, from its JSON in Python; None where there is none."""
+    """The Arrow type that Spark uses for a type, which is given as parsed JSON; None if no Arrow type exists."""
     from pyspark.errors import PySparkException
     from pyspark.sql.types import StructType
 

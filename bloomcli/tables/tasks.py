@@ -1,6 +1,6 @@
 """Makes the tasks of the Spark engine for a table's data files.
 
-Executors open a file by a portable path; the table's commit names it as its metadata spell it.
+Executors open a file by a portable path; the table's commit uses the path in its metadata.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ O = TypeVar("O", bound=Options)  # noqa: E741  options
 
 
 def with_names(options: O, names: ColumnNames) -> dict[str, O]:
-    """The options for files of every format, with which they are opened under the table's column names."""
+    """The options for files of each format, with the table's column names."""
     return dict.fromkeys(FORMATS, replace(options, names=names))
 
 
 def task_of(file: DataFile, options: Mapping[str, O], new: str | None = None, *, changing: bool = False) -> Task:
-    """The task for a data file.
+    """Make the task for a data file.
 
     Args:
-        file: of a table.
-        options: for files of each format, checked, with the table's names.
-        new: the path of the new file, as `Table.new_path` gave it; None for a command that only reads.
-        changing: the store of the file has to be one that can be written to.
+        file: the data file.
+        options: the checked options for files of each format, with the table's names.
+        new: the path of the new file, from `Table.new_path`; None for a command that only reads.
+        changing: the file's store must be writable.
     """
     some = next(iter(options.values()))
     task = Task(options=some, path=file.path, size=file.size, only_changed=True, no_table=True, lineage=file.lineage)

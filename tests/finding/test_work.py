@@ -199,7 +199,7 @@ def test_records_have_the_shape_s_types_and_nulls_for_what_a_file_lacks(tmp_path
     narrow = Job(FindOptions(column="id").checked(), shape=shape(id=pa.int64(), other=pa.int64()))
     _, (failed,) = searched([path], [pa.array([b"1"], pa.large_binary())], narrow)
     assert f"{path}: its column other is string, which isn't read as int64" in str(failed.error)
-    assert (failed.exit_code, failed.hint) == (4, "--select names other columns; or search the files apart")
+    assert (failed.exit_code, failed.hint) == (4, "--select names other columns; or search the files separately")
 
 
 def typed(schema: pa.Schema) -> Job:

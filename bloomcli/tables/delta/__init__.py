@@ -1,10 +1,10 @@
-"""Delta Lake tables, by Delta's own transaction in the JVM of the user's Spark session.
+"""Delta Lake tables, changed by Delta's own transaction in the JVM of the user's Spark session.
 
 jvm.py         calls of Java and Scala, and their errors
-actions.py     the log's entries on files: full paths, names of new files, what replaces an entry
-schema.py      names of columns: column mapping, properties that ask for filters
+actions.py     the log's entries for files: full paths, names of new files, replacements
+schema.py      names of columns, column mapping, filters that properties request
 features.py    the table features whose tables can be changed
-commits.py     transactions: conflicts, and commits whose answer is lost
+commits.py     transactions: conflicts, and commits with an unknown outcome
 table.py       the table
 """
 

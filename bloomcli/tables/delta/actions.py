@@ -1,8 +1,8 @@
-"""The entries of a Delta log on data files: ``add`` and ``remove``.
+"""The entries of a Delta log for data files: ``add`` and ``remove``.
 
 An entry's path is a URI, nearly always relative to the table: ``p=a%2520b/part-0.parquet`` is ``part-0.parquet`` in
-the directory ``p=a%20b``. Shallow clones have absolute ones. Everywhere else paths are as Hadoop's ``Path`` spells
-them: full, and not encoded.
+the directory ``p=a%20b``. Shallow clones have absolute paths. All other code uses full paths, not encoded,
+as Hadoop's ``Path`` spells them.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from uuid import uuid4
 from bloomcli.named_tuple import NamedTuple
 
 Entry = dict[str, Any]
-"""An ``add`` of the log, as its JSON is in Python."""
+"""An ``add`` of the log, as parsed JSON."""
 
 _ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\.parquet")
 _NULL_DIRECTORY: Final = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPED: Final = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{\[\]^]")
-"""What Spark escapes in the names of partition directories."""
+"""The characters that Spark escapes in the names of partition directories."""
 
 _REMOVED_FIELDS: Final = ("path", "partitionValues", "size", "tags", "deletionVector", "baseRowId",
                           "defaultRowCommitVersion", "stats")  # fmt: skip
@@ -38,8 +38,8 @@ def full_path(location: str, path: str) -> str:
     """The full path of an entry's file, as Hadoop spells it.
 
     Args:
-        location: the table's, as Hadoop spells it.
-        path: of the entry.
+        location: the table's directory, as Hadoop spells it.
+        path: the entry's path.
     """
     decoded = unquote(path)
     if not is_absolute(path):
@@ -48,10 +48,10 @@ def full_path(location: str, path: str) -> str:
 
 
 def new_entry_path(path: str) -> str:
-    """A path for the file that takes the place of an entry's: in its directory, with a UUID of its own in its name.
+    """A path for the file that replaces an entry's file: in the same directory, with another UUID in its name.
 
-    The directory is that of the partition or, where the table has such ones, a random prefix. A file that belongs to
-    another table (a shallow clone's source) is replaced by one in this table's own directory.
+    The directory is that of the partition or, if the table uses them, a random prefix. A file of another table (a
+    shallow clone's source) is replaced by a file in this table's own directory.
     """
     directory, slash, name = path.rpartition("/")
     if _PLAIN_NAME.fullmatch(name) and _UUID.search(name):
@@ -62,32 +62,32 @@ def new_entry_path(path: str) -> str:
 
 
 class Record(NamedTuple):
-    """What identifies a data file of a snapshot."""
+    """The identity of a data file in a snapshot."""
 
     path: str
-    """Of its entry."""
+    """The path in its entry."""
     deletion_vector: tuple[object, ...] | None
 
 
 def record_of(entry: Mapping[str, Any]) -> Record:
-    """What identifies an entry's file: a file with another deletion vector has other rows."""
+    """The identity of an entry's file: with another deletion vector, it has other rows."""
     return Record(entry["path"], deletion_vector_of(entry))
 
 
 def deletion_vector_of(entry: Mapping[str, Any]) -> tuple[object, ...] | None:
-    """What identifies an entry's deletion vector; None without one."""
+    """The identity of an entry's deletion vector; None if it has none."""
     vector = entry.get("deletionVector")
     return None if vector is None else (vector["storageType"], vector["pathOrInlineDv"], vector.get("offset"))
 
 
 def removal(entry: Entry, now: int) -> Entry:
-    """The ``remove`` that takes an entry's file out of the table without a change of data; `now` in milliseconds."""
+    """The ``remove`` for an entry's file, without a change of data; `now` in milliseconds."""
     kept = {key: entry[key] for key in _REMOVED_FIELDS if entry.get(key) is not None}
     return {**kept, "deletionTimestamp": now, "dataChange": False, "extendedFileMetadata": True}
 
 
 def replacement(entry: Entry, path: str, size: int, modified: int) -> Entry:
-    """The ``add`` of the file that takes the place of an entry's: everything but the file itself as it was."""
+    """The ``add`` of the file that replaces an entry's file: only path, size and time differ."""
     return {**entry, "path": path, "size": size, "modificationTime": modified, "dataChange": False}
 
 

@@ -1,8 +1,8 @@
 """The commit that replaces data files, by Delta's own transaction.
 
-Each attempt starts from the newest version, so that what other writers have added to an entry meanwhile (statistics,
-row ids) carries over. Delta itself compares what the attempt reads with commits that come between, and repeats it
-where they don't touch the same files: as nothing in the commit changes data, appends never do.
+Each attempt starts from the newest version, so that what other writers have added to an entry (statistics, row ids)
+carries over. Delta compares the files that the attempt reads with concurrent commits, and repeats the commit if they
+touch other files. Appends never conflict, because the commit changes no data.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from bloomcli.words import counted
 
 _TRIES: Final = 5
 _LATE_SECONDS: Final = (0.5, 2.0, 5.0)
-"""When to look again for a commit that may still arrive."""
+"""When to look again for a commit that may still take place."""
 
 _USER_METADATA: Final = "spark.databricks.delta.commitInfo.userMetadata"
 _SETTINGS: Final = {
-    # The check is for operations that make deletion vectors: it would refuse those that a table has kept from before
-    # its property was switched off.
+    # The check is for operations that write deletion vectors. It would refuse vectors that were written before the
+    # table's property was switched off.
     "spark.databricks.delta.deletionVectors.skipCommitCheck": "false",
 }
 _ROW_TRACKING: Final = "delta.enableRowTracking"
 _ROW_TRACKING_KEPT: Final = {"delta.rowTracking.preserved": "true"}
 
 _ATOMIC_STORES: Final = ("file:", "hdfs:")
-"""Where a commit that isn't there after an error can't come into being later: a rename is done or isn't."""
+"""File systems in which a commit that is missing after an error can't appear later: a rename is atomic."""
 
 _SPARK: Final = "org.apache.spark."
 _DENIED: Final = ("AccessControlException", "AccessDeniedException")
@@ -56,16 +56,16 @@ class Target:
 
 
 def commit(target: Target, replacements: Sequence[Replacement], new: Mapping[str, str], info: CommitInfo) -> int:
-    """Replace data files; gives the new version.
+    """Replace data files, and return the new version.
 
     Args:
         target: the table.
-        replacements: old files with a `Record` each, and new ones.
+        replacements: the old files, which have a `Record`, and the new files.
         new: paths of the new files' entries, by their full paths.
-        info: what the history says of the commit.
+        info: what the history records about the commit.
 
     Raises:
-        Conflict, Unknown, WriteError: as `Table.commit`.
+        Conflict, UnknownOutcome, WriteError: as `Table.commit`.
     """
     modified = _modification_times(target, replacements)
     session = target.jvm.copy({**_SETTINGS, _USER_METADATA: _user_metadata(target.jvm, info)})
@@ -101,7 +101,7 @@ def _prepare(
     jvm = target.jvm
     snapshot = Snapshot(jvm, transaction.snapshot())
     if snapshot.version < 0:
-        raise WriteError("there is no table any more", path=target.name)
+        raise WriteError("the table no longer exists", path=target.name)
     check(target.name, snapshot.protocol, snapshot.metadata)
     entries = snapshot.entries([r.old.record.path for r in replacements])
     removed = [
@@ -122,10 +122,10 @@ def _prepare(
 
 
 def _modification_times(target: Target, replacements: Sequence[Replacement]) -> dict[str, int]:
-    """When the new files were written, in milliseconds, by path. All of them have to be there, with the sizes given.
+    """The modification times of the new files in milliseconds, by path. All files must exist with the expected size.
 
     Raises:
-        WriteError: one isn't.
+        WriteError: a file is missing or has another size.
     """
     from pyspark.sql.functions import col, unix_millis
 
@@ -148,7 +148,7 @@ def _modification_times(target: Target, replacements: Sequence[Replacement]) -> 
 
 
 def _user_metadata(jvm: Jvm, info: CommitInfo) -> str:
-    """What ``DESCRIBE HISTORY`` shows of the commit: JSON, with what the session's own setting says."""
+    """The JSON that ``DESCRIBE HISTORY`` shows for the commit. It includes the session's own setting."""
     said_by_user = jvm.spark.conf().getOption(_USER_METADATA)
     return json.dumps(
         {
@@ -164,17 +164,17 @@ def _user_metadata(jvm: Jvm, info: CommitInfo) -> str:
 
 
 def _outcome(target: Target, error: Exception, started: int, info: CommitInfo) -> int | None:
-    """The version of a commit that has taken place in spite of an error; None if it is to be tried again.
+    """The version of a commit that took place in spite of an error; None: try again.
 
     Args:
         target: the table.
-        error: of the attempt.
+        error: the attempt's error.
         started: the version that the attempt started from.
-        info: what the history says of the commit.
+        info: what the history records about the commit.
 
     Raises:
-        WriteError: it hasn't taken place.
-        Unknown: it can't be found out.
+        WriteError: it didn't take place.
+        UnknownOutcome: it can't be determined.
     """
     names = class_names(error)
     decided = _is_decided(names) or target.location.startswith(_ATOMIC_STORES)
@@ -197,14 +197,14 @@ def _outcome(target: Target, error: Exception, started: int, info: CommitInfo) -
 
 
 def _is_decided(names: Sequence[str]) -> bool:
-    """Whether an error is one that Delta or Spark raise before they write, or the store's for want of rights."""
+    """Whether Delta or Spark raised an error before they wrote, or the store denied access."""
     if any(name.endswith(_DENIED) for name in names):
         return True
     return "java.io.IOException" not in names and any(n.startswith((DELTA, "io.delta.", _SPARK)) for n in names)
 
 
 def _version_of(target: Target, started: int, info: CommitInfo) -> int | None:
-    """The version that a run's commit made after a version; None if there is none."""
+    """The version after `started` that a run's commit made; None if it made none."""
     jvm = target.jvm
     log = target.table.deltaLog()
     for made in jvm.python(log.history().getHistory(started + 1, jvm.none, target.table.catalogTable())):

@@ -1,4 +1,4 @@
-"""The table features whose tables lose nothing when data files are replaced, and those that are refused."""
+"""The table features with which data files can be replaced without loss, and those that are refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bloomcli.errors import UnsupportedError
 
 _NEWEST_READER: Final = 3
 _NEWEST_WRITER: Final = 7
-"""The protocol versions that have lists of features. Older ones have a fixed set, all of it in `KEPT`."""
+"""The protocol versions with lists of features. Older versions have a fixed set, all of it in `KEPT`."""
 
 KEPT: Final = frozenset(
     {
@@ -42,8 +42,7 @@ KEPT: Final = frozenset(
         "variantType-preview",
     }
 )
-"""The body of a new file is that of the old one, and everything that the log has of it carries over: what rows are,
-how they are found, and what writers have to check doesn't change."""
+"""Features that a replacement keeps: the new file has the same data, and its log entry keeps all other fields."""
 
 _CATALOG: Final = "commits of the table go through its catalog, which bloom doesn't support"
 _REDIRECT: Final = "the table redirects to another one"
@@ -57,7 +56,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "redirectReaderWriter-preview": _REDIRECT,
     "redirectWriterOnly-preview": _REDIRECT,
 }
-"""Features that Delta has, and why tables with them aren't changed."""
+"""Features of Delta that are refused, with the reason."""
 
 _UNIFORM: Final = "delta.universalFormat.enabledFormats"
 _SUSPENDED: Final = "delta.rowTrackingSuspended"

@@ -1,6 +1,6 @@
 """Calls of Java and Scala in a Spark session's JVM.
 
-Whatever is large crosses over as one JSON text: a call takes a tenth of a millisecond, and a table has many files.
+Large data is passed as one JSON text: a call takes a tenth of a millisecond, and a table has many files.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Jvm(JavaSession):
         return self._mapper.readerFor(self.type("org.apache.spark.util.Utils").classForName(class_name, True, False))
 
     def python(self, value: Any) -> Any:
-        """A Java or Scala object as what its JSON is in Python."""
+        """Convert a Java or Scala object to Python, by its JSON."""
         return json.loads(self._mapper.writeValueAsString(value))
 
     def strings(self, values: Sequence[str]) -> Any:
@@ -49,14 +49,14 @@ class Jvm(JavaSession):
         return self._reader(_STRINGS).readValue(json.dumps(list(values)))
 
     def texts(self, values: Sequence[str]) -> Any:
-        """A Java ``Dataset`` of texts, whose column is called ``value``."""
+        """A Java ``Dataset`` of texts, with the column ``value``."""
         listed = self._reader("java.util.ArrayList").readValue(json.dumps(list(values)))
         return self.spark.createDataset(listed, self.type("org.apache.spark.sql.Encoders").STRING())
 
     def actions(self, kind: str, values: Sequence[Mapping[str, Any]]) -> Any:
-        """A ``java.util.List`` of the log's actions, from what their JSON is in Python.
+        """A ``java.util.List`` of the log's actions, from parsed JSON.
 
-        They are read as a table's snapshot reads them: Delta's ``Action.fromJson`` makes empty what isn't there.
+        They are read like a table's snapshot: Delta's ``Action.fromJson`` would make missing fields empty.
 
         Args:
             kind: ``addFile`` or ``removeFile``.
@@ -95,7 +95,7 @@ class Jvm(JavaSession):
         return self._view.org.apache.hadoop.fs.Path(path)
 
     def copy(self, settings: Mapping[str, str]) -> Any:
-        """A copy of the Java session that has other settings too: the user's keeps its own."""
+        """A copy of the Java session with other settings. The user's session doesn't change."""
         copy = self.spark.cloneSession()
         for key, value in settings.items():
             copy.conf().set(key, value)
@@ -103,7 +103,7 @@ class Jvm(JavaSession):
 
     @contextmanager
     def active(self, session: Any) -> Iterator[None]:
-        """Have Delta find a Java session's settings in this thread. What runs in the user's session ends that."""
+        """Make Delta use a Java session's settings in this thread. Calls in the user's session end that."""
         sessions = self.type(self.spark.getClass().getName())
         before = sessions.getActiveSession()
         sessions.setActiveSession(session)
@@ -117,7 +117,7 @@ class Jvm(JavaSession):
 
 
 def class_names(error: Exception) -> list[str]:
-    """The Java classes of an error, from its own up; empty where the error isn't one of Java's."""
+    """The names of an error's Java class and its superclasses; empty if the error doesn't come from Java."""
     java = java_exception(error)
     if java is None:
         return []
@@ -133,7 +133,7 @@ def class_names(error: Exception) -> list[str]:
 
 
 def message(error: Exception) -> str:
-    """What an error says, in one line, without its class and its traces."""
+    """The first line of an error's message, without class name and stack traces."""
     line = first_line(error)
     head, colon, rest = line.partition(": ")
     return rest if colon and "." in head and " " not in head else line

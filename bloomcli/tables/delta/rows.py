@@ -1,4 +1,4 @@
-"""The rows of a Delta version: its columns for records, its deletion vectors, and its partitions' values."""
+"""What a search needs of a Delta version: its columns, its deletion vectors, and its partitions' values."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _Z85: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:
 _DIGITS: Final = {char: at for at, char in enumerate(_Z85)}
 _UUID_CHARS: Final = 20
 _FRAME_BYTES: Final = 8
-"""A vector's length before it, and its checksum behind it."""
+"""The length before a vector and the checksum after it."""
 
 
 def shape_of(metadata: Mapping[str, Any]) -> Shape:
-    """The columns of a version, and how its files name them.
+    """The columns of a version, and their names in files.
 
     Args:
         metadata: the log's ``metaData``.
@@ -64,14 +64,14 @@ def _parts(kind: Any, mode: str) -> Shape:
 
 
 def deleted_of(entry: Mapping[str, Any], location: str) -> DeletedRows | None:
-    """The deleted rows of an entry's file; None without any.
+    """The deleted rows of an entry's file; None if it has none.
 
     Args:
-        entry: of the log.
+        entry: the log's ``add``.
         location: the table's directory, as Hadoop spells it.
 
     Raises:
-        CorruptFile: a deletion vector of a kind that Delta doesn't have.
+        CorruptFile: the deletion vector has a kind that Delta doesn't define.
     """
     vector = entry.get("deletionVector")
     if vector is None:
@@ -93,10 +93,10 @@ def deleted_of(entry: Mapping[str, Any], location: str) -> DeletedRows | None:
 
 
 def constants_of(entry: Mapping[str, Any], columns: Sequence[tuple[str, str]]) -> dict[str, str | None]:
-    """The partition's values of an entry's file, as texts. An empty text is null, as the protocol says.
+    """The partition values of an entry's file, as text. An empty text is null, by the protocol.
 
     Args:
-        entry: of the log.
+        entry: the log's ``add``.
         columns: the partition columns' names and physical names.
     """
     values: Mapping[str, str | None] = entry.get("partitionValues") or {}

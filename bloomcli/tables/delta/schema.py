@@ -1,7 +1,7 @@
-"""The columns of a Delta table: how its files name them, and which of them its properties want filters on.
+"""The columns of a Delta table: their names in files, and the filters that properties request on them.
 
-With column mapping each field of a struct has a physical name and an id, which it keeps when it is renamed. Elements
-of lists, and keys and values of maps, have none. Files of mode ``name`` are read by physical names, those of mode
+With column mapping, each field of a struct has a physical name and an id, which renames don't change. Elements of
+lists, and keys and values of maps, have neither. Files of mode ``name`` are read by physical names, those of mode
 ``id`` by field ids.
 """
 
@@ -23,13 +23,13 @@ ID: Final = "delta.columnMapping.id"
 """The key of a field's id in files."""
 _NESTED_IDS: Final = "delta.columnMapping.nested.ids"
 _VARIANT: Final = "variant"
-"""A group of two leaves in files. It can't be looked up, so it isn't among the leaf columns."""
+"""A group of two leaves in files. Values can't be looked up in it, so it isn't among the leaf columns."""
 
 PROPERTY: Final = "parquet.bloom.filter."
-"""Delta's writers pass the table properties on to Parquet's writer, and with them those that begin so."""
+"""The prefix of properties for Parquet's writer: Delta's writers pass table properties on to it."""
 
 _NO_FILTERS: Final = ("boolean",)
-"""Types of columns that Parquet's writer makes no filters for."""
+"""Types for which Parquet's writer makes no filters."""
 
 
 class Leaf(NamedTuple):
@@ -60,7 +60,7 @@ def _leaves_of(kind: Any, at: Leaf, nested: Mapping[str, int], nested_at: str, m
     """The leaves of a type.
 
     Args:
-        kind: the type, as the schema's JSON has it.
+        kind: the type, in the schema's JSON.
         at: the field, element, key or value of the type.
         nested: ids of elements, keys and values of the innermost field, by their paths from it.
         nested_at: the path of `at` from the innermost field.
@@ -108,7 +108,7 @@ def leaves_of(metadata: Mapping[str, Any]) -> list[Leaf]:
 
 
 def names_of(metadata: Mapping[str, Any]) -> ColumnNames:
-    """How files name the leaf columns."""
+    """The leaf columns, with their names in files."""
     by_id = mapping_mode(metadata) == "id"
     return ColumnNames(
         columns=tuple(
@@ -126,12 +126,13 @@ def partition_columns(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def filter_requests_of(metadata: Mapping[str, Any]) -> list[FilterRequest]:
-    """The filters that table properties ask Parquet's writer for, such as ``parquet.bloom.filter.enabled#COLUMN``.
+    """The filters that table properties request, such as with ``parquet.bloom.filter.enabled#COLUMN``.
 
-    The writer knows a column by its path in files. A property may also name it as the table or the mapping does.
+    Parquet's writer identifies a column by its path in files. A property may also use the table's name or the
+    physical name.
 
     Raises:
-        UsageError: a property has a value that its kind doesn't have.
+        UsageError: the value of a property is invalid.
     """
     properties = {k.removeprefix(PROPERTY): v for k, v in metadata["configuration"].items() if k.startswith(PROPERTY)}
     partitions = set(metadata["partitionColumns"])
@@ -152,7 +153,7 @@ def filter_requests_of(metadata: Mapping[str, Any]) -> list[FilterRequest]:
 
 
 def _value(properties: Mapping[str, str], key: str, spelled: Sequence[str]) -> tuple[str, str | None]:
-    """The property that holds for a column, and its value: its own, or else that of all columns."""
+    """The property that applies to a column, and its value: the column's own, or the one for all columns."""
     for column in spelled:
         if f"{key}#{column}" in properties:
             return f"{key}#{column}", properties[f"{key}#{column}"]

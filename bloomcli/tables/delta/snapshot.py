@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _LISTED: Final = ("path", "partitionValues", "size", "deletionVector")
-"""The fields of an entry that say which file it is."""
+"""The fields that identify an entry's file."""
 
 
 class Snapshot:
     """A version of a table."""
 
     def __init__(self, jvm: Jvm, snapshot: Any) -> None:
-        """Of Delta's own ``Snapshot``."""
+        """`snapshot` is Delta's own ``Snapshot``."""
         self._jvm = jvm
         self._snapshot = snapshot
         self.version: int = snapshot.version()
@@ -38,11 +38,11 @@ class Snapshot:
         return {**found, "configuration": found.get("configuration") or {}}
 
     def listed(self) -> list[dict[str, Any]]:
-        """The entries of all data files in the order of their paths: no more of them than says which file it is."""
+        """The entries of all data files, ordered by path, with only the fields that identify the file."""
         return _collected(self._entries().select(*_LISTED))
 
     def entries(self, paths: Collection[str]) -> dict[str, dict[str, Any]]:
-        """The whole entries that have these paths, by path."""
+        """The complete entries of some paths, by path."""
         if not paths:
             return {}
         from pyspark.sql.functions import broadcast

@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 
 _V2: Final = f"{DELTA}.catalog.DeltaTableV2"
 _BY_PATH: Final = "delta"
-"""The first part of names such as ``delta.`/path```."""
+"""The first part of names by path, such as ``delta.`/path```."""
 
 _NO_CATALOG: Final = "REQUIRES_SINGLE_PART_NAMESPACE"
-"""What Spark says of a name whose first part is no catalog's."""
+"""Spark's error for a name whose first part isn't a catalog."""
 _NO_SUCH_TABLE: Final = ("NoSuchTableException", "NoSuchNamespaceException", "NoSuchDatabaseException")
 _BAD_CONDITION: Final = ("AnalysisException", "ParseException")
-"""Errors of a condition that names what the table hasn't, or that isn't SQL."""
+"""Errors of a condition that names an unknown column, or isn't valid SQL."""
 
 
 def open_table(
     session: SparkSession, name: str, *, snapshot: int | None = None, as_of: datetime | None = None
 ) -> DeltaTable | None:
-    """The Delta table of a name: ``delta.`/path```, or a name that the session's catalogs know; None for another one.
+    """Open a Delta table by ``delta.`/path``` or its name in a catalog; None if the name isn't a Delta table.
 
     Args:
         session: a classic session with Delta.
-        name: the table's.
-        snapshot: a version, instead of the newest.
-        as_of: the time whose version is opened.
+        name: the table's name.
+        snapshot: the version to open; None: the newest.
+        as_of: open the version that was current at this time.
 
     Raises:
-        UsageError: a name that isn't one, no such version.
-        UnsupportedError: a Spark Connect session; a path, and the session has no Delta.
+        UsageError: the name is invalid, or the version doesn't exist.
+        UnsupportedError: a Spark Connect session; or a path, and the session has no Delta.
         UnreadableError: the table's log can't be read.
     """
     jvm = Jvm(session)
@@ -65,7 +65,7 @@ def open_table(
 
 
 def _find(jvm: Jvm, name: str) -> Any:
-    """Delta's ``DeltaTableV2`` of a name; None if there is none."""
+    """Delta's ``DeltaTableV2`` of a name; None if it doesn't exist."""
     if not jvm.has(_V2):
         if name.lower().startswith((f"{_BY_PATH}.", f"`{_BY_PATH}`.")):
             raise UnsupportedError(
@@ -86,7 +86,7 @@ def _find(jvm: Jvm, name: str) -> Any:
 
 
 def _in_catalog(jvm: Jvm, parts: Sequence[str]) -> Any:
-    """A catalog's ``DeltaTableV2``; None if it has none of this name."""
+    """A catalog's ``DeltaTableV2``; None if the catalog has no Delta table of this name."""
     manager = jvm.spark.sessionState().catalogManager()
     if len(parts) > 1 and manager.isCatalogRegistered(parts[0]):
         catalog, namespace = manager.catalog(parts[0]), parts[1:-1]
@@ -121,7 +121,7 @@ def _v2(jvm: Jvm, path: Any, catalog_table: Any) -> Any:
 
 
 def _version(jvm: Jvm, name: str, table: Any, snapshot: int | None, as_of: datetime | None) -> int | None:
-    """The version to open; None for the newest. Raises UsageError where there is no such one."""
+    """The version to open; None for the newest. Raises UsageError if it doesn't exist."""
     if snapshot is None and as_of is None:
         return None
     if snapshot is not None and as_of is not None:
@@ -151,10 +151,10 @@ class DeltaTable(Table):
     format = "delta"
 
     def __init__(self, name: str, jvm: Jvm, table: Any, snapshot: Snapshot, *, pinned: bool) -> None:
-        """Of Delta's own ``DeltaTableV2``; `pinned` where the user chose the version."""
+        """`table` is Delta's own ``DeltaTableV2``; `pinned` means that the user chose the version."""
         self.name = name
         self._location: str = table.deltaLog().dataPath().toString()
-        """As Hadoop spells it."""
+        """The table's directory, as Hadoop spells it."""
         self._jvm = jvm
         self._table = table
         self._snapshot = snapshot
@@ -168,11 +168,11 @@ class DeltaTable(Table):
         return self._snapshot.version
 
     def names(self) -> ColumnNames:
-        """The leaf columns of the version's schema, and how files name them."""
+        """The leaf columns of the version's schema, and their names in files."""
         return schema.names_of(self._snapshot.metadata)
 
     def files(self, where: str | None = None) -> list[DataFile]:
-        """The version's data files by path: all of them, or what Delta's own data skipping leaves for a condition."""
+        """The version's data files by path: all, or those that Delta's own data skipping keeps for a condition."""
         try:
             chosen = None if where is None else self._chosen(where)
             entries = self._snapshot.listed()
@@ -219,11 +219,11 @@ class DeltaTable(Table):
         )
 
     def filter_requests(self) -> list[FilterRequest]:
-        """The filters that the table properties ``parquet.bloom.filter.*`` ask Parquet's writer for."""
+        """The filters that the table properties ``parquet.bloom.filter.*`` request."""
         return schema.filter_requests_of(self._snapshot.metadata)
 
     def check_changes(self, *, new_row_ids: bool = False) -> None:
-        """Raise UnsupportedError if files of this table can't be replaced without loss, and name the feature.
+        """Raise UnsupportedError, with the feature's name, if files of this table can't be replaced without loss.
 
         Raises:
             UsageError: the user chose a version to read.
@@ -234,13 +234,13 @@ class DeltaTable(Table):
         check(self.name, self._snapshot.protocol, self._snapshot.metadata)
 
     def cautions(self) -> list[str]:
-        """That the session's log store for S3 is one whose commits several drivers can overwrite."""
+        """A remark if the session's log store for S3 doesn't protect commits from those of other drivers."""
         try:
             log = self._table.deltaLog()
             store = log.store()
             if (kind := store.getClass().getName()).endswith(
                 ".DelegatingLogStore"
-            ):  # chooses one by the URI's scheme
+            ):  # it chooses a store by the URI's scheme
                 store = store.getDelegate(log.logPath())
                 kind = store.getClass().getName()
             if kind.endswith(".LogStoreAdaptor"):
@@ -250,31 +250,31 @@ class DeltaTable(Table):
         return [_ONE_DRIVER] if kind.endswith(_S3_STORE) else []
 
     def new_path(self, file: DataFile) -> str:
-        """A path for the file that takes the place of `file`: in its directory, with another UUID in its name."""
+        """A path for the file that replaces `file`: in its directory, with another UUID in its name."""
         entry_path = new_entry_path(file.record.path)
         path = full_path(self._location, entry_path)
         self._entry_paths[path] = entry_path
         return path
 
     def commit(self, replacements: Sequence[Replacement], info: CommitInfo) -> int:
-        """Replace data files in one commit that changes no data, and give the new version."""
+        """Replace data files in one commit that changes no data, and return the new version."""
         target = commits.Target(self._jvm, self._table, self.name, self._location)
         return commits.commit(target, replacements, self._entry_paths, info)
 
     def refresh(self) -> None:
-        """Move on to the table's newest version."""
+        """Move to the table's newest version."""
         try:
             snapshot = Snapshot(self._jvm, self._table.update())
         except java_errors() as error:
             raise UnreadableError(f"the Delta table can't be read: {message(error)}", path=self.name) from None
         if snapshot.version < 0:
-            raise UnreadableError("there is no table any more", path=self.name)
+            raise UnreadableError("the table no longer exists", path=self.name)
         self._snapshot = snapshot
 
     def remove_files(self, paths: Collection[str]) -> list[str]:
-        """Remove new files that weren't committed; gives the paths of those that couldn't be removed.
+        """Remove new files that weren't committed, and return the paths of those that couldn't be removed.
 
-        A file that the table's newest version has stays, and counts as one that couldn't be removed.
+        A file of the table's newest version stays, and counts as not removed.
         """
         mine = {path: self._entry_paths[path] for path in paths if path in self._entry_paths}
         left = [path for path in paths if path not in mine]

@@ -1,8 +1,8 @@
-"""Iceberg tables: the files of a snapshot, and the `replace` snapshot that swaps them for retrofitted copies.
+"""Iceberg tables: the files of a snapshot, and the `replace` snapshot that puts copies with other filters in place.
 
-Everything goes through the Iceberg library of the user's Spark session. `opening` resolves a table's name, `schema`
-and `properties` read what the metadata say of columns, `checks` refuses what can't be kept, and `commit` replaces
-files together with the delete files that apply to them (`deletes`).
+All access uses the Iceberg library of the user's Spark session. `opening` resolves a table's name, `schema` and
+`properties` read the columns and the requested filters, `checks` refuses tables that would lose something, and
+`commit` replaces files together with the delete files that apply to them (`deletes`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What makes an Iceberg table one whose files can't be replaced, or not without loss."""
+"""Refuses Iceberg tables whose files can't be replaced without loss."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from bloomcli.errors import UnsupportedError, UsageError
 
 _VERSIONS: Final = (1, 2, 3)
 WITH_ROW_IDS: Final = 3
-"""The first format version that numbers rows."""
+"""The first format version with row ids."""
 _READ_ONLY: Final = ("StaticTableOperations",)
 _KEY: Final = "encryption.key-id"
 
 
 def check_changes(table: Any, name: str, *, fixed: int | None) -> None:
-    """Raise an error that names what keeps files from being replaced.
+    """Raise an error that names the reason why files can't be replaced.
 
     Args:
         table: Iceberg's Table.
-        name: the table's, for errors.
-        fixed: the id of the snapshot that the table was opened at, where it isn't the newest of a branch.
+        name: the table's name, for errors.
+        fixed: the id of the snapshot that the table was opened at; None: the newest of a branch.
 
     Raises:
         UsageError: the table was opened at an older snapshot or a tag.
-        UnsupportedError: a format version, encryption, or a catalog that can't commit.
+        UnsupportedError: the format version, encryption, or a read-only catalog.
     """
     if fixed is not None:
         raise UsageError("an older snapshot or a tag can't be changed", path=name, hint="name the table or a branch")
@@ -39,7 +39,7 @@ def check_changes(table: Any, name: str, *, fixed: int | None) -> None:
 
 
 def check_file(file: Any, path: str) -> None:
-    """Raise UnsupportedError for a data file that is encrypted."""
+    """Raise UnsupportedError for an encrypted data file."""
     if file.keyMetadata() is not None:
         raise UnsupportedError("the data file is encrypted: the table's metadata hold a key for it", path=path)
 

@@ -1,7 +1,7 @@
-"""Replaces data files, with the delete files that name them, by Iceberg's own rewrite.
+"""Replaces data files, and the delete files that name them, by Iceberg's own rewrite.
 
-A retrofitted copy has the rows of its old file in the same order, whatever deletes apply to it. So a delete that came
-between isn't lost work: its positions are read again from the newest snapshot, and the commit is made anew. Only a
+A new file has the rows of its old file in the same order, whatever deletes apply to it. So a concurrent
+delete doesn't invalidate it: positions are read again from the newest snapshot, and the commit is repeated. Only a
 data file that another commit has removed is a conflict.
 """
 
@@ -26,10 +26,10 @@ from bloomcli.version import __version__
 from bloomcli.words import counted
 
 _TRIES: Final = 5
-"""Commits that may fail by other commits, beyond the retries that Iceberg makes by itself."""
+"""The most attempts if other commits conflict, in addition to Iceberg's own retries."""
 
 _READERS: Final = 8
-"""New files that are looked at, and ORC files that are opened, at a time."""
+"""New files that are checked, and ORC files that are opened, at a time."""
 
 _CHANGED: Final = {"ValidationException", "CommitFailedException"}
 _RUN: Final = "bloom.run-id"
@@ -37,7 +37,7 @@ _BATCH: Final = "bloom.batch"
 
 
 class OpenTable(Protocol):
-    """What a commit needs of an open table: see `IcebergTable`."""
+    """The part of `IcebergTable` that a commit uses."""
 
     name: str
     java: Java
@@ -52,31 +52,31 @@ class OpenTable(Protocol):
         """Refresh the table, and check that its files can be replaced."""
 
     def refresh(self) -> None:
-        """Move on to the newest snapshot."""
+        """Move to the newest snapshot."""
 
     def files(self) -> list[DataFile]:
         """The data files of the snapshot."""
 
     def groups(self, files: Sequence[DataFile], snapshot: int | None) -> list[tuple[int, list[DataFile]]]:
-        """Data files by what can be rewritten together."""
+        """Data files in groups that can be rewritten together."""
 
     @property
     def keeps_row_ids(self) -> bool:
-        """Whether the table numbers its rows, and new files have to keep the numbers."""
+        """Whether the table has row ids that new files have to keep."""
 
     def lineage_changed(self, file: DataFile) -> bool:
-        """Whether a file's rows have got numbers since it was listed."""
+        """Whether a file's rows got ids since it was listed."""
 
     def remove_files(self, paths: Collection[str]) -> list[str]:
         """Remove files."""
 
 
 class _Stale(Exception):
-    """Another commit came between."""
+    """Another commit came first."""
 
 
 class _Task(NamedTuple):
-    """A data file's scan task, with the delete files that apply within a transaction."""
+    """A data file's scan task, with the delete files that apply at this point of a transaction."""
 
     data_file: Any
     partition_spec: Any
@@ -96,13 +96,13 @@ class _Task(NamedTuple):
 
 
 def commit(table: OpenTable, replacements: Sequence[Replacement], info: CommitInfo) -> int:
-    """Replace data files in one atomic commit, and give the id of the last snapshot that it made.
+    """Replace data files in one atomic commit, and return the id of the last snapshot that it made.
 
     Raises:
         Conflict: other commits have removed some of the files; nothing was committed.
-        Unknown: it can't be found out whether the commit has taken place.
+        UnknownOutcome: it can't be determined whether the commit took place.
         WriteError: the commit failed; nothing was committed.
-        UnsupportedError: the table has become one whose files can't be replaced.
+        UnsupportedError: the table changed, and its files can no longer be replaced.
     """
     if not replacements:
         raise ValueError("a commit without replacements")
@@ -123,12 +123,12 @@ def commit(table: OpenTable, replacements: Sequence[Replacement], info: CommitIn
 
 
 def _is_unnumbered(one: Replacement, version: int | None) -> bool:
-    """Whether a file's rows had no numbers in the snapshot that it was listed in, which isn't the newest."""
+    """Whether a file was listed in a snapshot that isn't the newest, and its rows had no ids there."""
     return one.old.lineage is None and one.old.record.snapshot != version
 
 
 def _check_sizes(table: OpenTable, replacements: Sequence[Replacement]) -> None:
-    """Raise WriteError where the table's own file system doesn't have a new file, or has another one."""
+    """Raise WriteError if the table's own file system can't open a new file, or has another size for it."""
     io = table.table.io()
 
     def check(one: Replacement) -> None:
@@ -144,9 +144,9 @@ def _check_sizes(table: OpenTable, replacements: Sequence[Replacement]) -> None:
 
 
 def _listed_again(table: OpenTable, replacements: Sequence[Replacement]) -> list[Replacement]:
-    """The replacements with what the newest snapshot has of their data files. Raises Conflict where one is gone.
+    """The replacements with their data files' records in the newest snapshot. Raises Conflict if one was removed.
 
-    The row lineage stays that of the plan: it is what the copies have.
+    The row lineage stays that of the plan, because the new files were written with it.
     """
     table.refresh()
     by_path = {one.old.path: one for one in replacements}
@@ -162,7 +162,7 @@ def _listed_again(table: OpenTable, replacements: Sequence[Replacement]) -> list
 
 
 class _Attempt:
-    """One try at a commit."""
+    """One attempt to commit."""
 
     def __init__(self, table: OpenTable, replacements: Sequence[Replacement], info: CommitInfo) -> None:
         self.table = table
@@ -176,14 +176,14 @@ class _Attempt:
         self.rewritten: list[Any] = []
 
     def _oldest(self, snapshots: Iterable[int]) -> int:
-        """The snapshot from which all changes are checked for conflicts."""
+        """The snapshot from which Iceberg checks changes for conflicts."""
         known = [(self.table.table.snapshot(number), number) for number in snapshots]
         if any(snapshot is None for snapshot, _ in known):  # it has expired
             raise _Stale
         return min(known, key=lambda one: (one[0].sequenceNumber(), one[0].timestampMillis()))[1]
 
     def run(self) -> int:
-        """Commit. Raises _Stale where another commit came between; new delete files are removed then."""
+        """Commit. Raises _Stale if another commit came first, and removes new delete files then."""
         try:
             with deferred():
                 self._commit()
@@ -218,7 +218,7 @@ class _Attempt:
         )
 
     def _clean(self) -> None:
-        """Remove the delete files of a commit that hasn't taken place."""
+        """Remove the delete files of a commit that didn't take place."""
         self.table.remove_files(self.new_paths)
         self.new_paths.clear()
 
@@ -233,7 +233,7 @@ class _Attempt:
         transaction.commitTransaction()
 
     def _rewrite(self, maker: Any, number: int, files: Sequence[Any]) -> Any:
-        """A rewrite of data files that get one data sequence number."""
+        """Make the rewrite of data files that share a data sequence number."""
         replacements = [self.by_old[file.path] for file in files]
         changes = self._deletes(replacements)
         rewrite = maker.newRewrite().validateFromSnapshot(self.start)
@@ -262,7 +262,7 @@ class _Attempt:
         }
 
     def _deletes(self, replacements: Sequence[Replacement]) -> DeleteChanges:
-        """The deletes of one rewrite. Those that an earlier rewrite of the transaction wrote are an input."""
+        """The delete changes of one rewrite. The deletes of the transaction's earlier rewrites are an input."""
         replaced = [ReplacedFile(self._task(one), one.path) for one in replacements]
         changes = plan_deletes(self.table.java, self.table.table, self.start, replaced, self.new_paths)
         self.removed |= {_key(file) for file in changes.remove}
@@ -280,7 +280,7 @@ class _Attempt:
         return _Task(record.file, record.partition_spec, left)
 
     def _copies(self, replacements: Sequence[Replacement]) -> list[Any]:
-        """The new data files: all that the table's metadata have of the old ones, with path, size and stripes."""
+        """The new data files: the old files' metadata with another path, size and split offsets."""
         moved = [
             one for one in replacements if one.old.format == "orc" and one.old.record.file.splitOffsets() is not None
         ]
@@ -297,10 +297,10 @@ class _Attempt:
         return copies
 
     def _committed_snapshot(self) -> int | None:
-        """The id of the newest snapshot of this commit in the branch's history; None if there is none.
+        """The id of the newest snapshot of this commit in the branch's history; None if the history has none.
 
         Raises:
-            Unknown: the table's metadata can't be read.
+            UnknownOutcome: the table's metadata can't be read.
         """
         try:
             self.table.refresh()
@@ -319,24 +319,24 @@ class _Attempt:
 
 
 def _may_still_commit(error: Exception, raised: Collection[str]) -> bool:
-    """Whether a commit that isn't in the table's history may still come to be: its request had gone out."""
+    """Whether a commit that isn't in the table's history may still take place, because its request was sent."""
     if not raised or "CommitStateUnknownException" in raised:
         return True
     return "CleanableFailure" not in raised and raised_in(error, "Operations", ("commit", "doCommit"))
 
 
 def _key(delete: Any) -> tuple[str, int | None]:
-    """What identifies a delete file or a deletion vector."""
+    """The identity of a delete file or a deletion vector."""
     return str(delete.location()), delete.contentOffset()
 
 
 def _numbered(added: AddedDeletes) -> Any:
-    """A new delete file that knows its data sequence number, as those do that a scan finds."""
+    """A new delete file with its data sequence number set, like the delete files of a scan."""
     added.file.setDataSequenceNumber(added.sequence_number)
     return added.file
 
 
 def _stripe_offsets(one: Replacement) -> list[int]:
-    """Where the stripes of a new file begin."""
+    """The offsets of the stripes of a new file."""
     with open_source(one.path) as source:
         return list(open_file(source).starts)

@@ -1,15 +1,15 @@
-"""Position deletes and deletion vectors of replaced data files, written anew for the paths of the new files.
+"""Rewrites position deletes and deletion vectors of replaced data files for the paths of the new files.
 
-Iceberg's position deletes name data files by path, so a commit that swaps a data file and nothing else brings its
-deleted rows back. `plan_deletes` writes what names a replaced file anew, for the same commit:
+Iceberg's position deletes name data files by path, so a commit that only replaces a data file would restore its
+deleted rows. `plan_deletes` rewrites the deletes that name a replaced file, for the same commit:
 
-    format version 2    a position delete file for each new data file that has deleted rows. A delete file that names
-                        other data files, too, is replaced by one without the replaced files' rows.
+    format version 2    a position delete file for each new data file that has deleted rows. A delete file that also
+                        names other data files is replaced by one without the replaced files' rows.
     format version 3    a deletion vector for each new data file that has deleted rows. It includes the position
                         deletes of a table that was version 2 before; version 3 allows no new position delete files.
 
-Equality deletes stay as they are: they apply by sequence number, which the new data files take over. All rows are
-read and written within the driver's JVM, 100,000 of them in a fraction of a second.
+Equality deletes don't change: they apply by sequence number, which the new data files take over. All rows are read
+and written within the driver's JVM, 100,000 rows in a fraction of a second.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class ReplacedFile(NamedTuple):
     """A data file that a commit replaces."""
 
     task: Any
-    """The old file's ``FileScanTask`` in a scan of the snapshot: the file and the delete files that apply to it."""
+    """The old file's ``FileScanTask`` in a scan of the snapshot: the file and its delete files."""
     path: str
-    """Of the new file."""
+    """The path of the new file."""
 
 
 class AddedDeletes(NamedTuple):
@@ -44,14 +44,14 @@ class AddedDeletes(NamedTuple):
     file: Any
     """A ``DeleteFile``."""
     sequence_number: int
-    """The data sequence number that it has to get."""
+    """The data sequence number that it must get."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteChanges:
-    """Delete files that leave the table, and those that come to it, in the commit that replaces their data files.
+    """Delete files to remove and to add in the commit that replaces their data files.
 
-    If there are files to add, there are files to remove, too: Iceberg's ``RewriteFiles`` demands it.
+    If `add` isn't empty, `remove` isn't empty either: Iceberg's ``RewriteFiles`` requires it.
     """
 
     remove: tuple[Any, ...] = ()
@@ -62,22 +62,22 @@ class DeleteChanges:
 def plan_deletes(
     java: Java, table: Any, snapshot_id: int, replaced: Sequence[ReplacedFile], new_paths: list[str]
 ) -> DeleteChanges:
-    """Write the position deletes and deletion vectors of replaced data files anew.
+    """Rewrite the position deletes and deletion vectors of replaced data files.
 
-    The commit has to be validated from the same snapshot (``RewriteFiles.validateFromSnapshot``): it then fails if
-    deletes for the replaced files were added in between, or if one of the delete files to remove is gone.
+    The commit must be validated from the same snapshot (``RewriteFiles.validateFromSnapshot``): it then fails if
+    another commit has added deletes for the replaced files, or removed one of the delete files to remove.
 
     Args:
         java: the Java of the session.
         table: an ``org.apache.iceberg.Table``.
-        snapshot_id: of the snapshot that the tasks are of.
+        snapshot_id: the snapshot of the tasks.
         replaced: the data files of one commit.
-        new_paths: gets the path of each new delete file before the file is written. The caller removes them if this
-            function or the commit fails.
+        new_paths: the path of each new delete file is appended before the file is written. The caller removes the
+            files if this function or the commit fails.
 
     Raises:
-        UnsupportedError: a version 3 table whose position delete files name data files that aren't replaced, and
-            nothing else to remove; or a version of Iceberg that lacks what this needs.
+        UnsupportedError: position delete files of a version 3 table name data files that aren't replaced, and no
+            other delete file can be removed; or this version of Iceberg isn't supported.
     """
     deletes = {path: _position_deletes(task) for task, path in replaced}
     if not any(deletes.values()):
@@ -93,16 +93,16 @@ def _position_deletes(task: Any) -> list[Any]:
 
 
 class _Positions(NamedTuple):
-    """The deleted positions of a replaced data file, of all delete files together."""
+    """The deleted positions of a replaced data file, merged from all delete files."""
 
     index: Any
     """A ``PositionDeleteIndex``."""
     sequence_number: int
-    """The greatest data sequence number of those delete files: as each applies to the data file, so does this."""
+    """The greatest data sequence number of those delete files. Each applies to the data file, so this one does."""
 
 
 class _DeletePlan:
-    """The parts that both format versions share: reading delete files, and the paths of new ones."""
+    """Reads delete files and makes the paths of new ones, for both format versions."""
 
     def __init__(self, java: Java, table: Any, new_paths: list[str]) -> None:
         self.java = java
@@ -114,7 +114,7 @@ class _DeletePlan:
         self.opened = self.methods.as_interface("java.util.function.Function", handle)
 
     def read(self, files: Iterable[Any]) -> dict[str, Any]:
-        """The ``CharSequenceMap`` from data files' paths to ``PositionDeleteIndex`` for each position delete file."""
+        """For each position delete file, the ``CharSequenceMap`` from data files to ``PositionDeleteIndex``."""
         distinct = {file.location(): file for file in files}
         kind = self.methods.class_of("org.apache.iceberg.data.Record")
         schema = self.java.iceberg("io.DeleteSchemaUtil").pathPosSchema()
@@ -140,12 +140,12 @@ class _DeletePlan:
         return _Positions(whole, max(file.dataSequenceNumber() for file, _ in naming))
 
     def outputs(self, format_name: str) -> Any:
-        """An ``OutputFileFactory``: new files where the table's own writers put them."""
+        """An ``OutputFileFactory`` that puts new files where the table's own writers put them."""
         factory = self.java.iceberg("io.OutputFileFactory").builderFor(self.table, 0, 0)
         return factory.format(self._format(format_name)).suffix("deletes").build()
 
     def announce(self, output: Any) -> Any:
-        """Add a new file's path to `new_paths`, and give the file."""
+        """Append a new file's path to `new_paths`, and return the file."""
         self.new_paths.append(output.encryptingOutputFile().location())
         return output
 
@@ -190,7 +190,7 @@ class _PositionDeletePlan(_DeletePlan):
     def _rewrite(
         self, task: Any, path: str, deletes: Sequence[Any], indexes: Mapping[str, Any]
     ) -> AddedDeletes | None:
-        """Write the deletes of one data file for its new path."""
+        """Write a data file's deletes for its new path."""
         found = self.merged(task.file().location(), deletes, indexes)
         if found is None:
             return None
@@ -199,7 +199,7 @@ class _PositionDeletePlan(_DeletePlan):
         return AddedDeletes(builder.withReferencedDataFile(path).build(), found.sequence_number)
 
     def _write(self, spec: Any, partition: Any, indexes: Mapping[str, Any]) -> Any:
-        """Write a position delete file: its data files in order, and of each the positions in order."""
+        """Write a position delete file, ordered by data file and position."""
         outputs = self._outputs
         output = outputs.newOutputFile() if spec.isUnpartitioned() else outputs.newOutputFile(spec, partition)
         writer = self._writers.newPositionDeleteWriter(self.announce(output), spec, partition)
@@ -281,7 +281,7 @@ class _VectorPlan(_DeletePlan):
     def _unused(
         self, snapshot_id: int, named: Mapping[str, Sequence[str]], replaced_paths: AbstractSet[str]
     ) -> list[str]:
-        """The position delete files that name replaced data files, and no other one of the snapshot."""
+        """The position delete files that name replaced data files and no other data file of the snapshot."""
         others = {
             location: set(names) - replaced_paths
             for location, names in named.items()
@@ -307,6 +307,6 @@ def _is_vector(file: Any) -> bool:
 
 
 def _texts(java: Java, iterable: Any) -> list[str]:
-    """The texts of an Iterable. One call for all, where iteration takes one for each."""
+    """The texts of an Iterable, with one call for all instead of one for each."""
     joined: str = java.type("java.lang.String").join("\0", iterable)
     return joined.split("\0") if joined else []

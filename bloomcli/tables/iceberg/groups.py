@@ -1,8 +1,8 @@
-"""Which data files one rewrite can replace: Iceberg gives all data files of a rewrite one data sequence number.
+"""Groups data files that one rewrite can replace: Iceberg gives all of them one data sequence number.
 
 An equality delete applies to data files with a smaller number than its own, a position delete to those with the same
-or a smaller one. So files whose numbers have no equality delete's number between them can share the smallest of their
-numbers: exactly the same deletes go on to apply to each. Without equality deletes all files of a commit share one.
+or a smaller one. So files can share the smallest of their numbers if no equality delete has a number between
+them: the same deletes still apply to each file. Without equality deletes, all files of a commit form one group.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class EqualityNumbers:
-    """The data sequence numbers of a snapshot's equality deletes, read from its manifests when they are needed."""
+    """The data sequence numbers of a snapshot's equality deletes, read from its manifests on first use."""
 
     def __init__(self, java: Java, table: Any) -> None:
         self._java = java
@@ -37,7 +37,7 @@ class EqualityNumbers:
             try:
                 files = reader.iterator()
                 while files.hasNext():
-                    file = files.next()  # the reader may give the same object again
+                    file = files.next()  # the reader may reuse the object
                     if file.content().name() == "EQUALITY_DELETES":
                         found.add(int(file.dataSequenceNumber()))
             finally:
@@ -46,7 +46,7 @@ class EqualityNumbers:
 
 
 def grouped(items: Iterable[tuple[int, T]], numbers: Iterable[int]) -> list[tuple[int, list[T]]]:
-    """Items by what can be rewritten together: the data sequence number to set, and the items.
+    """Group items that can be rewritten together. Each group has the data sequence number to set, and its items.
 
     Args:
         items: each with the data sequence number of its data file.

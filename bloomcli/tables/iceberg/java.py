@@ -1,6 +1,6 @@
-"""Calls into Iceberg in the Java of a Spark session, and what its exceptions say.
+"""Calls into Iceberg in a Spark session's Java, and access to its exceptions.
 
-A call takes about 50 microseconds, so that what is done once per data file makes few of them.
+A call takes about 50 microseconds, so code that runs for each data file makes few calls.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _LISTS: Final = f"{ICEBERG}.relocated.com.google.common.collect.Lists"
 
 
 class Java(JavaSession):
-    """The Java side of a classic Spark session that has Iceberg."""
+    """The Java side of a classic Spark session with Iceberg."""
 
     def iceberg(self, name: str) -> Any:
-        """A class of Iceberg's, by its name below ``org.apache.iceberg``."""
+        """An Iceberg class, by its name below ``org.apache.iceberg``."""
         return self.type(f"{ICEBERG}.{name}")
 
     def items(self, iterable: Any, *, close: bool = False) -> list[Any]:
@@ -46,7 +46,7 @@ class Java(JavaSession):
 def class_names(error: Exception) -> frozenset[str]:
     """The simple names of the Java classes and interfaces of an exception and of its causes.
 
-    Empty where no Java exception has arrived, as after a lost connection.
+    Empty if the error has no Java exception, such as after a lost connection.
     """
     found: set[str] = set()
     try:
@@ -62,7 +62,7 @@ def class_names(error: Exception) -> frozenset[str]:
 
 
 def raised_in(error: Exception, classes: str, methods: Collection[str]) -> bool:
-    """Whether a Java exception was raised within some methods of classes whose names end so."""
+    """Whether a Java exception was raised within one of `methods` of a class whose name ends with `classes`."""
     try:
         frames = (frame for one in _causes(error) for frame in one.getStackTrace())
         return any(f.getMethodName() in methods and f.getClassName().endswith(classes) for f in frames)
@@ -78,7 +78,7 @@ def _causes(error: Exception) -> Iterator[Any]:
 
 
 def message(error: Exception) -> str:
-    """The first line of what a Java exception says."""
+    """The first line of a Java exception's message."""
     found = java.java_exception(error)
     try:
         text = None if found is None else found.getMessage()
@@ -90,7 +90,7 @@ def message(error: Exception) -> str:
 
 @contextmanager
 def reading(what: str, path: str) -> Iterator[None]:
-    """Raise UnreadableError where a call into Java fails within the block."""
+    """Raise UnreadableError if a call into Java fails within the block."""
     try:
         yield
     except BloomError:

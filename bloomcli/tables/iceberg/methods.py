@@ -1,6 +1,7 @@
-"""Java functions made of Java methods: Py4J can't pass a Python function to Java.
+"""Makes Java functions of Java methods, because Py4J can't pass a Python function to Java.
 
-A function that runs in the JVM alone takes less than a microsecond, a call through Py4J 50: rows need the former.
+A function that runs entirely in the JVM takes less than a microsecond; a call through Py4J takes 50, too long for
+each row.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Methods:
         return self.unbound(type_name, method, returns, *arguments).bindTo(target)
 
     def unbound(self, type_name: str, method: str, returns: str, *arguments: str) -> Any:
-        """A handle of a public method, whose first argument is the object. The arguments are those of `bound`."""
+        """A handle of a public method that takes the object as first argument. The arguments are those of `bound`."""
         kinds = self._java.type("java.util.ArrayList")()
         for name in arguments:
             kinds.add(self.class_of(name))

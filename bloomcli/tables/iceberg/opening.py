@@ -1,4 +1,4 @@
-"""Opens an Iceberg table by the name that Spark SQL has for it."""
+"""Opens an Iceberg table by its name in Spark SQL."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _NO_SUCH: Final = {"AnalysisException", "ParseException", "NoSuchTableException"
 def open_table(
     session: SparkSession, name: str, *, snapshot: int | None = None, as_of: datetime | None = None
 ) -> IcebergTable | None:
-    """Open an Iceberg table of the session's catalogs; None where the name is not one of an Iceberg table.
+    """Open an Iceberg table of the session's catalogs; None if the name isn't an Iceberg table.
 
     Args:
         session: a classic session.
-        name: as SQL names the table: ``ice.db.orders``; with ``.branch_NAME``, ``.tag_NAME``, ``.snapshot_id_N`` or
-            ``.at_timestamp_MILLISECONDS`` behind it a branch or an older snapshot.
-        snapshot: the id of the snapshot to read; the newest of the branch if None.
-        as_of: the time whose snapshot is read, with its zone.
+        name: the table's name in SQL: ``ice.db.orders``. A suffix ``.branch_NAME``, ``.tag_NAME``, ``.snapshot_id_N``
+            or ``.at_timestamp_MILLISECONDS`` selects a branch or an older snapshot.
+        snapshot: the id of the snapshot to read; None: the newest of the branch.
+        as_of: read the snapshot that was current at this time, which has a zone.
 
     Raises:
-        UsageError: there is no such snapshot, or the name is one of a view or a metadata table.
+        UsageError: the snapshot doesn't exist, or the name is a view or a metadata table.
         UnreadableError: the catalog or the table's metadata can't be read.
     """
     java = Java(session)
@@ -61,7 +61,7 @@ def open_table(
 
 
 def _load(java: Java, name: str) -> tuple[Any, str | None] | None:
-    """Iceberg's table for Spark, and the selector in its name; None where it is no Iceberg table.
+    """Load Iceberg's table for Spark, and the selector in its name; None if it isn't an Iceberg table.
 
     Raises UsageError for a view or a metadata table.
     """
@@ -115,7 +115,7 @@ def _is_view(catalog: Any, identifier: Any) -> bool:
 
 
 def _has_own_name(table: Any, name: str) -> bool:
-    """Whether a table's own name is the one that looks like a selector."""
+    """Whether the text that looks like a selector is the table's own name."""
     return bool(str(table.name()).rpartition(".")[2] == name)
 
 
@@ -133,7 +133,7 @@ def _resolve_selector(java: Java, table: Any, selector: str | None, name: str) -
 
 
 def _snapshot_at(java: Java, table: Any, milliseconds: int, name: str) -> int:
-    """The id of the snapshot that was the main branch's at a time. Raises UsageError."""
+    """The id of the main branch's snapshot at a time. Raises UsageError."""
     try:
         return int(java.iceberg("util.SnapshotUtil").snapshotIdAsOfTime(table, milliseconds))
     except java_errors() as error:
@@ -141,7 +141,7 @@ def _snapshot_at(java: Java, table: Any, milliseconds: int, name: str) -> int:
 
 
 def _check_staging(java: Java, table: Any, branch: str | None, name: str) -> None:
-    """Raise UsageError where the session's settings send writes to another branch than the name says."""
+    """Raise an error if the session's settings send writes to another branch than the name selects."""
     if branch is not None or str(table.properties().get("write.wap.enabled")).lower() != "true":
         return
     conf = java.session.conf

@@ -1,4 +1,4 @@
-"""The filters that a table's properties ask its writers for."""
+"""The filters that a table's properties request from writers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _ORC_FPP: Final = "write.orc.bloom.filter.fpp"
 
 
 def filter_requests(properties: Mapping[str, str], table: str) -> tuple[FilterRequest, ...]:
-    """The filters, those of Parquet files first. Properties may name columns that the table doesn't have.
+    """The requested filters, those of Parquet files first. Properties may name columns that the table doesn't have.
 
     Args:
-        properties: the table's.
+        properties: the table's properties.
         table: its name, for errors.
 
     Raises:
-        UsageError: a property with a value that isn't a number.
+        UsageError: the value of a property isn't a number.
     """
     size = _number(properties, _MAX_BYTES, table)
     parquet = [

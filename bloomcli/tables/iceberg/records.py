@@ -1,4 +1,4 @@
-"""What an Iceberg table keeps of a data file to replace it."""
+"""The record that an Iceberg table keeps to replace a data file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Record:
-    """A data file as a scan planned it. Java is called when something is needed of it, and not for every file."""
+    """A data file of a planned scan. Java is called only when an attribute is read."""
 
     tasks: Any
     """Iceberg's FileScanTasks, in a Java List."""
@@ -18,7 +18,7 @@ class Record:
     partition_spec: Any
     """The PartitionSpec that the file was written with."""
     snapshot: int
-    """The id of the snapshot that was planned."""
+    """The id of the scanned snapshot."""
 
     @cached_property
     def task(self) -> Any:

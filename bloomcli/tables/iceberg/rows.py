@@ -1,4 +1,4 @@
-"""The rows of an Iceberg snapshot: its columns for records, and the deletes that apply to its data files."""
+"""What a search needs of an Iceberg snapshot: its columns, and the deletes that apply to its data files."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _PARTITION: Final = "the file lacks the partition column {}: its value is only i
 
 
 def rows_of(java: Java, table: Any, schema: Any, mapping: list[Any] | None, files: Sequence[DataFile]) -> TableRows:
-    """What a search needs of a snapshot.
+    """Collect what a search needs of a snapshot.
 
     Args:
         java: the session's Java.
         table: an ``org.apache.iceberg.Table``.
-        schema: of the snapshot, an ``org.apache.iceberg.Schema``.
-        mapping: the name mapping; None without one.
-        files: of the snapshot.
+        schema: the snapshot's ``org.apache.iceberg.Schema``.
+        mapping: the name mapping; None if the table has none.
+        files: the snapshot's data files.
 
     Raises:
-        UnsupportedError: delete files that can't be read by executors.
+        UnsupportedError: executors can't read the delete files.
     """
     spark = json.loads(java.iceberg("spark.SparkSchemaUtil").convert(schema).json())
     names = dict(_names(mapping or []))
@@ -41,7 +41,7 @@ def rows_of(java: Java, table: Any, schema: Any, mapping: list[Any] | None, file
 
 
 def _names(mapping: list[Any]) -> list[tuple[int, tuple[str, ...]]]:
-    """The names of each field id of a name mapping."""
+    """The names of each field id in a name mapping."""
     found = []
     for one in mapping:
         if (field_id := one.get("field-id")) is not None:
@@ -51,7 +51,7 @@ def _names(mapping: list[Any]) -> list[tuple[int, tuple[str, ...]]]:
 
 
 def _identity_sources(java: Java, table: Any) -> set[int]:
-    """The field ids of columns by whose values files are partitioned: files of other writers may lack them."""
+    """The field ids of columns that partition files by their value: files of other writers may not have them."""
     found = set()
     for spec in java.items(table.specs().values()):
         fields = json.loads(java.iceberg("PartitionSpecParser").toJson(spec))["fields"]
@@ -103,7 +103,7 @@ def _field(
 
 
 def _deleted(java: Java, file: DataFile, shape: Shape) -> DeletedRows | None:
-    """The deletes of a data file; None without any. One call into Java for a file, and another one with deletes."""
+    """The deletes of a data file; None if it has none. Makes one call into Java, or two for a file with deletes."""
     task = file.record.task
     if task.deletes().isEmpty():
         return None

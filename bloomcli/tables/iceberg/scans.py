@@ -1,4 +1,4 @@
-"""Facts of all data files of a scan, at a few calls into Java for each fact and none for each file."""
+"""Facts about all data files of a scan, with a few calls into Java for each fact instead of for each file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FILE: Final = f"{ICEBERG}.ContentFile"
 _TASK: Final = f"{ICEBERG}.FileScanTask"
 _STRUCT: Final = f"{ICEBERG}.StructLike"
 _END: Final = "\0"
-"""What no path contains."""
+"""A character that no path contains."""
 
 
 class Tasks:
@@ -47,7 +47,7 @@ class Tasks:
         return [int(text) for text in self._each("specId", "int")]
 
     def first_row_ids(self) -> list[int | None]:
-        """The id of each data file's first row; None where the table's metadata have none."""
+        """The id of each data file's first row; None if the table's metadata don't have it."""
         return [int(text) if text else None for text in self._each("firstRowId", "java.lang.Long")]
 
     def sequences(self) -> list[int | None]:
@@ -82,7 +82,7 @@ class Tasks:
         return self._texts(self.java_list, self._methods.then(self._file, handle))
 
     def _texts(self, tasks: Any, handle: Any) -> list[str]:
-        """What a handle gives of each task, as text; null is empty."""
+        """The result of a handle for each task, as text; null becomes empty."""
         if tasks.isEmpty():
             return []
         function = self._methods.as_interface(f"{_GUAVA}.base.Function", handle)

@@ -1,4 +1,4 @@
-"""A table's leaf columns, from the JSON of its schema and of its name mapping."""
+"""Reads a table's leaf columns from the JSON of its schema and of its name mapping."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 from bloomcli.model.names import ColumnName, ColumnNames
 
 NAME_MAPPING: Final = "schema.name-mapping.default"
-"""The table property with the names that columns have in files without field ids."""
+"""The table property that maps columns to their names in files without field ids."""
 
 _WITHOUT_LEAF: Final = ("variant", "unknown")
 """Types whose columns aren't one leaf of a file: a variant is a group, and an unknown column isn't written."""
@@ -21,8 +21,8 @@ def column_names(schema: Mapping[str, Any], mapping: list[Any] | None) -> Column
     """The leaf columns of a schema.
 
     Args:
-        schema: as SchemaParser writes it (the specification's appendix C).
-        mapping: the name mapping, as the table's property has it; None where there is none.
+        schema: the JSON of SchemaParser (the specification's appendix C).
+        mapping: the JSON of the name mapping; None if the table has none.
     """
     mapped = dict(_mapped(mapping or [], ()))
     leaves = _leaves(schema["fields"], "")
@@ -39,7 +39,7 @@ def _leaves(fields: list[Any], above: str) -> Iterator[tuple[str, int]]:
 
 
 def _below(kind: Any, path: str, field_id: int) -> Iterator[tuple[str, int]]:
-    """The leaves of a column, or the column itself. Names of types are strings, nested types are objects."""
+    """The leaves of a column, or the column itself. Primitive types are strings, nested types are objects."""
     if isinstance(kind, str):
         if kind not in _WITHOUT_LEAF:
             yield path, field_id

@@ -28,12 +28,12 @@ _MAIN: Final = "main"
 _CONVERTER: Final = "org.apache.spark.sql.execution.datasources.SparkExpressionConverter"
 _NO_SUCH_FILE: Final = {"NotFoundException", "FileNotFoundException", "NoSuchFileException"}
 SELECTED: Final = re.compile(r"\.`?(tag_.+|snapshot_id_\d+|at_timestamp_\d+)`?$")
-"""The selector of a snapshot behind a table's name."""
+"""The selector of a snapshot at the end of a table's name."""
 _OURS: Final = re.compile(r"-bloom-[0-9a-f]{32}$")
-"""What an earlier change has put behind a file's name."""
+"""The suffix that an earlier change added to a file's name."""
 
 _STEM_MAX: Final = 160
-"""Characters of the old name in the new one, so that names stay within the 255 bytes of file systems."""
+"""The most characters of the old name in the new one, which keep names within the 255 bytes of file systems."""
 
 _CONDITIONS: Final = (
     "Iceberg plans by comparisons of columns with literals, IN lists, IS NULL, LIKE 'prefix%' and its partition"
@@ -74,7 +74,7 @@ class IcebergTable(Table):
         return None if snapshot is None else int(snapshot.snapshotId())
 
     def names(self) -> ColumnNames:
-        """The leaf columns of the current schema, or of the snapshot's where the table was opened at one."""
+        """The leaf columns of the current schema, or of the snapshot's if the table was opened at one."""
         with reading("the table's schema can't be read", self.name):
             text = self.java.iceberg("SchemaParser").toJson(self._schema())
             mapping = self._mapping()
@@ -132,18 +132,18 @@ class IcebergTable(Table):
 
     @property
     def keeps_row_ids(self) -> bool:
-        """Whether the table numbers its rows, and the user hasn't accepted new numbers."""
+        """Whether the table has row ids, and the user hasn't accepted new ones."""
         return not self._new_row_ids and checks.format_version(self.table) >= checks.WITH_ROW_IDS
 
     def _lineages(self, tasks: Tasks) -> list[RowLineage | None]:
-        """What the rows of each file are numbered by; None where the user accepts new numbers, or there are none."""
+        """The row lineage of each file; None if the user accepts new row ids, or the table has none."""
         if not self.keeps_row_ids:
             return [None] * tasks.java_list.size()
         numbers = zip(tasks.first_row_ids(), tasks.sequences(), strict=True)
         return [None if first is None else RowLineage(first, sequence or 0) for first, sequence in numbers]
 
     def lineage_changed(self, file: DataFile) -> bool:
-        """Whether a file's rows have got numbers since it was listed: a copy of it lacks them."""
+        """Whether a file's rows got ids since it was listed: its copy doesn't have them."""
         now = None
         if self.keeps_row_ids and (first := file.record.file.firstRowId()) is not None:
             now = RowLineage(int(first), int(file.record.file.dataSequenceNumber()))
@@ -155,7 +155,7 @@ class IcebergTable(Table):
         return self._specs[number]
 
     def _condition(self, where: str) -> Any:
-        """A condition as Iceberg's expression: what Iceberg's own procedures do. Raises UsageError."""
+        """Convert a condition to Iceberg's expression, as Iceberg's own procedures do. Raises UsageError."""
         converter, spark = self.java.type(_CONVERTER), self.java.spark
         try:
             with without_log(), self._relation() as relation:
@@ -168,7 +168,7 @@ class IcebergTable(Table):
 
     @contextmanager
     def _relation(self) -> Iterator[str]:
-        """A name by which Spark has the columns that a condition can name: those of the snapshot's schema."""
+        """A relation of Spark with the columns of the snapshot's schema, to resolve a condition."""
         if self._fixed is None:
             yield self.name
             return
@@ -181,18 +181,18 @@ class IcebergTable(Table):
             session.catalog.dropTempView(view)
 
     def filter_requests(self) -> Sequence[FilterRequest]:
-        """The filters that the properties ask for, of Parquet and of ORC files."""
+        """The filters that the properties request, for Parquet and for ORC files."""
         found = self.java.items(self.table.properties().entrySet())
         return properties.filter_requests({str(one.getKey()): str(one.getValue()) for one in found}, self.name)
 
     def check_changes(self, *, new_row_ids: bool = False) -> None:
-        """Raise UnsupportedError or UsageError where files can't be replaced; see `checks`."""
+        """Raise UnsupportedError or UsageError if files can't be replaced; see `checks`."""
         with reading("the table's metadata can't be read", self.name):
             checks.check_changes(self.table, self.name, fixed=self._fixed)
         self._new_row_ids = new_row_ids
 
     def new_path(self, file: DataFile) -> str:
-        """A path of the table's location provider: the old file's name, and a UUID behind it.
+        """A path from the table's location provider: the old file's name, followed by a UUID.
 
         Raises:
             UnsupportedError: the data file is encrypted.
@@ -208,15 +208,15 @@ class IcebergTable(Table):
             return str(self._locations.newDataLocation(name))
 
     def snapshots(self, files: Sequence[DataFile]) -> int:
-        """How many snapshots one commit adds: more than one where equality deletes lie between the files' numbers."""
+        """The number of snapshots that one commit adds: several if equality deletes lie between files' numbers."""
         return len(self.groups(files, self._version)) if files else 0
 
     def groups(self, files: Sequence[DataFile], snapshot: int | None) -> list[tuple[int, list[DataFile]]]:
-        """Data files by what can be rewritten together, with the data sequence number of each group."""
+        """Data files in groups that can be rewritten together, with the data sequence number of each group."""
         numbered = [(file.record.sequence, file) for file in files]
         if any(
             file.lineage is not None for file in files
-        ):  # rows may have their file's number as that of their change
+        ):  # rows may inherit the number of their last change from their file
             return grouped(numbered, sorted({number for number, _ in numbered}))
         if snapshot is None or len({number for number, _ in numbered}) == 1:
             return grouped(numbered, ())
@@ -227,12 +227,12 @@ class IcebergTable(Table):
         return commit.commit(self, replacements, info)
 
     def check_again(self) -> None:
-        """Refresh the table, and check again what `check_changes` did: its format version may be another one."""
+        """Refresh the table, and repeat `check_changes`: the format version may have changed."""
         self.refresh()
         self.check_changes(new_row_ids=self._new_row_ids)
 
     def refresh(self) -> None:
-        """Move on to the newest snapshot of the branch; a table that was opened at a snapshot stays there."""
+        """Move to the newest snapshot of the branch. A table that was opened at a snapshot stays there."""
         with reading("the table's metadata can't be read", self.name):
             self.table.refresh()
             self._locations = self.table.locationProvider()
@@ -240,7 +240,7 @@ class IcebergTable(Table):
                 self._version = self._head()
 
     def remove_files(self, paths: Collection[str]) -> list[str]:
-        """Remove new files that weren't committed; gives the paths of those that couldn't be removed."""
+        """Remove new files that weren't committed, and return the paths of those that couldn't be removed."""
         try:
             io, left = self.table.io(), []
         except java_errors():
