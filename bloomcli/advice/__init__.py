@@ -1,4 +1,4 @@
-"""`advise` on many files: the estimates over all of them, the queries, the budget, and the recommendation.
+"""`advise`: estimates figures of all columns of many files, reads queries, and recommends filters within a budget.
 
-`measure` measures; `recommend` decides.
+`measure` measures the columns; `recommend` decides which get filters.
 """

@@ -1,8 +1,8 @@
-"""Values of a column's domain that it need not hold: what a lookup that finds nothing looks for.
+"""Makes absent values: values of a column's domain that the column probably doesn't have.
 
-Numbers, dates and times are drawn between the lowest and the highest bound of the column, on the grid on which the
-sampled values lie (whole cents, full seconds). Texts and bytes are sampled values with some characters replaced by
-those that other sampled values have at the same place, so that most lie between the lowest and the highest bound.
+Numbers, dates and times are drawn between the lowest and the highest bound of the column, on the grid of the sampled
+values (whole cents, full seconds). Texts and bytes are sampled values with some characters replaced by those of other
+sampled values at the same position, so that most lie between the lowest and the highest bound.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from bloomcli.values.literals import decode_bound
 _WIDTHS: Final = {"INT32": 4, "INT64": 8, "INT128": 16}
 _FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}
 _TRIES: Final = 8
-"""Changed texts that are made in place of one that is in the sample."""
+"""Attempts to make a text that isn't in the sample, before texts of other lengths are tried."""
 _PLACES: Final = 256
-"""Characters of a text, from its start, that are replaced."""
+"""Characters of a text, from its start, that can be replaced."""
 _CLASSES: Final = ("0123456789", "abcdef", string.ascii_lowercase, "ABCDEF", string.ascii_uppercase)
 
 
 def absent_values(
     samples: Sequence[Sequence[bytes]], typed: Column, bounds: tuple[Any, Any] | None, count: int, seed: int
 ) -> list[list[bytes]]:
-    """So many values for each unit's sample.
+    """Make `count` absent values for the sample of each unit.
 
     Args:
-        samples: sampled values of each unit, PLAIN bytes.
-        typed: their column.
-        bounds: the lowest and the highest bound as `decode_bound` gives them; None without statistics.
-        count: values for each unit.
-        seed: the same seed gives the same values.
+        samples: for each unit, its sampled values as PLAIN bytes.
+        typed: the column.
+        bounds: the lowest and the highest bound, decoded by `decode_bound`; None without statistics.
+        count: the number of values for each unit.
+        seed: the same seed results in the same values.
     """
     rng = random.Random(seed)  # noqa: S311  a sample, no secret
     if typed.physical in _FLOATS:
@@ -51,12 +51,12 @@ def absent_values(
 
 
 class _Texts:
-    """Makes texts, or bytes, that aren't in a sample, and look like those that are.
+    """Makes texts, or bytes, that resemble the values of a sample and aren't in it.
 
     Args:
         samples: sampled values.
-        rng: decides.
-        fixed: values have one length.
+        rng: the source of random numbers.
+        fixed: all values have the same length.
     """
 
     def __init__(self, samples: Sequence[Sequence[bytes]], rng: random.Random, *, fixed: bool) -> None:
@@ -71,7 +71,7 @@ class _Texts:
             self._texts = None
         values: Sequence[str | bytes] = ordered if self._texts is None else self._texts
         self._at: list[list[Any]] = []
-        """For each place, what the values have there: as often as they have it."""
+        """For each position, the characters of all values there, with their repetitions."""
         for value in values:
             self._at += [[] for _ in range(min(len(value), _PLACES) - len(self._at))]
             for place, character in enumerate(value[:_PLACES]):
@@ -79,10 +79,10 @@ class _Texts:
         self._varies = [len(set(found)) > 1 for found in self._at]
 
     def absent(self, value: bytes) -> bytes:
-        """A text that isn't in the sample, made from one that is."""
+        """Make a text that isn't in the sample from a text of the sample."""
         outside = None
         for attempt in range(2 * _TRIES):
-            # the sample may have all values of that length
+            # the sample may have all texts of this length: then longer ones are tried
             made = self._crossed(value, 0 if self._fixed else max(attempt - _TRIES + 1, 0))
             if made not in self._known:
                 if self._low <= made <= self._high:
@@ -91,11 +91,11 @@ class _Texts:
         return _changed(value, self._pools, self._rng) if outside is None else outside
 
     def _crossed(self, value: bytes, more: int) -> bytes:
-        """The value with about half of the characters that vary replaced by those of other values.
+        """Replace about half of the varying characters by those of other values.
 
         Args:
             value: a value of the sample.
-            more: so many characters are inserted behind those that vary.
+            more: the number of characters that are inserted after varying ones.
         """
         rng = self._rng
         out: list[Any] = list(value) if self._texts is None else list(value.decode())
@@ -149,8 +149,8 @@ def _floats(
 
 
 def _pools(values: Sequence[bytes]) -> dict[int, bytes]:
-    """For each byte that occurs, the bytes that may take its place: those of the smallest class that has all bytes of
-    its kind; bytes of no class by any that occurs."""
+    """For each byte that occurs, the bytes that can replace it: the smallest class that has all occurring bytes of
+    its kind. In binary values, every byte can be replaced by any byte that occurs."""
     seen = set(b"".join(values))
     pools: dict[int, bytes] = {}
     for text in _CLASSES:
@@ -166,7 +166,7 @@ def _pools(values: Sequence[bytes]) -> dict[int, bytes]:
 
 
 def _changed(value: bytes, pools: dict[int, bytes], rng: random.Random) -> bytes:
-    """The value with about half of the characters that can be replaced replaced."""
+    """Replace about half of the bytes that have a pool."""
     places = [at for at, byte in enumerate(value) if byte in pools]
     if not places:
         return value + bytes([rng.choice(b"0123456789")]) if value.isascii() else value

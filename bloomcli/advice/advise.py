@@ -1,4 +1,4 @@
-"""advise: reads the queries, measures the columns of all files, decides, and names the commands."""
+"""`advise`: reads the queries, measures the columns of all files, decides, and makes the command lines."""
 
 from __future__ import annotations
 
@@ -27,23 +27,24 @@ from bloomcli.storage.registry import open_source, store_of
 
 @dataclass(slots=True)
 class _CachingEngine:
-    """An engine that lists the files of a run once: their columns are needed before the queries are read."""
+    """An engine that lists the files of a run only once, although both the queries and the measuring need the
+    list."""
 
     engine: Engine
     _listed: Sequence[FileEntry] | None = field(default=None, init=False)
 
     def find(self, paths: Sequence[str], options: Options) -> Sequence[FileEntry]:
-        """The files that paths name."""
+        """The files that `paths` name."""
         if self._listed is None:
             self._listed = self.engine.find(paths, options)
         return self._listed
 
     def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
-        """Tasks for files."""
+        """The tasks for the files."""
         return self.engine.plan(listed, options)
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> Sequence[Task]:
-        """The tasks as they are."""
+        """Check the tasks."""
         return self.engine.check(tasks, on_row=on_row)
 
     def run(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> DatasetReport:
@@ -59,14 +60,14 @@ def advise(
     *,
     on_row: OnRow | None = None,
 ) -> AdviseReport:
-    """The advice on all files that paths name.
+    """The advice on all files that `paths` name.
 
     Args:
-        engine: what works on the files.
+        engine: runs the tasks on the files.
         paths: files, directories, patterns, URIs; none for the engine of a table.
-        options: as the user gave them.
-        source: the files, as the commands in the report name them.
-        on_row: called with each file's row as the file is done, on this machine.
+        options: the options of the user.
+        source: names the files in the report's command lines.
+        on_row: called on this machine with each file's row, as soon as the file is done.
 
     Raises: as `bloomcli.advise`.
     """
@@ -80,7 +81,7 @@ def advise(
     table = None if reason is None else table_name(reason)
     if table is not None:
         source = inside_table(source, table)
-    elif reason is not None:  # of these, `bloom add` makes copies alone
+    elif reason is not None:  # `bloom add` can only write copies of these files
         name = "with-filters-" + source.words[-1].rpartition("/")[2] if source.single else "with-filters/"
         source = replace(source, target=("-o", name))
     return replace(
@@ -92,14 +93,14 @@ def advise(
 
 
 def _reason_against(engine: Engine, paths: Sequence[str], options: AdviseOptions, source: Source) -> str | None:
-    """Why `bloom add` wouldn't change the files in place: they belong to a table. None if the first, a middle and the
-    last one belong to none."""
+    """The reason for which `bloom add` doesn't change the files in place: they belong to a table. None if the first,
+    a middle and the last file don't."""
     if "--in-place" not in source.target:
         return None
     for item in _some(engine.find(paths, options)):
         try:
             reason = reason_against(store_of(item.path), item.path)
-        except BloomError:  # `bloom add` says so
+        except BloomError:  # `bloom add` will report it
             continue
         if reason is not None:
             return reason
@@ -113,7 +114,7 @@ def _some(listed: Sequence[FileEntry]) -> list[FileEntry]:
 
 
 def _queries(engine: Engine, paths: Sequence[str], options: AdviseOptions) -> QueryLog:
-    """What the queries look up in the files' columns. Raises: as `read_queries`."""
+    """The lookups of the queries in the files' columns. Raises: as `read_queries`."""
     from bloomcli.advice.queries import read_queries
 
     columns = _columns(engine, engine.find(paths, options))
@@ -129,7 +130,7 @@ def _queries(engine: Engine, paths: Sequence[str], options: AdviseOptions) -> Qu
 def _columns(engine: Engine, listed: Sequence[FileEntry]) -> list[Column]:
     """The leaf columns of the first, a middle and the last file that can be read, each path once."""
     found: dict[str, Column] = {}
-    for task in engine.plan(_some(listed), InspectOptions()):  # a table's tasks have its names
+    for task in engine.plan(_some(listed), InspectOptions()):  # the tasks of a table have its column names
         try:
             with open_source(task.path) as source:
                 for column in open_file(source, task.options.names).leaves:

@@ -1,22 +1,24 @@
-"""Chooses filters within a budget of bytes: of which columns, and each column's at which size.
+"""Chooses which columns get filters, and at which sizes, within a budget of bytes.
 
-Each column has several sizes, of which at most one is chosen; each size has its bytes and its gain, the bytes that
-all lookups of the column together read less. To find the set that gains most within the budget is a knapsack problem
-with multiple choices. It is solved exactly for as many columns as lakes usually have:
+Each column has several sizes, of which at most one is chosen. Each size has its bytes and its gain: the bytes that
+all lookups of the column together read less. Finding the set of sizes with the highest gain within the budget is the
+multiple-choice knapsack problem. For the usual number of columns it is solved exactly, by dynamic programming over
+the Pareto frontier:
 
-    Column after column, all sets of sizes are made that fit and that no other set beats, which is one that takes no
-    more bytes and gains no less (dynamic programming over the Pareto frontier).
+    Column by column, make all sets of sizes that fit into the budget, and drop a set if another one takes no more
+    bytes and gains no less.
 
-If more than `MOST_SETS` sets would have to be made, it is solved approximately:
+If this makes more than `MOST_SETS` sets, the problem is solved approximately:
 
-1. Sizes above the budget, and sizes that gain nothing, are left out. Of each column, the sizes on the upper convex
-   hull of gain over bytes are kept: from one to the next, each further byte gains less.
-2. The steps from one size of a hull to the next are taken in the order of their gain per byte, over all columns. A
-   step that doesn't fit ends its column; the steps of other columns go on.
-3. If a single column's best size gains more than all of these together, it is chosen instead.
-4. While any column has a size, on its hull or not, that gains more and still fits, the one that gains most is taken.
+1. Leave out sizes above the budget, and sizes without a gain. For each column, keep the sizes on the upper convex
+   hull
+   of gain over bytes: from one size to the next, the gain per additional byte decreases.
+2. Take the steps from one size of a hull to the next in the order of their gain per byte, over all columns. A step
+   that doesn't fit ends its column; the steps of other columns continue.
+3. If the best size of a single column gains more than all of these together, choose it instead.
+4. While a column has a size, on its hull or not, that gains more and still fits, take the one with the highest gain.
 
-`Choice.bound` is the gain of the relaxed problem then, in which the first step that doesn't fit is taken in part: no
+`Choice.bound` is then the gain of the relaxed problem, in which the first step that doesn't fit is taken in part: no
 set within the budget gains more. The chosen set gains at least half of it, by step 3, and misses at most the gain of
 that one step, by step 2. Sources: Sinha and Zoltners, "The Multiple-Choice Knapsack Problem", Operations Research 27
 (1979); Kellerer, Pferschy and Pisinger, "Knapsack Problems" (2004), chapters 2 and 11.
@@ -31,9 +33,9 @@ from typing import Final
 from bloomcli.named_tuple import NamedTuple
 
 MOST_SETS: Final = 100_000
-"""Sets of sizes to make for an exact solution, which takes less than a second."""
+"""The most sets of sizes that an exact solution makes, in less than a second."""
 _ROUNDING: Final = 1e-9
-"""Sums of floats differ in their last digits from the same sums in another order."""
+"""The relative difference below which sums are equal: sums of floats depend on the order of the terms."""
 
 
 class Size(NamedTuple):
@@ -41,14 +43,14 @@ class Size(NamedTuple):
 
     nbytes: float
     gain: float
-    """Bytes that all lookups of the column together read less."""
+    """The bytes that all lookups of the column together read less."""
 
 
 class Choice(NamedTuple):
     """The chosen sizes."""
 
     sizes: tuple[int | None, ...]
-    """Of each column, the position of its size; None for no filter."""
+    """For each column, the position of its chosen size; None for no filter."""
     nbytes: float
     gain: float
     bound: float
@@ -56,36 +58,36 @@ class Choice(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """How much more the best choice gains, at most: as a share of this one's gain."""
+        """The most that the best choice can gain in addition, as a share of this choice's gain."""
         return max(self.bound / self.gain - 1, 0.0) if self.gain else 0.0
 
 
 class _Set(NamedTuple):
-    """Sizes of the first columns."""
+    """A set of sizes for the first columns, as a linked list that ends with the last of them."""
 
     nbytes: float
     gain: float
     position: int | None
-    """Of the last column's size; None for no filter."""
+    """The position of the last column's size; None for no filter."""
     before: _Set | None
-    """The sizes of the columns before the last one; None where there is no column."""
+    """The set for the columns before the last one; None for the empty set."""
 
 
 class _Step(NamedTuple):
-    """From one size on a column's hull to the next larger one."""
+    """The step from one size on a column's hull to the next larger one."""
 
     column: int
     position: int
-    """Of the larger size."""
+    """The position of the larger size."""
     nbytes: float
     gain: float
 
 
 def choose(columns: Sequence[Sequence[Size]], budget: float) -> Choice:
-    """The sizes that gain most within the budget, as this module describes. Of sizes that are alike, the first.
+    """Choose the sizes that gain most within the budget. Of equal sizes, the first is chosen.
 
     Args:
-        columns: of each column, its sizes in any order.
+        columns: for each column, its sizes in any order.
         budget: bytes, at least 0.
     """
     columns = [_without_doubles(sizes) for sizes in columns]
@@ -93,7 +95,7 @@ def choose(columns: Sequence[Sequence[Size]], budget: float) -> Choice:
 
 
 def _without_doubles(sizes: Sequence[Size]) -> list[Size]:
-    """The sizes; one that is like an earlier one, but for rounding, gains nothing."""
+    """The sizes, with a gain of 0 for each one that equals an earlier one up to rounding."""
     found: list[Size] = []
     for size in sizes:
         double = any(
@@ -105,7 +107,7 @@ def _without_doubles(sizes: Sequence[Size]) -> list[Size]:
 
 
 def exact(columns: Sequence[Sequence[Size]], budget: float, *, most: int = MOST_SETS) -> Choice | None:
-    """The best choice; None if more than `most` sets would have to be made."""
+    """The best choice; None if finding it makes more than `most` sets."""
     made = 0
     sets = [_Set(0.0, 0.0, None, None)]
     for sizes in columns:
@@ -131,7 +133,7 @@ def exact(columns: Sequence[Sequence[Size]], budget: float, *, most: int = MOST_
 
 
 def _unbeaten(sets: list[_Set]) -> list[_Set]:
-    """The sets for which no other one takes no more bytes and gains no less, with growing bytes."""
+    """The Pareto frontier, by ascending bytes: no other set takes no more bytes and gains no less."""
     kept: list[_Set] = []
     for one in sorted(sets, key=lambda one: (one.nbytes, -one.gain)):
         if not kept or _more(one.gain, kept[-1].gain):
@@ -140,7 +142,7 @@ def _unbeaten(sets: list[_Set]) -> list[_Set]:
 
 
 def approximate(columns: Sequence[Sequence[Size]], budget: float) -> Choice:
-    """A choice that gains at least half of the best one, and the bound of what the best one gains."""
+    """A choice that gains at least half as much as the best one, with an upper bound of the best gain."""
     steps = [step for index, sizes in enumerate(columns) for step in _steps(index, sizes, budget)]
     steps.sort(key=lambda step: -step.gain / step.nbytes if step.nbytes else float("-inf"))
     chosen, bound = _by_steps(steps, len(columns), budget)
@@ -152,7 +154,7 @@ def approximate(columns: Sequence[Sequence[Size]], budget: float) -> Choice:
 
 
 def _steps(column: int, sizes: Sequence[Size], budget: float) -> Iterator[_Step]:
-    """The steps along a column's upper convex hull, from no filter on."""
+    """Yield the steps along a column's upper convex hull, starting from no filter."""
     hull: list[tuple[int, Size]] = [(-1, Size(0.0, 0.0))]
     usable = [(i, size) for i, size in enumerate(sizes) if size.gain > 0 and _fits(size.nbytes, budget)]
     for position, size in sorted(usable, key=lambda item: (item[1].nbytes, -item[1].gain)):
@@ -171,7 +173,7 @@ def _slope(smaller: Size, larger: Size) -> float:
 
 
 def _by_steps(steps: Sequence[_Step], columns: int, budget: float) -> tuple[list[int | None], float]:
-    """Take the steps that fit, in their order. Gives the sizes, and the gain of the relaxed problem."""
+    """Take the steps that fit, in their order. Return the sizes, and the gain of the relaxed problem."""
     chosen: list[int | None] = [None] * columns
     ended: set[int] = set()
     used = gain = 0.0
@@ -191,7 +193,7 @@ def _by_steps(steps: Sequence[_Step], columns: int, budget: float) -> tuple[list
 
 
 def _best_single(columns: Sequence[Sequence[Size]], budget: float) -> list[int | None] | None:
-    """The one size that gains most, alone; None if none fits."""
+    """The choice of the single size with the highest gain; None if no size fits."""
     fitting = [
         (size.gain, index, position)
         for index, sizes in enumerate(columns)
@@ -207,7 +209,7 @@ def _best_single(columns: Sequence[Sequence[Size]], budget: float) -> list[int |
 
 
 def _fill(columns: Sequence[Sequence[Size]], chosen: list[int | None], budget: float) -> None:
-    """Exchange a column's size for one that gains more and fits, as long as there is one."""
+    """Exchange sizes for ones that gain more and fit, until there is no such size."""
     while True:
         rest = budget - _nbytes(columns, chosen)
         better = []

@@ -1,4 +1,4 @@
-"""The figures of a column, from its samples."""
+"""Computes the figures of a column from its samples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bloomcli.model.advice import AtRate, ColumnAdvice, ExistingFilters, Interva
 
 _ALL: Final = SampleSize(1, 1)
 _SATURATED: Final = 0.5
-"""The rate from which a filter is of no use to speak of."""
+"""The false-positive rate from which on a filter is of little use."""
 
 
 def column_advice(samples: ColumnSamples, fpp: float, lookups: int | None) -> ColumnAdvice:
@@ -102,7 +102,7 @@ def _mean(found: Sequence[Interval]) -> Interval | None:
 
 
 def _seconds(samples: ColumnSamples) -> Interval | None:
-    """Time to decode and hash all values on one core, at the pace of the sample."""
+    """The seconds to decode and hash all values on one core, at the speed measured in the sample."""
     np = numpy()
     units, metadata = samples.units, samples.metadata
     known = [
@@ -144,7 +144,7 @@ def _existing(samples: ColumnSamples) -> ExistingFilters | None:
 
 
 def unmeasured(metadata: ColumnMetadata, lookups: int | None, fpp: float) -> ColumnAdvice:
-    """A column whose values weren't read: what the metadata say."""
+    """The figures of a column whose values weren't read: those from metadata."""
     return ColumnAdvice(
         column=metadata.column,
         type=metadata.type,

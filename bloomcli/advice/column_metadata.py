@@ -1,5 +1,4 @@
-"""The columns of all files by their metadata: every row group's bounds and bytes, and the units that samples are
-drawn from."""
+"""Metadata of each column over all files: bounds and bytes of every row group, and the units to draw samples from."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from bloomcli.model.file import Column
 from bloomcli.values.literals import decode_bound
 
 UnitKey = tuple[int, int]
-"""Position of the file, number of the unit."""
+"""The position of the file, and the number of the unit in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,20 +22,20 @@ class Unit:
 
     row_groups: int
     bytes: int
-    """Compressed bytes of its row groups, all columns."""
+    """The compressed bytes of its row groups, with all columns."""
     values: int
     hull: tuple[Any, Any]
-    """Comparable bounds of all its values; None where they aren't known."""
+    """The comparable bounds of all its values; None for unknown ones."""
 
 
 @dataclass(kw_only=True)
 class ColumnMetadata:
-    """One column over all files that have it."""
+    """The metadata of one column, summed over all files that have it."""
 
     column: str
     type: str
     typed: Column
-    """As the first file has it."""
+    """The column of the first file."""
     unfilterable: str | None = None
     loses_rows: bool = False
     files: int = 0
@@ -50,7 +49,7 @@ class ColumnMetadata:
     without_filter: int = 0
     filter_bytes: int = 0
     units: dict[UnitKey, Unit] = field(default_factory=dict)
-    """Those with values."""
+    """The units that have values."""
     _ranges: list[tuple[Any, Any, int]] = field(default_factory=list)
 
     def add(self, position: int, file: FileExtents, column: ColumnExtents) -> None:
@@ -67,7 +66,7 @@ class ColumnMetadata:
         self.filters += column.filters
         self.without_filter += column.without_filter
         self.filter_bytes += column.filter_bytes
-        same = column.typed == self.typed  # bounds of other types don't compare: they exclude nothing
+        same = column.typed == self.typed  # bounds of another type can't be compared: they exclude nothing
         lows = _keys(column.lows, column.typed) if same else [None] * len(column.lows)
         highs = _keys(column.highs, column.typed) if same else [None] * len(column.highs)
         first = 0
@@ -87,22 +86,22 @@ class ColumnMetadata:
 
     @property
     def values(self) -> int:
-        """Values that aren't null, at most."""
+        """The number of values that aren't null, at most."""
         return sum(unit.values for unit in self.units.values())
 
     @property
     def single(self) -> bool:
-        """Every unit is one row group."""
+        """Whether every unit is a single row group."""
         return all(unit.row_groups == 1 for unit in self.units.values())
 
     @cached_property
     def by_number(self) -> Coverage:
-        """Row groups that min/max leave."""
+        """Computes the row groups that remain after min/max."""
         return Coverage([Range(low, high, 1) for low, high, _ in self._ranges])
 
     @cached_property
     def by_bytes(self) -> Coverage:
-        """Bytes of these."""
+        """Computes the bytes that remain after min/max."""
         return Coverage([Range(*found) for found in self._ranges])
 
 
@@ -115,7 +114,7 @@ def _keys(bounds: Sequence[bytes | None], typed: Column) -> list[Any]:
 
 
 def all_columns(files: Iterable[tuple[int, FileExtents]]) -> dict[str, ColumnMetadata]:
-    """The columns of all files, by path, in the order in which files have them."""
+    """The metadata of all columns by their paths, in the order of their first occurrence."""
     found: dict[str, ColumnMetadata] = {}
     for position, file in files:
         for column in file.columns:

@@ -1,4 +1,4 @@
-"""All that was sampled of one column, and the lookups that it tells of."""
+"""The samples of one column, and the costs of lookups that follow from them."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Cells:
     absent: tuple[tuple[bytes, ...], ...]
     """Absent values of each value unit."""
     queried: tuple[tuple[bytes, float], ...]
-    """Literals of the queries and their weights, which sum to 1."""
+    """The literals of the queries with their weights, which sum to 1."""
     parts: int
-    """Random parts of a giver's values: each has a cell."""
+    """The number of random parts that the values of a unit are divided into; each part has a cell."""
 
     @property
     def count(self) -> int:
@@ -45,7 +45,7 @@ class Cells:
         return 2 * self.parts * len(self.value_units) + 1
 
     def looked_up(self, metadata: ColumnMetadata, value_samples: Sequence[UnitSample]) -> LookupValues:
-        """All values with their cells and weights."""
+        """The values to look up, with their cells and weights."""
         values: list[bytes] = []
         cells: list[int] = []
         weights: list[float] = []
@@ -55,7 +55,7 @@ class Cells:
                 for number, value in enumerate(group):
                     values.append(value)
                     cells.append(start + self.parts * at + number % self.parts)
-                    weights.append(self.parts / len(group))  # the mean of all cells is that of all values
+                    weights.append(self.parts / len(group))  # so that the mean of all cells is the mean of all values
         for value, weight in self.queried:
             values.append(value)
             cells.append(self.count - 1)
@@ -73,27 +73,28 @@ class Cells:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnSamples:
-    """All that was sampled of one column."""
+    """The samples of one column."""
 
     metadata: ColumnMetadata
     plan: Plan
     rates: tuple[float, ...]
     cells: Cells
     value_samples: Mapping[UnitKey, UnitSample]
-    """Of the units that give values, in the order of `cells.value_units`."""
+    """The samples of the units that values come from, in the order of `cells.value_units`."""
     lookup_samples: Mapping[UnitKey, UnitSample]
     settled: bool
+    """As `LookupCosts.settled`."""
     tight: bool
     """New filters have tight sizes."""
 
     def tight_bytes(self, rate: int, all_bytes: float) -> float:
-        """Bytes of tight filters, by their share of `all_bytes` in the sample."""
+        """The bytes of tight filters: `all_bytes`, times their share in the sample."""
         found = sum(unit.filter_bytes[rate] for unit in self.units.values())
         return all_bytes * sum(unit.tight_bytes[rate] for unit in self.units.values()) / max(found, 1)
 
     @property
     def sums(self) -> int:
-        """Sums of a cell."""
+        """The number of sums of a cell."""
         return SUMS + RATE_SUMS * len(self.rates)
 
     @property
@@ -102,11 +103,11 @@ class ColumnSamples:
         return {**self.value_samples, **self.lookup_samples}
 
     def drawn(self, count: int) -> SampleSize:
-        """How units of this column were drawn: those that have values."""
+        """The size of a sample of `count` units, out of those that have values of this column."""
         return SampleSize(len(self.metadata.units), min(count, len(self.metadata.units)))
 
     def matrix(self) -> Floats:
-        """Takers x cells x sums."""
+        """The sums of all cells: lookup units x cells x sums."""
         np = numpy()
         shape = (self.cells.count, self.sums)
         found = [np.frombuffer(unit.sums).reshape(shape) for unit in self.lookup_samples.values() if unit.sums]
@@ -114,53 +115,59 @@ class ColumnSamples:
         return stacked
 
     def present(self) -> LookupCosts | None:
-        """The sampled values."""
+        """The costs of lookups of present values: the sampled ones. None without any."""
         np = numpy()
         value_units = [(at, key) for at, key in enumerate(self.cells.value_units) if self.value_samples[key].values]
         if not value_units or not self.lookup_samples:
             return None
-        sums = self._by_giver([at for at, _ in value_units], 0)
+        sums = self._by_value_unit([at for at, _ in value_units], 0)
         places = {key: at for at, key in enumerate(self.lookup_samples)}
         own = np.zeros((len(value_units), self.parts, self.sums))
-        left = np.zeros((len(value_units), self.parts, 2))
+        remaining = np.zeros((len(value_units), self.parts, 2))
         for row, (_, key) in enumerate(value_units):
             unit = self.value_samples[key]
             if key in places:
                 sums[row, :, places[key]] = 0
             own[row] = np.frombuffer(unit.sums).reshape(self.parts, self.sums)
-            left[row] = self._in_parts(unit.values)
-        left = np.maximum(left - own[:, :, :2], 0)
+            remaining[row] = self._in_parts(unit.values)
+        remaining = np.maximum(remaining - own[:, :, :2], 0)
         keys = [key for _, key in value_units]
         return self._lookups(
-            keys, sums, own, left, self.drawn(len(value_units)), sum(len(self.value_samples[k].values) for k in keys)
+            keys,
+            sums,
+            own,
+            remaining,
+            self.drawn(len(value_units)),
+            sum(len(self.value_samples[k].values) for k in keys),
         )
 
     @property
     def parts(self) -> int:
-        """Parts of a giver's values."""
+        """The number of parts that the values of a unit are divided into."""
         return self.cells.parts
 
-    def _by_giver(self, value_units: Sequence[int], first: int) -> Floats:
-        """Givers x parts x lookup_units x sums."""
+    def _by_value_unit(self, value_units: Sequence[int], first: int) -> Floats:
+        """The sums of the cells of these value units, from cell `first` on: value units x parts x lookup units x
+        sums."""
         np = numpy()
         cells = [[first + self.parts * at + part for part in range(self.parts)] for at in value_units]
         sums: Floats = np.ascontiguousarray(self.matrix()[:, np.array(cells, np.intp)].transpose(1, 2, 0, 3))
         return sums
 
     def _shares(self, counts: Sequence[int]) -> Floats:
-        """For each number of values, the weights of its parts, whose mean is 1."""
+        """For each number of values, the weights of the parts that they are divided into; their mean is 1."""
         np = numpy()
         parts = self.parts
         shares: Floats = np.array([[parts * len(range(part, n, parts)) / n for part in range(parts)] for n in counts])
         return shares
 
     def _in_parts(self, values: Sequence[bytes]) -> list[list[float]]:
-        """`_left` of each part of the values, weighted so that their mean is that of all values."""
+        """`_remaining` for each part of the values, weighted so that their mean is that of all values."""
         parts = [values[part :: self.parts] for part in range(self.parts)]
-        return [[self.parts * len(part) / len(values) * found for found in self._left(part)] for part in parts]
+        return [[self.parts * len(part) / len(values) * found for found in self._remaining(part)] for part in parts]
 
-    def _left(self, values: Sequence[bytes]) -> list[float]:
-        """Means of the row groups and bytes that min/max leave in all units."""
+    def _remaining(self, values: Sequence[bytes]) -> list[float]:
+        """The mean number of row groups, and the mean bytes, that remain in all units after min/max."""
         keys = [decode_bound(value, self.metadata.typed) for value in values]
         return [
             sum(coverage.at(key) for key in keys) / max(len(keys), 1)
@@ -168,7 +175,13 @@ class ColumnSamples:
         ]
 
     def _lookups(
-        self, keys: Sequence[UnitKey], sums: Floats, own: Floats, left: Floats, value_units: SampleSize, values: int
+        self,
+        keys: Sequence[UnitKey],
+        sums: Floats,
+        own: Floats,
+        remaining: Floats,
+        value_units: SampleSize,
+        values: int,
     ) -> LookupCosts:
         np = numpy()
         units = self.metadata.units
@@ -190,7 +203,7 @@ class ColumnSamples:
             sums=sums,
             own=own,
             own_whole=whole[places],
-            left=left,
+            remaining=remaining,
             least=least[places],
             most=np.maximum(most, least)[places],
             mean_least=(float(least[:, 0].mean()), float(least[:, 1].mean())),
@@ -210,52 +223,55 @@ class ColumnSamples:
         return float(datasketches().compact_theta_sketch.deserialize(self.value_samples[key].sketch).get_estimate())
 
     def absent(self) -> LookupCosts | None:
-        """The values that aren't there."""
+        """The costs of lookups of absent values. None without any."""
         np = numpy()
         value_units = [at for at, group in enumerate(self.cells.absent) if group]
         if not value_units or not self.lookup_samples:
             return None
-        sums = self._by_giver(value_units, self.parts * len(self.cells.value_units))
+        sums = self._by_value_unit(value_units, self.parts * len(self.cells.value_units))
         if not sums.any() and not self._rules_out(value_units):
             return None
-        left = np.array([self._in_parts(self.cells.absent[at]) for at in value_units])
+        remaining = np.array([self._in_parts(self.cells.absent[at]) for at in value_units])
         counts = [len(self.cells.absent[at]) for at in value_units]
-        # others than texts are drawn independently of the value_units
+        # absent values other than texts are drawn independently of the value units
         drawn = self.drawn(len(value_units)) if self._in_groups else SampleSize(len(value_units), len(value_units))
-        return self._from_outside(sums, left, drawn, self._shares(counts), counts)
+        return self._from_outside(sums, remaining, drawn, self._shares(counts), counts)
 
     def _rules_out(self, value_units: Sequence[int]) -> bool:
-        """Min/max leaves something of fewer row groups than all for the values."""
-        return any(self._left(self.cells.absent[at])[NUMBER] < self.metadata.by_number.total for at in value_units)
+        """Whether min/max excludes a row group for some of the values."""
+        return any(
+            self._remaining(self.cells.absent[at])[NUMBER] < self.metadata.by_number.total for at in value_units
+        )
 
     def queried(self) -> LookupCosts | None:
-        """The literals of the queries."""
+        """The costs of lookups of the queries' literals. None without any."""
         np = numpy()
         if not self.cells.queried or not self.lookup_samples:
             return None
         sums = self.matrix()[:, -1:, :].transpose(1, 0, 2)[:, None]
         weighted = np.zeros((1, 1, 2))
         for value, weight in self.cells.queried:
-            weighted[0, 0] += weight * np.array(self._left([value]))
+            weighted[0, 0] += weight * np.array(self._remaining([value]))
         return self._from_outside(sums, weighted, None, np.ones((1, 1)), [len(self.cells.queried)])
 
     def _from_outside(
-        self, sums: Floats, left: Floats, value_units: SampleSize | None, shares: Floats, counts: Sequence[int]
+        self, sums: Floats, remaining: Floats, value_units: SampleSize | None, shares: Floats, counts: Sequence[int]
     ) -> LookupCosts:
-        """Values that come from no unit; without value_units, they are all that there are."""
+        """The costs of lookups of values that don't come from a unit. If `value_units` is None, these are all values,
+        not a sample of them."""
         np = numpy()
         count = len(sums)
         tops = np.array([_highest(self.metadata.by_number), _highest(self.metadata.by_bytes)])
         exact = value_units is None
-        least = left[:, 0] if exact else np.zeros((count, 2))
-        most = left[:, 0] if exact else np.tile(tops, (count, 1))
+        least = remaining[:, 0] if exact else np.zeros((count, 2))
+        most = remaining[:, 0] if exact else np.tile(tops, (count, 1))
         return LookupCosts(
             metadata=self.metadata,
             values=sum(counts),
             sums=sums,
             own=np.zeros((count, sums.shape[1], self.sums)),
             own_whole=np.zeros((count, 2)),
-            left=left,
+            remaining=remaining,
             least=least,
             most=most,
             mean_least=(float(least[:, NUMBER].mean()), float(least[:, BYTES].mean())),
@@ -271,12 +287,12 @@ class ColumnSamples:
 
     @property
     def _in_groups(self) -> bool:
-        """Absent values are made from sampled ones, so that those of a giver resemble each other."""
+        """Whether absent values are made from sampled ones, so that those of one unit resemble each other."""
         return self.metadata.typed.physical in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}
 
     def _rate_estimates(self) -> tuple[RateEstimate, ...]:
-        """How often new filters may have a value that they don't have: the mean of all sampled ones, from 0 to the
-        highest. Which of them the values meet that min/max leaves isn't known here."""
+        """For each rate, the false-positive rate of new filters: the mean of all sampled ones, in an interval from 0
+        to the highest. It isn't known here which of the filters are looked up after min/max."""
         units = list(self.units.values())
         groups = sum(unit.row_groups for unit in units)
         found = []
@@ -287,7 +303,7 @@ class ColumnSamples:
         return tuple(found)
 
     def sizes(self, rate: int) -> FilterSizes:
-        """New filters at a rate."""
+        """The sizes of new filters at a rate, given by its position."""
         np = numpy()
         metadata, units = self.metadata, self.units
         found = np.array([unit.filter_bytes[rate] for unit in units.values()], float)

@@ -1,4 +1,4 @@
-"""The `bloom add` command lines for what is recommended. They run as they are pasted into a shell."""
+"""Makes the command lines for the recommendations, ready to be pasted into a shell."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from bloomcli.model.sizes import POWER_OF_TWO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The files, as the words of a command line."""
+    """The words of a command line that name the files and say how to change them."""
 
     words: tuple[str, ...]
     """Paths, or the options that name the files."""
     target: tuple[str, ...] = ("--in-place",)
-    """Where changed files go; nothing for a table, which puts them in place itself."""
+    """The option that says where changed files are written; empty for a table, whose commit replaces them."""
     engine: tuple[str, ...] = ()
-    """Options of the engine."""
+    """The options of the engine."""
     readers: tuple[str, ...] = ()
-    """Options that say who reads the files, which `bloom add` needs."""
+    """The options that name the readers of the files, which `bloom add` needs."""
     single: bool = False
-    """One file: `bloom add` refuses one that has some of the filters already, unless it replaces them."""
+    """One file. `bloom add` refuses a single file that has some of the filters already, unless it replaces them."""
 
 
 def of_paths(
@@ -39,11 +39,11 @@ def of_paths(
     readers: Sequence[str] = (),
     single: bool = False,
 ) -> Source:
-    """The files that paths and a list name."""
+    """The source for files named by paths and a list of paths."""
     words = [shown(f"./{path}" if path.startswith("-") else path) for path in paths]
     if files_from is not None and files_from != "-":
         words += ["--files-from", files_from]
-    # nothing at these URIs can be replaced
+    # files at these URIs can't be replaced
     readable_only = any(word.startswith(("https://", "http://")) for word in words)
     target = ("-o", "with-filters/") if readable_only else ("--in-place",)
     return Source(words=tuple(words), target=target, engine=tuple(engine), readers=tuple(readers), single=single)
@@ -52,13 +52,13 @@ def of_paths(
 def of_table(
     table: str, *, where: str | None = None, engine: Sequence[str] = (), readers: Sequence[str] = ()
 ) -> Source:
-    """The data files of a table."""
+    """The source for the data files of a table."""
     words = ["--table", table, *(() if where is None else ("--where", where))]
     return Source(words=tuple(words), target=(), engine=tuple(engine), readers=tuple(readers))
 
 
 def inside_table(source: Source, table: str) -> Source:
-    """The data files of the table that the files belong to: `bloom add` refuses to change these by their paths."""
+    """The source for the table that the files belong to: `bloom add` refuses to change its files by their paths."""
     engine = list(source.engine)
     if "--engine" in engine:
         at = engine.index("--engine")
@@ -67,7 +67,7 @@ def inside_table(source: Source, table: str) -> Source:
 
 
 def reader_options(options: AdviseOptions) -> tuple[str, ...]:
-    """The options that say who reads the files, as they were given. `bloom add` finds the nearest policy itself."""
+    """The options of the user that name the readers of the files. `bloom add` finds the nearest policy itself."""
     found: list[str] = []
     if readers := tuple_of(options.readers, "readers"):
         found += ["--readers", ",".join(readers)]
@@ -77,7 +77,7 @@ def reader_options(options: AdviseOptions) -> tuple[str, ...]:
 
 
 def add_lines(columns: Iterable[ColumnAdvice], source: Source, size: str = POWER_OF_TWO) -> list[str]:
-    """The command lines, one for each rate and for columns whose filters are replaced; none without columns."""
+    """The `bloom add` command lines: one for each rate, and for columns with and without filters to replace."""
     groups: dict[tuple[float, bool], list[str]] = {}
     for column in columns:
         if column.recommended and column.fpp is not None:
@@ -96,7 +96,7 @@ def add_lines(columns: Iterable[ColumnAdvice], source: Source, size: str = POWER
 
 
 def upkeep_lines(columns: Iterable[ColumnAdvice], source: Source, fpp: float) -> list[str]:
-    """The command lines that make filters smaller down to the rate `fpp`, and remove those that save nothing."""
+    """The command lines that fold filters down to the rate `fpp`, and remove filters that save nothing."""
     judged: dict[str, list[str]] = {}
     for column in columns:
         if column.existing is not None and not column.recommended:
@@ -115,7 +115,7 @@ def upkeep_lines(columns: Iterable[ColumnAdvice], source: Source, fpp: float) ->
 
 
 def _replaces(column: ColumnAdvice, *, single: bool) -> bool:
-    """Whether the column's filters have to be replaced: `bloom add` would refuse them otherwise."""
+    """Whether the column's filters have to be replaced; otherwise `bloom add` would refuse the column."""
     existing = column.existing
     if existing is None or not existing.filters:
         return False
@@ -128,7 +128,7 @@ def _joined(words: Iterable[str]) -> str:
 
 
 def _quoted(word: str) -> str:
-    """The word as a shell takes it, in one line: control characters as bash's and zsh's $'...' has them."""
+    """Quote a word for a shell, in one line: with control characters as in $'...' of bash and zsh."""
     if word.isprintable():
         return shlex.quote(word)
     plain = "".join(

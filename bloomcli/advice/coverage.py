@@ -1,4 +1,4 @@
-"""How many row groups, and how many bytes, min/max statistics leave for a value: over all row groups of all files."""
+"""Computes how many row groups, or bytes, remain for a value after min/max statistics, over all files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Range(NamedTuple):
-    """One row group: comparable bounds, and its weight."""
+    """One row group: its comparable bounds, and its weight (1, or its bytes)."""
 
     low: Any
     high: Any
@@ -29,14 +29,15 @@ class Coverage:
     """The weight of the row groups whose range contains a value.
 
     Args:
-        ranges: of row groups that have values; bounds of None, and a lower bound above the upper, exclude nothing.
+        ranges: the ranges of row groups that have values. Bounds of None, and a lower bound above the upper one,
+            exclude no value.
     """
 
     def __init__(self, ranges: Sequence[Range]) -> None:
         known = [r for r in ranges if r.low is not None and r.high is not None and r.low <= r.high]
         self.total = sum(r.weight for r in ranges)
         self.always = self.total - sum(r.weight for r in known)
-        """The weight of the row groups that no value is excluded from."""
+        """The weight of the row groups that exclude no value."""
         by_low, by_high = sorted(known, key=lambda r: r.low), sorted(known, key=lambda r: r.high)
         self._lows, self._highs = [r.low for r in by_low], [r.high for r in by_high]
         self._below = [0.0, *accumulate(r.weight for r in by_low)]
@@ -44,7 +45,7 @@ class Coverage:
         self._ends = sorted({*self._lows, *self._highs})
 
     def at(self, key: Any) -> float:
-        """The weight for a value; all of it for a value without an order."""
+        """The weight of the row groups that may have a value; the total if the value is None."""
         if key is None:
             return self.total
         begun = self._below[bisect_right(self._lows, key)]
@@ -52,17 +53,18 @@ class Coverage:
 
     @property
     def bounds(self) -> tuple[Any, Any] | None:
-        """The lowest and the highest bound; None if there are none."""
+        """The lowest and the highest bound; None without bounds."""
         return (self._ends[0], self._ends[-1]) if self._ends else None
 
     def extremes(self, hulls: Sequence[tuple[Any, Any]]) -> tuple[Floats, Floats]:
-        """For each range of values the lowest and the highest weight in it; of None as bounds, over all values."""
+        """For each range of values, the lowest and the highest weight of a value in it. Bounds of None stand for all
+        values."""
         np = numpy()
         count = len(self._ends)
         if not count:
             full = np.full(len(hulls), self.total)
             return full, full.copy()
-        profile = np.empty(2 * count - 1)  # at each end, and between two
+        profile = np.empty(2 * count - 1)  # at each end, and between neighbouring ends
         profile[::2] = [self.at(end) for end in self._ends]
         profile[1::2] = [
             self.always + self._below[bisect_right(self._lows, end)] - self._above[bisect_right(self._highs, end)]
@@ -80,7 +82,8 @@ class Coverage:
 
 
 def _over_ranges(profile: Floats, first: NDArray[np.intp], last: NDArray[np.intp], function: Any) -> Floats:
-    """The extreme of each range of positions: ranges of a power of two that overlap, one power after the other."""
+    """The extreme of each range of positions, by a sparse table: each range is covered by two overlapping ranges
+    whose length is a power of two."""
     np = numpy()
     found: Floats = np.empty(len(first))
     lengths = last - first + 1

@@ -1,4 +1,4 @@
-"""Turns the figures of all columns into the advice: what to add, at which sizes, and the commands that add it."""
+"""Turns the figures of all columns into advice: which columns get filters, and at which sizes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def decide(figures: AdviseReport, *, budget: Budget | None = None) -> AdviseReport:
-    """The report with the recommendation for each column; recommended ones first.
+    """The report with a recommendation for each column; recommended columns come first.
 
     Args:
-        figures: as `bloomcli.advice.measure` measures them.
+        figures: the result of `bloomcli.advice.measure`.
         budget: limits the bytes of all new filters; None for no limit.
     """
     log = figures.queries
@@ -52,11 +52,11 @@ def within_budget(
 ) -> tuple[list[ColumnAdvice], Choice]:
     """The columns with the filters that save most within `limit` bytes, and the choice.
 
-    Each recommended column has its sizes at the rates that it was measured at, down to `figures.fpp`. A column counts
-    as often as the queries look it up; without queries, all count alike.
+    The sizes of a recommended column are those at the measured rates, down to `figures.fpp`. The weight of a column
+    is its number of lookups in the queries; without queries, all columns have the same weight.
     """
     wanted = [index for index, column in enumerate(columns) if column.recommended]
-    # of rates with filters of one size, the lowest comes first and is chosen
+    # ascending rates: if several rates have the same size, the lowest is chosen
     rates = [sorted((r for r in columns[i].rates if r.fpp >= figures.fpp), key=lambda r: r.fpp) for i in wanted]
     choice = choose(
         [[_size(columns[i], rate) for rate in of_one] for i, of_one in zip(wanted, rates, strict=True)], limit
@@ -108,8 +108,8 @@ def _with(gain: LookupGain | None, cost: LookupCost | None) -> LookupGain | None
 
 
 def saved_at(rate: AtRate) -> Interval | None:
-    """Bytes that one lookup reads less with filters of this rate: of the queries' literals; without any, the mean of
-    a present and an absent value, whose interval has the means of both ends."""
+    """The bytes that one lookup reads less with filters of this rate: for the queries' literals; without any, the
+    mean for a present and an absent value. The ends of the interval are means, too."""
     if rate.saved_queried is not None:
         return rate.saved_queried
     both = [saved for saved in (rate.saved_present, rate.saved_absent) if saved is not None]
@@ -123,7 +123,7 @@ def saved_at(rate: AtRate) -> Interval | None:
 
 
 def _tight_saves(recommended: Sequence[ColumnAdvice]) -> int:
-    """Bytes that tight sizes would save; 0 if sizes are tight."""
+    """The bytes that tight sizes would save; 0 if sizes are tight."""
     rates = [rate for column in recommended for rate in column.rates if rate.fpp == column.fpp]
     return round(sum(at.filter_bytes.estimate - at.tight_bytes for at in rates if at.tight_bytes is not None))
 
@@ -137,5 +137,5 @@ def _bytes(column: ColumnAdvice) -> float:
 
 
 def _without_values(log: QueryLog) -> QueryLog:
-    """The log without the values of the queries, which a report may be passed on with."""
+    """The log without the values of the queries, which a report must not contain."""
     return replace(log, columns=tuple(replace(column, literals=()) for column in log.columns))

@@ -1,8 +1,8 @@
-"""Numbers of distinct values, from theta sketches of sampled units; never from min/max.
+"""Estimates numbers of distinct values from theta sketches of sampled units; never from min/max.
 
-Which values occur in one sampled unit, and which in two, tells how many occur in none: the estimate of Chao and Lin
-(2012), which is that of Chao (1987) for units drawn without replacement. Its lower end is Chao's. The upper end is
-the number if no value of a single sampled unit were in another one (the upper bound of Charikar et al. 2000).
+The numbers of values in exactly one and in exactly two sampled units result in an estimate of the values in none:
+that of Chao and Lin (2012), which is Chao's (1987) for units drawn without replacement. The lower end is Chao's. The
+upper end assumes that a value of a single sampled unit is in no other unit (the upper bound of Charikar et al. 2000).
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 _ALPHA: Final = 0.05
 _NORMAL: Final = 1.959964
 _DEVIATIONS: Final = 3
-"""Of a sketch's bounds: 99.7 %."""
+"""The standard deviations of a sketch's bounds: 99.7 %."""
 
 
 class UnitSketch(NamedTuple):
-    """The distinct values of one sampled unit."""
+    """The theta sketch of one sampled unit."""
 
     sketch: bytes
     values: int
-    """The most that there can be."""
+    """An upper bound of its distinct values."""
 
 
 class _Incidence(NamedTuple):
-    """Which of a random part of the values occur in which units."""
+    """The incidence of a random part of the values in the sampled units."""
 
     occurs: NDArray[np.bool_]
-    """Values x units."""
+    """Values x units: whether the unit has the value."""
     scale: float
-    """Values for each value of the part."""
+    """The number of values that each value of the part stands for."""
 
     def frequencies(self, left_out: int | None = None) -> tuple[float, float, float]:
-        """(values in any unit, in one, in two), without a unit."""
+        """The number of values in any unit, in exactly one, and in exactly two; without the unit `left_out`."""
         np = numpy()
         counts = self.occurs.sum(axis=1)
         if left_out is not None:
@@ -52,12 +52,12 @@ class _Incidence(NamedTuple):
 
 
 def distinct(units: Sequence[UnitSketch], population: int, most: int) -> Interval:
-    """Distinct values over all units.
+    """The number of distinct values over all units.
 
     Args:
-        units: the sampled ones.
-        population: units in all.
-        most: values of all units.
+        units: the sampled units.
+        population: the number of all units.
+        most: the number of values of all units.
     """
     found = datasketches()
     sketches = [found.compact_theta_sketch.deserialize(unit.sketch) for unit in units]
@@ -89,7 +89,7 @@ def _incidence(sketches: Sequence[object], theta: int) -> _Incidence:
 
 
 def _chao_lin(incidence: _Incidence, drawn: int, population: int, left_out: int | None = None) -> float:
-    """Values in no sampled unit: Q1^2 / (n / (n - 1) 2 Q2 + q / (1 - q) Q1)."""
+    """The estimated number of values in no sampled unit: Q1^2 / (n / (n - 1) 2 Q2 + q / (1 - q) Q1)."""
     _, once, twice = incidence.frequencies(left_out)
     share = drawn / population
     below = (drawn / (drawn - 1) if drawn > 1 else 1.0) * 2 * twice + share / (1 - share) * once
@@ -97,7 +97,8 @@ def _chao_lin(incidence: _Incidence, drawn: int, population: int, left_out: int 
 
 
 def _unseen(incidence: _Incidence, drawn: int, population: int) -> tuple[float, float]:
-    """(estimate, lower end) of the values in no sampled unit; the variance by leaving out each unit in turn."""
+    """The number of values in no sampled unit: (estimate, lower end). The variance is the jackknife's: each unit is
+    left out in turn."""
     estimate = _chao_lin(incidence, drawn, population)
     if drawn <= 2 or estimate <= 0:
         return estimate, 0.0
@@ -107,13 +108,14 @@ def _unseen(incidence: _Incidence, drawn: int, population: int) -> tuple[float, 
         without.append(seen + _chao_lin(incidence, drawn - 1, population, at))
     np = numpy()
     variance = (drawn - 1) * float(np.var(without))
-    variance += estimate * estimate / max(len(incidence.occurs), 1)  # of the sketch
+    variance += estimate * estimate / max(len(incidence.occurs), 1)  # the variance of the sketch
     factor = math.exp(_NORMAL * math.sqrt(math.log1p(variance / (estimate * estimate))))
     return estimate, estimate / factor
 
 
 def _if_alone(incidence: _Incidence, units: Sequence[UnitSketch], population: int, most: int) -> float:
-    """Upper end of the values of all units that are in one sampled unit only, if they were in no other at all."""
+    """The upper end of the number of distinct values, under the assumption that values in exactly one sampled unit
+    are in no other unit."""
     np = numpy()
     alone = incidence.occurs & (incidence.occurs.sum(axis=1) == 1)[:, None]
     once = alone.sum(axis=0) * incidence.scale
@@ -128,7 +130,7 @@ def _if_alone(incidence: _Incidence, units: Sequence[UnitSketch], population: in
 
 
 def distinct_per_unit(units: Sequence[UnitSketch], population: int, most: int, sketch_bits: int) -> Interval:
-    """Mean of the distinct values of a unit."""
+    """The mean number of distinct values of a unit."""
     np = numpy()
     found = datasketches()
     sketches = [found.compact_theta_sketch.deserialize(unit.sketch) for unit in units]

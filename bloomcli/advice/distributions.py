@@ -1,4 +1,4 @@
-"""Quantiles of the beta and of Student's t distribution, which the intervals are made of.
+"""Quantiles of the beta distribution and of Student's t distribution, for confidence intervals.
 
 Sources: Abramowitz and Stegun, "Handbook of Mathematical Functions": 26.5.8 (the incomplete beta function as a
 continued fraction) and 26.7.1 (Student's t by the incomplete beta function).
@@ -47,7 +47,7 @@ def _fraction(x: float, a: float, b: float) -> float:
 
 
 def _solved(function: Callable[[float], float], wanted: float, low: float, high: float) -> float:
-    """Where an increasing function has a value."""
+    """The argument at which an increasing function has the value `wanted`, by bisection."""
     for _ in range(60):
         middle = (low + high) / 2
         if function(middle) < wanted:
@@ -60,7 +60,7 @@ def _solved(function: Callable[[float], float], wanted: float, low: float, high:
 
 
 def beta_quantile(probability: float, a: float, b: float) -> float:
-    """The quantile of the beta distribution, by Newton's method, which halves the interval where a step leaves it."""
+    """The quantile of the beta distribution, by Newton's method, with bisection where a step leaves the interval."""
     if b == 1:
         return math.pow(probability, 1 / a)
     if a == 1:
@@ -93,7 +93,7 @@ def t_quantile(probability: float, degrees_of_freedom: float) -> float:
 
 @lru_cache(maxsize=1 << 14)
 def clopper_pearson(share: float, trials: float, alpha: float) -> tuple[float, float]:
-    """The exact interval of a proportion, for any positive number of trials, whole or not.
+    """The exact confidence interval of a proportion, for any positive number of trials, also a fractional one.
 
     Source: Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial"
     (1934), in the form of beta quantiles.

@@ -1,8 +1,8 @@
-"""What the lookups of one kind of value read, over all files.
+"""Estimates how much lookups read over all files, for one kind of value.
 
-A lookup reads row groups of the unit that its value was taken from, and of all other units. Of these, min/max over
-all row groups of all files say exactly what is left for each sampled value (`Coverage`); the sample says which share
-of that is read, with what the files have today and with new filters.
+A lookup reads row groups of the unit that its value comes from, and of all other units. The part of the other units
+that remains after min/max is known exactly for each sampled value, from the bounds of all row groups of all files
+(`Coverage`). The sample results in the share of that part which is read, today and with new filters.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ONE: Final = SampleSize(1, 1)
 
 
 class Product(NamedTuple):
-    """A product of what is known and what is estimated: factor x (offset + spread x first) x others."""
+    """A product of known figures and estimated ratios: factor x (offset + spread x first) x others."""
 
     factor: float
     offset: float = 1.0
@@ -42,11 +42,11 @@ class Product(NamedTuple):
     others: tuple[Ratio, ...] = ()
 
     def ratios(self) -> list[Ratio]:
-        """Those that are left to chance."""
+        """The ratios that are estimates."""
         return [r for r in ((self.first,) if self.spread else ()) + self.others if not r.exact]
 
     def at(self, first: float, others: Sequence[float]) -> float:
-        """The product at these values of the ratios."""
+        """The product for these values of the ratios."""
         found = self.factor * (self.offset + self.spread * first)
         for value in others:
             found *= value
@@ -54,8 +54,8 @@ class Product(NamedTuple):
 
 
 def summed(terms: Sequence[tuple[int, Product]], scale: float = 1.0) -> Interval:
-    """A sum of products with their signs, and its interval: each ratio has so high a confidence that all of them hold
-    together (Bonferroni's inequality)."""
+    """The sum of products with signs, with its interval. The confidence of each ratio is so high that all ratios
+    together have the confidence 1 - `ALPHA` (Bonferroni's inequality)."""
     rate_estimates = {id(r) for _, term in terms for r in term.ratios()}
     alpha = ALPHA / max(len(rate_estimates), 1)
     low = high = estimate = 0.0
@@ -73,72 +73,73 @@ class FilterSizes:
     """The bytes of new filters of all row groups at one rate."""
 
     most: float
-    """Their sum if every value were different."""
+    """The bytes if all values were distinct."""
     share: Ratio
-    """Of `most`."""
+    """The share of `most`."""
 
     @property
     def interval(self) -> Interval:
-        """Bytes of all filters."""
+        """The bytes of all filters."""
         return summed([(1, Product(self.most, others=(self.share,)))])
 
 
 class RateEstimate(NamedTuple):
-    """The rate of new filters."""
+    """The measured false-positive rate of new filters."""
 
     most: float
-    """No filter's rate is higher."""
+    """The highest rate of a filter."""
     share: Ratio
-    """Of `most`, over all row groups."""
+    """The mean rate over all row groups, as a share of `most`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LookupCosts:
-    """One kind of value, and what its lookups read. Sums are those of a part of a giver's values, weighted so that
-    the mean of all parts is the mean of all values."""
+    """Estimates the costs of lookups of one kind of value. Sums are those of a random part of a unit's values,
+    weighted so that the mean of all parts is the mean of all values."""
 
     metadata: ColumnMetadata
     values: int
     sums: Floats
-    """Givers x parts x lookup_units x sums; of a giver's values in the giver itself they are 0."""
+    """Value units x parts x lookup units x sums; 0 where the two units are the same."""
     own: Floats
-    """Givers x parts x sums: in the giver itself; 0 for values that come from no unit."""
+    """Value units x parts x sums: the sums in the unit that the values come from; 0 for values of no unit."""
     own_whole: Floats
-    """Givers x 2: row groups and bytes of the giver itself; 0 likewise."""
-    left: Floats
-    """Givers x parts x 2: row groups and bytes that min/max leave in all other units."""
+    """Value units x 2: the row groups and bytes of the unit; 0 for values of no unit."""
+    remaining: Floats
+    """Value units x parts x 2: the row groups and bytes that remain in all other units after min/max."""
     least: Floats
     most: Floats
-    """Givers x 2: bounds of `left`, from metadata."""
+    """Value units x 2: lower and upper bounds of `remaining`, from metadata."""
     mean_least: tuple[float, float]
     mean_most: tuple[float, float]
-    """Their means over all units that values could come from."""
+    """The means of the bounds over all units that values could come from."""
     value_units: SampleSize
     lookup_units: SampleSize
     unsampled: Floats
-    """Of each giver the share of its different values that aren't in the sample."""
+    """For each value unit, the share of its distinct values that aren't in the sample."""
     shares: Floats
-    """Givers x parts: the weights of the parts, whose mean is 1."""
+    """Value units x parts: the weights of the parts, whose mean is 1."""
     settled: bool
-    """Nothing but min/max decides what is read today: there are no filters, and no dictionaries count."""
+    """Min/max alone decides which row groups are read today: there are no filters, and readers don't use
+    dictionaries."""
     rate_estimates: tuple[RateEstimate, ...] | None
-    """Of absent values: how often new filters leave a row group, at each rate. It is their own measured rate, which
-    is what the lookups of all absent values come to."""
+    """For absent values, at each rate: the measured rate of new filters, which is the mean over the lookups of all
+    absent values. None for other kinds of values."""
     each: Floats
-    """Of each giver the number of values in the sample."""
+    """For each value unit, the number of its values in the sample."""
 
     def _ratio(self, part: Floats, whole: Floats, lookup_units: SampleSize = _ONE) -> Ratio:
         return ratio(part, whole, self.value_units, lookup_units, self.unsampled, self.each)
 
     @cached_property
-    def _left(self) -> tuple[Product, Product]:
-        """Row groups, and bytes, that min/max leave in other units."""
+    def _remaining(self) -> tuple[Product, Product]:
+        """The row groups, and the bytes, that remain in other units after min/max."""
         np = numpy()
         found = []
         for kind in (NUMBER, BYTES):
             offset, spread = self.mean_least[kind], self.mean_most[kind] - self.mean_least[kind]
             room = (self.most - self.least)[:, kind, None] * self.shares
-            part = np.clip(self.left[:, :, kind] - self.least[:, kind, None] * self.shares, 0, room)
+            part = np.clip(self.remaining[:, :, kind] - self.least[:, kind, None] * self.shares, 0, room)
             if spread <= 1e-9 * max(self.mean_most[kind], 1.0):
                 found.append(Product(1.0, offset))
             else:
@@ -147,27 +148,27 @@ class LookupCosts:
         return found[0], found[1]
 
     def _elsewhere(self, part: Floats, kind: int, share: Ratio | None = None) -> Product:
-        """What is read in other units; `part` has the sums of it, unless its share is known."""
-        left = self._left[kind]
-        if left.offset <= 0 and not left.spread:
+        """The row groups or bytes read in other units, from the sums `part`, or from their share if it is known."""
+        remaining = self._remaining[kind]
+        if remaining.offset <= 0 and not remaining.spread:
             return Product(0.0)
         if share is None:
             share = self._ratio(part, self.sums[..., kind], self.lookup_units)
-        return left._replace(others=(share,))
+        return remaining._replace(others=(share,))
 
     def _here(self, part: Floats, kind: int) -> Product:
-        """What is read in the value's own unit."""
+        """The row groups or bytes read in the unit that the value comes from."""
         if not self.own_whole.any():
             return Product(0.0)
         units = self.metadata.units.values()
         mean = sum(unit.bytes if kind else unit.row_groups for unit in units) / max(len(units), 1)
         whole = self.own_whole[:, kind, None] * self.shares
         if self.metadata.single and numpy().allclose(part, whole):
-            return Product(mean)  # a row group is read for its own values
+            return Product(mean)  # a row group is always read for its own values
         return Product(mean, others=(self._ratio(part[:, :, None], whole[:, :, None]),))
 
     def _cost(self, number: int, share: Ratio | None = None) -> LookupCost:
-        """The cost by the sums `number` and the next one."""
+        """The cost from the sums at `number` (row groups) and `number` + 1 (bytes)."""
         found = []
         for kind in (NUMBER, BYTES):
             here = self._here(self.own[..., number + kind], kind)
@@ -178,16 +179,16 @@ class LookupCosts:
 
     @cached_property
     def overlap(self) -> Interval:
-        """The share of the row groups that min/max leave."""
+        """The share of the row groups that remains after min/max."""
         return self._cost(0, EXACTLY_ONE).row_groups
 
     @cached_property
     def today(self) -> LookupCost:
-        """With what the files have."""
+        """The cost of a lookup today."""
         return self._cost(_TODAY, EXACTLY_ONE if self.settled else None)
 
     def _later(self, rate: int, kind: int) -> Product:
-        """What is read in other units with filters of a rate."""
+        """The row groups or bytes read in other units with filters of a rate."""
         part = self.sums[..., SUMS + RATE_SUMS * rate + kind]
         if self.rate_estimates is None:
             return self._elsewhere(part, kind)
@@ -199,11 +200,11 @@ class LookupCosts:
         return today._replace(factor=today.factor * most, others=(*today.others, share))
 
     def _before(self, kind: int) -> Product:
-        """What is read in other units today."""
+        """The row groups or bytes read in other units today."""
         return self._elsewhere(self.sums[..., _TODAY + kind], kind, EXACTLY_ONE if self.settled else None)
 
     def with_filter(self, rate: int) -> LookupCost:
-        """With filters of a rate, by its number."""
+        """The cost of a lookup with filters of a rate, given by its position."""
         at = SUMS + RATE_SUMS * rate
         found = [
             summed([(1, self._here(self.own[..., at + kind], kind)), (1, self._later(rate, kind))], scale)
@@ -212,7 +213,7 @@ class LookupCosts:
         return LookupCost(row_groups=found[0], bytes=found[1])
 
     def saved(self, rate: int, sizes: FilterSizes) -> Interval:
-        """Bytes that a lookup reads less, without those of the filters that it reads."""
+        """The bytes that a lookup reads less; the bytes of the filters that it reads are deducted."""
         at, today = SUMS + RATE_SUMS * rate + BYTES, _TODAY + BYTES
         each = sizes.share
         read = (self._here(self.own[..., _TODAY], NUMBER), self._before(NUMBER))
@@ -230,14 +231,14 @@ class LookupCosts:
 
 
 def filter_sizes(found: Floats, most: Floats, all_most: float, units: SampleSize, *, fixed: bool) -> FilterSizes:
-    """The sizes of all filters from those of sampled units.
+    """Estimate the sizes of all filters from those of sampled units.
 
     Args:
-        found: bytes of the filters of each sampled unit.
-        most: bytes if every value were different.
-        all_most: their sum over all units.
-        units: how units were drawn.
-        fixed: a filter's size doesn't depend on its values.
+        found: for each sampled unit, the bytes of its filters.
+        most: for each sampled unit, the bytes if all values were distinct.
+        all_most: the bytes of the filters of all units if all values were distinct.
+        units: how many units were drawn.
+        fixed: the size of a filter doesn't depend on its values.
     """
     if fixed:
         return FilterSizes(most=all_most, share=EXACTLY_ONE)

@@ -1,4 +1,4 @@
-"""Counts the lookups of a log, and keeps a bounded number of their values."""
+"""Counts the lookups of a query log, and keeps a bounded number of their values."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from bloomcli.advice.sql.templates import ColumnLookup
 
 MOST_LITERALS: Final = 10_000
-"""Different values of a column that are kept."""
+"""The most distinct values of a column that are kept."""
 _MOST_COLUMNS: Final = 10_000
 _TEXTS: Final = {"STRING", "ENUM", "JSON"}
 
 
 class LiteralSample:
-    """The values of a column: all of them, or a uniform random sample of the lookups.
+    """The looked-up values of a column: all of them, or a uniform random sample of the lookups.
 
-    Up to `most` different values are counted exactly. With one more, `most` of the lookups so far are drawn, and each
-    further one takes the place of a random one of them with the probability that keeps the sample uniform (Vitter's
-    algorithm R, ACM Transactions on Mathematical Software 11, 1985).
+    Up to `most` distinct values are counted exactly. After that, the sample has `most` lookups: each further lookup
+    replaces a random one with the probability that keeps the sample uniform (Vitter's algorithm R, ACM Transactions
+    on Mathematical Software 11, 1985).
     """
 
     def __init__(self, random: Random, most: int = MOST_LITERALS) -> None:
@@ -53,11 +53,11 @@ class LiteralSample:
 
     @property
     def sampled(self) -> bool:
-        """There were more values than are kept."""
+        """Whether there were more distinct values than are kept."""
         return self._drawn is not None
 
     def values(self) -> tuple[tuple[str, int], ...]:
-        """The values with their numbers, the most frequent first."""
+        """The values with their counts, the most frequent first."""
         counts = self._counts if self._drawn is None else Counter(self._drawn)
         return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
@@ -87,7 +87,7 @@ class UnservedCounter:
                     self._examples.setdefault(key, example)
 
     def result(self) -> tuple[UnservedPredicate, ...]:
-        """All of them, the most frequent first."""
+        """The kinds of predicates with their counts, the most frequent first."""
         ranked = sorted(self._counts.items(), key=lambda item: (-item[1], item[0][0], item[0][1] or ""))
         return tuple(
             UnservedPredicate(kind=kind, column=column, count=count, example=self._examples.get((kind, column), ""))
@@ -109,7 +109,7 @@ class LookupCounter:
     _columns: dict[str, _Column] = field(default_factory=dict)
 
     def count(self, lookups: Iterable[ColumnLookup], slots: Slots, unserved: UnservedCounter) -> None:
-        """Count the lookups of a text with these literals."""
+        """Count the lookups of a text whose literals are `slots`. Predicates that need a cast count as unserved."""
         looked_up = set()
         for column, values, statement in lookups:
             of_column = self._columns.get(column)
@@ -132,7 +132,7 @@ class LookupCounter:
             self._columns[column].statements += 1
 
     def result(self) -> tuple[QueriedColumn, ...]:
-        """The columns that are looked up, the most looked up first."""
+        """The columns that are looked up, those with the most lookups first."""
         found = [(path, column) for path, column in self._columns.items() if column.lookups]
         return tuple(
             QueriedColumn(
@@ -148,8 +148,8 @@ class LookupCounter:
 
 
 def _casts(column: Column, value: Value) -> bool:
-    """Whether engines cast to compare: a text column with a number or a date, or a column with what its type can't
-    be, as a number with ``'n/a'``."""
+    """Whether engines compare with a cast of the column: a text column is compared with a number or a date, or the
+    value isn't one of the column's type, such as ``'n/a'`` for a number."""
     texts = kind_of(column) in _TEXTS or (column.physical == "BYTE_ARRAY" and column.logical is None)
     if texts:
         return value.kind in {"number", "time", "boolean"}
@@ -161,8 +161,8 @@ def _casts(column: Column, value: Value) -> bool:
 
 
 def _text(value: Value, column: Column | None) -> str:
-    """The value as `bloom probe` takes it for the column."""
+    """The value as `bloom probe` accepts it for the column."""
     binary = column is not None and column.logical is None and column.physical.endswith("BYTE_ARRAY")
-    if binary and value.kind == "text" and value.text[:2].lower() == "0x":  # the text, not what it would encode
+    if binary and value.kind == "text" and value.text[:2].lower() == "0x":  # the text, not bytes in hex
         return f"0x{value.text.encode('utf-8', 'surrogateescape').hex()}"
     return value.text

@@ -1,6 +1,6 @@
 """Measures the columns of many files.
 
-find -> metadata of all files -> draw units -> values of some -> these looked up in others -> figures
+list files -> read metadata -> draw units -> sample values of some units -> look them up in other units -> figures
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from bloomcli.values.literals import parse
 from bloomcli.words import plural
 
 RATES: Final = (0.1, 0.05, 0.01, 0.001)
-"""The rates that every column has figures for, besides the requested one."""
+"""The rates for which every column has figures, in addition to the requested rate."""
 _LEAST: Final = 2
-"""Absent values of a unit, at least."""
+"""The fewest absent values of a unit."""
 _ABSENT_BYTES: Final = 1 << 20
-"""Bytes of a column's absent values, about: long ones are fewer."""
+"""The approximate bytes of a column's absent values: the longer they are, the fewer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Run:
-    """The parts of a run that its steps share."""
+    """The objects that the steps of a run share."""
 
     engine: Engine
     options: AdviseOptions
     tasks: Sequence[Task]
-    """By position."""
+    """The task of each file, by position."""
     on_row: OnRow | None
     failed: dict[str, FileRow]
     tight: bool = False
@@ -60,15 +60,15 @@ class _Run:
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """All rates, the highest first."""
+        """All rates, in descending order."""
         return tuple(sorted({*RATES, self.options.fpp}, reverse=True))
 
     def rows(self, options: Mapping[int, ExtentOptions | UnitOptions]) -> dict[int, SampledRow]:
-        """Run the tasks of files, by position."""
+        """Run tasks on files, and return their rows, both by the files' positions."""
         named: dict[tuple[int, int], ExtentOptions | UnitOptions] = {}
         tasks = []
         for at, own in options.items():
-            names = self.tasks[at].options.names  # a table's
+            names = self.tasks[at].options.names  # the names of a table's columns
             key = id(own), id(names)
             if key not in named:
                 named[key] = replace(own, names=names)
@@ -92,27 +92,27 @@ def measure(
     log: QueryLog | None = None,
     on_row: OnRow | None = None,
 ) -> AdviseReport:
-    """Measure the columns of all files that paths name; nothing is recommended yet.
+    """Measure the columns of all files that `paths` name, without recommendations.
 
-    Every column has its figures at the rates of `AtRate` (0.1, 0.05, 0.01, 0.001 and `options.fpp`); `filter_bytes`,
+    Every column has figures at several rates (`AtRate`: 0.1, 0.05, 0.01, 0.001 and `options.fpp`); `filter_bytes`,
     `seconds_to_add`, `present`, `absent`, `queried` and `saved_bytes` are those at `options.fpp`. `recommended` is
     False, `reason` and `reason_id` are empty, columns are in schema order, `command` and the budget are None.
 
     Args:
-        engine: what works on the files.
+        engine: runs the tasks on the files.
         paths: files, directories, globs, URIs; none for the engine of a table.
-        options: what to measure.
-        log: queries, whose literals are looked up as well.
-        on_row: called with each file's row as the file is done, on this machine.
+        options: the options of the user.
+        log: queries, whose literals are looked up, too.
+        on_row: called on this machine with each file's row, as soon as the file is done.
 
     Raises:
-        UsageError: no files, a figure out of range, a policy that can't be read.
-        UnknownColumn: a name that no file has a column for.
+        UsageError: there are no files, a figure is out of range, or a policy can't be read.
+        UnknownColumn: no file has a column with a given name.
         UnreadableError, UnsupportedError: as for `Engine.find` and `Engine.run`; every file failed; DataSketches
             isn't installed.
     """
     started = time.perf_counter()
-    numpy(), datasketches()  # before files are read
+    numpy(), datasketches()  # fail before files are read if they aren't installed
     options = options.checked()
     policy = policy_of(options)
     about = ExtentOptions(columns=options.columns, exclude=options.exclude, policy=policy, names=options.names)
@@ -154,7 +154,7 @@ def measure(
 
 
 def _no_files_error(run: _Run) -> BloomError:
-    """The error where no file could be looked at: of the kind of the files' errors, if these are of one kind."""
+    """The error if no file can be read: of the type of the files' errors, if all of them have the same type."""
     if not run.failed:
         return UsageError("none of the files is of a known format", hint="bloom reads Parquet, ORC and Mosaic files")
     path, first = next(iter(run.failed.items()))
@@ -201,7 +201,7 @@ def _columns(run: _Run, found: Mapping[str, ColumnMetadata], drawn: Plan, log: Q
 
 
 def _tight(policy: Policy, formats: Collection[str]) -> bool:
-    """Readers are named, and `bloom add --size tight` takes all of them for all files."""
+    """Whether readers are named and `bloom add --size tight` accepts all of them for all files."""
     readers = policy.whole.readers or ()
     own = any(part.readers or part.size for part in policy.files)
     if not readers or own or policy.whole.size == POWER_OF_TWO:
@@ -213,7 +213,7 @@ def _tight(policy: Policy, formats: Collection[str]) -> bool:
 
 
 def _by_dictionary(run: _Run) -> bool:
-    """All named readers look values up in dictionaries."""
+    """Whether readers are named and all of them look values up in dictionaries."""
     readers = policy_of(run.options).whole.readers or ()
     return bool(readers) and all(reader(name).dictionary for name in readers)
 
@@ -221,7 +221,7 @@ def _by_dictionary(run: _Run) -> bool:
 def _units(
     run: _Run, units: Mapping[int, tuple[int, ...]], drawn: Plan, columns: Mapping[str, LookupValues | None]
 ) -> dict[str, dict[UnitKey, UnitSample]]:
-    """The samples of units, by column."""
+    """Sample units, by position of the file. The result has the samples by column and unit."""
     options = run.options
     shared = UnitOptions(
         units={run.tasks[at].path: numbers for at, numbers in units.items()},
@@ -244,7 +244,8 @@ def _units(
 
 
 def _as_typed(unit: UnitSample, typed: Column) -> UnitSample:
-    """The sample with its values as the column's first file has them; those that its type can't hold are left out."""
+    """The sample with its values converted to the column's type in the first file. Values that the type can't hold
+    are left out."""
     if unit.typed == typed:
         return unit
     converted = literals(unit.values, unit.typed, typed)
@@ -272,7 +273,7 @@ def _cells(
 
 
 def _queried(metadata: ColumnMetadata, log: QueryLog | None) -> list[tuple[bytes, float]]:
-    """The literals of the queries, with their shares. One that the column can't hold is left out."""
+    """The literals of the queries, with their shares. Literals that the column can't hold are left out."""
     asked = next((c for c in log.columns if c.column == metadata.column), None) if log is not None else None
     found: list[tuple[bytes, int]] = []
     for text, count in asked.literals if asked is not None else ():

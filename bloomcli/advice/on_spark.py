@@ -31,7 +31,7 @@ def advise(
     sample: str | None = None,
     seed: int = 0,
 ) -> AdviseReport:
-    """Advise which columns need Bloom filters, at which sizes, and which don't. Executors read footers and samples.
+    """Advise which columns need Bloom filters, and at which sizes. Executors read footers and samples.
 
     Args:
         spark: the session to run on.
@@ -83,7 +83,7 @@ def advise_table(
     sample: str | None = None,
     seed: int = 0,
 ) -> AdviseReport:
-    """Advise which columns of a table need Bloom filters: from the data files of one snapshot, and no others.
+    """Advise which columns of a table need Bloom filters, from the data files of one snapshot only.
 
     Args:
         spark: a classic session, with the table's catalog.

@@ -1,5 +1,5 @@
-"""Draws the units that give values, and those in which values are looked up: two independent random samples without
-replacement of all units of all files."""
+"""Draws two samples of all units of all files: value units, whose values are sampled, and lookup units, in which the
+values are looked up. They are independent random samples without replacement."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from bloomcli.model.column_sample import FileExtents
 from bloomcli.named_tuple import NamedTuple
 
 FILES_MOST: Final = 20_000
-"""Files whose metadata are read; of more, that many at random."""
+"""The most files whose metadata are read. Of more files, that many are chosen at random."""
 _UNITS: Final = 50
 _UNITS_LEAST: Final = 8
 _BYTES: Final = 256 << 20
-"""Compressed bytes that a sample of units has, about, where the options don't say how many units it has."""
+"""The approximate compressed bytes of a sample of units, if the options don't set its size."""
 _VALUES: Final = 1024
 _VALUES_LEAST: Final = 16
 _VALUES_MOST: Final = 4096
 _LOOKUPS: Final = 50_000
-"""Lookups of the values of one column, about: of few units, each gives more values."""
+"""The approximate number of lookups for one column: the fewer units, the more values of each."""
 _COLUMNS_VALUES: Final = 200_000
-"""Values of all columns, about."""
+"""The approximate number of values of all columns."""
 _PARTS: Final = (2, 32)
 _PARTS_IN_ALL: Final = 64
 _SKETCHES_BYTES: Final = 64 << 20
@@ -32,27 +32,28 @@ _SKETCH_BITS: Final = (8, 12)
 
 
 class Plan(NamedTuple):
-    """The units of a run."""
+    """The sampled units of a run, and the numbers of values."""
 
     population: int
+    """The number of all units."""
     value_units: Mapping[int, tuple[int, ...]]
-    """Units that give values, by the positions of their files."""
+    """The units whose values are sampled, by the positions of their files."""
     lookup_units: Mapping[int, tuple[int, ...]]
-    """Units in which the values are looked up."""
+    """The units in which the values are looked up, by the positions of their files."""
     values: int
-    """Values of each giver."""
+    """The number of values that are sampled in each value unit."""
     sketch_bits: int
     parts: int
-    """Random parts of a giver's values, which say how much the values of a unit differ."""
+    """The number of random parts that a unit's values are divided into, to measure the variance within a unit."""
 
     @property
     def value_unit_keys(self) -> list[UnitKey]:
-        """The value_units in order."""
+        """The value units in order."""
         return [(file, unit) for file, units in sorted(self.value_units.items()) for unit in units]
 
     @property
     def sampled(self) -> set[UnitKey]:
-        """All units of both samples."""
+        """The units of both samples."""
         return {
             (file, unit)
             for units in (self.value_units, self.lookup_units)
@@ -62,7 +63,7 @@ class Plan(NamedTuple):
 
 
 def some_files(tasks: Sequence[Task], seed: int) -> list[int]:
-    """Positions of the files whose metadata are read: of all, up to `FILES_MOST`."""
+    """The positions of the files whose metadata are read: all files, or `FILES_MOST` random ones."""
     if len(tasks) <= FILES_MOST:
         return list(range(len(tasks)))
     return sorted(chosen([task.path for task in tasks], share(str(FILES_MOST)), seed))
@@ -74,7 +75,7 @@ def plan(paths: Mapping[int, str], files: Mapping[int, FileExtents], sample: str
         (position, number) for position, file in files.items() for number, count in enumerate(file.units) if count
     ]
     first, last = min(paths.values(), default=""), max(paths.values(), default="")
-    start = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)  # of what differs
+    start = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)  # where paths differ
     names = [f"{paths[position][start:]}:{number}" for position, number in units]
     text = str(_default(units, files)) if sample is None else sample
     drawn = [
@@ -95,12 +96,12 @@ def plan(paths: Mapping[int, str], files: Mapping[int, FileExtents], sample: str
 
 
 def _values(units: int, columns: int) -> int:
-    """Values of a column that so many units give."""
+    """The number of values of one column that are sampled in `units` units together."""
     return max(min(_VALUES_MOST, _LOOKUPS // units, _COLUMNS_VALUES // max(columns, 1)), _VALUES)
 
 
 def _default(units: Sequence[UnitKey], files: Mapping[int, FileExtents]) -> int:
-    """Units of a sample: 50, or fewer large ones."""
+    """The number of units in a sample: 50, or fewer if they are large."""
     total = sum(sum(file.row_group_bytes) for file in files.values())
     mean = total / max(len(units), 1)
     return min(_UNITS, max(_UNITS_LEAST, int(_BYTES / max(mean, 1.0))))

@@ -1,7 +1,8 @@
-"""Reads a log of SQL queries: how often which values of which columns are looked up. docs/advice.md says what counts.
+"""Reads logs of SQL queries: how often each column is looked up, and for which values. docs/advice.md defines
+lookups.
 
-A log of any length takes bounded memory: at most `MOST_LITERALS` values of a column are kept, and statements are read
-one after the other.
+A log of any length takes bounded memory: statements are read one after the other, and at most `MOST_LITERALS` values
+of a column are kept.
 """
 
 from __future__ import annotations
@@ -38,21 +39,21 @@ def read_queries(
     columns: Iterable[str | Column] | None = None,
     seed: int = 0,
 ) -> QueryLog:
-    """Read logs of SQL queries: files, directories of them, patterns; local or in a store.
+    """Read logs of SQL queries.
 
     Args:
-        paths: each file has statements that end in semicolons, or lines of JSON, each an object with a statement
-            under the key ``query``.
-        dialect: the SQL dialect, by sqlglot's name: ``spark``, ``trino``, ``duckdb``, ``clickhouse``, ...
-        tables: names of the table in question, as statements write them, qualified or not. Without names it is the
-            only table that the statements read.
-        columns: the leaf columns of the table. Columns with their types also decide which comparisons an engine makes
-            by a cast of the column. Without columns, each name that statements use counts as a column.
-        seed: of the sample of values, if a column has more than `MOST_LITERALS`.
+        paths: files, directories and patterns, local or in a store. Each file has statements that end in semicolons,
+            or lines of JSON, each an object with a statement under the key ``query``.
+        dialect: sqlglot's name of the SQL dialect: ``spark``, ``trino``, ``duckdb``, ``clickhouse``, ...
+        tables: the names of the table in question in the statements, qualified or not. Without names, the statements
+            must read a single table.
+        columns: the leaf columns of the table. If they have types, comparisons that need a cast of the column aren't
+            lookups. Without columns, each name in a statement counts as a column.
+        seed: the seed of the sample of values, if a column has more than `MOST_LITERALS`.
 
     Raises:
-        UsageError: the dialect is unknown; no statement can be read; statements read several tables, and `tables`
-            names none, or none of them; a log isn't text.
+        UsageError: the dialect is unknown; no statement can be read; the statements read several tables, and `tables`
+            names none of them; a log isn't text.
         UnreadableError: a log can't be read.
         UnsupportedError: sqlglot isn't installed.
     """
@@ -71,7 +72,7 @@ def read_queries(
 
 
 def _dialect(name: str) -> Dialect:
-    """Sqlglot's dialect of a name. Raises UsageError."""
+    """The dialect of sqlglot with this name. Raises UsageError for an unknown name."""
     from sqlglot.dialects.dialect import Dialect, Dialects
 
     known = sorted(found.value for found in Dialects if found.value)
@@ -85,7 +86,7 @@ def _dialect(name: str) -> Dialect:
 
 
 class _Log:
-    """What has been read so far."""
+    """Reads the files of a log, and counts their lookups."""
 
     def __init__(
         self, dialect: Dialect, tables: QueryTables, columns: Iterable[str | Column] | None, seed: int
@@ -129,7 +130,7 @@ class _Log:
         self._lookups.count(found.lookups, slots, self._unserved)
 
     def result(self, paths: str) -> QueryLog:
-        """Everything. Raises UsageError if no statement could be read, or it isn't clear which table is meant."""
+        """The lookups of all files. Raises UsageError if no statement can be read, or if the table is ambiguous."""
         if self._statements == self._unreadable:
             few = counted(self._unreadable, "statement")
             raise UsageError(

@@ -1,4 +1,4 @@
-"""Which of the tables that statements read is the one that is asked about."""
+"""Counts the tables that statements read, and identifies the table in question: the one that the files belong to."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ if TYPE_CHECKING:
 Parts = tuple[Name, ...]
 
 _MOST_TABLES: Final = 10_000
-"""Different tables that are counted. Logs with tables of random names would take any amount of memory."""
+"""The most distinct tables that are counted, so that a log with random table names takes bounded memory."""
 _SHOWN: Final = 10
 _REPORTED: Final = 100
 
 
 class QueryTables:
-    """Counts the tables of a log, and knows the one in question.
+    """Counts the tables of a log, and identifies the table in question.
 
     Args:
-        named: its names; without any it is the first table that a statement reads, and there must be no other one.
+        dialect: the dialect, which decides how names are compared.
+        named: the names of the table; if empty, the table is the first one that a statement reads, and `check` fails
+            if there are others.
     """
 
     def __init__(self, dialect: Dialect, named: Sequence[str]) -> None:
@@ -37,7 +39,7 @@ class QueryTables:
         self._spelled: dict[tuple[str, ...], str] = {}
 
     def in_question(self, parts: Parts) -> bool:
-        """Whether a table is the one in question. Qualified and unqualified names match: `orders` and `db.orders`."""
+        """Whether a name is the table in question. Qualified and unqualified names match: `orders`, `db.orders`."""
         if not parts:
             return False
         if self._given:
@@ -64,7 +66,7 @@ class QueryTables:
                 self._spelled.setdefault(key, ".".join(name.text for name in parts))
 
     def check(self, paths: str, about: int) -> None:
-        """Raise UsageError unless it is clear which table is meant, and statements read it."""
+        """Raise UsageError if the table in question is ambiguous, or if no statement reads it."""
         tables = [name for name, _ in self.counts()]
         listed = ", ".join(tables[:_SHOWN]) + (", ..." if len(tables) > _SHOWN else "")
         if not tables:
@@ -82,13 +84,13 @@ class QueryTables:
             )
 
     def counts(self) -> tuple[tuple[str, int], ...]:
-        """The most read tables, and how many statements read each."""
+        """The tables that most statements read, each with the number of statements."""
         ranked = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))
         return tuple((self._spelled[key], count) for key, count in ranked[:_REPORTED])
 
 
 def _parsed(name: str, dialect: Dialect) -> Parts:
-    """The parts of a table's name as a user writes it; a path has one."""
+    """The parts of a table name that a user wrote; a path has a single part."""
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 

@@ -1,9 +1,9 @@
 """Ratios of sums over sampled units, with confidence intervals.
 
-A ratio of a part to a whole lies between 0 and 1. Its interval is that of a proportion from as many independent
-trials as give the ratio's own variance (Korn and Graubard 1998), where the variance is that of a ratio of sums
-(Cochran 1977, chapter 6) over two samples that cross each other: units that give values, and units in which these are
-looked up (Ohlsson 1996). There are no more trials than the effective number of units (Kish 1965).
+A ratio of a part to a whole lies between 0 and 1. Its interval is that of a proportion with the number of independent
+trials that results in the ratio's variance (Korn and Graubard 1998). The variance is that of a ratio of sums (Cochran
+1977, chapter 6) over two cross-classified samples (Ohlsson 1996): units that values come from, and units in which
+they are looked up. The number of trials is at most the effective number of units (Kish 1965).
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 
 _NOISE: Final = 1e-18
-"""Of a variance, relative to the square of the sum: rounding."""
+"""The rounding error of a variance, relative to the square of the sum."""
 
 
 class Ratio(NamedTuple):
-    """A ratio of sums, and what its interval needs."""
+    """A ratio of sums, and the figures for its confidence interval."""
 
     estimate: float
     trials: float
-    """Independent trials with the same variance; infinite where the ratio is exact, 0 where nothing is known."""
+    """The number of independent trials with the same variance; infinite for an exact ratio, 0 for an unknown one."""
     degrees_of_freedom: float
-    """Degrees of degrees_of_freedom of the variance."""
+    """The degrees of freedom of the variance."""
 
     @property
     def exact(self) -> bool:
-        """Nothing is left to chance."""
+        """Whether the ratio isn't an estimate."""
         return math.isinf(self.trials)
 
     def interval(self, alpha: float) -> tuple[float, float]:
@@ -47,7 +47,7 @@ class Ratio(NamedTuple):
         if self.trials <= 0:
             return 0.0, 1.0
         trials = self.trials
-        if self.degrees_of_freedom >= 1:  # the variance is an estimate itself
+        if self.degrees_of_freedom >= 1:  # the variance is estimated as well
             normal = t_quantile(1 - alpha / 2, 1e6)
             trials *= (normal / t_quantile(1 - alpha / 2, self.degrees_of_freedom)) ** 2
         return clopper_pearson(self.estimate, trials, alpha)
@@ -58,15 +58,16 @@ UNKNOWN: Final = Ratio(0.5, 0.0, 0.0)
 
 
 class SampleSize(NamedTuple):
-    """How one side's units were drawn."""
+    """The number of units that were drawn, and of all units."""
 
     population: int
-    """Units in all; 0 if there is no end of them."""
+    """The number of all units; 0 for an infinite population."""
     drawn: int
+    """The number of units that were drawn."""
 
     @property
     def unsampled_share(self) -> float:
-        """The share of the units that aren't in the sample: the finite population correction."""
+        """The share of the units that weren't drawn: the finite population correction."""
         return 1.0 if not self.population else max(1 - self.drawn / self.population, 0.0)
 
 
@@ -105,7 +106,7 @@ def ratio(
     kish_rows, kish_columns = _kish(weights_of_rows), _kish(weights_of_columns)
     of_part = 1.0 if each is None else max(float(each.mean()) / parts, 1.0)
     inner = float(unsampled.mean()) * (1 - value_units.unsampled_share) / (_kish(whole.sum(axis=2)) * of_part)
-    # a rare property of some value_units or their values, or of some lookup_units, is seen in none of so many
+    # a sample of this size may have no unit, or no value, with a rare property
     least = max(value_units.unsampled_share / kish_rows + inner, lookup_units.unsampled_share / kish_columns)
     if least <= 0:
         return Ratio(estimate, math.inf, math.inf)
@@ -115,18 +116,18 @@ def ratio(
     degrees_of_freedom = [kish_columns - 1] if lookup_units.unsampled_share > 0 else []
     if value_units.unsampled_share > 0:
         degrees_of_freedom.append(kish_rows - 1)
-    elif inner > 0:  # all units give values: only these are left to chance
+    elif inner > 0:  # all units are value units: only the choice of their values is random
         degrees_of_freedom.append(kish_rows * (parts - 1))
     return Ratio(estimate, trials, min(degrees_of_freedom))
 
 
 def _spread(sums: Floats) -> float:
-    """The variance of a sum of as many independent terms, from the terms."""
+    """The variance of a sum of independent terms, estimated from the terms."""
     count = len(sums)
     return float(count * sums.var(ddof=1)) if count > 1 else 0.0
 
 
 def _kish(weights: Floats) -> float:
-    """The effective number of units of unequal weights. Source: Kish, "Survey Sampling" (1965)."""
+    """The effective number of units with unequal weights. Source: Kish, "Survey Sampling" (1965)."""
     square = float((weights**2).sum())
     return float(weights.sum()) ** 2 / square if square > 0 else 1.0

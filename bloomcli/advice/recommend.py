@@ -1,9 +1,9 @@
-"""Decides from a column's figures whether to add a filter, and says why in one sentence. Opens no files.
+"""Decides from a column's figures whether to add a filter, and gives the reason in one sentence. Opens no files.
 
 A filter is recommended if one lookup reads clearly less with it: the lower end of the interval of the saved bytes is
-above 0, and the estimate is at least `LEAST_SAVED` of what a lookup reads today. Before that, columns are left alone
-in which a filter is impossible or loses rows, which no query looks up, which min/max prunes to a row group or two, or
-whose row groups have most of their values each.
+above 0, and the estimate is at least the share `LEAST_SAVED` of the bytes that a lookup reads today. Some columns are
+excluded first: a filter is impossible or loses rows, no query looks the column up, min/max leaves at most two row
+groups, or each row group has most of the values.
 """
 
 from __future__ import annotations
@@ -18,28 +18,29 @@ from bloomcli.rules.readers import reader
 from bloomcli.words import plural, rate, size
 
 LEAST_SAVED: Final = 0.1
-"""The share of the bytes of a lookup that a filter has to save."""
+"""The least share of the bytes of a lookup that a filter has to save."""
 PRUNED: Final = 2.0
-"""Row groups: where min/max leaves no more of them for a value, and at most half, a filter leaves hardly fewer."""
+"""If at most so many row groups remain for a value after min/max, and at most half of them, a filter saves little."""
 MOST_OF_THE_ROW_GROUPS: Final = 0.5
-"""The share of the other row groups that have a row group's value as well, where a filter can't tell them apart."""
+"""If each value is in this share of the other row groups, too, a filter can't exclude them."""
 FEW_IN_ONE: Final = 20
-"""Of a single row group: how often each value occurs on average where a column has few values."""
+"""For a single row group: a column counts as one with few values if each occurs at least this often on average."""
 SATURATED: Final = 0.5
-"""The false-positive rate from which on a filter is saturated: it excludes less than half of the absent values."""
+"""The false-positive rate from which on a filter counts as saturated: it excludes at most half of the absent
+values."""
 FOLDABLE: Final = 0.1
-"""The share of the bytes of filters that `bloom fold` has to save to be worth a run."""
+"""The least share of the bytes of filters that `bloom fold` has to save."""
 
 
 class Request(NamedTuple):
-    """What a recommendation depends on besides a column's figures."""
+    """The conditions of a recommendation, in addition to a column's figures."""
 
     fpp: float
     """The requested false-positive rate."""
     statements: int | None = None
-    """Statements about the table; None without queries."""
+    """The number of statements that read the table; None without queries."""
     dictionaries: bool = False
-    """All named readers look values up in dictionaries."""
+    """Whether readers are named and all of them look values up in dictionaries."""
 
 
 def look_in_dictionaries(readers: Iterable[str]) -> bool:
@@ -49,7 +50,7 @@ def look_in_dictionaries(readers: Iterable[str]) -> bool:
 
 
 class _Verdict(NamedTuple):
-    """A recommendation, without the figures."""
+    """A recommendation and its reason."""
 
     recommended: bool
     reason_id: str
@@ -57,8 +58,8 @@ class _Verdict(NamedTuple):
 
 
 def recommend(column: ColumnAdvice, request: Request) -> ColumnAdvice:
-    """The figures of a column with the recommendation: `recommended`, `reason`, `reason_id`, and what is made of the
-    filters that it has."""
+    """The column with its recommendation (`recommended`, `reason`, `reason_id`), and with a judgement on its existing
+    filters."""
     verdict = _on_new_filters(column, request)
     if column.existing is not None and column.existing.filters:
         existing = judge(column, column.existing, request)
@@ -70,7 +71,7 @@ def recommend(column: ColumnAdvice, request: Request) -> ColumnAdvice:
 
 
 def judge(column: ColumnAdvice, existing: ExistingFilters, request: Request) -> ExistingFilters:
-    """The filters that a column has, with their judgement."""
+    """The existing filters of a column, with their judgement."""
     if existing.judgement == "unreadable":
         return existing
     if _worthless(column, request) is not None:
@@ -99,7 +100,7 @@ def _on_new_filters(column: ColumnAdvice, request: Request) -> _Verdict:
         return _Verdict(False, "unknown", "it has no values, only nulls" if column.rows else "it has no rows")
     if saved is None or not _gains(column):
         return _Verdict(False, "unknown", "no value of it was looked up: the sample has no row group with values")
-    # filters that are in most row groups are worth those that are missing, however few the sample has of these
+    # if some row groups have filters, add the missing ones, even if the sample has few row groups without filters
     partly = column.existing is not None and column.existing.filters and column.existing.row_groups_without_filter
     if (saved.low > 0 or (partly and saved.estimate > 0)) and saved.estimate >= LEAST_SAVED * today:
         return _Verdict(True, "saves", _saves(column))
@@ -107,7 +108,8 @@ def _on_new_filters(column: ColumnAdvice, request: Request) -> _Verdict:
 
 
 def _worthless(column: ColumnAdvice, request: Request) -> _Verdict | None:
-    """Why any filter of the column is useless or harmful, whatever its size; None if it isn't."""
+    """The reason for which a filter of any size is useless or harmful for the column; None if there is no such
+    reason."""
     if column.unfilterable is not None:
         return _Verdict(False, "loses-rows" if column.loses_rows else "unfilterable", column.unfilterable)
     left = _remaining_row_groups(column)
@@ -121,12 +123,12 @@ def _worthless(column: ColumnAdvice, request: Request) -> _Verdict | None:
             "dictionary",
             f"the named readers look values up in dictionaries, which {_all(column.row_groups)} already",
         )
-    # literals of queries say which values are looked up; without any, those that the column has count most
+    # with literals of queries, the looked-up values are known; otherwise frequent values count
     return _few_values(column) if column.queried is None else None
 
 
 def _remaining_row_groups(column: ColumnAdvice) -> float | None:
-    """The row groups that min/max leaves for a value."""
+    """The number of row groups that remain for a value after min/max."""
     return None if column.overlap is None else column.overlap.estimate * column.row_groups
 
 
@@ -154,7 +156,7 @@ def _few_values(column: ColumnAdvice) -> _Verdict | None:
 
 
 def _saves_too_little(column: ColumnAdvice) -> _Verdict:
-    """Why a filter saves too little, by what the figures say excludes row groups already."""
+    """The verdict on a filter that saves too little: names what excludes row groups already."""
     today, after = reads(column)
     left = _remaining_row_groups(column)
     groups = column.row_groups
@@ -181,7 +183,7 @@ def _saves_too_little(column: ColumnAdvice) -> _Verdict:
             f"a lookup reads {filters} of filters to read {_bytes(today - after)} less of the rows",
         )
     if saved is not None and saved.low <= 0 < saved.estimate and saved.estimate >= LEAST_SAVED * today:
-        larger = " (a larger --sample tells)" if column.sampled_row_groups < column.row_groups else ""
+        larger = " (a larger --sample narrows it)" if column.sampled_row_groups < column.row_groups else ""
         return _Verdict(
             False,
             "unknown",
@@ -194,7 +196,7 @@ def _saves_too_little(column: ColumnAdvice) -> _Verdict:
 
 
 def _on_existing(existing: ExistingFilters, new: _Verdict) -> _Verdict:
-    """The verdict on a column that has filters, from the one on new filters."""
+    """The verdict on a column that has filters, given the verdict on new filters."""
     filters = f"its {plural(existing.filters, 'filter')} of {size(existing.bitset_bytes)}"
     match existing.judgement:
         case "not-worth":
@@ -224,8 +226,8 @@ def _has(existing: ExistingFilters) -> str:
 
 
 def reads(column: ColumnAdvice) -> tuple[float, float]:
-    """Bytes that one lookup reads today and with the filter: of the queries' literals; without any, the mean of a
-    present and an absent value."""
+    """The bytes that one lookup reads: (today, with the filter). For the queries' literals; without any, the mean for
+    a present and an absent value."""
     gains = [gain for gain, _ in _gains(column)]
     today = [gain.today.bytes.estimate for gain in gains]
     after = [gain.with_filter.bytes.estimate for gain in gains]
@@ -233,7 +235,7 @@ def reads(column: ColumnAdvice) -> tuple[float, float]:
 
 
 def _gains(column: ColumnAdvice) -> list[tuple[LookupGain, str]]:
-    """The lookups that count, with their values."""
+    """The lookups that the recommendation depends on, each with a description of its values."""
     if column.queried is not None and column.queried.values:
         return [(column.queried, "a value of the queries")]
     both = ((column.present, "a value that the column has"), (column.absent, "one that it doesn't have"))
@@ -241,7 +243,7 @@ def _gains(column: ColumnAdvice) -> list[tuple[LookupGain, str]]:
 
 
 def _saves(column: ColumnAdvice) -> str:
-    """What lookups read less, in row groups."""
+    """The reason for a filter that saves: the row groups that lookups read today and with the filter."""
     groups = column.row_groups
     parts = []
     for gain, what in _gains(column):
@@ -255,7 +257,7 @@ def _number(share: Interval, groups: int) -> str:
 
 
 def _count(value: float) -> str:
-    """A number of row groups or values; small ones with a decimal place, unless they are whole."""
+    """Format a number of row groups or values; small numbers have a decimal place, unless they are whole."""
     return f"{value:,.0f}" if value >= 20 or abs(value - round(value)) < 0.05 else f"{value:,.1f}"
 
 

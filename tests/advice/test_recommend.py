@@ -76,7 +76,7 @@ LEFT_ALONE: dict[str, tuple[dict[str, Any], str, str]] = {
         {"spread": 1.2},
         "unknown",
         "uncertain: a lookup reads 984.0 MiB less on average, but the 95 % interval contains 0 (a larger --sample"
-        " tells)",
+        " narrows it)",
     ),
     "only nulls": (
         {"present": None, "absent": None, "saved_bytes": None, "rows": 1000, "nulls": 1000},

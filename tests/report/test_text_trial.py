@@ -178,7 +178,7 @@ def test_text_can_be_written_to_a_stream() -> None:
     assert stream.getvalue().startswith("file     orders.parquet\n")
 
 
-def test_the_head_tells_one_file_of_several_from_one_file() -> None:
+def test_the_head_distinguishes_one_file_of_several_from_one_file() -> None:
     text = "\n".join(lines(replace(REPORT, files=2, sample="4")))
     assert "files    1 of 2 (seed 0): orders.parquet" in text
 

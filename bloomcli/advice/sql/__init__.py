@@ -1,1 +1,1 @@
-"""Reads SQL statements: which tables they read, and which values they look up."""
+"""Analyses SQL statements: the tables that they read, and the values that they look up."""

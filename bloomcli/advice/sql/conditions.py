@@ -1,4 +1,4 @@
-"""Derives from a condition which values of which columns its rows have: what a filter can be asked for.
+"""Derives the lookups of a condition: values of columns that every matching row has, so that a filter can serve them.
 
 A lookup is a necessary condition of the whole one: `id = 5 AND total > 10` looks up 5, `id = 5 OR id = 7` looks up
 both, and `id = 5 OR total > 10` looks up nothing, because rows without 5 match as well.
@@ -21,14 +21,14 @@ _PATTERNS: Final = (exp.Like, exp.ILike, exp.SimilarTo, exp.RegexpLike, exp.Rege
 
 
 class Lookup(NamedTuple):
-    """Values of a column, one of which each row of the result has."""
+    """Values of a column. Every row of the result has one of them."""
 
     column: str
     values: tuple[Constant, ...]
 
 
 class UnservedPredicate(NamedTuple):
-    """A predicate that no filter can serve. Fields as those of `model.queries.UnservedPredicate`."""
+    """A predicate that no filter can serve. The fields are those of `model.queries.UnservedPredicate`."""
 
     kind: str
     column: str | None
@@ -36,7 +36,7 @@ class UnservedPredicate(NamedTuple):
 
 
 class Predicates(NamedTuple):
-    """What a condition looks up, and its predicates that no filter serves."""
+    """The lookups of a condition, and its predicates that no filter can serve."""
 
     lookups: tuple[Lookup, ...] = ()
     unserved: tuple[UnservedPredicate, ...] = ()
@@ -49,17 +49,17 @@ class ConditionAnalyser:
     """Derives the lookups of the conditions of one scope.
 
     Args:
-        scope: the relations that columns are resolved in.
+        scope: the relations in which columns are resolved.
         constant: compiles constants.
-        allowed: whether the condition narrows the rows that are read of a relation; it doesn't for the side of an
-            outer join whose rows stay.
+        allowed: whether the condition restricts the rows that are read from a relation. It doesn't for the preserved
+            side of an outer join.
     """
 
     def __init__(self, scope: Scope, constant: Compiler, allowed: Callable[[Source | None], bool]) -> None:
         self._scope, self._constant, self._allowed = scope, constant, allowed
 
     def analyse(self, node: exp.Expr, *, negated: bool = False) -> Predicates:
-        """What a condition looks up."""
+        """The predicates of a condition."""
         while isinstance(node, exp.Paren | exp.Not):
             negated ^= isinstance(node, exp.Not)
             node = node.this
@@ -99,7 +99,7 @@ class ConditionAnalyser:
         return self._looked_up(node, column, [other])
 
     def _joined(self, node: exp.Expr, first: ResolvedColumn, second: ResolvedColumn) -> Predicates:
-        """Columns that are equal to each other: a join, unless both are of one row."""
+        """A comparison of two columns: a join, unless both belong to the same row."""
         kind = "expression" if first.source is not None and first.source is second.source else "join"
         sides = [side for side in (first, second) if side.columns and side.problem != "not-in-files"]
         if kind == "expression":
@@ -119,7 +119,9 @@ class ConditionAnalyser:
         return self._looked_up(node, column, members)
 
     def _looked_up(self, node: exp.Expr, column: ResolvedColumn, values: Iterable[exp.Expr]) -> Predicates:
-        if column.columns and column.source is None:  # of an outer query, whose rows the condition doesn't choose
+        if (
+            column.columns and column.source is None
+        ):  # a column of an outer query: the condition doesn't restrict its rows
             return _NOTHING
         if not column.columns:
             return (
@@ -148,7 +150,7 @@ class ConditionAnalyser:
         return Predicates(unserved=(UnservedPredicate(kind, names.pop() if len(names) == 1 else None, node),))
 
     def _columns(self, node: exp.Expr) -> Iterator[str]:
-        """Columns of the table in question in an expression; those of queries within it are theirs."""
+        """Yield the columns of the table in question in an expression, without those in nested queries."""
         for part in node.walk(prune=lambda part: isinstance(part, exp.Query)):
             if isinstance(part, exp.Column) and not isinstance(part.this, exp.Star):
                 outermost: exp.Expr = part
@@ -160,19 +162,19 @@ class ConditionAnalyser:
 
 
 def _members(node: object) -> list[exp.Expr] | None:
-    """The elements of a list; None if it isn't one."""
+    """The elements of a list; None if the node isn't a list."""
     while isinstance(node, exp.Paren):
         node = node.this
     return list(node.expressions) if isinstance(node, exp.Array | exp.Tuple) else None
 
 
 def _same(low: exp.Expr, high: exp.Expr) -> bool:
-    """Whether the ends of BETWEEN are one value."""
+    """Whether the ends of BETWEEN are the same constant."""
     return low == high and low.find(exp.Column, exp.Query, exp.Placeholder, *_NONDETERMINISTIC) is None
 
 
 def _kind(node: exp.Expr, negated: bool) -> str:
-    """Why a predicate other than an equality isn't served."""
+    """The kind of a predicate that isn't an equality: the reason for which no filter can serve it."""
     if isinstance(node, exp.Is):
         return "null" if isinstance(node.expression, exp.Null) else "expression"
     if isinstance(node, exp.Exists | exp.SubqueryPredicate) or node.find(exp.Query) is not None:
@@ -189,7 +191,7 @@ def _kind(node: exp.Expr, negated: bool) -> str:
 
 
 def _conjunction(parts: Iterable[Predicates]) -> Predicates:
-    """What a conjunction looks up: what each of its parts does."""
+    """The predicates of a conjunction: those of all parts."""
     parts = list(parts)
     return Predicates(
         tuple(lookup for part in parts for lookup in part.lookups),
@@ -198,12 +200,15 @@ def _conjunction(parts: Iterable[Predicates]) -> Predicates:
 
 
 def _disjunction(parts: list[Predicates], node: exp.Expr) -> Predicates:
-    """What a disjunction looks up: the values of a column that each of its parts looks up."""
+    """The predicates of a disjunction: lookups of the columns that every part looks up, with the values of all
+    parts."""
     each: list[dict[str, Lookup]] = []
     for part in parts:
         by_column: dict[str, Lookup] = {}
         for lookup in part.lookups:
-            by_column.setdefault(lookup.column, lookup)  # one suffices where a part has several: rows have both
+            by_column.setdefault(
+                lookup.column, lookup
+            )  # if a part has several lookups of a column, its rows match all: one suffices
         each.append(by_column)
     common = [column for column in each[0] if all(column in found for found in each)]
     others = dict.fromkeys(column for found in each for column in found if column not in common)

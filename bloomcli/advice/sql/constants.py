@@ -1,7 +1,7 @@
-"""Turns constants of SQL into values as `bloom probe` takes them: dates, decimals, binary, casts of texts, ...
+"""Converts SQL constants to values that `bloom probe` accepts: dates, decimals, binary, casts of texts, ...
 
-A constant is compiled once to a function of the statement's literals, because many statements differ in literals only
-(`templates.py`).
+A constant is compiled once to a function of the statement's literals, because many statements differ only in their
+literals (`templates.py`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from bloomcli.named_tuple import NamedTuple
 from bloomcli.values import calendar
 
 MOST_VALUE_CHARACTERS: Final = 4096
-"""Of a value that is kept. Memory for the values of a column is bounded by this and by their number."""
+"""The length of the longest value that is kept: bounds the memory for the values of a column."""
 
 Slots = Sequence[Sequence[str]]
-"""The literals of a statement, in order. Those of an `IN` list are one slot."""
+"""The literals of a statement, in order. The literals of an `IN` list share a slot."""
 
 
 class Value(NamedTuple):
@@ -32,12 +32,13 @@ class Value(NamedTuple):
 
 
 Values = list[Value | None]
-"""None is a value that the statement doesn't hold: a parameter, the result of a function. NULL isn't among them."""
+"""None stands for a value that isn't in the statement: a parameter, the result of a function. NULL is left out."""
 
 Constant = Callable[[Slots], Values]
 
 _Conversion = Callable[[Value, int | None], Value | None]
-"""What a cast makes of a value, and of how many digits behind the point; None for what the statement doesn't hold."""
+"""Converts a value, given the number of digits after the decimal point, as a cast does; None if the result isn't
+known."""
 
 _FUNCTIONS: Final[dict[str, object]] = {
     "todate": DataType.Type.DATE,
@@ -48,7 +49,7 @@ _FUNCTIONS: Final[dict[str, object]] = {
     "tostring": DataType.Type.TEXT,
     **{f"to{sign}int{bits}": DataType.Type.BIGINT for sign in ("", "u") for bits in (8, 16, 32, 64, 128, 256)},
 }
-"""Functions of ClickHouse that convert one value, as casts do."""
+"""Functions of ClickHouse that convert a value to a type, like casts."""
 
 _NOT_CONSTANT: Final = (
     exp.Column,
@@ -76,17 +77,17 @@ _BINARY: Final = {DataType.Type.BINARY, DataType.Type.VARBINARY, DataType.Type.B
 
 
 class Compiler:
-    """Compiles constants of one statement.
+    """Compiles the constants of one statement.
 
     Args:
-        slot_of: the number of the slot that stands for a literal's text; none for statements with their own literals.
+        slot_of: for each marked literal, the number of its slot; empty for a statement that has its own literals.
     """
 
     def __init__(self, slot_of: dict[str, int] | None = None) -> None:
         self._slot_of = slot_of or {}
 
     def __call__(self, node: exp.Expr) -> Constant | None:
-        """The constant that an expression is; None if it depends on a row or another query."""
+        """Compile an expression; None if it depends on a row or on a query."""
         if isinstance(node, exp.Literal):
             return self._literal(str(node.this), "text" if node.is_string else "number")
         if isinstance(node, exp.HexString):
@@ -124,7 +125,7 @@ class Compiler:
         return lambda slots: [_from_hex(given, integer=integer) for given in slots[slot]]
 
     def _converted(self, node: exp.Expr) -> tuple[exp.Expr, _Conversion] | None:
-        """The operand of a cast, or of a function like one, and what it makes of a value."""
+        """The operand and the conversion of a cast, or of a function that works like a cast; None for others."""
         match node:
             case exp.Cast() if not node.args.get("format"):
                 return node.this, self._cast(node.to)
@@ -148,16 +149,16 @@ class Compiler:
             return self._with_scale(_to_number, sizes[1] if len(sizes) > 1 else None)
         if to.this in _TIMESTAMPS and sizes:
             return self._with_scale(_to_timestamp, sizes[0])
-        return _CASTS.get(to.this, lambda value, digits: None)  # noqa: ARG005  the value isn't known
+        return _CASTS.get(to.this, lambda value, digits: None)  # noqa: ARG005  the result isn't known
 
     def _with_scale(self, conversion: _Conversion, scale: exp.Expr | None) -> _Conversion:
-        """The conversion with a number of digits behind the point that the statement names; without it, none."""
+        """The conversion with the number of digits after the decimal point in the statement, or 0 without it."""
         constant = None if scale is None else self(scale)
         return _ScaledConversion(conversion, constant)
 
 
 class _ScaledConversion:
-    """A conversion whose number of digits behind the point is a literal of the statement."""
+    """A conversion whose number of digits after the decimal point is a literal of the statement."""
 
     def __init__(self, conversion: _Conversion, scale: Constant | None) -> None:
         self._conversion, self._scale = conversion, scale
@@ -170,7 +171,7 @@ class _ScaledConversion:
         return lambda value, _: self._conversion(value, scale)
 
     def __call__(self, value: Value, digits: int | None) -> Value | None:
-        """The conversion itself."""
+        """Convert a value with a given number of digits."""
         return self._conversion(value, digits)
 
 
@@ -192,7 +193,7 @@ def _map(constant: Constant | None, conversion: _Conversion) -> Constant | None:
 def _convert(conversion: _Conversion, value: Value) -> Value | None:
     try:
         return conversion(value, None)
-    except (ValueError, OverflowError):  # a cast that the engine refuses, or makes NULL
+    except (ValueError, OverflowError):  # the engine's cast fails or results in NULL
         return None
 
 
@@ -219,12 +220,12 @@ def _from_hex(text: str, *, integer: bool) -> Value | None:
 
 
 def _to_text(value: Value, _: int | None) -> Value | None:
-    """Numbers and dates have no one text: each engine writes them in its way."""
+    """Convert to text. The result for numbers and dates isn't known: engines format them differently."""
     return Value(value.text, "text") if value.kind in {"text", "uuid"} else None
 
 
 def _to_number(value: Value, scale: int | None) -> Value | None:
-    """A number with at most `scale` digits behind the point. Engines round others, each in its way."""
+    """Convert to a number with at most `scale` digits after the decimal point. Engines round others differently."""
     from decimal import Decimal, InvalidOperation
 
     if value.kind not in {"text", "number"}:
@@ -280,7 +281,8 @@ def _to_uuid(value: Value, _: int | None) -> Value | None:
 
 
 def _to_binary(value: Value, _: int | None) -> Value | None:
-    """The bytes of a text, as UTF-8. A backslash is an escape to some engines."""
+    """Convert a text to its bytes in UTF-8. In some engines a backslash begins an escape, so the result isn't
+    known."""
     if value.kind == "bytes":
         return value
     if value.kind != "text" or "\\" in value.text:
@@ -293,7 +295,7 @@ _CASTS: Final[dict[object, _Conversion]] = {
     **dict.fromkeys(DataType.INTEGER_TYPES, _to_integer),
     **dict.fromkeys(_TIMESTAMPS, _to_timestamp),
     **dict.fromkeys(_BINARY, _to_binary),
-    **dict.fromkeys(_DECIMALS, _to_integer),  # without sizes they differ among engines
+    **dict.fromkeys(_DECIMALS, _to_integer),  # the default precision and scale differ between engines
     DataType.Type.DOUBLE: _to_double,
     DataType.Type.FLOAT: _to_integer,
     DataType.Type.DATE: _to_date,
@@ -301,4 +303,4 @@ _CASTS: Final[dict[object, _Conversion]] = {
     DataType.Type.TIME: _to_time,
     DataType.Type.UUID: _to_uuid,
 }
-"""What casts make of values; None where engines make different values of it."""
+"""The conversion for each target type of a cast. It returns None if engines convert differently."""

@@ -1,4 +1,4 @@
-"""Predicates and statements as examples in reports: without the values of the user's queries."""
+"""Formats predicates and statements as examples for reports, without the values of the user's queries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def example(node: exp.Expr, dialect: Dialect) -> str:
     try:
         return _shortened(copy.sql(dialect, comments=False))
     except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError):
-        return node.key  # what kind of predicate it is
+        return node.key  # the kind of predicate
 
 
 def beginning(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Names of tables and columns in statements, compared by the dialect's rules."""
+"""Compares names of tables and columns in statements by the rules of the dialect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Names:
     """Compares names, and finds the columns of the table in question.
 
     Attributes:
-        known: the columns are known.
+        known: whether the columns of the table are known.
     """
 
     def __init__(self, dialect: Dialect, columns: Iterable[str | Column] | None) -> None:
@@ -52,11 +52,11 @@ class Names:
                 self._leaves.setdefault(".".join(parts[:length]).casefold(), []).append(path)
 
     def key(self, name: Name) -> str:
-        """A text that is equal for names that mean the same."""
+        """A text that is the same for equal names."""
         return name.text if self._exact or (self._exact_quoted and name.quoted) else name.text.casefold()
 
     def same(self, a: Name, b: Name) -> bool:
-        """Whether two names mean the same."""
+        """Whether two names are equal."""
         if a.text == b.text:
             return True
         if self._exact or (self._exact_quoted and (a.quoted and b.quoted)):
@@ -64,21 +64,23 @@ class Names:
         return a.text.casefold() == b.text.casefold()
 
     def begins(self, name: Name) -> bool:
-        """Whether a column of the table has this name, or is a field below it."""
+        """Whether a column of the table has this name, or begins with it and a dot."""
         folded = name.text.casefold()
         if folded in self._leaves:
             return True
         return name.text in self._paths or (not self._exact and folded in self._folded)
 
     def column(self, parts: Sequence[Name]) -> str | None:
-        """The path of a leaf column; as written if the columns aren't known; None if there is no such column."""
+        """The path of a leaf column: as in the statement if the columns aren't known; None if the column doesn't
+        exist."""
         path = ".".join(part.text for part in parts)
         if not self.known or path in self._paths:
             return path
         return None if self._exact else self._folded.get(path.casefold())
 
     def group(self, parts: Sequence[Name]) -> str | None:
-        """The only leaf column below a group, or the group's path; None if there is no such group."""
+        """The single leaf column of a group, or the group's path if it has several; None if the group doesn't
+        exist."""
         path = ".".join(part.text for part in parts)
         leaves = self._leaves.get(path.casefold())
         if leaves is None:

@@ -1,4 +1,4 @@
-"""Finds what a parsed statement reads: its scopes, their conditions, and the lookups in these."""
+"""Walks through a parsed statement: its scopes, their conditions, and the lookups in the conditions."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from bloomcli.advice.sql.names import Name, Names
 from bloomcli.advice.sql.scopes import BaseTable, Branch, DerivedTable, Relation, Scope, Source, resolve
 
 _JOINED: dict[str, str] = {"LEFT": "right", "RIGHT": "left", "FULL": "neither"}
-"""The side of an outer join whose rows a condition of its ON narrows."""
+"""The side of an outer join whose rows the ON condition restricts."""
 
 
 @dataclass(eq=False)
 class StatementReader:
-    """Walks through one statement.
+    """Collects the tables and predicates of one statement.
 
     Attributes:
-        tables: every table that is read, as often as it is.
-        predicates: what each condition looks up.
+        tables: the tables that are read, with repetitions.
+        predicates: the predicates of each condition.
     """
 
     names: Names
@@ -32,7 +32,7 @@ class StatementReader:
     predicates: list[Predicates] = field(default_factory=list)
 
     def statement(self, node: exp.Expr) -> None:
-        """Read a statement of any kind. Statements that only define something read nothing."""
+        """Read a statement of any kind. Statements that only define an object read nothing."""
         ctes = self._ctes(node, {}, None)
         match node:
             case exp.Query():
@@ -49,7 +49,7 @@ class StatementReader:
                 self._within(node, ctes, None)
 
     def _change(self, node: exp.Expr, ctes: dict[str, DerivedTable]) -> None:
-        """A DELETE or UPDATE looks up the rows that it changes."""
+        """Read a DELETE or UPDATE, which looks up the rows that it changes."""
         scope = Scope(self.names)
         using = node.args.get("using") or []
         from_ = node.args.get("from_")
@@ -59,7 +59,7 @@ class StatementReader:
         self._within_all(node.args.get("expressions") or (), ctes, scope)
 
     def _merge(self, node: exp.Merge, ctes: dict[str, DerivedTable]) -> None:
-        """ON narrows the rows of the target that are read, unless rows that match nothing are changed too."""
+        """Read a MERGE. ON restricts the target's rows that are read, unless rows without a match change, too."""
         scope = Scope(self.names)
         self._add(node.this, scope, ctes)
         target = scope.sources[0] if scope.sources else None
@@ -73,7 +73,7 @@ class StatementReader:
             self._condition(condition, scope, ctes, lambda source: source is target and not keeps)
 
     def _ctes(self, node: exp.Expr, known: dict[str, DerivedTable], parent: Scope | None) -> dict[str, DerivedTable]:
-        """The CTEs that a statement sees: those from outside and its own."""
+        """The CTEs that are visible in a statement: those of the outer statement and its own."""
         with_ = node.args.get("with_")
         if with_ is None:
             return known
@@ -83,7 +83,7 @@ class StatementReader:
             recursive = bool(with_.args.get("recursive")) and any(
                 table.name.casefold() == name.casefold() for table in cte.this.find_all(exp.Table)
             )
-            if recursive:  # its rows come from each other: a value can't be looked up in those it begins with
+            if recursive:  # its rows derive from each other, so values can't be looked up in the first rows alone
                 self._query(cte.this, {**known, name: DerivedTable()}, parent)
                 known[name] = DerivedTable()
             else:
@@ -92,7 +92,7 @@ class StatementReader:
         return known
 
     def _query(self, node: exp.Expr, ctes: dict[str, DerivedTable], parent: Scope | None) -> DerivedTable:
-        """Read a query, and give it as a relation."""
+        """Read a query, and return it as a relation."""
         while isinstance(node, exp.Subquery) and not node.args.get("joins"):
             ctes = self._ctes(node, ctes, parent)
             limited = node.args.get("limit") or node.args.get("offset")
@@ -149,7 +149,7 @@ class StatementReader:
             self._condition(condition, scope, ctes, lambda source, sides=sides: source in sides)  # type: ignore[misc]
 
     def _using(self, join: exp.Join, scope: Scope) -> None:
-        """JOIN ... USING (id) is a join by the columns of both sides."""
+        """Read JOIN ... USING (id): a join on the columns of both sides."""
         for name in join.args.get("using") or ():
             column = name if isinstance(name, exp.Column) else exp.Column(this=name.copy())
             found = resolve(column, scope)
@@ -159,7 +159,7 @@ class StatementReader:
                 )
 
     def _add(self, node: exp.Expr, scope: Scope, ctes: dict[str, DerivedTable]) -> None:
-        """Add a relation of FROM, and those that are joined to it, to a scope."""
+        """Add a relation in FROM, and the relations joined to it, to a scope."""
         alias = _alias(node)
         match node:
             case exp.Table() if isinstance(node.this, exp.Identifier | exp.Dot):
@@ -185,7 +185,7 @@ class StatementReader:
                 scope.sources.append(
                     Source(alias or Name("", quoted=False), BaseTable((named,), self.in_question((named,))))
                 )
-            case _:  # VALUES, an unnested list, a function of other arguments
+            case _:  # VALUES, an unnested list, a function without a path
                 self._within(node, ctes, scope)
                 columns = _alias_columns(node)
                 scope.sources.append(Source(alias or Name("", quoted=False), DerivedTable([], columns)))
@@ -238,7 +238,7 @@ def _alias(node: exp.Expr) -> Name | None:
 
 
 def _function_path(node: exp.Table) -> Name | None:
-    """The path that a function such as read_parquet('...') reads; None for functions of other arguments."""
+    """The path that a function such as read_parquet('...') reads; None for functions without a path."""
     function = node.this
     arguments = function.expressions or [function.this] if isinstance(function, exp.Func) else []
     if not arguments or not isinstance(arguments[0], exp.Literal) or not arguments[0].is_string:
@@ -247,7 +247,7 @@ def _function_path(node: exp.Table) -> Name | None:
 
 
 def _alias_columns(node: exp.Expr) -> tuple[Name, ...]:
-    """The names that an alias gives the columns of a relation."""
+    """The column names in the alias of a relation."""
     alias = node.args.get("alias")
     columns = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
     return tuple(Name(column.name, bool(column.args.get("quoted"))) for column in columns or ())

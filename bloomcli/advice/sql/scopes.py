@@ -1,4 +1,4 @@
-"""Resolves the columns of a statement: through aliases, subqueries and CTEs to columns of the table in question."""
+"""Resolves column references through aliases, subqueries and CTEs to columns of the table in question."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bloomcli.advice.sql.names import Name, Names
 from bloomcli.named_tuple import NamedTuple
 
 _MOST_STEPS: Final = 64
-"""Of subqueries within each other through which a column is resolved."""
+"""The most nested subqueries through which a column is resolved."""
 
 
 @dataclass(eq=False)
@@ -20,13 +20,14 @@ class BaseTable:
     """A table that a statement reads."""
 
     parts: tuple[Name, ...]
-    """Its qualified name; empty for what isn't a named table (VALUES, a function, an unnested list)."""
+    """The qualified name; empty for relations without a name (VALUES, a function, an unnested list)."""
     in_question: bool
+    """Whether it is the table in question."""
 
 
 @dataclass(eq=False)
 class Branch:
-    """One SELECT of a subquery. There are several if it is a UNION."""
+    """One SELECT of a subquery. A UNION has several."""
 
     select: exp.Select
     scope: Scope
@@ -34,18 +35,18 @@ class Branch:
 
 @dataclass(eq=False)
 class DerivedTable:
-    """A subquery or CTE."""
+    """A subquery or a CTE."""
 
     branches: list[Branch] = field(default_factory=list)
     columns: tuple[Name, ...] = ()
-    """The names that its alias gives its columns, if it does."""
+    """The column names in its alias; empty if the alias names no columns."""
 
 
 Relation = BaseTable | DerivedTable
 
 
 class Source(NamedTuple):
-    """A relation in FROM, under the name that the statement gives it."""
+    """A relation in FROM, with its alias."""
 
     alias: Name | None
     relation: Relation
@@ -53,7 +54,7 @@ class Source(NamedTuple):
 
 @dataclass(eq=False)
 class Scope:
-    """The relations that a SELECT reads, and the aliases that it gives to expressions."""
+    """The relations that a SELECT reads, and the aliases of its expressions."""
 
     names: Names
     parent: Scope | None = None
@@ -62,21 +63,21 @@ class Scope:
 
 
 class ResolvedColumn(NamedTuple):
-    """What a column of a statement means."""
+    """The columns that a column reference refers to."""
 
     columns: tuple[str, ...] = ()
-    """Columns of the table in question; several below a UNION, none if it is another table's."""
+    """Columns of the table in question; several below a UNION, none for a column of another table."""
     problem: str | None = None
-    """Why no filter serves its predicates: `UnservedPredicate.kind`."""
+    """The reason for which no filter can serve predicates of the column: `UnservedPredicate.kind`."""
     source: Source | None = None
-    """The relation of the scope that it comes from; None for an outer query's."""
+    """The relation of the scope that the column comes from; None for a column of an outer query."""
 
 
 _NOTHING: Final = ResolvedColumn()
 
 
 def parts_of(node: exp.Expr | None) -> tuple[Name, ...] | None:
-    """The names of a column, with those of its table before and of its fields behind; None if it isn't a column."""
+    """The parts of a column reference: table, column and nested fields; None if the expression isn't a column."""
     match node:
         case exp.Paren():
             return parts_of(node.this)
@@ -101,7 +102,7 @@ def _is_text(node: exp.Expr) -> bool:
 
 
 def resolve(node: exp.Expr, scope: Scope) -> ResolvedColumn | None:
-    """What a column means; None if the expression isn't a column."""
+    """Resolve a column reference; None if the expression isn't a column."""
     parts = parts_of(node)
     return None if parts is None else _resolve(parts, scope, _MOST_STEPS)
 
@@ -132,7 +133,7 @@ def _resolve(parts: Sequence[Name], scope: Scope, steps: int) -> ResolvedColumn:
 
 
 def _without_source(parts: Sequence[Name], source: Source, names: Names) -> Sequence[Name]:
-    """The parts behind the name of a relation; empty if they don't begin with it."""
+    """The parts after the name of a relation; empty if the reference doesn't begin with this name."""
     if source.alias is not None:
         return parts[1:] if names.same(parts[0], source.alias) else ()
     if isinstance(source.relation, BaseTable):
@@ -154,7 +155,7 @@ def _has(relation: Relation, parts: Sequence[Name], names: Names, steps: int = _
 
 
 def _within(parts: Sequence[Name], source: Source, names: Names, steps: int) -> ResolvedColumn:
-    """What a column of a relation means."""
+    """Resolve a column within a relation."""
     relation = source.relation
     if isinstance(relation, DerivedTable):
         found = [_output(branch, output, parts, steps) for branch, output in _outputs(relation, parts[0], names)]
@@ -172,7 +173,7 @@ def _within(parts: Sequence[Name], source: Source, names: Names, steps: int) -> 
 
 
 def _output(branch: Branch, output: exp.Expr | None, parts: Sequence[Name], steps: int) -> ResolvedColumn:
-    """What a column of a subquery means within one of its SELECTs; `output` is None below a star."""
+    """Resolve a column of a subquery in one of its SELECTs. `output` is None for a column of a star."""
     inner = tuple(parts) if output is None else parts_of(output)
     if inner is None:
         return ResolvedColumn(problem="expression")
@@ -183,9 +184,10 @@ def _output(branch: Branch, output: exp.Expr | None, parts: Sequence[Name], step
 
 
 def _passes(select: exp.Select, column: Name, names: Names) -> bool:
-    """Whether engines may look a value up before they compute the SELECT.
+    """Whether engines may look up a value before they compute the SELECT.
 
-    Not if it takes some rows only (LIMIT), or computes over rows of other values (window functions).
+    They can't if the SELECT takes only some of the rows (LIMIT), or if a window function needs rows with other
+    values.
     """
     if any(select.args.get(name) for name in ("limit", "offset", "fetch")):
         return False
@@ -201,7 +203,8 @@ def _passes(select: exp.Select, column: Name, names: Names) -> bool:
 
 
 def _outputs(relation: DerivedTable, name: Name, names: Names) -> Iterator[tuple[Branch, exp.Expr | None]]:
-    """The expression of each SELECT that a column of a subquery comes from; None for one of a star's columns."""
+    """Yield, for each SELECT of a subquery, the expression that the column comes from; None for a column of a
+    star."""
     position = next((i for i, column in enumerate(relation.columns) if names.same(column, name)), None)
     for branch in relation.branches:
         items = branch.select.expressions
@@ -209,7 +212,7 @@ def _outputs(relation: DerivedTable, name: Name, names: Names) -> Iterator[tuple
         called = next((i for i, item in enumerate(items) if _is_called(item, name, names)), None)
         if position is None and called is not None:
             yield branch, items[called].unalias()
-            position = called if called < star else None  # the other SELECTs of a UNION have it there too
+            position = called if called < star else None  # in a UNION, the other SELECTs have it at the same position
         elif position is not None and position < star:
             if position < len(items):
                 yield branch, items[position].unalias()

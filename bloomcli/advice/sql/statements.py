@@ -17,21 +17,22 @@ if TYPE_CHECKING:
 
 _READ_BYTES: Final = 1 << 20
 MOST_CHARACTERS: Final = 1 << 20
-"""Of a statement, or of a line of JSON. A longer one counts as unreadable: a log needn't fit into memory."""
+"""The length of the longest statement, or line of JSON. Longer ones count as unreadable, to bound the memory."""
 _LINE_END: Final = re.compile(r";[ \t\r]*\n")
 _EXAMPLE_CHARACTERS: Final = 1000
 
 
 class Statement(NamedTuple):
-    """The text of a statement, or of several within one line of JSON."""
+    """The text of a statement, or of several statements in one line of JSON."""
 
     text: str
     problem: str | None = None
-    """Why the text isn't a statement; None if it may be one. The text is then its beginning."""
+    """The reason for which the text isn't a statement; `text` is then its beginning. None if it may be a
+    statement."""
 
 
 def statements(source: Source, dialect: Dialect) -> Iterator[Statement]:
-    """The statements of a file, in order; bounded memory.
+    """Yield the statements of a file in order, in bounded memory.
 
     Raises:
         UsageError: the file isn't text, or is one array of JSON.
@@ -62,7 +63,8 @@ def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
 
 
 def _texts(source: Source) -> Iterator[str]:
-    """The file's text, in pieces. Bytes that aren't UTF-8 become lone surrogates, as `values.literals` takes them."""
+    """Yield the file's text in pieces. Bytes that aren't UTF-8 become lone surrogates, as `values.literals`
+    expects."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
     for offset in range(0, source.size, _READ_BYTES):
         data = source.read_at(offset, min(_READ_BYTES, source.size - offset))
@@ -77,7 +79,7 @@ def _texts(source: Source) -> Iterator[str]:
 
 
 def _of_lines(chunks: Iterable[str]) -> Iterator[Statement]:
-    """Lines of JSON."""
+    """Yield the statements of lines of JSON."""
     for line in _lines(chunks):
         if len(line) > MOST_CHARACTERS:
             yield Statement("", "the line is too long")
@@ -95,7 +97,7 @@ def _of_lines(chunks: Iterable[str]) -> Iterator[Statement]:
 
 
 def _lines(chunks: Iterable[str]) -> Iterator[str]:
-    """Lines without their ends; of longer ones than a statement may be, the beginning."""
+    """Yield lines without their ends; of a line that is too long, only the beginning."""
     rest = ""
     for chunk in chunks:
         *whole, last = (rest + chunk).split("\n")
@@ -105,10 +107,10 @@ def _lines(chunks: Iterable[str]) -> Iterator[str]:
 
 
 def boundaries(dialect: Dialect) -> re.Pattern[str]:
-    """A pattern that finds what statements consist of as far as their ends are concerned.
+    """A pattern that finds the tokens which decide where statements end.
 
-    Its group ``end`` is a semicolon between statements, ``open`` a quote or comment that isn't closed, and no group
-    a whole text, name or comment.
+    The group ``end`` is a semicolon between statements, the group ``open`` a quote or comment that isn't closed. A
+    match without a group is a whole text, name or comment.
     """
     tokens = dialect.tokenizer_class
     backslash = "\\" in tokens._STRING_ESCAPES
@@ -138,9 +140,9 @@ def boundaries(dialect: Dialect) -> re.Pattern[str]:
 
 
 def split(chunks: Iterable[str], pattern: re.Pattern[str]) -> Iterator[Statement]:
-    """The statements of a text that comes in pieces.
+    """Yield the statements of a text that arrives in pieces.
 
-    After a quote that isn't closed, or a statement that is too long, the next statement begins behind the next
+    After a quote that isn't closed, or a statement that is too long, the next statement begins after the next
     semicolon at the end of a line.
     """
     rest, skipping = "", False
@@ -171,13 +173,14 @@ def _statement(text: str) -> Iterator[Statement]:
 
 
 def _behind_line_end(text: str) -> tuple[str, bool]:
-    """The text behind the first semicolon at the end of a line; the second is true if there is none."""
+    """The text after the first semicolon at the end of a line, and False; or the end of the text, and True, if there
+    is no such semicolon."""
     match = _LINE_END.search(text)
     return (text[-2:], True) if match is None else (text[match.end() :], False)
 
 
 def _complete(text: str, pattern: re.Pattern[str], *, last: bool) -> tuple[list[Statement], str]:
-    """The whole statements at the beginning of a text, and what is left."""
+    """The complete statements at the beginning of a text, and the remaining text."""
     found: list[Statement] = []
     start = 0
     for match in pattern.finditer(text):

@@ -1,8 +1,8 @@
-"""Analyses statements, those that differ in literals only once.
+"""Analyses statements; those that differ only in their literals are parsed once.
 
-A statement is tokenized, and its literals are taken out: what is left is its template. The first statement of a
-template is parsed with a mark in place of each literal, and what it looks up is kept as functions of the literals.
-For further ones these functions are called with the statement's own literals.
+A statement is tokenized, and its literals are replaced by marks: the result is its template. The first statement of a
+template is parsed with the marks, and its lookups are kept as functions of the literals. For further statements of
+the template, these functions are called with the statement's literals.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from sqlglot.dialects.dialect import Dialect
 
 _MOST_TEMPLATES: Final = 4096
-"""That are kept. The one that was used longest ago is forgotten first."""
+"""The most templates that are kept. The least recently used one is dropped first."""
 _MOST_NESTED: Final = 200
-"""Levels of parentheses in a statement. Deeper ones would exhaust the parser's stack."""
+"""The most levels of parentheses in a statement. More levels would exhaust the parser's stack."""
 _LITERALS: Final = {TokenType.NUMBER: "0", TokenType.STRING: "'", TokenType.HEX_STRING: "x"}
 _FIXED_BEHIND: Final = {
     TokenType.L_BRACKET,
@@ -43,15 +43,15 @@ _FIXED_BEHIND: Final = {
     TokenType.DOLLAR,
     TokenType.HASH,
 }
-"""Tokens behind which a literal belongs to the statement's structure: an index, a field, a parameter's number."""
+"""Tokens after which a literal belongs to the statement's structure: an index, a field, a parameter's number."""
 _OPENING: Final = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
 _CLOSING: Final = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
 _MARK: Final = "\ue000"
-"""Begins the texts that stand for literals while a template is parsed: a character for private use."""
+"""A private-use character, which begins the marks that replace text literals in a template."""
 
 
 class Unreadable(Exception):
-    """The dialect's parser refuses the statement."""
+    """The dialect's parser can't parse the statement."""
 
 
 class ColumnLookup(NamedTuple):
@@ -60,21 +60,22 @@ class ColumnLookup(NamedTuple):
     column: str
     values: Callable[[Slots], Values]
     statement: int
-    """Which statement of the text it is of, counted from 0."""
+    """The position of the statement in the text, counted from 0."""
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a text of one statement (of several in a line of JSON), or all texts of a template, read."""
+    """The tables and predicates of a text, or of all texts of a template. A text has one statement, or several if it
+    is a line of JSON."""
 
     tables: tuple[tuple[Name, ...], ...]
     """The tables of each statement."""
     about: int
-    """Statements that read the table in question."""
+    """The number of statements that read the table in question."""
     lookups: tuple[ColumnLookup, ...]
     unserved: tuple[tuple[str, str | None, str], ...]
-    """The kind, the column and the example of each predicate that no filter serves. The example is empty if there was
-    one before."""
+    """The kind, the column and the example of each predicate that no filter can serve. The example is empty if the
+    analyser has already returned one for this kind and column."""
     statements: int = 1
 
 
@@ -84,7 +85,7 @@ class _Split:
 
     parts: list[str]
     tokens: list[Token]
-    """With marks in place of the literals."""
+    """The tokens, with marks in place of the literals."""
     marks: dict[str, int]
     slots: list[list[str]]
     _mark_at: dict[int, str] = field(default_factory=dict)
@@ -97,7 +98,8 @@ class _Split:
     def literal(
         self, token: Token, texts: list[str], more: str = "", *, same: int | None = None, position: int = -1
     ) -> None:
-        """Add a literal, or those of a list; `same` is the position of an equal one that it shares its mark with."""
+        """Add a literal, or the literals of a list. `same` is the position of an equal literal, whose mark is
+        used."""
         mark = self._mark_at.get(-1 if same is None else same)
         if mark is None:
             mark = _mark(token.token_type, len(self.slots))
@@ -112,7 +114,7 @@ class _Split:
 
     @property
     def key(self) -> bytes:
-        """Equal for statements that differ in literals only."""
+        """A digest of the template: equal for statements that differ only in their literals."""
         return hashlib.blake2b("\0".join(self.parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -120,8 +122,8 @@ class Analyser:
     """Analyses the statements of a log.
 
     Args:
-        in_question: whether a table with this qualified name is the one in question.
-        cached: keep what statements that differ in literals only have in common.
+        in_question: whether a qualified name is that of the table in question.
+        cached: whether to keep the analyses of templates.
     """
 
     def __init__(
@@ -138,10 +140,10 @@ class Analyser:
         self._examples: set[tuple[str, str | None]] = set()
 
     def analyse(self, text: str) -> tuple[Analysis, Slots]:
-        """What a statement reads, and its literals.
+        """Analyse a statement. Returns the analysis, and the statement's literals.
 
         Raises:
-            Unreadable: the dialect's parser refuses it.
+            Unreadable: the dialect's parser can't parse it.
         """
         with _quiet(), _refusing():
             tokens = self._dialect.tokenize(text)
@@ -159,7 +161,7 @@ class Analyser:
         return (self._analyse_tokens(tokens, text, {}), ()) if found is None else (found, split.slots)
 
     def _template(self, split: _Split, text: str) -> Analysis | None:
-        """What all statements of a template read; None if it depends on their literals."""
+        """The analysis of all statements of a template; None if it depends on their literals."""
         try:
             return self._analyse_tokens(split.tokens, text, split.marks)
         except (Unreadable, _LiteralMatters):
@@ -198,7 +200,8 @@ class Analyser:
         )
 
     def _unserved(self, item: UnservedPredicate) -> tuple[str, str | None, str]:
-        """A predicate with its SQL if it is the first of its kind: making SQL takes longer than reading it."""
+        """The kind, column and example of a predicate. Only the first predicate of a kind and column has an example,
+        because formatting SQL takes longer than parsing it."""
         key = (item.kind, item.column)
         if key in self._examples:
             return (*key, "")
@@ -212,7 +215,8 @@ class _LiteralMatters(Exception):
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Turn what a parser raises into Unreadable. Parsers of 30 dialects fail in many ways; messages hold SQL."""
+    """Turn exceptions of a parser into Unreadable, without their messages, which contain SQL. The parsers of 30
+    dialects raise many types of exceptions."""
     try:
         yield
     except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError):
@@ -221,7 +225,7 @@ def _refusing() -> Iterator[None]:
 
 @contextmanager
 def _refusing_depth() -> Iterator[None]:
-    """Turn the RecursionError of a statement of thousands of queries within each other into Unreadable."""
+    """Turn the RecursionError for a statement with thousands of nested queries into Unreadable."""
     try:
         yield
     except RecursionError:
@@ -229,7 +233,8 @@ def _refusing_depth() -> Iterator[None]:
 
 
 def _check_nesting(tokens: Iterable[Token]) -> None:
-    """Raise Unreadable for more levels of parentheses, or of operators before an operand, than a parser takes."""
+    """Raise Unreadable for more levels of parentheses, or more prefix operators in a row, than a parser can
+    handle."""
     level = prefixes = 0
     for token in tokens:
         kind = token.token_type
@@ -248,7 +253,7 @@ _PREFIXES: Final = {TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.CA
 
 
 def _split(tokens: list[Token]) -> _Split:
-    """Take the literals out of a statement."""
+    """Divide a statement into its template and its literals."""
     split = _Split([], [], {}, [])
     twins: dict[int, int] = {}
     position = 0
@@ -285,9 +290,9 @@ def _belongs_to_structure(tokens: list[Token], position: int) -> bool:
 
 
 def _list(tokens: list[Token], start: int) -> tuple[Token, list[str], int] | None:
-    """The literals of an IN list, as the first one and all texts, and the position behind the list.
+    """The literals of an IN list: the first token, all texts, and the position after the list.
 
-    None if the list holds anything but literals of one kind.
+    None if the list contains anything other than literals of one kind.
     """
     if start >= len(tokens) or tokens[start].token_type is not TokenType.L_PAREN:
         return None
@@ -316,7 +321,8 @@ def _list(tokens: list[Token], start: int) -> tuple[Token, list[str], int] | Non
 
 
 def _equal_ends(tokens: list[Token], start: int) -> dict[int, int]:
-    """The literals of BETWEEN's upper end, with the same ones of its lower end; empty if the ends differ."""
+    """For each token of BETWEEN's upper end, the position of the same token in its lower end; empty if the ends
+    differ."""
     level = 0
     for middle in range(start, len(tokens)):
         kind = tokens[middle].token_type
@@ -332,7 +338,7 @@ def _equal_ends(tokens: list[Token], start: int) -> dict[int, int]:
 
 
 def _mark(kind: TokenType, number: int) -> str:
-    """The text that stands for a literal: one of its kind that no statement has."""
+    """The mark for a literal: a literal of the same kind that no statement contains."""
     if kind is TokenType.NUMBER:
         return f"9151748036257{number:017}"
     return f"{_MARK}{number}{_MARK}" if kind is TokenType.STRING else f"e0009151748036257e{number:012}"
@@ -344,7 +350,7 @@ def _like(token: Token, text: str) -> Token:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep sqlglot from logging statements that it doesn't understand: they hold values."""
+    """Keep sqlglot from logging statements that it doesn't understand: they contain values."""
     logger = logging.getLogger("sqlglot")
     before, logger.disabled = logger.disabled, True
     try:
