@@ -110,7 +110,7 @@ def reachable(kinds: typing.Iterable[type]) -> Iterator[type]:
             waiting += [t for hint in _hints(kind).values() for t in _dataclasses_in(hint)]
 
 
-def _dataclasses_in(hint: Any) -> Iterator[type]:  # a type hint has no type of its own
+def _dataclasses_in(hint: Any) -> Iterator[type]:  # type hints have no common type
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         yield hint
     for argument in typing.get_args(hint):
@@ -128,7 +128,7 @@ _SCALARS: Final[dict[Any, str]] = {
 }
 
 
-def _json_type(hint: Any) -> str:  # a type hint has no type of its own
+def _json_type(hint: Any) -> str:  # type hints have no common type
     if hint in _SCALARS:
         return _SCALARS[hint]
     origin = typing.get_origin(hint)

@@ -174,7 +174,7 @@ def _commands(report: AdviseReport) -> Iterator[Block]:
                 "; put the table's name for CATALOG.DATABASE.TABLE" if "CATALOG.DATABASE.TABLE" in commands else ""
             )
             yield line(f"--table lets the table commit the change, to all its data files{unnamed}")
-    for title, lines in (("to add them", report.command), ("to put right those that are there", report.upkeep)):
+    for title, lines in (("to add them", report.command), ("to fold or remove existing filters", report.upkeep)):
         if lines is not None:
             yield Gap()
             yield line(f"{title}:")

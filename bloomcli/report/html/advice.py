@@ -35,7 +35,7 @@ _PANELS: Final = 8
 """The most columns in the chart of sizes."""
 _FAILED_SHOWN: Final = 50
 _SKIPPED: Final = (
-    ("dim", "skipped today: by min/max, dictionaries, and filters that are there"),
+    ("dim", "skipped today: by min/max, dictionaries, and existing filters"),
     ("accent", "skipped in addition with the new filter"),
     ("line", "read in any case"),
 )
@@ -55,7 +55,7 @@ def page(report: AdviseReport, limits: Limits) -> Page:
     parts: list[Part] = []
     if add:
         parts.append(_to_add(add, limits))
-    for title, lines in (("To add them:", report.command), ("To put right those that are there:", report.upkeep)):
+    for title, lines in (("To add them:", report.command), ("To fold or remove existing filters:", report.upkeep)):
         if lines is not None:
             parts += [Text(title), Command(lines)]
     if parts:
@@ -136,7 +136,7 @@ def _to_add(columns: Sequence[ColumnAdvice], limits: Limits) -> Table:
 
 
 def _to_leave(columns: Sequence[ColumnAdvice], limits: Limits) -> Table:
-    heads = (Head("column"), Head("type"), Head("because"), Head("filters that are there"))
+    heads = (Head("column"), Head("type"), Head("because"), Head("existing filters"))
     rows = []
     for column in columns[: limits.rows]:
         there = column.existing
