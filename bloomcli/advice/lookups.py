@@ -64,10 +64,13 @@ class LiteralSample:
 
 @dataclass
 class _Column:
+    """The counts of one column."""
+
     values: LiteralSample
     lookups: int = 0
     statements: int = 0
     unknown: int = 0
+    """Lookups whose value isn't in the statement."""
 
 
 class UnservedCounter:

@@ -20,7 +20,8 @@ from bloomcli.words import plural, rate, size
 LEAST_SAVED: Final = 0.1
 """The least share of the bytes of a lookup that a filter has to save."""
 PRUNED: Final = 2.0
-"""If at most so many row groups remain for a value after min/max, and at most half of them, a filter saves little."""
+"""If at most this number of row groups, and at most half of them, remain for a value after min/max, a filter saves
+little."""
 MOST_OF_THE_ROW_GROUPS: Final = 0.5
 """If each value is in this share of the other row groups, too, a filter can't exclude them."""
 FEW_IN_ONE: Final = 20

@@ -1,4 +1,4 @@
-"""Writes reports as text, JSON, CSV, JUnit XML, SARIF and GitHub annotations, without any decisions of its own.
+"""Writes reports as text, JSON, CSV, HTML, JUnit XML, SARIF and GitHub annotations. It decides nothing.
 
 ``text`` converts the dataclasses of :mod:`bloomcli.model.file` to blocks. :mod:`.layout` fits them to the terminal's
 width, and ``render`` prints them: with colours on a terminal, as plain text otherwise. ``json`` and ``csv`` are for

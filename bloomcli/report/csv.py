@@ -34,19 +34,19 @@ ROW_HEADER: Final = tuple(f.name for f in dataclasses.fields(FileRow) if f.name 
 
 
 ANSWERS_HEADER: Final = ("path", "status", *(f.name for f in dataclasses.fields(ValueTotals)), "error")
-"""Of `probe` on many files: the file's path and status, the fields of ValueTotals, and the error."""
+"""For `probe` on many files: the file's path and status, the fields of ValueTotals, and the error."""
 
 VERDICTS_HEADER: Final = ("path", *(f.name for f in dataclasses.fields(Verdict) if f.name != "trail"))
-"""Of `probe` on one file: its path, then the fields of Verdict, except the bits."""
+"""For `probe` on one file: its path, then the fields of Verdict, except the bits."""
 
 
 CHANGES_HEADER: Final = ("path", "output", "dry_run", *(f.name for f in dataclasses.fields(FilterChange)))
-"""Of `add`, `remove` and `fold` on one file: the file, the file that was written, and the fields of FilterChange."""
+"""For `add`, `remove` and `fold` on one file: the file, the written file, and the fields of FilterChange."""
 
 _FINDING: Final = tuple(f.name for f in dataclasses.fields(Finding) if f.name not in {"path", "missing"})
 FINDINGS_HEADER: Final = ("path", "status", *_FINDING, "counts")
-"""Of `validate`: the file and its status, and the fields of Finding, except the values that a filter misses. A file
-that could not be checked has a row with its error as message, which counts."""
+"""For `validate`: the file and its status, and the fields of Finding, except the missing values. A file that could
+not be checked has a row that counts, with its error as the message."""
 
 
 def write_changes(report: ChangeReport, stream: TextIO) -> None:
@@ -104,10 +104,10 @@ def _write_answers(report: DatasetReport, stream: TextIO) -> None:
 
 
 def write_rows(report: DatasetReport, stream: TextIO, *, every: bool = False) -> None:
-    """Write a dataset's report: one row per file, of `probe` one per file and value.
+    """Write a dataset's report: one row per file; for `probe`, one row per file and value.
 
-    Of `inspect`, if `every` is true, one row per filter, as for one file. A file that can't be read has a row with
-    its error as the problem, so that none is missing.
+    For `inspect`, if `every` is true, one row per filter, as for one file. A file that can't be read has a row with
+    its error as the problem, so that every file is in the report.
     """
     if report.command == "inspect" and every:
         write_table(HEADER, _filter_rows(report), stream)

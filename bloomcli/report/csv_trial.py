@@ -17,8 +17,8 @@ HEADER: Final = (
     *(f"{name}_{part}" for name in _QUARTILES for part in ("low", "median", "high")),
     "reason",
 )
-"""The reader, then the fields of TrialLookups, times with their quartiles. A reader that compared nothing has a row
-with its reason."""
+"""The reader, then the fields of TrialLookups, then the quartiles of times. A reader that compared nothing has a row
+with the reason."""
 
 
 def write_trial(report: TrialReport, stream: TextIO) -> None:

@@ -1,7 +1,7 @@
 """Fits the blocks of a text report to a terminal's width.
 
-`fit` is the only place that decides how a report fits. Numbers with their units, types and names are never
-broken. A grid that is too wide loses its bars and sparklines, and then becomes narrower step by step, until it fits:
+`fit` is the only place that decides how a report fits. It never breaks numbers with their units, types and names. A
+grid that is too wide loses its bars and sparklines, and then becomes narrower step by step, until it fits:
 
 1. Columns that are the same in every row move into a line above the grid.
 2. The directory that all paths share moves there too.
@@ -11,7 +11,7 @@ broken. A grid that is too wide loses its bars and sparklines, and then becomes 
    come back. A line below the grid names the columns that are left out, and the legend doesn't explain them.
 6. Rows stack: a line with the row's name, then its other cells with their titles. Nothing is left out.
 
-Without a width, as in pipes and files, every block is whole. `render` writes the lines.
+Without a width, as in pipes and files, all blocks are complete. `render` writes the lines.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _HANGING: Final = 2
 _UNKNOWN: Final = ("", "-")
 """Cells without a value."""
 _LEAST_PROSE: Final = 24
-"""Cells that prose needs within its column; narrower prose goes below its row."""
+"""The least cells of a column of prose; narrower prose goes below its row."""
 _LEAST_WIDTH: Final = 20
-"""Narrower terminals get lines of this width, which they break themselves."""
+"""The least cells of a line; narrower terminals break the lines themselves."""
 
 
 def fit(blocks: Iterable[Block], columns: int | None) -> Iterator[list[Piece]]:
@@ -137,13 +137,13 @@ def _row(cells: Sequence[Piece], widths: Sequence[int], heads: Sequence[Head]) -
 
 
 def _whole(grid: Grid) -> Iterator[list[Piece]]:
-    """Yield the lines of a grid where they can have any length."""
+    """Yield the lines of a grid, with any length."""
     yield from _grid(grid)
     yield from _legend(grid, grid, (), None)
 
 
 def _legend(grid: Grid, shown: Grid, left_out: Sequence[str], columns: int | None) -> Iterator[list[Piece]]:
-    """Yield the sentences about what is shown: the columns that aren't left out, and the mark of cut values."""
+    """Yield the sentences of the legend about shown columns, and about the mark of cut values."""
     unknown = set(left_out)
     if not any(cell.text.endswith(CUT) for row in shown.rows for cell in row):
         unknown.add(CUT)
@@ -209,7 +209,7 @@ def _without_repetition(grid: Grid) -> tuple[Grid, list[list[str]]]:
 
 
 def _listed(before: str, items: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the parts of a sentence that lists items, if there are any. Only between parts a line is broken."""
+    """Yield the parts of a sentence that lists items; nothing without items. Lines break only between parts."""
     if items:
         yield [before, *(f"{item}," for item in items[:-1]), items[-1]]
 
@@ -239,7 +239,7 @@ def _without_directory(grid: Grid) -> tuple[Grid, str]:
 
 
 def _shortened(grid: Grid) -> Grid:
-    """The grid with the values cut that are longer than their column allows."""
+    """The grid, with values cut that are longer than `Head.most`."""
 
     def cut(cell: Cell, most: int) -> Cell:
         return Cell(shorten(cell.text, most), cell.style) if most else cell
@@ -251,8 +251,7 @@ def _shortened(grid: Grid) -> Grid:
 
 
 def _prose_width(grid: Grid, columns: int) -> int | None:
-    """The width of the last column, which is prose, where it has to wrap; 0 where it goes below its row; else
-    None."""
+    """The width of the last column if it is prose and has to wrap; 0 if it goes below its row; otherwise None."""
     widths = _widths(grid)
     if not grid.heads[-1].prose or _total(widths) <= columns:
         return None

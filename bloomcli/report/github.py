@@ -79,7 +79,7 @@ def _annotation(finding: Finding, level: str) -> str:
 
 
 def _spread(report: GateReport, per_rule: int) -> Iterator[Finding]:
-    """Yield findings that are neither switched off nor known: the first of every rule, then the second, ..."""
+    """The findings that are neither switched off nor known: the first of each rule, then the second of each, ..."""
     order = list(Severity)
     seen = Counter[tuple[Severity, str]]()
     ranked = []

@@ -34,7 +34,7 @@ _COMMAND: Final = re.compile(r"##(?=\w*\[)")
 """Starts a command anywhere in a line of a log: ``##[`` on GitHub's and Azure's runners, ``##vso[`` on Azure's,
 ``##teamcity[``."""
 _MARK: Final = "##"
-"""Every command has it."""
+"""Every command contains it."""
 _HARMLESS: Final = r"#\\x23"
 """Replaces the mark of a command, as a template of `re`."""
 
@@ -80,33 +80,33 @@ def seconds(value: float) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Whether `printable` leaves the text as it is, for sure; False where it has to look."""
+    """A quick test: True if `printable` doesn't change the text, False if it may."""
     return text.isascii() and text.isprintable() and _MARK not in text
 
 
 class RuleOutCounts(Protocol):
-    """Numbers of row groups, of one file or of several."""
+    """The numbers of row groups that are ruled out, in one file or in several."""
 
     @property
     def absent_row_groups(self) -> int:
-        """Those that filters, statistics and dictionaries together rule out."""
+        """The row groups that filters, statistics and dictionaries together rule out."""
 
     @property
     def skipped_row_groups(self) -> int:
-        """Those that the filters alone rule out."""
+        """The row groups that filters alone rule out."""
 
     @property
     def stats_skipped_row_groups(self) -> int:
-        """Those that min/max statistics alone rule out."""
+        """The row groups that min/max statistics alone rule out."""
 
     @property
     def dictionary_skipped_row_groups(self) -> int:
-        """Those that only dictionaries rule out."""
+        """The row groups that only dictionaries rule out."""
 
 
 def rule_out_text(totals: RuleOutCounts) -> str:
-    """Say how many row groups filters rule out, if they aren't all that are absent, and how many min/max and
-    dictionaries do."""
+    """Format the numbers of row groups that filters, min/max and dictionaries rule out, each alone. Without the
+    filters if they rule out all absent row groups."""
     filters = totals.skipped_row_groups
     parts = [] if filters == totals.absent_row_groups else [f"filters alone: {filters:,}"]
     parts.append(f"min/max alone: {totals.stats_skipped_row_groups:,}")

@@ -1,7 +1,7 @@
 """Writes reports as JSON documents: ``{"schema": "bloom/<command>/1", ...}``, with the dataclasses' names as keys.
 
 The keys are the fields and the derived properties. Bytes become lowercase hex, enums their text, tuples arrays. NaN
-and infinity, which JSON lacks, become null. The manual page bloom-json(7) lists every key.
+and infinity, which JSON doesn't have, become null. The manual page bloom-json(7) lists every key.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def document(command: str, report: object) -> dict[str, Json]:
     """Return the JSON document of a command's report.
 
     Raises:
-        TypeError: the report is of another command, which is a bug.
+        TypeError: the report is that of another command, which is a bug.
     """
     _check(command, report)
     return {"schema": schema_id(command), **_object(report)}
@@ -86,6 +86,6 @@ def _value(value: object) -> Json:
             return value.hex()
         case Sequence():
             return [_value(item) for item in value]
-        case dict():  # decoded metadata: JSON already
+        case dict():  # decoded metadata, which is JSON already
             return value
     return _object(value)

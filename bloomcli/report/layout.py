@@ -33,7 +33,7 @@ PRESENCE_STYLE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A piece of text and its style. This class escapes control characters, for all reports."""
+    """A text and its style. This class escapes control characters for all text reports."""
 
     text: str
     style: Style = Style.PLAIN
@@ -53,13 +53,13 @@ class Line(NamedTuple):
 
 
 class Paragraph(NamedTuple):
-    """Lines of one paragraph, which a terminal refills to its width. An item of a list starts with a mark."""
+    """The lines of one paragraph, which are refilled to the width of a terminal. A list item starts with a mark."""
 
     lines: tuple[Cell, ...]
 
 
 class Pairs(NamedTuple):
-    """Names and their values, aligned, for the head of a report."""
+    """Aligned names and values, for the head of a report."""
 
     items: tuple[tuple[str, Cell], ...]
 
@@ -71,16 +71,16 @@ class Head(NamedTuple):
     figures: bool = False
     """Numbers, aligned right."""
     rank: int = 0
-    """Columns with the highest rank are left out first, those of one rank together; those with 0 never are."""
+    """Columns with the highest rank are left out first, columns with the same rank together, columns with 0 never."""
     path: bool = False
-    """Paths: the directory that all share can be cut."""
+    """Paths: the common directory can be cut."""
     prose: bool = False
     """Sentences, which can wrap. Only the last column can be prose."""
     most: int = 0
-    """Cells of the longest value that a grid shows if it is too wide; longer ones are cut. 0: any."""
+    """If the grid is too wide, values of more cells are cut; 0 cuts none."""
     graphic: bool = False
-    """Bars or sparklines, which repeat figures of other columns: only on terminals that show UTF-8, and only where
-    there is room for them."""
+    """Bars or sparklines, which repeat figures of other columns. Shown only on terminals with UTF-8, and only if
+    there is room."""
 
 
 class Grid:
@@ -94,9 +94,16 @@ class Grid:
         complete: str = "--format csv",
         legend: Iterable[tuple[str, str]] = (),
     ) -> None:
-        """`complete` is the option that shows all columns at any width. `legend` has titles of columns, and a
-        sentence about each, which is shown below the grid if the column is. In place of a title, `values.CUT` stands
-        for the mark of a cut value, and an empty text for the whole grid."""
+        """Create a grid.
+
+        Args:
+            heads: the heads of the columns.
+            rows: the rows.
+            complete: the option that shows all columns at any width.
+            legend: titles of columns, each with a sentence that is shown below the grid if the column is. Instead of
+                a
+                title, `values.CUT` stands for the mark of a cut value, and an empty text for the whole grid.
+        """
         self.heads = heads
         self.rows = list(rows)
         self.complete = complete
@@ -121,7 +128,7 @@ class Grid:
         return grid
 
     def with_cells(self, heads: Iterable[Head], rows: Iterable[tuple[Cell, ...]]) -> Grid:
-        """The same grid with other columns or cells."""
+        """A grid with these columns and rows, and this grid's legend and option."""
         return Grid(tuple(heads), tuple(rows), complete=self.complete, legend=self.legend)
 
 

@@ -1,5 +1,5 @@
-"""The header of a NumPy file with a bitset: a split-block bitset has the shape (blocks, 8) and little-endian unsigned
-32-bit words, others are one-dimensional with little-endian unsigned 64-bit words.
+"""Makes the header of a NumPy file with a bitset. A split-block bitset has the shape (blocks, 8) and little-endian
+unsigned 32-bit words; others are one-dimensional, with little-endian unsigned 64-bit words.
 
 Source: the NPY format, version 1.0 (numpy.lib.format). The bitset's bytes follow the header unchanged.
 """

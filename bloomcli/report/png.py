@@ -1,8 +1,8 @@
 """Draws a filter's bits as a PNG picture: every bit of a small filter, the fill of each block of a larger one.
 
-Blocks are in the order of the file, row by row from the upper left corner. What hashed values fill is even noise, so
-that an empty or a full part of a filter is seen: both have colours of their own. Of a filter without blocks (ORC,
-Mosaic), 256 bits in the order of the file are drawn as a block.
+Blocks are in the order of the file, row by row from the upper left corner. Hashed values result in even noise, in
+which empty and full blocks are visible: both have their own colours. In a filter without blocks (ORC, Mosaic), 256
+bits in the order of the file are drawn as a block.
 
     blocks                  a cell is
     up to 4,096             a block: 8 words below each other, each with 32 bits, bit 0 at the left
@@ -35,7 +35,7 @@ BITS_SHOWN: Final = 4096
 CELLS: Final = 1 << 20
 """Cells of the largest picture of blocks."""
 _WIDTH: Final = 1056
-"""Pixels that a small filter is enlarged to, at most."""
+"""The most pixels that the picture of a small filter is wide."""
 _LEAST_WIDTH: Final = 720
 """Pixels that the caption needs."""
 _STRIP: Final = 1 << 16
@@ -50,24 +50,24 @@ EMPTY: Final = (255, 205, 160)
 FULL: Final = (120, 10, 20)
 """All bits of a block are set."""
 LOW: Final = (214, 226, 238)
-"""A bit isn't set, or few of a block's are."""
+"""A bit isn't set, or few bits of a block are set."""
 HIGH: Final = (20, 60, 104)
 _EMPTY, _FULL, _ALL = 0, 248, 255
-"""Places in the palette: a block of n set bits has 248 n / 256, and `_ALL` is the ground."""
+"""Positions in the palette: a block with n set bits has the position 248 n / 256, and the background has `_ALL`."""
 _ONES: Final = bytes(31 * n.bit_count() for n in range(256))
-"""Of each byte its set bits, times 31: the mean of a block's 32 bytes is 0 only for an empty one, and 248 only for a
-full one."""
+"""For each byte, 31 times the number of its set bits. The mean over a block's 32 bytes is 0 only if the block is
+empty, and 248 only if it is full."""
 
 
 class _Grid(NamedTuple):
-    """The cells of a picture."""
+    """The layout of a picture's cells."""
 
     across: int
     down: int
     pixels: int
-    """Pixels of a bit, or of a cell that is a block or several."""
+    """The width and height in pixels of a bit, or of a cell of blocks."""
     blocks: int
-    """Blocks of a cell."""
+    """The number of blocks in a cell."""
 
 
 def write(dump: FilterDump) -> bytes:
@@ -96,7 +96,7 @@ def write(dump: FilterDump) -> bytes:
 
 
 def _fills(bitset: bytes, blocks: int) -> Iterator[bytes]:
-    """Yield the fills of cells of several blocks, as places in the palette, for some cells at a time."""
+    """Yield the fills of cells of `blocks` blocks, as positions in the palette, in strips of many cells."""
     from PIL import Image
 
     step = max(_STRIP // blocks, 1) * blocks * BLOCK_BYTES
@@ -109,7 +109,8 @@ def _fills(bitset: bytes, blocks: int) -> Iterator[bytes]:
 
 
 def grid(blocks: int) -> _Grid:
-    """Return the cells of a picture of so many blocks: about as high as wide, and a power of two across."""
+    """Return the layout for a filter of `blocks` blocks: about as high as wide, with a power of two of cells in a
+    row."""
     if blocks <= BITS_SHOWN:
         wide, high = WORD_BITS + 1, WORDS + 1
         across = _power(math.sqrt(blocks * high / wide))
@@ -147,7 +148,7 @@ def _blocks(bitset: bytes, fills: bytes) -> Image:
 
 
 def _bits(bitset: bytes, fills: bytes) -> Image:
-    """The picture of every bit, with a pixel's space between blocks."""
+    """The picture of every bit, with a space of one pixel between blocks."""
     from PIL import Image
 
     found = grid(len(fills))
@@ -184,8 +185,8 @@ def _captions(dump: FilterDump, blocks: int, fills: bytes) -> Iterator[str]:
 
 
 def _write_below(page: Image, top: int, captions: list[str], *, bits: bool) -> None:
-    """Write the captions, as ASCII: the font that Pillow brings has few other characters. Then the key of the
-    colours."""
+    """Write the captions and the legend of the colours. Captions are ASCII: Pillow's font has few other
+    characters."""
     from PIL import ImageDraw, ImageFont
 
     draw = ImageDraw.Draw(page)

@@ -56,7 +56,7 @@ def keys(kind: type) -> tuple[str, ...]:
 
 
 def _properties(kind: type) -> dict[str, property]:
-    """The properties of a dataclass and, behind its own, those of the classes that it is derived from."""
+    """The properties of a dataclass: its own, then those of its base classes."""
     return {name: value for one in kind.__mro__ for name, value in vars(one).items() if isinstance(value, property)}
 
 
@@ -94,7 +94,7 @@ def object_schema(kind: type) -> ObjectSchema:
 
 
 def _hints(kind: type) -> dict[str, Any]:
-    """The types of a dataclass's fields. A report's module doesn't import dataclasses that few reports have."""
+    """The types of a dataclass's fields. `model` has the dataclasses that the report's module doesn't import."""
     return typing.get_type_hints(kind, localns={name: getattr(model, name) for name in model.__all__})
 
 
@@ -110,7 +110,7 @@ def reachable(kinds: typing.Iterable[type]) -> Iterator[type]:
             waiting += [t for hint in _hints(kind).values() for t in _dataclasses_in(hint)]
 
 
-def _dataclasses_in(hint: Any) -> Iterator[type]:  # a type hint has no type of its own
+def _dataclasses_in(hint: Any) -> Iterator[type]:  # type hints have no common type
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         yield hint
     for argument in typing.get_args(hint):
@@ -128,7 +128,7 @@ _SCALARS: Final[dict[Any, str]] = {
 }
 
 
-def _json_type(hint: Any) -> str:  # a type hint has no type of its own
+def _json_type(hint: Any) -> str:  # type hints have no common type
     if hint in _SCALARS:
         return _SCALARS[hint]
     origin = typing.get_origin(hint)
@@ -146,7 +146,7 @@ def _json_type(hint: Any) -> str:  # a type hint has no type of its own
 
 
 def _docstrings(kind: type) -> dict[str, str]:
-    """Return the string literal after each field, and each property's docstring; those that are inherited too."""
+    """Return the string literal after each field, and the docstring of each property, also inherited ones."""
     found: dict[str, str] = {}
     for one in reversed(kind.__mro__[:-1]):  # the last one is `object`
         found |= _own_docstrings(one)
@@ -155,7 +155,7 @@ def _docstrings(kind: type) -> dict[str, str]:
 
 def _own_docstrings(kind: type) -> dict[str, str]:
     tree = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
-    assert isinstance(tree, ast.ClassDef)  # noqa: S101  # what getsource of a class parses to
+    assert isinstance(tree, ast.ClassDef)  # noqa: S101  # the source of a class has one statement
     found = {}
     for statement, following in zip(tree.body, [*tree.body[1:], None], strict=True):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):

@@ -55,7 +55,7 @@ def _shown(value: str) -> str:
 
 
 _SKIPS: Final = {True: Cell("absent", Style.GOOD), False: Cell("maybe", Style.WARN), None: Cell("-")}
-"""What statistics or a dictionary say."""
+"""The answers of statistics or of a dictionary."""
 
 
 def _verdict_grid(report: ProbeReport) -> Grid:

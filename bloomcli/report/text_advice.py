@@ -1,4 +1,4 @@
-"""Text of `advise`: the columns to add filters for, the columns to leave, and the commands."""
+"""Text of `advise`: the columns that get filters, the other columns, and the commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_STATISTICS: Final = "-"
 
 
 def advice(report: AdviseReport) -> Iterator[Block]:
-    """Yield what was looked at, the columns to add filters for, the columns to leave, and the commands."""
+    """Yield the facts of the run, the columns that get filters, the other columns, and the commands."""
     yield Pairs(tuple(_facts(report)))
     recommended = [column for column in report.columns if column.recommended]
     others = [column for column in report.columns if not column.recommended]
@@ -65,7 +65,7 @@ def _sample(report: AdviseReport) -> str:
 
 
 def _sizes(report: AdviseReport) -> Iterator[Block]:
-    """What tight sizes save."""
+    """Yield the bytes that tight sizes save, or say that sizes are tight."""
     if report.size == TIGHT:
         yield line("sizes are tight: the smallest that meet the rate; all named readers take any size")
     elif report.tight_saves and not report.readers:
@@ -174,7 +174,7 @@ def _commands(report: AdviseReport) -> Iterator[Block]:
                 "; put the table's name for CATALOG.DATABASE.TABLE" if "CATALOG.DATABASE.TABLE" in commands else ""
             )
             yield line(f"--table lets the table commit the change, to all its data files{unnamed}")
-    for title, lines in (("to add them", report.command), ("to put right those that are there", report.upkeep)):
+    for title, lines in (("to add them", report.command), ("to fold or remove existing filters", report.upkeep)):
         if lines is not None:
             yield Gap()
             yield line(f"{title}:")

@@ -1,4 +1,4 @@
-"""Text of `probe` on many files: for each value how many files don't have it, and the files that may have it."""
+"""Text of `probe` on many files: for each value, the number of files without it, and the files that may have it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def answers(rows: Iterable[FileRow], *, listed: bool) -> Iterator[Block]:
     """Yield a line for each value and, unless a table lists all files, the files that answer maybe.
 
     Args:
-        rows: the files; those without answers don't count.
-        listed: a table above lists every file with its answers.
+        rows: the files; files without answers don't count.
+        listed: whether a table above lists every file with its answers.
     """
     found: dict[str, _Sum] = {}
     for row in rows:
@@ -38,7 +38,7 @@ def answers(rows: Iterable[FileRow], *, listed: bool) -> Iterator[Block]:
 
 
 class _Sum:
-    """The answers of all files for a value."""
+    """The sums of all files' answers for a value."""
 
     def __init__(self) -> None:
         self.answers: Counter[Presence] = Counter()

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _FILLS: Final = "fill"
 _OF_LEVELS: Final = ("RLE", "BIT_PACKED")
-"""Encodings of Parquet's levels, which are left out if the column has other ones."""
+"""Encodings of Parquet's levels. They are left out if the column has other encodings."""
 
 
 def columns(report: InspectReport) -> Iterator[Block]:
-    """Yield a row per column; below the table, what is wrong with statistics and filters, and how cells are read."""
+    """Yield a row per column; below the table, the legend, and the problems of statistics and filters."""
     items = report.by_column
     encodings, sizes, buckets, dictionaries = (
         any(getattr(item, name) not in (None, ()) for item in items)
@@ -77,7 +77,7 @@ def columns(report: InspectReport) -> Iterator[Block]:
 
 def _fills(report: InspectReport) -> dict[str, list[float]]:
     """The shares of set bits of each column's filters, in the order of the row groups; empty if no column has several
-    filters. A name that two columns have is left out."""
+    filters. Columns with the same name are left out."""
     fills: dict[str, list[float]] = {}
     for facts in report.filters:
         if facts.fill is not None:
@@ -108,7 +108,7 @@ def _problems(report: InspectReport) -> Iterator[Block]:
     for item in report.by_column:
         if item.no_bounds is not None:
             yield line(f"{item.column}: min/max not shown: {item.no_bounds}", Style.WARN)
-    if report.summary:  # its table says what is wrong with the filters
+    if report.summary:  # the table of the summary has the problems of filters
         return
     for column, variant, reason in dict.fromkeys(
         (f.column, f.variant, f.untrusted) for f in report.filters if f.untrusted
@@ -126,7 +126,7 @@ def _problems(report: InspectReport) -> Iterator[Block]:
 
 
 def _explain(report: InspectReport, grid: Grid) -> None:
-    """Say what the marks in the table mean, as far as there are any, and how to see more."""
+    """Add the legend: the meaning of the marks in the table, and the options that show more."""
     if report.filters:
         grid.explain("filters", "filters: row groups with one.")
     if any(c.distinct is not None for c in report.by_column):

@@ -1,4 +1,4 @@
-"""Text report on many files: a table of the files if they are few, failures and notes, and totals."""
+"""Text report on many files: a table of the files if they are few, errors and notes, and totals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bloomcli.words import plural
 ROWS_SHOWN: Final = 50
 """Reports on at most this many files list every file."""
 _COMPLETE: Final = "--all or --format csv"
-"""What shows all rows."""
+"""The options that show all rows."""
 _NOTES_SHOWN: Final = 200
 _NOTE_WIDTH: Final = 40
 """Longer notes are printed below the table: on a terminal of 80 cells, they would wrap after every word."""
@@ -118,11 +118,11 @@ def _size(value: int | None) -> str:
 
 
 def _note_lines(row: FileRow, others: int = 0) -> Iterator[Block]:
-    """The error of a file with its hint, or its note.
+    """Yield the error of a file with its hint, or its note.
 
     Args:
         row: the file.
-        others: how many other files have the same error or note.
+        others: the number of other files with the same error or note.
     """
     more = f"; the same in {plural(others, 'more file')}" if others else ""
     if row.error is not None:
@@ -135,14 +135,14 @@ def _note_lines(row: FileRow, others: int = 0) -> Iterator[Block]:
 
 @dataclass(slots=True)
 class _SharedNote:
-    """Files that have the same error or note."""
+    """An error or a note that several files share."""
 
     first: FileRow
     others: int = 0
 
 
 class _Notes:
-    """Errors and notes of files. What several files have in common is shown once, with the first of them."""
+    """Collects errors and notes of files. One that several files share is shown once, with the first file."""
 
     def __init__(self) -> None:
         self._shared: dict[tuple[str, ...], _SharedNote] = {}
@@ -164,7 +164,7 @@ class _Notes:
             self._not_shown += 1
 
     def lines(self) -> Iterator[Block]:
-        """What is wrong, and with how many files."""
+        """Yield each error or note once, with the number of files."""
         for shared in self._shared.values():
             yield from _note_lines(shared.first, shared.others)
         if self._not_shown:
@@ -172,7 +172,7 @@ class _Notes:
 
 
 class _Sums:
-    """The figures of all files that the command changed or answered for, and why others were skipped."""
+    """Sums the figures of the files that the command changed or answered for, and counts the reasons for skipping."""
 
     def __init__(self) -> None:
         self.worked = self.filters = self.filter_bytes = self.before = self.after = 0

@@ -24,13 +24,13 @@ _NAMES_SHOWN = 8
 _DETAIL_WIDTH = 400
 """A file may have thousands of columns and row groups; the JSON report lists all of them."""
 _PARTS = re.compile(r"(column|row group) \d+")
-"""Details of columns and row groups, which the table of columns sums up."""
+"""Matches details of columns and row groups, which the table of columns summarizes."""
 
 
 def inspect(report: InspectReport, *, every: bool = False) -> Iterator[Block]:
     """Yield the file, then one row per column; if `every` is true, one row per filter.
 
-    Below the table, why statistics and filters can't be read or used.
+    Below the table are the reasons for which statistics and filters can't be read or used.
     """
     headers = {_header(f) for f in report.filters if f.problem is None}
     summed_up = bool(report.by_column) and not every
@@ -76,7 +76,8 @@ def _filters(report: InspectReport, headers: set[str]) -> Iterator[Block]:
 
 
 def _chosen_without(report: InspectReport) -> str:
-    """Say which of the chosen columns have no filter and, if none has one, which columns have; empty if all have."""
+    """List the chosen columns without filters and, if no chosen column has one, the columns with filters. Empty if
+    all chosen columns have filters."""
     if not report.columns_without_filters:
         return ""
     text = f"No Bloom filters for {_some(report.columns_without_filters)}"
@@ -122,7 +123,8 @@ def _file_facts(report: InspectReport, headers: set[str], *, summed_up: bool) ->
 
 
 def _summaries(report: InspectReport) -> Iterator[Block]:
-    """Yield one row per column and encoding; below the table, why readers can't or must not use filters."""
+    """Yield one row per column and encoding; below the table, the reasons for which readers can't or must not use
+    filters."""
     grid = Grid(
         (
             Head("column"),

@@ -1,4 +1,4 @@
-"""The reports of `index` as text."""
+"""Text of `index build`, `index update` and `index inspect`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bloomcli.words import noun, plural
 
 
 def index_change(report: IndexReport) -> Iterator[Block]:
-    """What `index build` or `index update` did."""
+    """Yield the result of `index build` or `index update`."""
     yield line(f"{_verdict(report)}")
     would = "would be " if report.dry_run else ""
     taken = f"{plural(report.filters, 'filter')} {would}taken"
@@ -44,7 +44,7 @@ def index_change(report: IndexReport) -> Iterator[Block]:
 
 
 def _reasons(report: IndexReport) -> str:
-    """Why files were dropped."""
+    """Format the reasons for which files were dropped, with their numbers."""
     numbers = (
         (report.dropped_gone, "gone"),
         (report.dropped_unnamed, "not named by the paths"),
@@ -70,7 +70,7 @@ def _verdict(report: IndexReport) -> str:
 
 
 def index_facts(facts: IndexFacts) -> Iterator[Block]:
-    """What an index has."""
+    """Yield the facts of an index: files, row groups, and a row per column."""
     yield line(f"{facts.path}: {size(facts.bytes)}, by {facts.created_by}")
     files = f"{plural(facts.files, 'file')} of {size(facts.data_bytes)}"
     yield line(

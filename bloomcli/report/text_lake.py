@@ -1,4 +1,4 @@
-"""Text of `inspect` on many files: the columns over all files, and the files that differ from the others."""
+"""Text of `inspect` on many files: the columns over all files, and the files that differ from most files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WORDS: Final = {
 
 
 def lake(report: DatasetReport) -> Iterator[Block]:
-    """Yield the columns, the writers, and the files whose columns or filters aren't those of most files."""
+    """Yield the columns, the writers, and the files whose columns or filters differ from those of most files."""
     writers: Counter[str] = Counter()
     coverages: Counter[_Coverage] = Counter()
     for row in _read(report.rows):
@@ -84,7 +84,7 @@ def _grid(report: DatasetReport) -> Grid:
 
 
 def _files(column: ColumnOverFiles) -> int:
-    """The files that have rows of the column."""
+    """The number of files that have rows of the column."""
     return column.files_with_filter + column.files_partly + column.files_without_filter
 
 
@@ -124,7 +124,7 @@ def _coverage(row: FileRow) -> _Coverage:
 
 
 def _difference(found: dict[str, str], usual: dict[str, str]) -> str:
-    """Say what a file has otherwise than most files."""
+    """Describe the differences between a file and most files."""
     parts: dict[str, list[str]] = {}
     for column in dict.fromkeys((*usual, *found)):
         if column not in found:

@@ -152,7 +152,7 @@ def footer(report: InspectReport) -> Iterator[str]:
 
 
 def _grid(items: Sequence[Any], columns: Sequence[tuple[str, bool, Any]]) -> Grid:
-    """A grid of the columns that have something to show."""
+    """A grid of the columns that have a value in any row."""
     cells = [(title, figures, [text(item) for item in items]) for title, figures, text in columns]
     kept = [column for column in cells if any(text != "-" for text in column[2])]
     ranks = {title: rank for rank, titles in enumerate(_LEFT_OUT, 1) for title in titles}

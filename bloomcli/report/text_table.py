@@ -1,4 +1,4 @@
-"""Text on a table: its name, the snapshot that was read, and the commits that replaced files."""
+"""Text about a table: its name, the snapshot that was read, and the commits that replaced files."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def table_title(table: TableFacts) -> str:
 
 
 def version_text(table: TableFacts, version: int | None) -> str:
-    """Return ``snapshot 123``, ``version 7``, or that the table has none."""
+    """Return ``snapshot 123``, ``version 7``, or ``no snapshot``."""
     return "no snapshot" if version is None else f"{_VERSIONS.get(table.format, 'version')} {version}"
 
 
 def table_lines(report: DatasetReport) -> Iterator[Block]:
-    """Yield what the command read or changed; nothing for files that were named by path."""
+    """Yield the snapshot that the command read, and its commits; nothing for files that were named by path."""
     table = report.table
     if table is None:
         return
@@ -59,7 +59,7 @@ def _commits(report: DatasetReport) -> str:
 
 
 def _bytes(report: DatasetReport) -> str:
-    """Return what a dry run expects to read, copy and write."""
+    """Return the bytes that a dry run expects to read, copy and write."""
     rows = [row for row in report.rows if row.status is Status.PLANNED]
     read = sum(row.bytes_decoded or 0 for row in rows)
     copied = sum(row.bytes_copied or 0 for row in rows)

@@ -1,4 +1,4 @@
-"""The requests to an object store, as text reports show them."""
+"""Text about the requests to an object store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def traffic_text(report: TrafficFields) -> str | None:
-    """``12 requests, 1.0 MiB downloaded, 3.0 KiB uploaded, 1.0 GiB copied by the store``; None for local files."""
+    """Return ``12 requests, 1.0 MiB downloaded, 3.0 KiB uploaded, 1.0 GiB copied by the store``; None for local
+    files."""
     traffic = traffic_of(report)
     if traffic is None:
         return None
@@ -27,7 +28,7 @@ def traffic_text(report: TrafficFields) -> str | None:
 
 
 def traffic_line(report: TrafficFields, *, dry_run: bool = False) -> Iterator[Block]:
-    """Yield the line about the requests, unless there were none."""
+    """Yield the line about the requests; nothing for local files."""
     from bloomcli.report.layout import line
 
     text = traffic_text(report)
@@ -36,7 +37,7 @@ def traffic_line(report: TrafficFields, *, dry_run: bool = False) -> Iterator[Bl
 
 
 def traffic_pairs(report: TrafficFields) -> Iterator[tuple[str, Cell]]:
-    """Yield the same as a name and a value."""
+    """Yield the requests as a name and a value; nothing for local files."""
     from bloomcli.report.layout import Cell
 
     text = traffic_text(report)

@@ -1,4 +1,5 @@
-"""Text of `trial`: a row for each reader, column and kind of value; what readers lose; and why others didn't run."""
+"""Text of `trial`: a row for each reader, column and kind of value, the lost rows, and the readers that didn't
+run."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, l
 from bloomcli.words import plural
 
 _DIFFERENCES_SHOWN: Final = 5
-"""Of a reader and column; JSON has all of them."""
+"""The most differences of a reader and column that are shown; JSON has all."""
 
 _COMPARED: Final = {
     "switch": "the file, compared with itself and {switch} off",
@@ -19,11 +20,11 @@ _COMPARED: Final = {
     "removed": "the file, compared with a temporary copy without filters",
     "mixed": "files with filters, compared with files without; either may be temporary copies",
 }
-"""What was compared with what."""
+"""The two files that a reader compared."""
 
 
 def trial(report: TrialReport) -> Iterator[Block]:
-    """Yield what was tried, the figures, the findings, and the verdict."""
+    """Yield the files and values, the figures, the differences, and the verdict."""
     yield Pairs(tuple(_head(report)))
     ran = [reader for reader in report.readers if reader.lookups]
     if ran:
@@ -40,7 +41,7 @@ def trial(report: TrialReport) -> Iterator[Block]:
 
 
 def faults(report: TrialReport) -> Iterator[Block]:
-    """Yield the findings, and what failed."""
+    """Yield the differences, and the readers and files that failed."""
     shown: dict[tuple[str, str], int] = {}
     for reader in report.readers:
         for difference in reader.differences:
@@ -95,7 +96,7 @@ def _head(report: TrialReport) -> Iterator[tuple[str, Cell]]:
 
 
 def _has_fewer(report: TrialReport) -> bool:
-    """Whether a reader looked up fewer values of a column than the option says: there were no more."""
+    """Whether a reader looked up fewer values of a column than `--values`, because the column had no more."""
     for reader in report.readers:
         kinds = {(lookups.column, lookups.kind): lookups.lookups for lookups in reader.lookups}
         wanted = {(column, kind) for column, _ in kinds for kind in ("present", "absent")}
@@ -174,7 +175,7 @@ def _time(ratio: Quartiles | None) -> tuple[str, str]:
 
 
 def _notes(report: TrialReport) -> Iterator[Block]:
-    """Yield what was compared with what, why some readers didn't run, and which columns weren't tried."""
+    """Yield the compared files, the reasons for which readers didn't run, and the columns that weren't tried."""
     readers = report.readers
     compared: dict[str, list[str]] = {}
     for reader in readers:

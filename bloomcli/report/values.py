@@ -1,4 +1,4 @@
-"""Formats values of columns for tables: on one line, and visibly cut if they are long."""
+"""Formats values of columns for tables: on one line, and cut with a mark if they are long."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from typing import Final
 from bloomcli.report.human import printable, width
 
 CUT: Final = "…"
-"""Ends a value that isn't shown whole."""
+"""The mark at the end of a value that isn't complete."""
 
 VALUE_WIDTH: Final = 20
-"""Terminal cells of a text in a table."""
+"""The most terminal cells of a text in a table."""
 
 _FIGURE: Final = re.compile(r"[-+.:TZe0-9]{1,48}")
-"""Numbers, dates and times, which are never cut: what is left of one would look like another."""
+"""Matches numbers, dates and times. They are never cut, because the rest would look like another value."""
 
 
 def value(text: str, most: int = VALUE_WIDTH, *, exact: bool | None = None) -> str:
-    """Format a value: escaped, in quotes if blanks at its ends would be lost, and a text cut after `most` cells.
+    """Format a value: escaped, in quotes if it begins or ends with blanks, and cut after `most` cells if it is text.
 
     Args:
-        text: as `probe` takes it.
-        most: terminal cells.
-        exact: False for a bound that the writer shortened, which is marked as cut; numbers and times aren't.
+        text: the value as `probe` accepts it.
+        most: the most terminal cells.
+        exact: False for a bound that the writer shortened. It gets the mark of a cut value, unless it is a number or
+            a
+            time.
     """
     if _FIGURE.fullmatch(text):
         return text
@@ -35,7 +37,7 @@ def value(text: str, most: int = VALUE_WIDTH, *, exact: bool | None = None) -> s
 
 
 def _start(text: str, cells: int) -> str:
-    """As many characters as fit, each escaped as a whole."""
+    """As many characters as fit into `cells`; an escape is never cut."""
     taken, room = [], cells
     for char in text:
         shown = printable(char)
@@ -47,8 +49,8 @@ def _start(text: str, cells: int) -> str:
 
 
 def shorten(text: str, most: int = VALUE_WIDTH) -> str:
-    """Cut a value of `value` that takes more than `most` cells: the fraction of a number or time, never its other
-    digits; the whole value if it has no fraction, or more digits than fit before it."""
+    """Cut a formatted value that takes more than `most` cells. Only the fraction of a number or time is cut; without
+    a fraction, or if the digits before it don't fit, the result is only the mark."""
     if width(text) <= most:
         return text
     whole, point, _ = text.partition(".")

@@ -16,7 +16,7 @@ _BREAK: Final = re.compile(
     \ (?!\ )""",
     re.VERBOSE,
 )
-"""A blank where a line can be broken."""
+"""Matches a blank at which a line can be broken."""
 
 
 def wrap_text(text: str, columns: int, hanging: int = 0) -> list[str]:
@@ -24,8 +24,8 @@ def wrap_text(text: str, columns: int, hanging: int = 0) -> list[str]:
 
     Args:
         text: one line.
-        columns: the cells of a line.
-        hanging: the cells that lines after the first one have less.
+        columns: the most cells of a line.
+        hanging: the number of cells by which further lines are shorter than the first one.
     """
     if width(text) <= columns:
         return [text]
@@ -37,7 +37,7 @@ def wrap_text(text: str, columns: int, hanging: int = 0) -> list[str]:
 
 
 def fill_lines(words: Iterable[str], columns: int, hanging: int = 0) -> list[str]:
-    """Lines of words, as many words on each as fit."""
+    """Fill lines with as many words as fit."""
     lines: list[str] = []
     for word in words:
         room = columns - hanging * (len(lines) > 1)
@@ -49,11 +49,11 @@ def fill_lines(words: Iterable[str], columns: int, hanging: int = 0) -> list[str
 
 
 def _whole_commands(words: Iterable[str]) -> Iterator[str]:
-    """Join the words of a command between backticks: a line break within it would be part of what a user copies."""
+    """Join the words of a command between backticks: users would copy a line break within it."""
     waiting: list[str] = []
     for word in words:
         waiting.append(word)
         if sum(w.count("`") for w in waiting) % 2 == 0:
             yield " ".join(waiting)
             waiting = []
-    yield from waiting  # a backtick without its pair is no command
+    yield from waiting  # an unpaired backtick doesn't begin a command

@@ -101,8 +101,8 @@ def _how(child: subprocess.Popen[bytes]) -> str:
 
 
 def _last_line(output: IO[bytes]) -> str:
-    output.seek(0, os.SEEK_END)
-    output.seek(max(output.tell() - _OUTPUT_READ, 0))
+    size = output.seek(0, os.SEEK_END)
+    output.seek(max(size - _OUTPUT_READ, 0))
     lines = [line.strip() for line in output.read().decode("utf-8", "replace").splitlines() if line.strip()]
     return f"; the last line of its output: {lines[-1]}" if lines else ""
 

@@ -1,4 +1,4 @@
-"""Absent values look like those of the column: most lie within the bounds of its row groups, as users' lookups do."""
+"""Absent values resemble the column's values: most lie within the bounds of its row groups, like users' lookups."""
 
 from __future__ import annotations
 

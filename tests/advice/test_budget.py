@@ -1,4 +1,4 @@
-"""The chosen filters against every possible choice: on small cases, all sets are tried."""
+"""Compares the chosen filters with all possible choices, in small cases."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def small_case(seed: int) -> tuple[list[list[Size]], float]:
 
 
 def best_of_all(columns: list[list[Size]], budget: float) -> float:
-    """The gain of the best choice, of all that there are."""
+    """The gain of the best of all choices."""
     gains = []
     for sizes in product(*([None, *sizes] for sizes in columns)):
         taken = [size for size in sizes if size is not None]
@@ -81,7 +81,7 @@ def test_the_bound_is_reached_where_every_size_fits_so_that_the_gap_is_none() ->
 
 
 def test_a_hot_column_gets_a_large_filter_and_the_others_small_ones() -> None:
-    """The sizes of all columns are alike; one is looked up a hundred times as often."""
+    """All columns have the same sizes; one is looked up a hundred times as often as the others."""
     sizes = [Size(1024, 0.5), Size(2048, 0.8), Size(4096, 0.95), Size(8192, 0.99)]
     columns = [[Size(nbytes, gain * weight) for nbytes, gain in sizes] for weight in (100, 1, 1)]
     assert choose(columns, 10240).sizes == (3, 0, 0)
@@ -95,7 +95,7 @@ def test_a_step_that_does_not_fit_ends_its_column_only() -> None:
 
 
 def test_one_large_filter_is_chosen_where_small_ones_gain_more_per_byte_but_less() -> None:
-    """Without that, the choice could be worse than the best one by any factor."""
+    """Without this step, the choice could be worse than the best one by any factor."""
     choice = approximate([[Size(1, 2)], [Size(1000, 1000)]], 1000)
     assert choice.sizes == (None, 0)
     assert choice.gap == pytest.approx(1 / 1000, rel=0.1)

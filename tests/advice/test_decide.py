@@ -1,4 +1,4 @@
-"""The advice on all columns: the order, the budget, what it uses, and what is not passed on."""
+"""The advice on all columns: their order, the budget and its use, and the values that reports don't contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicted row groups, bytes, sizes and distinct values are held against exhaustive runs over generated lakes."""
+"""Compares predicted row groups, bytes, sizes and distinct values with exhaustive runs over generated lakes."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ QUICK: Final = ("unique", "ascending", "clustered", "few", "skewed", "text", "li
 FPP: Final = 0.01
 CONFIDENCE: Final = 0.95
 MANY: Final = 100
-"""Cases of a column in which the share itself is held."""
+"""The fewest cases of a column for which the share itself is tested."""
 UNLIKELY: Final = 1e-3
-"""In few cases the shares scatter: they count as too low if intervals that hold would be this unlikely to miss so
-often."""
+"""With few cases, shares vary: they are too low if correct intervals would miss this often with a lower
+probability."""
 
 
 def advised(folder: Path, seed: int, sample: str) -> AdviseReport:
@@ -53,7 +53,7 @@ def advised(folder: Path, seed: int, sample: str) -> AdviseReport:
 
 
 def predictions(column: ColumnAdvice, found: Truth) -> Iterator[tuple[str, Interval | None, float]]:
-    """Each figure with what it is in truth."""
+    """Each figure with its true value."""
     (rate,) = (at for at in column.rates if at.fpp == FPP)
     yield "filter bytes", column.filter_bytes, found.filter_bytes
     yield "distinct", column.distinct, found.distinct
@@ -78,14 +78,14 @@ def holds(interval: Interval | None, value: float) -> bool:
 
 
 def chance_of(misses: int, cases: int) -> float:
-    """How likely so many misses, or more, are if each interval holds in 95 % of the cases."""
+    """The probability of at least this number of misses, if each interval is correct in 95 % of the cases."""
     miss = 1 - CONFIDENCE
     return sum(comb(cases, k) * miss**k * CONFIDENCE ** (cases - k) for k in range(misses, cases + 1))
 
 
 def covered(tmp_path: Path, kind: str, lakes: range, seeds: int, columns: tuple[str, ...], sample: str) -> None:
-    """Each figure lies within its interval in 95 % of the cases, over all columns; where these are few, the shares
-    don't contradict it."""
+    """Each figure lies within its interval in 95 % of the cases, over all columns. With few cases, the share must not
+    contradict this."""
     hits: Counter[str] = Counter()
     cases: Counter[str] = Counter()
     misses = []

@@ -1,4 +1,4 @@
-"""Measuring many files: every format, filters that are there, queries, missing columns, failures, and Spark."""
+"""Measuring many files: every format, existing filters, queries, missing columns, failures, and Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`read_queries`: logs in all forms, and what their statements look up."""
+"""`read_queries`: logs in all forms, and the lookups of their statements."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def literals(log: QueryLog) -> dict[str, dict[str, int]]:
 
 
 def unserved(log: QueryLog) -> dict[tuple[str, str | None], int]:
-    """How many predicates of each kind and column no filter serves."""
+    """The number of unserved predicates by kind and column."""
     return {(item.kind, item.column): item.count for item in log.unserved}
 
 

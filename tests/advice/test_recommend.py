@@ -1,4 +1,4 @@
-"""The recommendation for a column, from its figures alone: which ones decide, and what the reason says."""
+"""The recommendation for a column, from its figures alone, and the text of the reason."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_column_is_left_alone_for_one_reason_with_its_numbers(name: str) -> No
 
 
 def test_two_row_groups_that_overlap_are_not_sorted() -> None:
-    """min/max leaves both, which is no more than it leaves of sorted ones."""
+    """Both row groups remain after min/max, as many as in a sorted column."""
     assert verdict(recommend(column(row_groups=2), PLAIN)) == (True, "saves")
 
 

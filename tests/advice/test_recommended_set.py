@@ -1,4 +1,4 @@
-"""The recommended columns of generated lakes are those that an expert would choose, and an exhaustive run too."""
+"""The recommended columns of generated lakes are those that an expert and an exhaustive run choose."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A file of few row groups, all of which are sampled, gets clear recommendations: only the choice of values is left
-to chance."""
+"""A file of few row groups, which are all sampled, gets clear recommendations: only the choice of values is
+random."""
 
 from __future__ import annotations
 

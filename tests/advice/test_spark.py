@@ -1,4 +1,4 @@
-"""Advice on Spark: executors look at the files, and the report is the one of this machine."""
+"""Advice on Spark: executors read the files, and the report is the same as without Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
 
 
 def comparable(report: AdviseReport) -> AdviseReport:
-    """The report without what depends on the machine's speed, and without its commands."""
+    """The report without times and without commands."""
     columns = tuple(replace(column, seconds_to_add=None) for column in report.columns)
     return replace(report, columns=columns, seconds=0.0, command=None, upkeep=None)
 

@@ -1,4 +1,4 @@
-"""Bars and sparklines: only where a terminal shows UTF-8 and has room, and never longer than what they stand for."""
+"""Bars and sparklines: shown only on terminals with UTF-8 and enough room, and never longer than their share."""
 
 from __future__ import annotations
 

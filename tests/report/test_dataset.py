@@ -1,4 +1,5 @@
-"""A dataset's rows as text, CSV and JSON: few files one by one, many by their troubles, and the sums of all."""
+"""A dataset's rows as text, CSV and JSON: few files one by one, many files by their errors and notes, and the
+sums."""
 
 from __future__ import annotations
 
@@ -138,8 +139,8 @@ def test_a_long_note_stands_below_the_table_and_not_in_a_column_of_a_word_per_li
     lines = shown(report(DONE, replace(DONE, path="lake/odd.parquet", status=status, reason=reason))).splitlines()
     (row,) = [text for text in lines if text.startswith("lake/odd.parquet ")]
     assert row.endswith("see below")
-    told = {Status.DONE: f"lake/odd.parquet: {reason}", Status.SKIPPED: f"skipped 1 file: {reason}"}
-    assert lines.count(told[status]) == 1
+    expected = {Status.DONE: f"lake/odd.parquet: {reason}", Status.SKIPPED: f"skipped 1 file: {reason}"}
+    assert lines.count(expected[status]) == 1
     assert sum(reason in text for text in lines) == 1
 
 

@@ -1,4 +1,4 @@
-"""What `validate` prints for people: the worst first, nothing said twice, and no claim that wasn't earned."""
+"""The text of `validate`: the most severe findings first, nothing twice, and "ok" only after a complete check."""
 
 from __future__ import annotations
 
@@ -117,12 +117,12 @@ def test_switched_off_findings_are_one_line_a_rule_with_their_reasons() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gone", "told"),
+    ("gone", "text_of_gone"),
     [(0, ""), (1, "; 1 entry of it is gone, --update-baseline drops it"), (3, "; 3 entries of it are gone")],
 )
-def test_known_findings_are_counted_and_a_stale_baseline_is_reported(gone: int, told: str) -> None:
+def test_known_findings_are_counted_and_a_stale_baseline_is_reported(gone: int, text_of_gone: str) -> None:
     text = shown(gate(KNOWN, baseline="known.json", gone=gone))
-    assert f"1 known finding in the baseline known.json{told}" in text
+    assert f"1 known finding in the baseline known.json{text_of_gone}" in text
     assert ("gone" in text) == bool(gone)
     assert "a filter on a BOOLEAN column" not in text
 

@@ -25,7 +25,7 @@ class Command:
 
 
 def unescaped(text: str, codes: dict[str, str]) -> str:
-    """The runner's way back: %25 last, so that nothing is undone twice."""
+    """Unescape as the runner does: %25 last, so that nothing is unescaped twice."""
     for code, char in codes.items():
         text = text.replace(code, char)
     return text.replace("%25", "%")
@@ -44,7 +44,7 @@ def parse(line: str) -> Command:
 
 
 def commands(report: GateReport, *, per_rule: int = 10) -> list[Command]:
-    """What the runner sees."""
+    """The commands as the runner reads them."""
     stream = io.StringIO()
     github.write(report, stream, per_rule=per_rule)
     *lines, end = stream.getvalue().split("\n")

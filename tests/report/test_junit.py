@@ -1,4 +1,4 @@
-"""JUnit XML, read back with a reader of its own: counts, classes, and text that XML can't hold."""
+"""JUnit XML, read back with junitparser: counts, classes, and text that XML can't contain."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cases(report: GateReport) -> dict[tuple[str, str], TestCase]:
 
 
 def kinds(case: TestCase) -> list[str]:
-    """What became of a case: ``Failure``, ``Error``, ``Skipped``; nothing where it passed."""
+    """The result of a case: ``Failure``, ``Error``, ``Skipped``; empty if it passed."""
     return [type(result).__name__ for result in case.result]
 
 
@@ -131,9 +131,9 @@ def test_the_sums_of_the_attributes_are_those_of_the_cases() -> None:
     assert stated == (7, 2, 1, 2)
     assert whole.time == 2.0
     for suite in whole:
-        told = suite.tests, suite.failures, suite.errors, suite.skipped
+        attributes = suite.tests, suite.failures, suite.errors, suite.skipped
         suite.update_statistics()
-        assert told == (suite.tests, suite.failures, suite.errors, suite.skipped)
+        assert attributes == (suite.tests, suite.failures, suite.errors, suite.skipped)
 
 
 def test_the_properties_name_policy_seed_and_what_was_checked() -> None:

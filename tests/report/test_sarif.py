@@ -1,4 +1,4 @@
-"""SARIF, against the published schema and another program's object model, and by what readers make of it."""
+"""SARIF: valid by the published schema and another program's object model, and read as readers do."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def result(report: GateReport) -> Any:
 
 
 def faults(log: Any, schema: Any) -> list[str]:
-    """What the schema finds wrong."""
+    """The errors that the schema reports."""
     return [f"{e.json_path}: {e.message}" for e in Draft4Validator(schema).iter_errors(log)]
 
 
@@ -121,8 +121,8 @@ def test_rules_that_were_not_checked_are_disabled_in_the_invocation() -> None:
 
 def test_files_that_the_policy_excludes_are_a_notification() -> None:
     (invocation,) = run(gate(excluded=2))["invocations"]
-    told = [n for n in invocation["toolExecutionNotifications"] if n["descriptor"]["id"] == "files-excluded"]
-    assert [(n["level"], n["message"]["text"]) for n in told] == [("note", "2 files excluded by the policy")]
+    excluded = [n for n in invocation["toolExecutionNotifications"] if n["descriptor"]["id"] == "files-excluded"]
+    assert [(n["level"], n["message"]["text"]) for n in excluded] == [("note", "2 files excluded by the policy")]
     assert run(gate(excluded=2))["properties"]["excluded"] == 2
     assert run(gate())["invocations"][0]["toolExecutionNotifications"] == []
 

@@ -93,7 +93,7 @@ def test_filters_that_are_there_have_their_commands() -> None:
     found = decide(report(column(existing=existing(foldable_bytes=MIB), present=gain(0, 0), absent=gain(0, 0))))
     shown = lines(replace(found, upkeep="bloom fold lake --columns id --fpp 0.01 --in-place"))
     assert shown[-2:] == [
-        "to put right those that are there:",
+        "to fold or remove existing filters:",
         "  bloom fold lake --columns id --fpp 0.01 --in-place",
     ]
 

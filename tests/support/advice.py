@@ -1,4 +1,4 @@
-"""Columns with figures made by hand, for tests of what is made of them."""
+"""Columns with figures made by hand, for tests of recommendations and reports."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def exact(value: float) -> Interval:
 
 
 def cost(share: float, *, groups: int = GROUPS) -> LookupCost:
-    """Reading this share of the row groups."""
+    """The cost of reading this share of the row groups."""
     return LookupCost(row_groups=exact(share), bytes=exact(share * groups * GROUP_BYTES))
 
 
 def gain(today: float, with_filter: float, *, groups: int = GROUPS, values: int = 100) -> LookupGain:
-    """A lookup that reads a share of the row groups today, and another one with a filter."""
+    """A lookup that reads the share `today` of the row groups, and the share `with_filter` with a filter."""
     return LookupGain(values=values, today=cost(today, groups=groups), with_filter=cost(with_filter, groups=groups))
 
 
 def column(name: str = "id", *, filter_bytes: float = MIB, spread: float = 0.0, **given: Any) -> ColumnAdvice:
-    """A column of 100 row groups of 10 MiB, whose values min/max prunes nothing for and of which each is in one row
-    group; its filters save nearly everything. `spread` widens the interval of what they save, as a share of it."""
+    """A column of 100 row groups of 10 MiB. Min/max excludes nothing, each value is in one row group, and filters
+    save nearly everything. `spread` widens the interval of the saved bytes, as a share of them."""
     groups = given.get("row_groups", GROUPS)
     known: dict[str, Any] = {
         "type": "INT64",
@@ -65,7 +65,7 @@ def column(name: str = "id", *, filter_bytes: float = MIB, spread: float = 0.0, 
 
 
 def at_rates(sizes: Sequence[tuple[float, float]], *, today: float = 1000 * MIB) -> tuple[AtRate, ...]:
-    """Filters at several rates: `sizes` has each rate and its bytes. They save what isn't a false positive."""
+    """Filters at several rates: `sizes` has pairs of rate and bytes. They save everything but false positives."""
     return tuple(
         AtRate(
             fpp=fpp,

@@ -41,11 +41,11 @@ Columns = Callable[[np.random.Generator], dict[str, pa.Array]]
 
 @dataclass(frozen=True)
 class Lake:
-    """A lake's columns, and the reasons that the advice has to give for them."""
+    """A lake's columns, and the expected reasons of the advice."""
 
     columns: Columns
     reasons: dict[str, str]
-    """Of each leaf column: the id of the reason, which an expert would give; the comment says why."""
+    """For each leaf column, the id of the reason that an expert would give; comments explain it."""
     rows: int = ROWS
     """Of a row group."""
 
@@ -101,7 +101,7 @@ def in_own_groups(rng: np.random.Generator, each: int, different: int, rows: int
 
 
 def general(rng: np.random.Generator) -> dict[str, pa.Array]:
-    """A column of each kind that advice tells apart."""
+    """A column of each kind that advice distinguishes."""
     ids = shuffled(rng)
     return {
         "id": pa.array(ids),
@@ -243,7 +243,7 @@ def _groups(folder: Path, column: str) -> list[_Group]:
 
 
 def absent_value(rng: random.Random, known: Sequence[Any], present: frozenset[Any]) -> Any:
-    """A value between those of the column that no row has; None where there is none."""
+    """An absent value between those of the column; None if there is none."""
     for _ in range(100):
         near = rng.choice(known)
         step = rng.choice([1, 2])
@@ -302,7 +302,7 @@ def exhaustive(folder: Path, filtered: Path, column: str, *, seed: int, fpp: flo
 def _looked_up(
     groups: Sequence[_Group], filtered: Path, column: str, values: Sequence[Any], sizes: dict[tuple[Path, int], int]
 ) -> tuple[LookupGain, float]:
-    """What lookups of the values read, and the bytes that one reads less with the filters."""
+    """The costs of lookups of the values, and the mean bytes that a lookup reads less with filters."""
     today = after = today_bytes = after_bytes = filter_bytes = 0
     nbytes = {(group.path, group.number): group.nbytes for group in groups}
     for path in {group.path for group in groups}:

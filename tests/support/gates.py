@@ -1,4 +1,4 @@
-"""Reports of `validate` to print: a lake with every kind of trouble, a sound file, a part of many files."""
+"""Reports of `validate`: a lake with every kind of finding, a sound file, a sample of many files."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ LAKE = gate(
 PARTIAL = gate(files_found=20, sample=Sample(seed=42, files="5%"))
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
-"""Any characters: control characters, lone surrogates (a name's bytes that are no text), non-characters."""
+"""Any characters: control characters, lone surrogates (bytes of names that aren't text), non-characters."""
 
 
 @st.composite
 def reports(draw: st.DrawFn) -> GateReport:
-    """Any report whose paths, columns and messages hold any text."""
+    """Any report. Its paths, columns and messages contain any text."""
     paths = draw(st.lists(TEXT.filter(bool), min_size=1, max_size=4, unique=True))
     texts = st.none() | TEXT
     number = st.none() | st.integers(-5, 2**40)

@@ -1,4 +1,4 @@
-"""Reports for pages: with names that break what isn't escaped, and with very many files, filters and findings."""
+"""Reports for pages: with names that need escaping, and with very many files, filters and findings."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _summary(name: str, row_groups: int) -> ColumnSummary:
 
 
 def of_lake(files: int, columns: tuple[str, ...] = NAMES) -> DatasetReport:
-    """Files, of which some lack filters and one can't be read."""
+    """Files, some without filters, one of which can't be read."""
     rows = [
         FileRow(
             path=f"lake/day={number // 100:03}/<part>-{number:06}.parquet",

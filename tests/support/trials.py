@@ -1,4 +1,4 @@
-"""What tests of `trial` share: files in which readers lose rows, and the rows of a report."""
+"""Helpers for tests of `trial`: files in which readers lose rows, and the rows of a report."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import bloomcli
 from bloomcli.model.trial import ReaderTrial, TrialReport
 
 FAST = {"values": 4, "runs": 1}
-"""Options for trials whose times nobody looks at."""
+"""Options for trials whose times don't matter."""
 
 NO_JAVA = ["duckdb", "datafusion", "pyarrow", "polars", "chdb"]
 """The readers that need no Java."""
 
 
 def zeros(path: Path) -> Path:
-    """A file in which DataFusion and Spark lose the rows with -0.0: another writer's filters hold no +0.0."""
+    """A file in which DataFusion and Spark lose the rows with -0.0: another writer's filters don't contain +0.0."""
     values = [-5.0, -0.0, 5.0] * 100
     table = pa.table({"c": values, "n": list(range(300))})
     options = {"c": {"ndv": 3}}
@@ -29,14 +29,14 @@ def zeros(path: Path) -> Path:
 
 
 def halves(path: Path) -> Path:
-    """A file without filters, in which DuckDB loses every row of a lookup once it has them: FLOAT16."""
+    """A file of FLOAT16 without filters. With filters, DuckDB loses all rows of a lookup."""
     values = pa.array([number % 50 + 0.5 for number in range(300)], pa.float32()).cast(pa.float16())
     pq.write_table(pa.table({"c": values}), path, row_group_size=100)
     return path
 
 
 def orders(path: Path, rows: int = 20_000, *, filters: bool = False) -> Path:
-    """A file of ten row groups with ids that minimum and maximum don't tell apart."""
+    """A file of ten row groups with ids that minimum and maximum can't exclude."""
     chance = random.Random(3)
     ids = [chance.randrange(10**9) for _ in range(rows)]
     table = pa.table({"id": ids, "name": [f"user {number % 5000}" for number in ids], "at": list(range(rows))})

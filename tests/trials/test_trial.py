@@ -1,4 +1,4 @@
-"""`bloomcli.trial`: rows that readers lose are found, copies are removed, and what doesn't run is a row."""
+"""`bloomcli.trial`: finds lost rows, removes its copies, and reports readers that don't run."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ def test_copies_that_do_not_fit_are_an_error_before_they_are_written(
 
 
 def no_copy(run: Callable[..., Any]) -> Callable[..., Any]:
-    """`add` that fails the test if it is to write."""
+    """An `add` that fails the test if it writes."""
 
     def checked(path: str, options: AddOptions) -> Any:
         assert options.dry_run

@@ -1,4 +1,4 @@
-"""Spark in trials: it loses zeros, uses its switch, counts rows, and names Java if that is missing."""
+"""Spark in trials: it loses zeros, uses its switch, and counts rows; a missing Java is named."""
 
 from __future__ import annotations
 

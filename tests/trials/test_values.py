@@ -1,4 +1,4 @@
-"""The values that a trial looks up: extremes, random ones, and ones that the column doesn't have."""
+"""The values that a trial looks up: extremes, random values, and absent values."""
 
 from __future__ import annotations
 

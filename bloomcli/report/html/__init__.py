@@ -1,7 +1,7 @@
-"""Reports as HTML: a page in one file, which needs no network. The extra ``report`` installs what this package uses.
+"""Reports as HTML: a page in one file, which needs no network. The extra ``report`` installs the packages for it.
 
-`page_of` makes the parts of a page from a report, and `rendering` writes them. Charts are drawn by matplotlib, which
-is imported only here, and without pyplot: no display is needed, and no state is shared.
+`page_of` makes the parts of a page from a report, and `rendering` writes them. matplotlib draws the charts. It is
+imported only in this package, without pyplot, so that it needs no display and has no shared state.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bloomcli.model.trial import TrialReport
 from bloomcli.report.html.parts import ROWS_SHOWN, Limits, Page
 
 MOST_BYTES: Final = 2_000_000
-"""A page is smaller: its tables show fewer rows if it would not be."""
+"""Every page is smaller. Tables show fewer rows if a page would be larger."""
 
 _PACKAGES: Final = ("jinja2", "markdown_it", "matplotlib")
 
@@ -28,7 +28,8 @@ Report = InspectReport | DatasetReport | GateReport | AdviseReport | TrialReport
 
 
 def check_packages() -> None:
-    """Check, before the work starts, that pages can be made. Raises UnsupportedError, which names the extra."""
+    """Check that the packages are installed, before the work starts. Raises UnsupportedError, which names the
+    extra."""
     with needed("HTML reports need", "report"):
         for name in _PACKAGES:
             if find_spec(name) is None:

@@ -32,10 +32,10 @@ from bloomcli.rules.readers import reader
 from bloomcli.words import are, plural
 
 _PANELS: Final = 8
-"""Columns whose sizes are drawn."""
+"""The most columns in the chart of sizes."""
 _FAILED_SHOWN: Final = 50
 _SKIPPED: Final = (
-    ("dim", "skipped today: by min/max, dictionaries, and filters that are there"),
+    ("dim", "skipped today: by min/max, dictionaries, and existing filters"),
     ("accent", "skipped in addition with the new filter"),
     ("line", "read in any case"),
 )
@@ -48,14 +48,14 @@ _READ: Final = (
 
 
 def page(report: AdviseReport, limits: Limits) -> Page:
-    """Return the page of an advice: what to add and to leave, what lookups read, sizes, queries."""
+    """Return the page of `advise`: columns to add filters to, other columns, costs of lookups, sizes, queries."""
     add = [column for column in report.columns if column.recommended]
     leave = [column for column in report.columns if not column.recommended]
     sections = [Section("Sample", tuple(_facts(report)))]
     parts: list[Part] = []
     if add:
         parts.append(_to_add(add, limits))
-    for title, lines in (("To add them:", report.command), ("To put right those that are there:", report.upkeep)):
+    for title, lines in (("To add them:", report.command), ("To fold or remove existing filters:", report.upkeep)):
         if lines is not None:
             parts += [Text(title), Command(lines)]
     if parts:
@@ -136,7 +136,7 @@ def _to_add(columns: Sequence[ColumnAdvice], limits: Limits) -> Table:
 
 
 def _to_leave(columns: Sequence[ColumnAdvice], limits: Limits) -> Table:
-    heads = (Head("column"), Head("type"), Head("because"), Head("filters that are there"))
+    heads = (Head("column"), Head("type"), Head("because"), Head("existing filters"))
     rows = []
     for column in columns[: limits.rows]:
         there = column.existing
@@ -147,7 +147,7 @@ def _to_leave(columns: Sequence[ColumnAdvice], limits: Limits) -> Table:
 
 
 def _skipped(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
-    """What min/max prunes and what filters prune."""
+    """Yield the chart of the row groups that a lookup of an absent value skips today and with the new filter."""
     known = [(column.column, column.absent) for column in measured if column.absent is not None]
     if not known:
         return
@@ -173,7 +173,7 @@ def _skipped(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
 
 
 def _read(columns: Sequence[ColumnAdvice], total: int) -> Chart:
-    """The same for both kinds of values, with intervals."""
+    """The chart of the row groups that a lookup reads, for present and absent values, with intervals."""
     rows = []
     figures = []
     for column in columns:
@@ -233,7 +233,7 @@ def _saved(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
 
 
 def _sizes(columns: Sequence[ColumnAdvice], rule: str) -> Chart:
-    """Sizes at several rates, and the chosen one."""
+    """The chart of filter sizes at several rates, with the chosen rate."""
     panels = []
     figures = []
     for column in columns:

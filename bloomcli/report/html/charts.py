@@ -1,8 +1,7 @@
-"""The kinds of charts: a map of places, ranges by row, stacked bars, estimates with intervals, curves, a strip.
+"""Draws each kind of chart: a map of places, ranges by row, stacked bars, estimates with intervals, curves, a strip.
 
-Each function draws one chart from numbers and names. Nothing depends on colour alone: parts of bars have their
-numbers in a table, cells of a map show their share by height and what is wrong by a cross, and tones differ in
-lightness.
+Each function draws one chart from numbers and names. Nothing depends on colour alone: a table has the numbers of
+bars, cells of a map show their share by height and problems by a cross, and tones differ in lightness.
 """
 
 from __future__ import annotations
@@ -18,38 +17,38 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ROW: Final = 24.0
-"""Pixels of a row."""
+"""The height of a row in pixels."""
 _BOTTOM: Final = 44.0
 """Pixels below a chart: the labels and the title of its scale."""
 _TOP: Final = 8.0
 LEAST_SHARE: Final = 0.2
-"""The height of the lowest marks of a strip, so that they are seen."""
+"""The height of the lowest marks of a strip, so that they are visible."""
 _CELL_LETTERS: Final = 7
-"""Characters of a text within a cell of a map, which is left out if the cells are too narrow for it."""
+"""Characters of a text in a cell of a map. Narrower cells have no text."""
 
 Point = tuple[float, float]
 Labels = Sequence[tuple[float, str]]
-"""Places of a scale, with their texts."""
+"""Positions on a scale, with their texts."""
 Svg = Callable[[Drawing], str]
 """Makes the markup of a drawing, with its text alternative."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A cell of a map: one row group, file or stripe, or several that are drawn as one."""
+    """A cell of a map: a row group, a stripe or a file, or several neighbouring ones."""
 
     share: float
-    """The share of it that has filters: the height of the cell."""
+    """The share that has filters: the height of the cell."""
     level: int
-    """1 to 5: how large."""
+    """The level of the filters' size, 1 to 5: the shade of the cell."""
     text: str = ""
     broken: bool = False
-    """Something in it can't be read or must not be used: a cross."""
+    """Whether a filter can't be read or must not be used: draws a cross."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A row of figures: the least, the quartiles and the greatest."""
+    """A row of a chart of ranges: minimum, quartiles and maximum."""
 
     name: str
     low: float
@@ -61,7 +60,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """An estimate of a series, with the ends of its interval."""
+    """An estimate with the ends of its interval, in the tone of its series."""
 
     tone: str
     value: float
@@ -73,7 +72,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A curve, and the chosen point on it."""
+    """A curve, with the chosen point on it."""
 
     name: str
     points: tuple[Point, ...]
@@ -82,7 +81,7 @@ class Curve:
 
 
 def _left(names: Sequence[str]) -> float:
-    """Pixels that names beside a chart take."""
+    """The width in pixels of the names to the left of a chart."""
     longest = max((min(width(printable(name)), NAME_CELLS) for name in names), default=0)
     return longest * LETTER + 16
 
@@ -128,11 +127,11 @@ def place_map(
     """Draw a map: a row for each name, a cell for each place.
 
     Args:
-        names: of the rows.
-        cells: of each row its places, all rows as many. None: nothing is there.
+        names: the names of the rows.
+        cells: for each row, its places, the same number in all rows; None for an empty cell.
         ticks: labels below the cells: the number of a cell, and its text.
-        title: of the scale below.
-        alternative: the name of the chart and its text alternative.
+        title: the title of the scale below.
+        alternative: makes the markup, with the text alternative.
     """
     drawing, axes = _rows(names)
     across = len(cells[0])
@@ -172,7 +171,7 @@ def place_map(
 
 
 def ranges(rows: Sequence[Range], ticks: Labels, title: str, alternative: Svg, *, logarithmic: bool = False) -> str:
-    """Draw a line from the least to the greatest figure of each row, a bar between the quartiles, and the median."""
+    """Draw, for each row, a line from minimum to maximum, a bar between the quartiles, and the median."""
     drawing, axes = _rows([row.name for row in rows], right=28)
     if logarithmic:
         axes.set_xscale("log")
@@ -199,7 +198,7 @@ def ranges(rows: Sequence[Range], ticks: Labels, title: str, alternative: Svg, *
 def bars(
     rows: Sequence[tuple[str, Sequence[tuple[str, float]], str]], ticks: Labels, title: str, alternative: Svg
 ) -> str:
-    """Draw a bar for each row: its parts (tone, length) beside each other, and its text at the end."""
+    """Draw a bar for each row: its parts (tone, length) one after the other, and its text at the end."""
     longest = max((width(text) for _, _, text in rows), default=0)
     drawing, axes = _rows([name for name, _, _ in rows], right=longest * LETTER + 20)
     end = ticks[-1][0]
@@ -264,7 +263,7 @@ def estimates(
 
 
 def curves(panels: Sequence[Curve], xticks: Labels, yticks: Labels, title: str, alternative: Svg) -> str:
-    """Draw a panel for each curve, two beside each other, on logarithmic scales, with the chosen point."""
+    """Draw a panel for each curve, two in a row, on logarithmic scales, with the chosen point."""
     across = 2
     wide, high, left, between = (WIDTH - 3 * 64 - 16) / 2, 170.0, 64.0, 72.0
     down = -(-len(panels) // across)
@@ -296,8 +295,7 @@ def curves(panels: Sequence[Curve], xticks: Labels, yticks: Labels, title: str, 
 def strip(
     rows: Sequence[tuple[str, Sequence[tuple[float, float, float]]]], ticks: Labels, title: str, alternative: Svg
 ) -> str:
-    """Draw a band for each row, and on it the parts (start, end, share) that belong to the row, as high as their
-    share."""
+    """Draw a band for each row, and on it the row's parts (start, end, share), whose height is their share."""
     drawing, axes = _rows([name for name, _ in rows], right=44)
     end = ticks[-1][0]
     axes.set_xlim(0, end)

@@ -1,4 +1,4 @@
-"""Makes charts of pages: the markup, with ids that no other chart of the page has, and the text alternative."""
+"""Makes the charts of a page: the markup, with ids that are unique on the page, and the text alternative."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bloomcli.report.html.drawing import Drawing
 from bloomcli.report.html.parts import Chart, Key, Table
 
 NUMBERS: Final[ContextVar[count[int]]] = ContextVar("numbers")
-"""The numbers of the page's charts."""
+"""Counts the charts of a page."""
 
 
 def chart(
@@ -24,7 +24,7 @@ def chart(
     table: Table | None = None,
     note: str = "",
 ) -> Chart:
-    """Return a chart that `draw` draws, with a name of its own on the page."""
+    """Return a chart that `draw` draws, with a unique name on the page."""
     name = f"c{next(NUMBERS.get())}"
     if table is not None:
         description += " The table below has the figures."

@@ -1,7 +1,7 @@
-"""Draws charts with matplotlib, and makes them parts of a page: text stays text, colours become classes.
+"""Draws charts with matplotlib, and converts them to parts of a page: text stays text, colours become classes.
 
-Nothing of a report reaches matplotlib but numbers. Each text is drawn as a number between two marks and put in place
-afterwards, as an XML text: no name of a column is read as mathematics, as markup, or as a glyph that the font lacks.
+matplotlib gets only numbers from a report. Each text is drawn as a number between two marks, which XML text replaces
+afterwards, so that no column name is taken for mathematics or markup, or needs a glyph that the font doesn't have.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WIDTH: Final = 880
-"""Pixels of a chart; also the points of matplotlib, whose SVG has 72 to the inch."""
+"""The width of a chart in pixels, which are matplotlib's points: its SVG has 72 per inch."""
 LETTER: Final = 6.3
-"""Pixels of a character, at the size of labels."""
+"""The width of a character in pixels, in labels."""
 LABEL: Final = 11.0
-"""Pixels of the labels' font."""
+"""The size of the labels' font in pixels."""
 NAME_CELLS: Final = 30
-"""Characters of the longest name beside a chart; longer ones are cut and have the whole name as their title."""
+"""The most characters of a name to the left of a chart. Longer names are cut, with the whole name as the title."""
 
 TONES: Final = (
     *("ink", "dim", "line", "paper", "accent", "second", "good", "warn", "bad"),
@@ -44,11 +44,11 @@ _LINK: Final = "{http://www.w3.org/1999/xlink}href"
 _REFERENCE: Final = re.compile(r"url\(#([^)]+)\)")
 _NUMBER: Final = re.compile(r"-?\d+\.\d{3,}")
 _KEPT: Final = frozenset({"stroke-width", "stroke-dasharray", "font-size", "text-anchor", "fill", "stroke"})
-"""Properties of styles that become attributes: a page's policy forbids style attributes."""
+"""The style properties that become attributes: the page's policy forbids style attributes."""
 
 
 def colour(tone: str) -> str:
-    """Return the colour that stands for a tone until the chart is written."""
+    """Return the placeholder colour of a tone, which `Drawing.svg` replaces by a class."""
     return _COLOURS[tone]
 
 
@@ -63,10 +63,10 @@ class Drawing:
         FigureCanvasSVG(self._figure)
         self.width, self.height = width, height
         self._texts: list[tuple[str, str]] = []
-        """Each text as it is shown, and as a whole."""
+        """Each text: (shown text, whole text)."""
 
     def axes(self, left: float, top: float, width: float, height: float) -> Axes:
-        """Return axes at pixels from the left and the top, without frame and marks."""
+        """Return axes at this position in pixels, without frame and marks."""
         box = (left / self.width, 1 - (top + height) / self.height, width / self.width, height / self.height)
         axes = self._figure.add_axes(box)
         axes.patch.set_visible(False)
@@ -77,7 +77,7 @@ class Drawing:
         return axes
 
     def mark(self, text: str, most: int = 200) -> str:
-        """Return what stands for a text while matplotlib draws. A text of more than `most` cells is cut."""
+        """Return the placeholder of a text, which `svg` replaces. A text of more than `most` cells is cut."""
         whole = printable(text) or '""'
         self._texts.append((_cut(whole, most), whole))
         return f"@{len(self._texts) - 1}@"
@@ -106,12 +106,12 @@ class Drawing:
         """Return the chart as SVG for a page.
 
         Args:
-            name: what the ids in it begin with, which no other chart of the page has.
+            name: the prefix of the ids, unique on the page.
             title, description: its text alternative.
         """
         stream = io.BytesIO()
         self._figure.savefig(stream, format="svg", transparent=True)
-        root = ET.fromstring(stream.getvalue())  # noqa: S314  matplotlib has written it, from numbers
+        root = ET.fromstring(stream.getvalue())  # noqa: S314  matplotlib wrote it, from numbers only
         for parent in list(root.iter()):
             for child in list(parent):
                 if child.tag in {f"{_SVG}metadata", f"{_SVG}style"}:
@@ -171,7 +171,7 @@ def _references(element: ET.Element) -> Iterator[str]:
 
 
 def _rename(element: ET.Element, name: str, used: set[str]) -> None:
-    """Remove the ids that nothing refers to, and make the others this chart's own."""
+    """Remove the ids without references, and put the chart's name before the others."""
     own = element.attrib.pop("id", None)
     if own in used:
         element.set("id", f"{name}-{own}")
@@ -207,9 +207,9 @@ def _classes(element: ET.Element) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Import matplotlib and draw without its remarks on fonts and folders, and without the user's settings.
+    """Import matplotlib and draw without its warnings about fonts and folders, and without the user's settings.
 
-    A backend that MPLBACKEND names may not exist, and none is needed.
+    The backend in MPLBACKEND is ignored: it may not exist, and none is needed.
     """
     logger = logging.getLogger("matplotlib")
     level = logger.level

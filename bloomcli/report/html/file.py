@@ -33,7 +33,7 @@ from bloomcli.report.values import value
 from bloomcli.words import exact_size, plural
 
 _LEAST_RATE: Final = 1e-8
-"""Lower rates are drawn at this one."""
+"""The lowest rate in charts; lower ones are drawn at this position."""
 _PROBLEMS_SHOWN: Final = 20
 _DETAILS_SHOWN: Final = 40
 
@@ -41,7 +41,7 @@ ByColumn = dict[str, list[FilterFacts]]
 
 
 def page(report: InspectReport, limits: Limits) -> Page:
-    """Return the page of a file: its facts, the map, fill and rates, columns, filters."""
+    """Return the page of a file: facts, maps, fill and rates, columns, filters."""
     filtered = {facts.column for facts in report.filters}
     by_column: ByColumn = {item.column: [] for item in report.by_column if item.column in filtered}
     for facts in report.filters:
@@ -109,7 +109,7 @@ def _maps(report: InspectReport, by_column: ByColumn) -> Iterator[Part]:
 
 
 def _row_groups(report: InspectReport, by_column: ByColumn) -> Chart:
-    """The map of row groups (in ORC stripes) and columns."""
+    """The map of row groups (in ORC: stripes) and columns."""
     in_stripes = report.stripes is not None
     word = "stripe" if in_stripes else "row group"
     places = max((report.stripes or 0) if in_stripes else report.row_groups, 1)
@@ -146,7 +146,7 @@ def _row_groups(report: InspectReport, by_column: ByColumn) -> Chart:
 def _cells(
     filters: Sequence[FilterFacts], ranges: Sequence[range], bounds: tuple[int, int], *, in_stripes: bool
 ) -> list[Place]:
-    """A column's cells."""
+    """The cells of a column."""
     length = ranges[-1][-1] + 1
     sums = [0] * length
     present = bytearray(length)
@@ -204,7 +204,7 @@ def _map_table(by_column: ByColumn, names: Sequence[str], word: str) -> Table:
 
 
 def _offsets(report: InspectReport, by_column: ByColumn) -> Chart:
-    """Where in the file the filters of each column are."""
+    """The chart of the filters' offsets in the file, by column."""
     names = list(by_column)[: scales.ROWS]
     rows = []
     figures = []
@@ -246,7 +246,7 @@ def _figures(by_column: ByColumn) -> Iterator[Part]:
 def spread_charts(
     title: str, figures: dict[str, list[float]], *, logarithmic: bool, what: str = "filters"
 ) -> Iterator[Part]:
-    """Yield the chart of figures by column, if there are any."""
+    """Yield the chart of the ranges of figures by column; nothing without figures."""
     known = {name: values for name, values in figures.items() if values}
     if not known:
         return

@@ -42,7 +42,7 @@ _SERIES: Final = (("bad", "errors"), ("warn", "warnings"), ("dim", "notes"), ("l
 
 
 def page(report: GateReport, limits: Limits) -> Page:
-    """Return the page of a check: the verdict, findings by rule, the findings, files that failed, rules' pages."""
+    """Return the page of a check: facts, findings by rule, findings, files, pages of rules."""
     by_rule: dict[str, Counter[str]] = {}
     for finding in report.findings:
         by_rule.setdefault(finding.id, Counter())[_kind(finding)] += 1
@@ -113,7 +113,7 @@ def _by_rule(by_rule: dict[str, Counter[str]]) -> Chart:
 
 
 def _by_column(findings: Sequence[Finding], limits: Limits) -> Table:
-    """The findings of each rule and column, the most severe first."""
+    """The number of findings by rule and column, the most severe first."""
     numbers = Counter((finding.id, finding.column or "", finding.severity) for finding in findings)
     files: dict[tuple[str, str, Severity], set[str | None]] = {}
     for finding in findings:
@@ -174,7 +174,7 @@ def _severity(severity: Severity) -> float:
 
 
 def _files(report: GateReport, limits: Limits) -> Table:
-    """The files: those that failed first, then those with findings."""
+    """The table of files: failed ones first, then those with the most findings."""
     order = (Status.FAILED, Status.FOUND, Status.DONE, Status.SKIPPED, Status.PLANNED)
     number = Counter(finding.path for finding in report.findings if finding.counts)
     chosen = nsmallest(limits.rows, report.rows, key=lambda row: (order.index(row.status), -number[row.path]))

@@ -55,7 +55,7 @@ class _Sums:
 
     @property
     def mean(self) -> float:
-        """Bytes of a filter."""
+        """The mean bytes of a filter."""
         return self.bits / self.filters if self.filters else 0.0
 
 
@@ -78,7 +78,7 @@ def page(report: DatasetReport, limits: Limits) -> Page:
 
 
 def _roots(report: DatasetReport) -> Iterator[str]:
-    """The name of the table, or the directory that all files are in."""
+    """Yield the name of the table, or the number of files and their common directory."""
     if report.table is not None:
         yield report.table.name
         return
@@ -126,7 +126,7 @@ def _totals(report: DatasetReport) -> Iterator[Part]:
 
 
 def _coverage(filtered: list[ColumnOverFiles], names: list[str]) -> Chart:
-    """In how many files each column has filters."""
+    """The chart of the number of files with filters, by column."""
     rows = []
     figures = []
     for column in filtered[: len(names)]:
@@ -154,7 +154,7 @@ def _coverage(filtered: list[ColumnOverFiles], names: list[str]) -> Chart:
 
 
 def _map(report: DatasetReport, names: list[str], rates: dict[str, list[float]], left: int) -> Chart:
-    """The map of files and columns. Also fills `rates` with the worst rate of each file: one pass over the rows."""
+    """The map of files and columns. Also fills `rates` with the worst rate of each file, in the same pass."""
     ranges = scales.bins(max(report.files, 1))
     sums = {name: [_Sums() for _ in ranges] for name in names}
     cell = 0
@@ -236,7 +236,8 @@ def _columns(columns: tuple[ColumnOverFiles, ...], limits: Limits) -> Table:
 
 
 def _files(report: DatasetReport, limits: Limits) -> Table:
-    """The files: failed ones first, then the largest. Their number is that of the map."""
+    """The table of files: if not all fit, failed ones first, then the largest. The number is the position in the
+    map."""
     titles = ("row groups", "filtered columns", "filters", "filter size", "size", "worst FPP")
     heads = (
         Head("file"),

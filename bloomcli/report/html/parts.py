@@ -10,9 +10,9 @@ from bloomcli.model.file import Severity
 from bloomcli.report.human import count, printable
 
 ROWS_SHOWN: Final = 500
-"""Rows of the longest table. What a table leaves out is counted above it."""
+"""The most rows of a table. A note above the table counts the rows that are left out."""
 TEXT_SHOWN: Final = 300
-"""Characters of the longest text in a table. A text that is cut ends in a mark."""
+"""The most characters of a text in a table. A longer text is cut, and ends in a mark."""
 CUT: Final = "…"
 
 SEVERITY_TONE: Final = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "dim"}
@@ -20,7 +20,7 @@ SEVERITY_TONE: Final = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severit
 
 
 def shown(text: str, most: int = TEXT_SHOWN) -> str:
-    """Return a text as a page shows it: control characters escaped, and cut after `most` characters."""
+    """Return a text for a page: with control characters escaped, and cut after `most` characters."""
     return printable(text) if len(text) <= most else printable(text[: most - 1]) + CUT
 
 
@@ -30,16 +30,16 @@ class Cell:
 
     text: str
     value: float | None = None
-    """What the column is sorted by; None for the text."""
+    """The key by which the column is sorted; None for the text."""
     tone: str = ""
-    """``good``, ``warn``, ``bad`` or ``dim``. The text says the same without colour."""
+    """``good``, ``warn``, ``bad`` or ``dim``. The text has the same meaning without colour."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", shown(self.text))
 
 
 def figure(text: str, value: float | None) -> Cell:
-    """Return a cell with a number, which is sorted by its value. An unknown number is sorted below all others."""
+    """Return a cell with a number, sorted by its value. An unknown number is sorted below all others."""
     return Cell(text, float("-inf") if value is None else float(value))
 
 
@@ -60,7 +60,7 @@ class Table:
     heads: tuple[Head, ...]
     rows: tuple[tuple[Cell, ...], ...]
     total: int
-    """Rows that there are, shown or not."""
+    """The number of all rows, shown or not."""
     chosen: str = "first ones"
     """Which of the rows are shown: "first ones", "largest filters"."""
     complete: str = "--format json"
@@ -68,7 +68,7 @@ class Table:
 
     @property
     def note(self) -> str:
-        """Say how many rows are shown; empty if all are."""
+        """The sentence about the number of shown rows; empty if all rows are shown."""
         if self.total <= len(self.rows):
             return ""
         return (
@@ -92,14 +92,14 @@ class Chart:
 
     title: str
     description: str
-    """What it shows, in sentences: the accessible description."""
+    """The accessible description: sentences about the content."""
     svg: str
-    """The markup, which `drawing` made."""
+    """The markup from `drawing`."""
     legend: tuple[Key, ...] = ()
     table: Table | None = None
     """The figures of the chart."""
     note: str = ""
-    """What the chart leaves out or aggregates; empty if nothing."""
+    """A sentence about data that the chart leaves out or aggregates; empty if it shows all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +153,13 @@ class Page:
     title: str
     command: str
     lead: Text
-    """What the report says, in one sentence."""
+    """The result of the report in one sentence."""
     sections: tuple[Section, ...] = field(default=())
 
 
 @dataclass(slots=True)
 class Limits:
-    """How much of a report a page shows. They are lowered until the page is small enough."""
+    """The limits of a page's tables. They are lowered until the page is small enough."""
 
     rows: int = ROWS_SHOWN
 
@@ -173,7 +173,7 @@ def table(
     chosen: str = "first ones",
     complete: str = "--format json",
 ) -> Table:
-    """Return a table of all rows given; `total` says how many there are if these are a part."""
+    """Return a table of `rows`; `total` is the number of all rows if these are only a part."""
     made = tuple(tuple(c if isinstance(c, Cell) else Cell(c) for c in row) for row in rows)
     return Table(caption, tuple(heads), made, len(made) if total is None else total, chosen, complete)
 

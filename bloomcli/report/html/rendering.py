@@ -1,4 +1,4 @@
-"""Writes a page as HTML: Jinja2 escapes every text, and a policy in the page forbids what it doesn't need."""
+"""Writes a page as HTML. Jinja2 escapes every text, and the page's policy forbids everything that it doesn't need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 
 def html(page: Page) -> str:
-    """Return the page as one HTML file, which asks for nothing: no style, script, font or picture elsewhere."""
+    """Return the page as one HTML file, which loads nothing: styles, scripts and pictures are inside."""
     style, script = _file("style.css"), _file("sort.js")
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
@@ -56,12 +56,13 @@ def _is_part(part: object, name: str) -> bool:
 
 
 def _sortable(value: float) -> str:
-    """A number as JavaScript's `Number` reads it."""
+    """Format a number for JavaScript's `Number`."""
     return repr(value).replace("inf", "Infinity")
 
 
 def _markdown(text: str) -> Any:
-    """A text of the package as HTML. Markup in it stays text, and its headings come below those of the section."""
+    """Convert a Markdown text of the package to HTML. HTML in it stays text, and its headings are two levels
+    lower."""
     from markdown_it import MarkdownIt
     from markupsafe import Markup
 

@@ -1,4 +1,4 @@
-"""Scales of charts: where their labels are, which places become one cell, and which level a size has."""
+"""Scales of charts: the positions of labels, the places that share a cell, and the levels of sizes."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from bloomcli.report.html.charts import Labels, Range
 from bloomcli.report.human import count, rate, size
 
 CELLS: Final = 48
-"""Cells of a row of a map. More places than these are drawn several to a cell."""
+"""The most cells in a row of a map. If there are more places, several share a cell."""
 ROWS: Final = 40
-"""Rows of a chart; the table below it has more."""
+"""The most rows of a chart."""
 
 PERCENT: Final[Labels] = tuple((n / 100, f"{n} %") for n in (0, 25, 50, 75, 100))
 
 
 def bins(places: int, most: int = CELLS) -> list[range]:
-    """Return the places in order, as at most `most` ranges of nearly equal length."""
+    """Divide the places into at most `most` ranges of nearly equal length."""
     number = min(places, most)
     return [range(i * places // number, (i + 1) * places // number) for i in range(number)]
 
 
 def ordinals(ranges: Sequence[range], most: int = 9) -> Labels:
-    """Return labels for some of the ranges: their first places, and the last one's."""
+    """Return labels for at most `most` of the ranges: their first and last places."""
     step = max(math.ceil(len(ranges) / most), 1)
     return [(i, _ordinals(ranges[i])) for i in range(0, len(ranges), step)]
 
@@ -34,7 +34,7 @@ def _ordinals(places: range) -> str:
 
 
 def level(value: float, low: float, high: float) -> int:
-    """Return the level, 1 to 5, of a size between the least and the greatest one: by its logarithm."""
+    """Return the level, 1 to 5, of a size between `low` and `high`, on a logarithmic scale."""
     if value <= 0 or high <= low:
         return 3
     return 1 + min(int(5 * math.log(value / low) / math.log(high / low)), 4)
@@ -49,7 +49,7 @@ def level_texts(low: float, high: float) -> list[tuple[int, str]]:
 
 
 def sizes(greatest: float) -> Labels:
-    """Return labels of a linear scale of bytes, from 0 to at least the greatest."""
+    """Return labels of a linear scale of bytes, from 0 to at least `greatest`."""
     unit = 1024 ** max(int(math.log(max(greatest, 1), 1024)), 0)
     step = _step(greatest / unit / 4) * unit
     steps = max(math.ceil(greatest / step), 1)
@@ -57,7 +57,7 @@ def sizes(greatest: float) -> Labels:
 
 
 def signed_sizes(least: float, greatest: float) -> Labels:
-    """Return labels of a linear scale of bytes that also has negative ones, and 0."""
+    """Return labels of a linear scale of bytes with 0, which can have negative numbers."""
     upper = sizes(max(greatest, -least, 1))
     lower = [(-at, f"-{text}") for at, text in reversed(upper) if at]
     below = sum(-at > least for at, _ in upper[1:]) + 1 if least < 0 else 0
@@ -65,7 +65,7 @@ def signed_sizes(least: float, greatest: float) -> Labels:
 
 
 def ratios(least: float, greatest: float) -> Labels:
-    """Return labels of a logarithmic scale of ratios, which has 1."""
+    """Return labels of a logarithmic scale of ratios, which contains 1."""
     found = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1000.0)
     low = max((at for at in found if at <= min(least, 0.5)), default=found[0])
     high = min((at for at in found if at >= max(greatest, 2)), default=found[-1])
@@ -73,13 +73,13 @@ def ratios(least: float, greatest: float) -> Labels:
 
 
 def numbers(greatest: float) -> Labels:
-    """Return labels of a linear scale of counts, from 0 to at least the greatest."""
+    """Return labels of a linear scale of counts, from 0 to at least `greatest`."""
     step = max(_step(greatest / 4), 1)
     return [(i * step, count(i * step)) for i in range(max(math.ceil(greatest / step), 1) + 1)]
 
 
 def rates(least: float, greatest: float = 1) -> Labels:
-    """Return labels of a logarithmic scale of rates, one for each power of ten or for some of them."""
+    """Return labels of a logarithmic scale of rates, at all or some powers of ten."""
     low, high = math.floor(math.log10(least)), math.ceil(math.log10(greatest))
     low = min(low, high - 1)
     step = max(math.ceil((high - low) / 7), 1)
@@ -88,7 +88,7 @@ def rates(least: float, greatest: float = 1) -> Labels:
 
 
 def log_sizes(least: float, greatest: float) -> Labels:
-    """Return labels of a logarithmic scale of bytes, at powers of two."""
+    """Return labels of a logarithmic scale of bytes, at all or some powers of two."""
     low, high = math.floor(math.log2(max(least, 1))), math.ceil(math.log2(max(greatest, 2)))
     high = max(high, low + 1)
     step = max(math.ceil((high - low) / 6), 1)
@@ -105,7 +105,7 @@ def _size(value: float) -> str:
 
 
 def _step(rough: float) -> float:
-    """The next of 1, 2, 5, 10, 20, ..."""
+    """The next higher number of 1, 2, 5, 10, 20, ..."""
     if rough <= 0:
         return 1
     power = 10.0 ** math.floor(math.log10(rough))
@@ -113,7 +113,7 @@ def _step(rough: float) -> float:
 
 
 def spread(name: str, values: Iterable[float], least: float = 0) -> Range:
-    """Return the least, the quartiles and the greatest of some figures; those below `least` count as that."""
+    """Return minimum, quartiles and maximum of figures; figures below `least` count as `least`."""
     ordered = sorted(max(value, least) for value in values)
 
     def at(share: float) -> float:
@@ -123,11 +123,12 @@ def spread(name: str, values: Iterable[float], least: float = 0) -> Range:
 
 
 def shares(parts: Iterable[tuple[int, int]], whole: int, slots: int = 350) -> list[tuple[float, float, float]]:
-    """Return the slots of a file in which parts of it (start, end) lie: start, end, and the share of the bytes."""
+    """Divide a file of `whole` bytes into slots. Return (start, end, share of the bytes) of each slot that has bytes
+    of `parts`, which are (start, end)."""
     step = whole / slots
     partly = [0.0] * slots
     wholly = [0] * (slots + 1)
-    """How many parts more than in the slot before cover the whole slot."""
+    """For each slot, the change in the number of parts that cover it completely, against the previous slot."""
     for start, end in parts:
         first, last = min(int(start / step), slots - 1), min(int(end / step), slots - 1)
         if first == last:

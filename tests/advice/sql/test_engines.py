@@ -1,4 +1,4 @@
-"""Literals of every type: the value derived from a statement is the one in the rows that the engine returns."""
+"""Literals of every type: the value from a statement is the value in the rows that the engine returns."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ OF = {
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three rows, each a row group, so that its statistics are its values."""
+    """Three rows, each in its own row group, so that the statistics are the values."""
     path = tmp_path_factory.mktemp("types") / "t.parquet"
     table = pa.table({name: pa.array(values, kind) for name, (kind, values) in COLUMNS.items()} | {"n": [0, 1, 2]})
     pq.write_table(table, path, row_group_size=1, store_schema=False, write_statistics=True)

@@ -1,4 +1,4 @@
-"""What is derived from statements, held against engines that execute them."""
+"""Compares the lookups derived from statements with the rows that engines return for them."""
 
 from __future__ import annotations
 

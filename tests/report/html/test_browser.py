@@ -1,4 +1,4 @@
-"""Pages in Chromium: nothing is requested, nothing is complained about, keyboard and screen reader work."""
+"""Pages in Chromium: no requests, no warnings, and keyboard and screen reader work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages without a browser: what they hold and leave out, how large they are, and that every text stays text."""
+"""Pages without a browser: their contents and limits, their size, and that every text stays text."""
 
 from __future__ import annotations
 

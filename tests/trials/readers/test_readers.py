@@ -1,4 +1,4 @@
-"""Each reader finds every value of every type, and its own metrics show what filters spare it."""
+"""Each reader finds every value of every type, and its metrics show that it reads less with filters."""
 
 from __future__ import annotations
 

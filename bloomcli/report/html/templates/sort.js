@@ -1,5 +1,5 @@
 "use strict";
-// Each title of a sortable table becomes a button that sorts its rows, and turns the order around when pressed again.
+// Each column title of a sortable table becomes a button that sorts the rows; pressed again, it reverses the order.
 for (const table of document.querySelectorAll("table[data-sortable]")) {
   const heads = [...table.tHead.rows[0].cells];
   const body = table.tBodies[0];
