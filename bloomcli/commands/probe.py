@@ -62,8 +62,7 @@ def _report(file: FilterFile, column: Column, literals: Sequence[Literal], units
 
 
 def _not_in_file(file: FilterFile, options: ProbeOptions, reason: str) -> ProbeReport:
-    """The report on a column that the file's table has and the file doesn't have. Every row group answers "can't
-    tell"."""
+    """The report on a column that the table has and the file doesn't have: no row group knows the answer."""
     texts_ = [text for text in texts(options.values) if text.strip() or not options.skip_blank]
     filtered = file.filtered_columns()
     # row groups and their bytes are the same for every column; a column without filters needs no reads

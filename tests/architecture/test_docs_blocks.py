@@ -232,7 +232,7 @@ def test_the_page_for_reports_runs(playground: Path) -> None:
 
 
 @pytest.mark.slow
-def test_types_tell_one_file_from_many_as_the_page_says(playground: Path) -> None:
+def test_types_distinguish_one_file_from_many_as_the_page_says(playground: Path) -> None:
     (program,) = to_run("python", "python")
     program += (
         'reveal_type(bloomcli.add("/data/orders", ["id"]))\nreveal_type(bloomcli.add(["/data/orders"], ["id"]))\n'

@@ -66,7 +66,7 @@ def test_no_module_outside_the_folders_names_a_format() -> None:
 
 
 @pytest.mark.parametrize("record", records.own_formats(), ids=lambda r: r.name)
-def test_a_record_tells_what_its_code_does(record: Format) -> None:
+def test_a_record_describes_what_its_code_does(record: Format) -> None:
     module, _, name = record.opener.partition(":")
     opened = getattr(__import__(module, fromlist=[name]), name)
     assert opened.format == record.name

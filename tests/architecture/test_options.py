@@ -39,7 +39,7 @@ CLASSES: Final = {
 """Of each function of the library."""
 
 NO_OPTIONS: Final = {"path", "paths", "spark", "progress", "jobs", "fail_fast", "on_row", "session"}
-"""Parameters that say which files, where they are worked on, and who is told of progress."""
+"""Parameters that say which files, where they are worked on, and who is informed of progress."""
 
 NOT_IN_PYTHON: Final = {("gate", "threads")}
 """Many files share the cores by their sizes."""

@@ -126,10 +126,10 @@ def test_an_old_release_is_a_note_unless_it_is_named(path: Path) -> None:
         bloomcli.add(path, ["price"], dry_run=True, readers=["datafusion-54"])
 
 
-def test_what_threads_tell_of_a_reader_that_is_named_is_a_note(path: Path) -> None:
-    told = bloomcli.add(path, ["id"], dry_run=True, readers=["doris", "starrocks"]).remarks
-    assert [note.partition(" may lose rows")[0] for note in told] == ["Doris", "Doris", "StarRocks"]
-    assert all("(thread, " in note for note in told)
+def test_reports_in_threads_about_a_named_reader_are_notes(path: Path) -> None:
+    notes = bloomcli.add(path, ["id"], dry_run=True, readers=["doris", "starrocks"]).remarks
+    assert [note.partition(" may lose rows")[0] for note in notes] == ["Doris", "Doris", "StarRocks"]
+    assert all("(thread, " in note for note in notes)
     assert bloomcli.add(path, ["id"], dry_run=True).remarks == ()
 
 

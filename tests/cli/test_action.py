@@ -291,7 +291,7 @@ def test_a_second_use_in_a_job_does_not_build_again(job: Job) -> None:
 @pytest.mark.slow
 def test_packages_that_are_named_are_installed(runner: tuple[Path, Path], tmp_path: Path) -> None:
     """Two small projects: one replaces bloom and prints its arguments, the other is a neighbour."""
-    for name in ("bloom", "beside"):
+    for name in ("bloom", "other"):
         project = tmp_path / f"{name} project"
         project.mkdir()
         (project / "pyproject.toml").write_text(
@@ -301,10 +301,10 @@ def test_packages_that_are_named_are_installed(runner: tuple[Path, Path], tmp_pa
         )
         (project / f"{name}_project.py").write_text("def main():\n    import sys\n    print(sys.argv[1:])\n")
     job = Job(runner[0], tmp_path / "temp", tmp_path)
-    done = use(job, paths="a b\n*", package="./bloom project", extra_packages=f"{tmp_path}/beside project\n")
+    done = use(job, paths="a b\n*", package="./bloom project", extra_packages=f"{tmp_path}/other project\n")
     text = f"{tmp_path}/temp/bloom-report.txt"
     assert str(["validate", "--format", "github", "--report", f"text={text}", "--", "a b", "*"]) in done.log
-    assert (job.temp / "bloom-venv" / "bin" / "beside").exists()
+    assert (job.temp / "bloom-venv" / "bin" / "other").exists()
     refused = use(job, paths="x", package="--help")
     assert refused.code != 0
     assert "Invalid requirement: '--help'" in refused.log

@@ -263,7 +263,7 @@ def test_the_table_of_iceberg_files_is_the_users_to_name(bloom: Bloom, lake: Pat
     assert "put the table's name for CATALOG.DATABASE.TABLE" in " ".join(advised.out.split())
 
 
-def test_the_command_for_files_with_a_summary_beside_them_writes_copies(bloom: Bloom, lake: Path) -> None:
+def test_the_command_for_files_with_a_summary_next_to_them_writes_copies(bloom: Bloom, lake: Path) -> None:
     path = lake / "part-00.parquet"
     (lake / "_metadata").write_bytes(b"PAR1")
     advised = bloom("advise", str(path), "--columns", "id")

@@ -198,6 +198,6 @@ def test_the_end_of_a_spark_job_runs(lake: Path, spark: SparkSession, capsys: py
     with pytest.raises(SystemExit) as caught:
         exec(program, {"spark": spark})
     assert caught.value.code == 3
-    told = capsys.readouterr().err
-    assert f"error: {bad}: filter-required: " in told
-    assert "torn.parquet: a Parquet file that was cut off" in told
+    errors = capsys.readouterr().err
+    assert f"error: {bad}: filter-required: " in errors
+    assert "torn.parquet: a Parquet file that was cut off" in errors

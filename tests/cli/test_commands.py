@@ -211,8 +211,8 @@ def test_add_leaves_out_or_refuses_what_a_reader_would_lose_rows_by(
         assert (empty.code, "it names nothing" in empty.err) == (2, True)
     unknown = bloom("add", "f.parquet", "-c", "id", "--dry-run", "--readers", "sparkle")
     assert (unknown.code, "did you mean spark" in unknown.err) == (2, True)
-    told = bloom("add", "f.parquet", "-c", "id", "--dry-run", "--readers", "doris")
-    assert told.out.count("remark: Doris may lose rows of files with filters (thread, ") == 2
+    done = bloom("add", "f.parquet", "-c", "id", "--dry-run", "--readers", "doris")
+    assert done.out.count("remark: Doris may lose rows of files with filters (thread, ") == 2
 
 
 def test_a_cap_is_kept_and_what_misses_the_target_is_named(bloom: Bloom, plain: Path, tmp_path: Path) -> None:

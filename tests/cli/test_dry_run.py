@@ -41,7 +41,7 @@ def test_a_dry_run_of_a_dataset_says_what_it_would_do_and_that_nothing_was_writt
     assert (rows["dry_run"], rows["done"], rows["planned"]) == (False, planned, 0)
 
 
-def test_a_file_that_would_be_copied_is_told_from_one_that_would_be_changed(bloom: Bloom, lake: Path) -> None:
+def test_a_dry_run_distinguishes_files_that_would_be_copied_from_changed_ones(bloom: Bloom, lake: Path) -> None:
     out = lake.parent / "out"
     dry = bloom("add", lake, "-c", "id", "-o", out, "--dry-run", "-f", "json").json
     reasons = [row["reason"] for row in dry["rows"] if row["status"] == "skipped"]

@@ -193,7 +193,7 @@ def test_orcs_own_sizes_are_news_only_where_a_rate_was_requested(bloom: Bloom, t
     assert quiet.code == 0
     assert "too small" not in quiet.out
     assert {c.misses_target for c in bloomcli.add(path, ["id"], output=tmp_path / "api.orc").changes} == {False}
-    told = bloom("add", path, "-c", "*", "--fpp", "1%", "-o", tmp_path / "out.orc", "--overwrite")
-    assert "1 filter too small for the target false-positive rate: id" in told.out
+    done = bloom("add", path, "-c", "*", "--fpp", "1%", "-o", tmp_path / "out.orc", "--overwrite")
+    assert "1 filter too small for the target false-positive rate: id" in done.out
     capped = bloom("add", path, "-c", "*", "--max-bytes", "4KiB", "-o", tmp_path / "out.orc", "--overwrite")
     assert "too small for the target" in capped.out

@@ -123,9 +123,9 @@ def test_init_never_takes_the_place_of_a_policy_without_a_word(bloom: Bloom, lak
     assert "doesn't write into pyproject.toml" in into.err
     assert not Path("pyproject.toml").exists()
     Path("pyproject.toml").write_text('[tool.bloom]\nrequire = ["id"]\n')
-    beside = bloom("validate", lake, "--init")
-    assert beside.code == 2
-    assert "pyproject.toml: the policy exists already, as [tool.bloom]" in beside.err
+    refused = bloom("validate", lake, "--init")
+    assert refused.code == 2
+    assert "pyproject.toml: the policy exists already, as [tool.bloom]" in refused.err
     assert not Path("bloom.toml").exists()
     assert bloom("validate", lake, "--init", "--policy", "other.toml").code == 0
     below = bloom("validate", lake, "--init", "--policy", "lake/bloom.toml")
@@ -193,9 +193,9 @@ def test_excluded_files_are_reported_in_every_form_and_pass_where_each_was_named
 def test_a_folder_of_other_kinds_of_files_is_a_usage_error(bloom: Bloom, lake: Path) -> None:
     Path("texts").mkdir()
     Path("texts/1.txt").write_text("hi")
-    told = bloom("validate", "texts", "-r", "id", "--deep", "--no-policy")
-    assert (told.code, told.out) == (2, "")
-    assert "none of 1 file is of a known format" in told.err
+    refused = bloom("validate", "texts", "-r", "id", "--deep", "--no-policy")
+    assert (refused.code, refused.out) == (2, "")
+    assert "none of 1 file is of a known format" in refused.err
 
 
 # --- formats
@@ -221,7 +221,7 @@ def test_every_format_says_what_was_found_and_exits_alike(bloom: Bloom, lake: Pa
         assert bloom(*asked, "--format", form).code == 1
 
 
-def test_reports_go_to_files_beside_the_output(bloom: Bloom, lake: Path) -> None:
+def test_reports_go_to_files_in_addition_to_the_output(bloom: Bloom, lake: Path) -> None:
     done = bloom(
         "validate", lake, "--no-policy", "--require", "name", "--format", "github",
         "--report", "sarif=out.sarif", "--report", "junit=out.xml", "--report", "text=out.txt",
@@ -238,9 +238,9 @@ def test_reports_go_to_files_beside_the_output(bloom: Bloom, lake: Path) -> None
 def test_a_file_that_cant_be_read_is_in_machine_reports_and_an_error_to_a_person(bloom: Bloom, lake: Path) -> None:
     cut = lake / "cut.parquet"
     cut.write_bytes(b"PAR1 cut")
-    told = bloom("validate", "--no-policy", cut)
-    assert (told.code, told.out) == (3, "")
-    assert "cut.parquet" in told.err
+    refused = bloom("validate", "--no-policy", cut)
+    assert (refused.code, refused.out) == (3, "")
+    assert "cut.parquet" in refused.err
     for form in ("junit", "sarif", "github"):
         said = bloom("validate", "--no-policy", cut, "--format", form)
         assert said.code == 3

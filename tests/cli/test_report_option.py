@@ -18,8 +18,8 @@ def test_forms_in_files_are_what_standard_output_shows(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     files = {form: tmp_path / f"report.{form}" for form in ("text", "json", "csv", "html")}
-    told = [part for form, path in files.items() for part in ("--report", f"{form}={path}")]
-    shown = bloom("inspect", filtered, *told)
+    options = [part for form, path in files.items() for part in ("--report", f"{form}={path}")]
+    shown = bloom("inspect", filtered, *options)
     assert (shown.code, shown.err) == (0, "")
     assert files["text"].read_text() == shown.out == bloom("inspect", filtered).out
     for form in ("json", "csv"):
@@ -32,8 +32,8 @@ def test_a_dataset_s_report_has_every_filter_where_a_form_shows_them(
     bloom: Bloom, filtered: Path, tmp_path: Path
 ) -> None:
     both = (filtered, filtered.with_name("orders.parquet"))
-    told = ("--report", f"csv={tmp_path / 'f.csv'}", "--report", f"json={tmp_path / 'f.json'}")
-    done = bloom("inspect", *both, "--all", *told, "--report", f"html={tmp_path / 'f.html'}", "--jobs", 1)
+    options = ("--report", f"csv={tmp_path / 'f.csv'}", "--report", f"json={tmp_path / 'f.json'}")
+    done = bloom("inspect", *both, "--all", *options, "--report", f"html={tmp_path / 'f.html'}", "--jobs", 1)
     assert done.code == 0
     assert (tmp_path / "f.csv").read_text() == bloom("inspect", *both, "--all", "--format", "csv", "--jobs", 1).out
     rows = json.loads((tmp_path / "f.json").read_text())["rows"]

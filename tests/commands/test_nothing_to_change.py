@@ -13,7 +13,7 @@ from bloomcli.model.change import ChangeReport
 
 
 def state(path: Path) -> tuple[int, int, bytes]:
-    """What tells a file from a copy that has replaced it."""
+    """The identity of a file, which a copy that replaces it doesn't have."""
     found = path.stat()
     return found.st_ino, found.st_mtime_ns, path.read_bytes()
 

@@ -329,7 +329,7 @@ def test_a_column_without_filters_has_no_answer_but_statistics_have(path: Path) 
     assert report.totals[0].skipped_row_groups == 0
 
 
-def test_explain_tells_hash_block_and_bits(path: Path) -> None:
+def test_explain_shows_hash_block_and_bits(path: Path) -> None:
     report = bloomcli.probe(path, ["n5", "n8"], column="user.name", explain=True)
     for verdict in report.verdicts:
         bits = bloomcli.dump(path, column="user.name", row_group=verdict.row_group).bitset

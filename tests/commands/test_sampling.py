@@ -71,15 +71,15 @@ def test_every_file_is_taken_by_some_seed() -> None:
 
 
 def drawn(text: str, sure: list[bool], known: list[bool], seed: int) -> tuple[set[int], int]:
-    """The files that a sample takes, and how many were opened to tell."""
-    asked: list[int] = []
+    """The files in a sample, and the number of files that were opened to select them."""
+    opened: list[int] = []
 
-    def tell(position: int) -> bool:
-        asked.append(position)
+    def is_known(position: int) -> bool:
+        opened.append(position)
         return known[position]
 
     names = [f"f{i}" for i in range(len(sure))]
-    return chosen_files(names, share(text), seed, sure=sure, known=tell), len(asked)
+    return chosen_files(names, share(text), seed, sure=sure, known=is_known), len(opened)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -93,7 +93,7 @@ def test_a_sample_takes_files_of_a_known_format_where_there_are_some(text: str, 
         assert found == wanted if wanted else found >= 1
 
 
-def test_files_are_opened_to_tell_only_where_nothing_else_does() -> None:
+def test_files_are_opened_only_if_nothing_else_shows_their_format() -> None:
     everything = [True] * 100
     assert drawn("20", everything, everything, 1) == (chosen([f"f{i}" for i in range(100)], share("20"), 1), 0)
     assert drawn("20%", [i < 50 for i in range(100)], everything, 1)[1] == 0

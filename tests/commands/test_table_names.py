@@ -74,7 +74,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def added(path: Path, columns: Sequence[str], **options: Any) -> ChangeReport:
-    """What `add` makes of the file, as ``new`` beside it."""
+    """The result of `add` for the file, as ``new`` next to it."""
     output = path.with_name("new")
     return add.run(path, AddOptions(columns=columns, names=NAMES, output=output, overwrite=True, **options))
 
@@ -281,7 +281,7 @@ def test_the_schema_of_the_table_names_its_columns(tmp_path: Path) -> None:
         add.run(tmp_path / "f", options)
 
 
-def test_probe_cannot_tell_about_a_column_that_is_not_there(path: Path) -> None:
+def test_probe_has_no_answer_for_a_missing_column(path: Path) -> None:
     """Its rows have nulls, or the default that Iceberg v3 gives them: they are never called absent."""
     report = probe.run(path, ProbeOptions(column="name", values=["n7", "zz"], names=NAMES))
     assert {v.presence for v in report.verdicts} == {v.answer for v in report.verdicts} == {Presence.UNKNOWN}
@@ -333,7 +333,7 @@ def test_a_value_that_only_the_wider_type_of_the_table_has_is_absent(
             assert {t.answer for t in found.totals} == {expected}
 
 
-def test_a_file_without_rows_and_without_the_column_has_nothing_to_tell(tmp_path: Path) -> None:
+def test_a_file_without_rows_and_without_the_column_has_no_answers(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": pa.array([], pa.int64())}), tmp_path / "f")
     report = probe.run(tmp_path / "f", ProbeOptions(column="b", values="1", names=by_name(a="a", b="b")))
     assert report.absent_everywhere

@@ -175,7 +175,7 @@ def test_where_no_file_can_be_written_the_items_stay_in_memory(how: str, monkeyp
 
 
 @pytest.mark.slow
-def test_a_set_of_many_texts_tells_which_were_added_and_takes_little_memory() -> None:
+def test_a_set_of_many_texts_knows_which_were_added_and_takes_little_memory() -> None:
     count = 30_000
     texts = [f"s3://lake/date=2024-{i // 1000:03}/part-{i:07}-5f2c7a44-c000.zstd.parquet" for i in range(count)]
     tracemalloc.start()

@@ -114,7 +114,7 @@ def test_the_distinct_values_are_estimated_from_the_bits(count: int) -> None:
     assert filled(8192, count).ndv_estimate == pytest.approx(count, rel=0.05, abs=0.5)
 
 
-def test_an_empty_filter_has_none_and_a_full_one_cannot_tell() -> None:
+def test_an_empty_filter_has_no_values_and_a_full_one_has_no_estimate() -> None:
     assert SplitBlockFilter.empty(64).ndv_estimate == 0
     assert SplitBlockFilter.from_bytes(b"\xff" * 64).ndv_estimate is None
 

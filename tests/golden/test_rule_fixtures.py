@@ -1,7 +1,7 @@
 """Every rule has a fixture that breaks it and a sound neighbour, in each format that its page names.
 
-``fixtures/rules/<id>/`` has ``broken.<ext>`` and ``sound.<ext>``, and ``asked.toml`` where the rule is looked at only
-for the asking. Both hold the same rows; the fault is in one place as a rule, and is told of that place.
+``fixtures/rules/<id>/`` has ``broken.<ext>`` and ``sound.<ext>``, and ``asked.toml`` if the rule is checked only on
+request. Both hold the same rows. The fault is usually in one place, and the finding names this place.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ LAST: Final[dict[str, Where]] = {
     "mosaic": {(None, 1, "name")},
     "orc": {(1, None, "name")},
 }
-"""Where the fault is as a rule. Of ORC: of a whole stream."""
+"""The usual place of the fault. ORC: for faults of a whole stream."""
 _EVERY_FILTER: Final[Where] = {(s, g, c) for s in (0, 1) for g in (0, 1) for c in ("id", "name")}
 _IN_BOTH: Final[Where] = {(None, 0, "name"), (None, 1, "name")}
 _FIRST: Final[dict[str, Where]] = {e: {(0 if e == "orc" else None, 0, "name")} for e in ENDINGS.values()}
-"""What is told of a column as a whole names the first row group with a filter."""
+"""A finding about a whole column names the first row group with a filter."""
 WHERE: Final[dict[tuple[str, str], Where]] = {
     **{(rule, "orc"): {(1, 1, "name")} for rule in ("value-missing", "filter-stray-bits", "filter-all-zero")},
     ("filter-boolean", "parquet"): {(None, 1, "flag")},
@@ -97,19 +97,19 @@ WHERE: Final[dict[tuple[str, str], Where]] = {
     ("reader-issue", "parquet"): {(None, None, None)},
     ("filter-not-checked", "parquet"): {(None, 1, "flag")},
 }
-"""The rest."""
+"""The places of all other faults."""
 
 WITHOUT_OFFSET: Final = {"filter-required", *(r for r in RULES if r.startswith(("profit-", "reader-")))} - {
     "reader-single-block"
 }
-"""Of a column, not of a filter."""
+"""Rules whose findings are about a column, not about a filter."""
 INTO_HEADER: Final = {"filter-algorithm": 1, "filter-hash": 2, "filter-compression": 3}
-"""Mosaic: the byte of the header that is told."""
+"""Mosaic: the byte of the header that findings name."""
 COLUMNS: Final = {"id": 0, "when": 2, "name.0": 2, "column 9": 9}
-"""By position; the others are second."""
+"""Positions of columns; all others are second."""
 
 WITH_STATISTICS: Final = {"filter-all-zero", "profit-constant", "profit-sorted"}
-"""Mosaic: rules whose files have statistics, which the parts of a file don't tell."""
+"""Mosaic: rules whose files have statistics, which a list of a file's parts doesn't show."""
 MOSAIC: Final = [
     entry
     for entry in ENTRIES
@@ -157,7 +157,7 @@ def test_the_broken_file_breaks_this_rule_alone_as_gravely_as_is_usual_and_where
     assert {(f.id, f.severity) for f in findings} == {(rule, RULES[rule].severity)}
     where = [(f.stripe, f.row_group, f.column) for f in findings]
     assert set(where) == WHERE.get((rule, ending), LAST.get(ending))
-    assert len(where) == len(set(where)), "each place is told once"
+    assert len(where) == len(set(where)), "each place is reported once"
     for finding in findings:
         if rule in WITHOUT_OFFSET:
             assert finding.offset is None
@@ -175,9 +175,9 @@ def test_the_sound_file_is_clean_deep_and_under_the_same_policy(rule: str, endin
 @pytest.mark.parametrize("rule", [r for r in RULES if RULES[r].when in ASKED])
 def test_what_has_to_be_requested_is_not_reported_otherwise(rule: str) -> None:
     for ending in endings(rule):
-        told = bloomcli.validate(path(rule, f"broken.{ending}"), deep=True).findings
-        # DuckDB need not be named: the footer gives its word to whoever reads it
-        assert {f.id for f in told} == ({rule} if rule == "reader-interval" else set())
+        findings = bloomcli.validate(path(rule, f"broken.{ending}"), deep=True).findings
+        # DuckDB need not be named, because the footer makes a promise to every reader
+        assert {f.id for f in findings} == ({rule} if rule == "reader-interval" else set())
         assert bloomcli.validate(path(rule, f"broken.{ending}")).findings == ()
 
 
@@ -189,7 +189,7 @@ def test_a_missing_bound_is_reported_without_reading_values_as_the_statistics_ha
 
 
 @pytest.mark.parametrize("rule", sorted((DEEP - {"value-missing"}) | LATER))
-def test_what_only_values_show_is_not_told_or_but_noted_without_deep(rule: str) -> None:
+def test_faults_that_only_values_show_are_missing_or_notes_without_deep(rule: str) -> None:
     for ending in endings(rule):
         found = [(f.id, f.severity) for f in check(rule, f"broken.{ending}", deep=False)]
         assert found == ([(rule, Severity.NOTE)] if rule in LATER else [])
@@ -216,15 +216,15 @@ def test_every_pair_is_distinguished_from_its_neighbour_on_the_command_line(
         assert (code, err) == (1, "")
         report = json.loads(out)
         assert (report["files"], report["failed"]) == (len(paths), 0)
-        told = report["findings"]
-        found = {(Path(f["path"]), f["id"]) for f in told}
-        told_of = {file for file, _ in found}
-        silent = {p for p in paths if p.stem == "broken" and p not in told_of}
-        assert {p for p in told_of if p.stem == "sound"} == set()
+        findings = report["findings"]
+        found = {(Path(f["path"]), f["id"]) for f in findings}
+        reported = {file for file, _ in found}
+        silent = {p for p in paths if p.stem == "broken" and p not in reported}
+        assert {p for p in reported if p.stem == "sound"} == set()
         assert {p.parent.name for p in silent} == (set() if deep else DEEP)
-        assert {(p, p.parent.name) for p in told_of} <= found
+        assert {(p, p.parent.name) for p in reported} <= found
         assert {id_ for p, id_ in found if id_ != p.parent.name} == ({"value-missing"} if deep else set())
-        by_rule = {f["id"]: f["severity"] for f in told}
+        by_rule = {f["id"]: f["severity"] for f in findings}
         assert all(by_rule[id_] == RULES[id_].severity for id_ in by_rule if deep or id_ not in LATER)
 
 

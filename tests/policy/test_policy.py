@@ -273,7 +273,7 @@ def test_a_hundred_thousand_files_take_seconds() -> None:
         assert not policy.excludes(path)
         policy.for_file(path)
     assert time.process_time() - started < 20, "about 2 seconds are usual"
-    assert len(policy._matched.merged) == 6
+    assert len(policy._cache.merged) == 6
 
 
 # --- options

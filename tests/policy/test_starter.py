@@ -491,9 +491,9 @@ def test_every_fixture_meets_what_is_asked_of_all_of_them(tmp_path: Path, monkey
     for path in (p for folder in folders for p in folder.iterdir()):
         rows = surveyed(path)
         if rows[0].status is Status.DONE:
-            told = {finding.id for finding in rows[0].findings}
-            assert gate(made(rows, tmp_path), path) == {str(path): told}, path
-            some += bool(told)
+            rules_found = {finding.id for finding in rows[0].findings}
+            assert gate(made(rows, tmp_path), path) == {str(path): rules_found}, path
+            some += bool(rules_found)
     assert some > 1
 
 

@@ -152,7 +152,7 @@ def test_a_sample_of_files_looks_at_that_many_and_isnt_complete(lake: Path) -> N
     assert bloomcli.gate(lake, sample="100%").complete
 
 
-def test_a_sample_is_of_files_and_what_cannot_be_listed_is_reported_beside_it(lake: Path) -> None:
+def test_a_sample_is_of_files_and_unreadable_folders_are_reported_in_addition(lake: Path) -> None:
     (lake / "up").symlink_to(lake)
     for seed in range(4):
         report = bloomcli.gate([lake, lake / "nothing*"], sample="2", seed=seed)
