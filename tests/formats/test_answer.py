@@ -1,4 +1,4 @@
-"""What a filter says of a value is decided in `answer`, by the table in its documentation, and nowhere else."""
+"""Only `answer` decides the answer for a value, by the table in its documentation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Case(NamedTuple):
 
     @property
     def askable(self) -> bool:
-        """A filter can be asked for the value."""
+        """Whether a filter can be used for the value."""
         return self.filter.startswith("with") and not self.unknowable
 
 

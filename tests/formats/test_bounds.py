@@ -1,4 +1,4 @@
-"""The statistics' bounds as values that a filter must hold: which are, by type, and what follows where one isn't."""
+"""Bounds of statistics that a filter must hold, by type, and the answers if it doesn't."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ MIB = 1 << 20
 
 
 class Memory:
-    """Counts what jobs hold, as if they held it."""
+    """Counts the bytes that jobs claim to hold."""
 
     def __init__(self) -> None:
         self.now = self.peak = 0

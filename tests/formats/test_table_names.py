@@ -1,4 +1,4 @@
-"""Files opened with a table's names: which column is found by its field id or name, and what is refused."""
+"""Files opened with a table's names: columns found by field id or name, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""add, remove and fold on Mosaic files: which bytes stay, where filters go, what is refused."""
+"""add, remove and fold on Mosaic files: kept bytes, places of filters, refusals."""
 
 from __future__ import annotations
 

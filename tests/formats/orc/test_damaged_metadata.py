@@ -173,7 +173,7 @@ def test_streams_of_unknown_columns_are_reported_and_kept_or_removed(path: Path)
 
 
 def not_utf8(data: bytes, text: bytes) -> bytes:
-    """The file with a text's last byte made one that UTF-8 doesn't have."""
+    """The file with a text whose last byte isn't UTF-8."""
     assert text in data
     return data.replace(text, text[:-1] + b"\xff")
 

@@ -1,4 +1,4 @@
-"""probe and dump on ORC files: answers by type, what statistics say, what they are refused for."""
+"""probe and dump on ORC files: answers by type, statistics, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timestamps of ORC files: seconds, nanoseconds and the writer's zone, to what readers look up."""
+"""Timestamps of ORC files: from seconds, nanoseconds and the writer's zone to the values that readers look up."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ FAR = [
 
 
 def floor_millis(second: int, nanos: int) -> int:
-    """Of what is stored: a second before 1970 was rounded towards zero if there is a millisecond of a fraction."""
+    """The stored value: a second before 1970 was rounded towards zero if its fraction has a millisecond."""
     late = second * 1000 + nanos // 10**6 < 0 and nanos > 999_999
     return second * 1000 + nanos // 10**6 - 1000 * late
 
