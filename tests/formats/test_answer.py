@@ -154,7 +154,7 @@ def test_statistics_that_the_filter_contradicts_exclude_nothing() -> None:
 
 
 def test_absent_needs_a_reason_that_no_row_can_have_the_value() -> None:
-    """Said once more, without the table: rows are lost only by a wrong `absent`."""
+    """A rule apart from the table: only a wrong `absent` loses rows."""
     for case in CASES:
         certain = (
             (case.impossible and not case.fault)

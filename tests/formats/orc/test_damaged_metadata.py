@@ -1,4 +1,4 @@
-"""ORC metadata of garbage, with streams, chunks, texts or types that can't be: a BloomError, and nothing written."""
+"""Damaged ORC metadata: garbage, impossible streams, chunks, texts or types: a BloomError, and nothing written."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_stripe_footer_of_garbage_is_refused(path: Path, name: str) -> None:
 
 
 class Raw:
-    """In the place of a message: these bytes."""
+    """Replace a message by these bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

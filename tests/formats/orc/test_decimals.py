@@ -1,4 +1,4 @@
-"""Decimals and moments: wherever they lie, and where they are damaged."""
+"""Decimals and timestamps at any depth of nesting, sound and damaged."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def whole(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
 
 
 def commands(turn: int) -> tuple[Command, ...]:
-    """The commands for a case: every one of some, one of the others."""
+    """The commands for a case: all of some, one of the others."""
     return (*ALWAYS, IN_TURN[turn % len(IN_TURN)])
 
 
@@ -92,7 +92,7 @@ def flip(random_: random.Random, data: bytearray, start: int, end: int) -> None:
 
 
 def areas(file: File, data: bytes) -> dict[str, list[tuple[int, int]]]:
-    """Where the file's parts lie."""
+    """The locations of the file's parts."""
     found: dict[str, list[tuple[int, int]]] = {"index": [], "data": [], "stripe footers": []}
     for part in file.stripes:
         info = part.info

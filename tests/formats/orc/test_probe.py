@@ -38,7 +38,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def java(file: File) -> None:
-    """The file says that it is by ORC Java."""
+    """The file, with ORC Java as its writer."""
     file.footer.writer = spec.ORC_JAVA
 
 

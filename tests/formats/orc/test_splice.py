@@ -233,7 +233,7 @@ def versioned(*version: int) -> Callable[[File], None]:
 
 
 def bare(file: File) -> None:
-    """One value a row, without a struct around it, as Java can write it."""
+    """A file whose root is no struct: one value for each row, as ORC Java can write it."""
     kept = [file.footer.types[1]]
     del file.footer.types[:]
     file.footer.types.extend(kept)

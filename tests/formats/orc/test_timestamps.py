@@ -35,7 +35,7 @@ def utc(text: str) -> int:
 
 
 def stored_nanos(nanos: int) -> int:
-    """As SECONDARY has them: zeros at the end cut off and counted."""
+    """Nanoseconds in the encoding of SECONDARY: zeros at the end are cut off and counted."""
     zeros = next((n for n in range(8, 1, -1) if nanos and nanos % 10**n == 0), 0)
     return nanos // 10**zeros << 3 | max(zeros - 1, 0)
 
@@ -225,7 +225,7 @@ def test_without_time_zone_data_utc_is_known_and_others_are_not_supported(
 
 
 def replaced(kind: int, data: bytes) -> Callable[[File], None]:
-    """Put other bytes in the place of a stream of `c`."""
+    """Replace a stream of `c` by other bytes."""
 
     def edit(file: File) -> None:
         file.stripes[0].streams[file.place(kind, 1)] = file.packed(data)

@@ -269,7 +269,7 @@ def money(rows: int) -> pa.Array:
 
 
 def not_checked(report: ValidateReport) -> dict[str, str]:
-    """Column -> why, of the notes; nothing else is found."""
+    """The reason of each column's note. Asserts that there are only notes."""
     assert {(f.id, f.severity) for f in report.findings} == {("filter-not-checked", Severity.NOTE)}
     assert report.ok
     return {f.column or "": f.message.rpartition(": ")[2] for f in report.findings}
