@@ -1,1 +1,1 @@
-"""The file formats: one folder each, behind `formats.base`."""
+"""The file formats: one folder each, with the interface of `formats.base`."""

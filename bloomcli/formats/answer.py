@@ -136,7 +136,7 @@ class Answer(NamedTuple):
 
     @property
     def together(self) -> Presence:
-        """What filter, statistics and dictionary say together."""
+        """The answer of filter, statistics and dictionary together."""
         return Presence.ABSENT if self.excluded_unfiltered else self.presence
 
     @property

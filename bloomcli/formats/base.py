@@ -369,7 +369,7 @@ class FilterFile(Indexable, ABC):
     def deep(
         self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
     ) -> Iterator[DeepCheck]:
-        """Look up every value of every filter's chunk, in these units only (None: in all)."""
+        """Look up every value of every filter's chunk, in these units only (None: all)."""
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
         """Compressed bytes that `deep` reads, at most."""

@@ -29,10 +29,10 @@ class Filters(Protocol):
     """The filters of an open file. A location is that of a filter; in ORC, that of a column's filters in a stripe."""
 
     def locations(self, columns: set[int] | None) -> Iterator[Any]:
-        """Yield the locations of the filters of these columns (None: of all), in row-group then schema order."""
+        """Yield the locations of the filters of these columns (None: all), in row-group then schema order."""
 
     def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
-        """Yield the offset and length of what `load` reads for the filters of these columns (None: of all)."""
+        """Yield the offset and length of what `load` reads for the filters of these columns (None: all)."""
 
     def location(self, column: int, row_group: int, stripe: int) -> Any | None:
         """Return the location of the filter that readers use; None if there is none."""
@@ -73,7 +73,7 @@ class CheckModule(Protocol):
         """Yield the faults of a usable filter."""
 
     def overlaps(self, filters: Any, columns: set[int] | None, /) -> Iterator[Finding]:
-        """Filters of these columns (None: of all) that share bytes with something else."""
+        """Filters of these columns (None: all) that share bytes with something else."""
 
     def deep(
         self, filters: Any, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int, /
@@ -119,7 +119,7 @@ class LocatedFile(FilterFile):
         return self.filters.columns()
 
     def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
-        """Every filter of these columns (None: of all), in row-group then schema order."""
+        """Every filter of these columns (None: all), in row-group then schema order."""
         return (facts for _, facts in self.indexed_facts(columns))
 
     def indexed_facts(self, columns: set[int] | None) -> Iterator[tuple[int, FilterFacts]]:
@@ -210,7 +210,7 @@ class LocatedFile(FilterFile):
     def deep(
         self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
     ) -> Iterator[DeepCheck]:
-        """Look up every value of every column in its usable filters, in these units only (None: in all)."""
+        """Look up every value of every column in its usable filters, in these units only (None: all)."""
         return self.check().deep(self.filters, columns, tick, units, threads)
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:

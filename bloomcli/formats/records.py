@@ -50,7 +50,7 @@ def installed_formats() -> tuple[Format, ...]:
             ) from error
         if not all(isinstance(record, Format) for record in records):
             raise UnsupportedError(
-                f"the format {point.name!r}, which another package adds as {point.value}, is no tuple of formats",
+                f"the format {point.name!r}, which another package adds as {point.value}, is not a tuple of formats",
                 hint="install a release of that package for this release of bloom, or uninstall it",
             )
         found.extend(records)

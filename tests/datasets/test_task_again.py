@@ -341,9 +341,9 @@ def without_one(path: Path, data: bytes, ordinal: int) -> bytes:
             return data[: file.footer.start] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
         plan: Any = file.plan_remove(None)
         if file.format == "orc":
-            plan.gone = {stripe: gone if stripe == ordinal else set() for stripe, gone in plan.gone.items()}
+            plan.removed = {s: removed if s == ordinal else set() for s, removed in plan.removed.items()}
         else:
-            plan.gone = {p for p in plan.gone if p.row_group == ordinal}
+            plan.removed = {p for p in plan.removed if p.row_group == ordinal}
         parts = (
             p if not isinstance(p, KeptRange) else data[p.offset : p.offset + p.length] for p in plan.pieces(1, len)
         )

@@ -1,4 +1,4 @@
-"""What a filter says of a value is decided in `answer`, by the table in its documentation, and nowhere else."""
+"""Only `answer` decides the answer for a value, by the table in its documentation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Case(NamedTuple):
 
     @property
     def askable(self) -> bool:
-        """A filter can be asked for the value."""
+        """Whether a filter can be used for the value."""
         return self.filter.startswith("with") and not self.unknowable
 
 
@@ -154,7 +154,7 @@ def test_statistics_that_the_filter_contradicts_exclude_nothing() -> None:
 
 
 def test_absent_needs_a_reason_that_no_row_can_have_the_value() -> None:
-    """Said once more, without the table: rows are lost only by a wrong `absent`."""
+    """A rule apart from the table: only a wrong `absent` loses rows."""
     for case in CASES:
         certain = (
             (case.impossible and not case.fault)

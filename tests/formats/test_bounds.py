@@ -1,4 +1,4 @@
-"""The statistics' bounds as values that a filter must hold: which are, by type, and what follows where one isn't."""
+"""Bounds of statistics that a filter must hold, by type, and the answers if it doesn't."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def parquet(path: Path, column: pa.Array, edit: Callable[[Fields], None] | None 
 
 
 def lies(low: bytes, high: bytes, exact: bool | None = None) -> Callable[[Fields], None]:
-    """Statistics that claim other bounds, and whether they are values."""
+    """Set the statistics to other bounds, and to whether these are values."""
 
     def edit(statistics: Fields) -> None:
         for field in (MIN_EXACT, MAX_EXACT):
@@ -142,7 +142,7 @@ KINDS = {
 
 @pytest.mark.parametrize("name", [n for n, proves in KINDS.items() if n in orcfiles.CASES])
 def test_orcs_row_index_proves_a_filter_wrong(name: str, tmp_path: Path) -> None:
-    """But for timestamps, which are rounded, and binaries, which have no bounds. (int8: ORC C++ gets those wrong.)"""
+    """Not timestamps, which are rounded, binaries, which have no bounds, or int8, which ORC C++ gets wrong."""
     table = orcfiles.everything(40)
     bare = orcfiles.write(tmp_path / "bare", table)
     bloomcli.add(bare, [name], output=tmp_path / "sound")

@@ -1,4 +1,4 @@
-"""Dictionaries in the answers of `probe`: what they rule out, when they are read, and when they aren't used."""
+"""Dictionaries in the answers of `probe`: the values that they exclude, and when they are read and used."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def verdicts(path: Path, column: str, *values: object) -> tuple[Verdict, ...]:
 
 
 def says(path: Path, column: str, value: object) -> set[bool | None]:
-    """What the dictionaries of all row groups say."""
+    """The results of all row groups' dictionaries."""
     return {v.dictionary_skip for v in verdicts(path, column, value)}
 
 

@@ -1,4 +1,4 @@
-"""Filters are built ahead under a ceiling and written in order, none waits for ever."""
+"""Filters are built under a ceiling of memory and written in order, and no job waits forever."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIB = 1 << 20
 
 
 class Memory:
-    """Counts what jobs hold, as if they held it."""
+    """Counts the bytes that jobs claim to hold."""
 
     def __init__(self) -> None:
         self.now = self.peak = 0
@@ -30,7 +30,7 @@ class Memory:
 
 
 def run(sizes: list[int], threads: int, ceiling: int, *, shrink: Callable[[int], int] = lambda size: size) -> int:
-    """Build and write jobs of these sizes; the most that was held at once."""
+    """Build and write jobs of these sizes. Returns the highest number of bytes held at one time."""
     memory = Memory()
 
     def build(number: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""A bounded run of the fuzzing program; `python tests/fuzz.py` goes on for as long as wanted."""
+"""A bounded run of the fuzzing program; `python tests/fuzz.py` runs as long as you like."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import bloomcli
 
 FIXTURES = fuzzing.ROOT / "fixtures"
 MUTATIONS_EACH = 1
-"""Of each fixture and hostile file: there are hundreds of them, and the program goes on for as long as wanted."""
+"""Mutations of each fixture and hostile file, of which there are hundreds. The program runs as long as you like."""
 
 
 @pytest.mark.slow
@@ -40,7 +40,7 @@ def test_mutations_are_the_same_for_a_seed_and_change_the_file(suffix: str) -> N
 
 
 def test_parquet_mutations_are_reached() -> None:
-    """Most leave the footer readable: faults behind it are what they are for."""
+    """Most mutations leave the footer readable, because they test the code that runs after it is read."""
     data = (FIXTURES / "parquet" / "orders.parquet").read_bytes()
     read = 0
     for n in range(40):
@@ -57,7 +57,7 @@ def test_parquet_mutations_are_reached() -> None:
 
 
 def broken(data: bytes, suffix: str, **limits: float) -> str:
-    """What is said of a file."""
+    """The text about a file."""
     with Trier(**limits) as trier:  # type: ignore[arg-type]
         found = trier.broken(data, suffix)
     assert found is not None
@@ -77,7 +77,7 @@ def test_a_command_that_takes_too_much_memory_is_reported() -> None:
 
 
 def without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, code: str, other: str) -> None:
-    """Try files with a package that has other code in a place."""
+    """Try files with a package in which some code is replaced."""
     shutil.copytree(fuzzing.ROOT / "bloomcli", tmp_path / "bloomcli", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "tests").symlink_to(fuzzing.ROOT / "tests")
     (tmp_path / "fixtures").symlink_to(fuzzing.ROOT / "fixtures")
@@ -90,7 +90,7 @@ def without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, code: 
 
 @pytest.mark.slow
 def test_a_value_that_add_loses_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package whose kernels see one value less than there are."""
+    """A package whose kernels read one value too few."""
     insertion = "kernels.sbbf_insert(self._mutable(), hashes, count)"
     other = insertion.replace("count)", "max(count - 1, 0))")
     without(tmp_path, monkeypatch, "filters/split_block.py", insertion, other)
@@ -104,7 +104,7 @@ def unsized(metadata: Fields) -> None:
 
 
 def too_large(metadata: Fields) -> None:
-    """The pages of `b` end behind the data."""
+    """The pages of `b` end after the data's end."""
     footers.meta(metadata, 0, 1)[7] = (thrift.I64, 1 << 20)
 
 
@@ -126,7 +126,7 @@ def without_codec(metadata: Fields) -> None:
 def test_what_add_makes_of_another_column_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Fields], None], message: str
 ) -> None:
-    """A package that looks at no other column's metadata before it writes."""
+    """A package that doesn't check the other columns' metadata before it writes."""
     without(tmp_path, monkeypatch, "formats/parquet/plan_base.py", "if puts:", "if puts is None:")
     table = pa.table({"a": pa.array(range(50), pa.int64()), "b": pa.array(range(50), pa.int64())})
     path = write(tmp_path / "f.parquet", table, rows=50, store_schema=False)
@@ -135,7 +135,7 @@ def test_what_add_makes_of_another_column_is_reported(
 
 @pytest.mark.slow
 def test_an_error_that_comes_to_another_column_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package that puts new filters where another column's filter is said to lie."""
+    """A package that writes new filters over the claimed place of another column's filter."""
     without(tmp_path, monkeypatch, "formats/parquet/plan_base.py", "if puts:", "if puts is None:")
     table = pa.table({"a": pa.array(range(50), pa.int64()), "b": pa.array(range(50), pa.int64())})
     path = write(tmp_path / "f.parquet", table, rows=50, store_schema=False)
@@ -148,7 +148,7 @@ def test_an_error_that_comes_to_another_column_is_reported(tmp_path: Path, monke
 
 @pytest.fixture
 def filtered(tmp_path: Path) -> Path:
-    """A Parquet file with a filter on each column that can have one."""
+    """A Parquet file with filters on all columns that can have them."""
     bloomcli.add(FIXTURES / "parquet" / "orders.parquet", ["*"], output=tmp_path / "f", replace=True)
     return tmp_path / "f"
 

@@ -1,4 +1,4 @@
-"""Files that did harm: every command ends on each of them soon, in little memory, with an error or a sound filter."""
+"""Files that caused damage: every command ends soon, in little memory, with an error or a sound filter."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ for command, extra, seconds in map(json.loads, sys.stdin):
         said = [file.seek(0) or file.read().decode(errors="replace") for file in (out, err)]
         print(json.dumps([code, *said]), flush=True)
 """
-"""Commands in processes of their own, under limits above what the interpreter has taken by then. They are forked, as
-importing everything takes longer than most of them do."""
+"""Runs each command in a separate process, under limits above the interpreter's own use. Processes are forked,
+because imports take longer than most commands."""
 
 COMMANDS: Final = {
     "add": ["add", "-c", "*", "--replace", "-o", "OUT"],
@@ -57,7 +57,7 @@ LISTS: Final = ["inspect", "--pages", "--indexes", "--format", "json", "--column
 
 
 class Done(NamedTuple):
-    """How a command ended, and what it said."""
+    """The exit status of a command, and its output."""
 
     code: int
     out: str
@@ -69,7 +69,7 @@ Limited = Callable[..., Done]
 
 @contextmanager
 def limiting(program: str = _LIMITED) -> Iterator[Limited]:
-    """What runs `bloom` under limits of address space and of processor time."""
+    """The program that runs `bloom` under limits of address space and processor time."""
     env = {"MALLOC_ARENA_MAX": "2", "PATH": "/usr/bin:/bin"}
     with subprocess.Popen(
         [sys.executable, "-c", program], cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -133,7 +133,7 @@ def test_the_pages_and_indexes_of_every_column_are_listed_within_the_limits(limi
 
 
 def test_a_command_beyond_its_memory_is_reported(limited: Limited, tmp_path: Path) -> None:
-    """The limit is above what the interpreter takes, and below what this asks for."""
+    """The limit is above the interpreter's memory, and below what this allocates."""
     add = ["add", str(ROOT / "fixtures" / "parquet" / "orders.parquet"), "-c", "id", "--replace", "-o"]
     done = limited(*add, str(tmp_path / "out"))
     assert done.code == 0, done.err

@@ -1,4 +1,4 @@
-"""Which format a file has: a magic at its end decides, unless it can't be opened and a longer one starts it."""
+"""The format of a file: a magic at its end decides, unless the file can't be opened and starts with a longer one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files opened with a table's names: which column is found by its field id or name, and what is refused."""
+"""Files opened with a table's names: columns found by field id or name, and refusals."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ORC_IDS = {
     "id": 1, "name": 2, "tags": 3, "tags._elem": 8, "props": 4, "props._key": 9, "props._value": 10, "user": 5,
     "user.email": 11, "user.age": 12, "items": 6, "items._elem": 13, "items._elem.sku": 14, "items._elem.n": 15,
 }  # fmt: skip
-"""As Spark 4.1 with Iceberg 1.12 writes them."""
+"""The field ids that Spark 4.1 with Iceberg 1.12 writes."""
 CHANGED = by_id(
     order_id=1,
     labels__element=8,
@@ -175,7 +175,7 @@ MAPS = pa.map_(pa.string(), pa.int64())
 
 
 def test_delta_finds_columns_by_field_ids_and_their_elements_by_physical_names(tmp_path: Path) -> None:
-    """In the mode `id` of column mapping, elements, keys and values have no ids of their own."""
+    """In column mapping's mode `id`, elements, keys and values have no ids."""
     schema = pa.schema([field("col-a", pa.int64(), 1), field("col-b", pa.list_(pa.string()), 3)])
     pq.write_table(pa.table([[1], [["x"]]], schema=schema), tmp_path / "f")
     names = ColumnNames(
@@ -258,7 +258,7 @@ def test_a_name_without_more_is_the_name_in_files(tmp_path: Path) -> None:
 def test_groups_around_elements_are_no_part_of_names(
     elements: list[Fields], found: list[str], tmp_path: Path
 ) -> None:
-    """Whatever a writer calls them, as in the formats' rules for older files."""
+    """Whatever names a writer gives them, by the formats' rules for older files."""
     path = parquet_of(tmp_path / "f", *elements, roots=1)
     steps = ("element", "element.x", "key", "value", "value.element")
     names = ColumnNames(columns=tuple(ColumnName(path=f"t.{step}", physical=(f"a.{step}",)) for step in steps))

@@ -49,7 +49,7 @@ def run_in_one(site: Path) -> Iterator[Run]:
 
 @pytest.fixture
 def bloom(run_in_one: Run) -> Bloom:
-    """Runs `bloom` where the toy format is installed; gives its report, and fails at another exit code."""
+    """Run `bloom` with the toy format installed, and return its report. Fails at another exit code."""
     return functools.partial(reported, run_in_one)
 
 
@@ -61,7 +61,7 @@ def bloom_in_a_session(site: Path) -> Iterator[Bloom]:
 
 
 def reported(run: Run, command: str, *arguments: object, code: int = 0, form: str | None = "json") -> Any:
-    """The report of a command that has to end with this exit code."""
+    """The report of a command that must end with this exit code."""
     done = run(command, *arguments, *(["--format", form] if form else []))
     assert done.code == code, done.err
     return done.json if form == "json" else done.out
@@ -242,7 +242,7 @@ def lake(tmp_path: Path, toy_file: Callable[[Path, int], Path]) -> Path:
 
 
 def changed_and_checked(lake: Path, bloom: Bloom, *engine: object) -> None:
-    """add, inspect, probe, validate, fold and remove over the lake; in the end every file is as it was."""
+    """add, inspect, probe, validate, fold and remove on the lake; in the end every file has its original bytes."""
     before = {path: path.read_bytes() for path in lake.rglob("*.toy")}
     report = bloom("add", lake, "--columns", "id", "--in-place", *engine, code=3)
     status = {Path(row["path"]).name: row["status"] for row in report["rows"]}
@@ -290,7 +290,7 @@ def site_with_entry_point(value: str, site: Path, folder: Path) -> Path:
     [
         ("bloom_absent.format:FORMATS", "can't be loaded: No module named 'bloom_absent'"),
         ("bloom_toy.format:OTHER", "can't be loaded"),
-        ("bloom_toy.spec:MAGIC", "is no tuple of formats"),
+        ("bloom_toy.spec:MAGIC", "is not a tuple of formats"),
     ],
 )
 def test_an_entry_point_without_records_is_told_of(

@@ -1,4 +1,4 @@
-"""Mosaic files changed where it counts: figures of footer and index, buckets below their compression."""
+"""Mutates Mosaic files in places that matter: numbers of footer and index, buckets below their compression."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAMES: Final[dict[type, list[str]]] = {
 
 
 def _lied(random: Random, whole: Parts) -> Parts:
-    """One number of the index or the footer becomes another."""
+    """Change one number of the index or the footer."""
     if not whole.groups:
         return replace(whole, buckets=random.choice(_NUMBERS))
     ordinal = random.randrange(len(whole.groups))
@@ -42,7 +42,7 @@ def _lied(random: Random, whole: Parts) -> Parts:
 
 
 def _moved(whole: Parts, at: int, size: int, new: bytes) -> Parts:
-    """With other bytes at a place of the body; what lies behind moves, offsets with it."""
+    """Replace bytes in the body; later bytes and their offsets move."""
     grown = len(new) - size
     groups = []
     for group in whole.groups:
@@ -70,7 +70,7 @@ def _bucket(random: Random, whole: Parts) -> Parts:
 
 
 def mutate(random: Random, data: bytes) -> bytes:
-    """One mutation. Raises what comes of a file whose metadata an earlier one has broken."""
+    """Apply one mutation. May raise any error if an earlier one has damaged the metadata."""
     how = random.randrange(8)
     if how == 0:
         return mutate_bytes(random, data)

@@ -1,4 +1,4 @@
-"""ORC files changed where it counts: messages by field, streams below their compression."""
+"""Mutates ORC files in places that matter: fields of messages, streams below their compression."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _other(random: Random, field: Any, old: Any) -> Any:
 
 
 def mutate_message(random: Random, message: Any) -> None:
-    """One field, at any depth, becomes another, goes, or its elements do."""
+    """Change or remove one field, or its elements, at any depth."""
     found = _fields(message)
     if not found:
         return
@@ -73,7 +73,7 @@ def mutate_message(random: Random, message: Any) -> None:
 
 
 def _packed(random: Random, file: File, data: bytes) -> bytes:
-    """A stream in the file's form; now and then a chunk's header lies."""
+    """Encode a stream in the file's form; sometimes with a wrong chunk header."""
     packed = file.packed(data)
     if file.codec.name != "NONE" and random.randrange(16) == 0:
         return flip(random, packed[:3]) + packed[3:]
@@ -81,7 +81,7 @@ def _packed(random: Random, file: File, data: bytes) -> bytes:
 
 
 def mutate(random: Random, data: bytes) -> bytes:
-    """One mutation. Raises what comes of a file whose metadata an earlier one has broken."""
+    """Apply one mutation. May raise any error if an earlier one has damaged the metadata."""
     how = random.randrange(12)
     if how == 0:
         return mutate_bytes(random, data)

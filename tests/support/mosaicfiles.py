@@ -1,4 +1,4 @@
-"""Mosaic files for the suites: written and read by paimon-mosaic, and taken apart and lied about without bloomcli."""
+"""Mosaic files for the suites: written and read by paimon-mosaic, and split and edited without bloomcli."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Parts:
-    """A file without statistics, taken apart; `data()` puts it together again. None of it is checked."""
+    """The parts of a file without statistics; `data()` joins them. Nothing is checked."""
 
     body: bytes
     schema: bytes
@@ -120,7 +120,7 @@ class Parts:
 
     @classmethod
     def of(cls, data: bytes) -> Self:
-        """Take a file apart."""
+        """Split a file into parts."""
         tail = data[-FOOTER:]
         index_at, schema_at = int.from_bytes(tail[:8], "big"), int.from_bytes(tail[8:16], "big")
         index, at, groups = data[index_at:-FOOTER], 0, []

@@ -1,4 +1,5 @@
-"""Small ORC files by pyarrow, what their columns hash by the reference, and files taken apart and put together."""
+"""Makes small ORC files with pyarrow, hashes their columns by the reference, splits files into parts and joins
+them."""
 
 from __future__ import annotations
 
@@ -35,31 +36,31 @@ class Case:
     values: list[Any]
     hash: Callable[[Any], int]
     text: Callable[[Any], str] = str
-    """A value as a person types it."""
+    """A value as a user types it."""
 
     def array(self, rows: int) -> pa.Array:
-        """The values, over and over."""
+        """The values, repeated."""
         return pa.array([self.values[i % len(self.values)] for i in range(rows)], self.type)
 
     @property
     def present(self) -> list[Any]:
-        """The values that are no nulls."""
+        """The non-null values."""
         return [v for v in self.values if v is not None]
 
 
 def long_hash(value: int) -> int:
-    """Of an integer."""
+    """The hash of an integer."""
     return hashes.orc_long(value)
 
 
 def double_hash(value: float) -> int:
-    """Of a double, or a float that was widened."""
+    """The hash of a double, or of a widened float."""
     bits = 0x7FF8 << 48 if math.isnan(value) else struct.unpack("<q", struct.pack("<d", value))[0]
     return hashes.orc_long(bits)
 
 
 def text_hash(value: str | bytes) -> int:
-    """Of a string's or a binary's bytes."""
+    """The hash of a string's or a binary's bytes."""
     return hashes.orc_bytes(value.encode() if isinstance(value, str) else value)
 
 
@@ -204,12 +205,12 @@ class Part:
     footer: Any
     streams: list[bytes]
     rest: bytes = b""
-    """What lies between the streams and the footer."""
+    """The bytes between the streams and the footer."""
 
 
 @dataclass
 class File:
-    """A file in parts; `join` gives it back."""
+    """A file in parts; `join` returns the file."""
 
     stripes: list[Part]
     metadata: bytes
@@ -217,11 +218,11 @@ class File:
     postscript: Any
     codec: Codec
     end: int
-    """Where the last stripe ends."""
+    """The end of the last stripe."""
 
     @classmethod
     def split(cls, data: bytes) -> File:
-        """Take a whole file apart."""
+        """Split a whole file into parts."""
         size = data[-1]
         postscript = spec.message("PostScript")()
         postscript.ParseFromString(data[-1 - size : -1])
@@ -246,7 +247,7 @@ class File:
         return cls(stripes, data[taken:footer_at], footer, postscript, codec, taken)
 
     def packed(self, data: bytes) -> bytes:
-        """A stream, in the file's form: chunks that aren't compressed."""
+        """Encode a stream in the file's form, with uncompressed chunks."""
         if self.codec.name == "NONE":
             return data
         size = self.codec.block_size
@@ -258,7 +259,7 @@ class File:
         return self.codec.decompress(stream, 0, "")
 
     def join(self, *, lengths: bool = True, tail: bool = True) -> bytes:
-        """The whole file. The lengths of streams and stripes are made right if `lengths`, the footer's if `tail`."""
+        """The whole file. `lengths` corrects the lengths of streams and stripes, `tail` the footer's."""
         out = bytearray()
         for part in self.stripes:
             out += part.gap
@@ -302,7 +303,7 @@ class File:
         return next(i for i, s in enumerate(streams) if (s.kind, s.column) == (kind, column))
 
     def insert(self, place: int, kind: int, column: int, data: bytes, stripe: int = 0) -> None:
-        """Put a stream before the one at `place`; `data` is as on disk."""
+        """Insert a stream before the one at `place`; `data` are its bytes on disk."""
         part = self.stripes[stripe]
         streams = list(part.footer.streams)
         streams.insert(place, spec.message("Stream")(kind=kind, column=column))
@@ -311,7 +312,7 @@ class File:
         part.streams.insert(place, data)
 
     def drop(self, place: int, stripe: int = 0) -> None:
-        """Take a stream out."""
+        """Remove a stream."""
         part = self.stripes[stripe]
         del part.footer.streams[place], part.streams[place]
 
@@ -322,12 +323,12 @@ class File:
         return index
 
     def set_filters(self, column: int, index: Any, stripe: int = 0, kind: int = BLOOM_FILTER_UTF8) -> None:
-        """Put a BloomFilterIndex (or its bytes) in the place of a column's."""
+        """Replace a column's BloomFilterIndex by another, or by bytes."""
         data = index if isinstance(index, bytes) else index.SerializeToString()
         self.stripes[stripe].streams[self.place(kind, column, stripe)] = self.packed(data)
 
     def old_kind(self, column: int) -> None:
-        """A column's BLOOM_FILTER_UTF8 streams become BLOOM_FILTER streams of the same bits."""
+        """Change a column's BLOOM_FILTER_UTF8 streams to BLOOM_FILTER streams with the same bits."""
         for stripe, part in enumerate(self.stripes):
             index = self.filters(column, stripe)
             for item in index.bloom_filter:
@@ -344,7 +345,7 @@ def split(path: Path) -> File:
 
 
 def edited(path: Path, target: Path, edit: Callable[[File], object], *, lengths: bool = True) -> Path:
-    """A file taken apart, edited and put together again."""
+    """Split a file into parts, edit them, and join them again."""
     file = split(path)
     edit(file)
     target.write_bytes(file.join(lengths=lengths))
@@ -352,7 +353,7 @@ def edited(path: Path, target: Path, edit: Callable[[File], object], *, lengths:
 
 
 def unfiltered(file: File) -> Iterator[list[tuple[int, int, str]]]:
-    """Each stripe's streams but the filters."""
+    """Each stripe's streams except the filters."""
     for stripe in range(len(file.stripes)):
         yield [s for s in file.streams(stripe) if s[0] not in {BLOOM_FILTER, BLOOM_FILTER_UTF8}]
 
@@ -366,7 +367,7 @@ def bits_of(hashed: Iterable[int], bits: int, k: int) -> bytes:
 
 
 def places(hashed: int, bits: int, k: int) -> list[int]:
-    """The bits of a hash, as Java's signed 32-bit arithmetic finds them."""
+    """The bits of a hash, by Java's signed 32-bit arithmetic."""
 
     def signed(value: int) -> int:
         value &= 0xFFFFFFFF

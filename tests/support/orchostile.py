@@ -18,18 +18,18 @@ DICTIONARY_V2: Final = 3
 BLOCK: Final = 1 << 23
 """The largest block that a file may have."""
 MOST: Final = 1 << 27
-"""Most values of a column in a stripe that are read (bloomcli.formats.orc.limits.VALUES_MAX)."""
+"""Maximum number of values of a column in a stripe that are read (bloomcli.formats.orc.limits.VALUES_MAX)."""
 
 
 def stream(file: File, pattern: bytes, size: int) -> bytes:
-    """A stream of `size` bytes or a few more: a pattern over and over, compressed."""
+    """A compressed stream of `size` bytes or slightly more: a repeated pattern."""
     times = max(min(BLOCK, size) // len(pattern), 1)
     chunk = file.codec._replace(block_size=BLOCK).compress(pattern * times)
     return chunk * -(-size // (times * len(pattern)))
 
 
 def sized(file: File, rows: int, stride: int) -> None:
-    """Claim so many rows, and blocks of the largest size."""
+    """Make a file claim `rows` rows, and blocks of the largest size."""
     file.footer.number_of_rows = file.stripes[0].info.number_of_rows = rows
     file.footer.row_index_stride = stride
     file.postscript.compression_block_size = BLOCK
@@ -38,7 +38,7 @@ def sized(file: File, rows: int, stride: int) -> None:
 def claiming(
     folder: Path, values: pa.Array, rows: int, streams: dict[int, tuple[bytes, int]], stride: int = 1 << 20
 ) -> Path:
-    """A file of one column `c` and as many rows, whose streams are patterns of so many bytes."""
+    """A file of one column `c` that claims `rows` rows. `streams`: (pattern, size) of each stream by kind."""
 
     def edit(file: File) -> None:
         sized(file, rows, stride)
@@ -50,9 +50,9 @@ def claiming(
 
 
 ONE: Final = orcruns.fixed_delta(5, 0, 512, signed=True)
-"""The same 512 times, in 4 bytes."""
+"""512 times the same value, in 4 bytes."""
 STEPS: Final = orcruns.fixed_delta(5, 3, 512, signed=True)
-"""512 different values, likewise."""
+"""512 different values, in one run."""
 
 
 def runs(count: int, run: bytes) -> tuple[bytes, int]:
@@ -66,7 +66,7 @@ def equal_integers(folder: Path) -> Path:
 
 
 def growing_integers(folder: Path) -> Path:
-    """2^26 numbers, 512 different ones over and over, in one row group."""
+    """2^26 numbers in one row group: 512 different ones, repeated."""
     return claiming(folder, pa.array([1, 2]), MOST // 2, {DATA: runs(MOST // 2, STEPS)}, 1 << 30)
 
 
@@ -117,7 +117,7 @@ def a_large_dictionary(folder: Path) -> Path:
 
 
 def too_large_a_dictionary(folder: Path) -> Path:
-    """One of 2^32 - 1."""
+    """A dictionary of 2^32 - 1 empty strings."""
     return dictionary(folder, (1 << 32) - 1)
 
 
@@ -137,7 +137,7 @@ def dictionary(folder: Path, entries: int) -> Path:
 
 
 def decimals(folder: Path) -> Path:
-    """2^26 decimals, a gibibyte of them, no two neighbours equal: of all values, they take longest to decode."""
+    """2^26 decimals in 1 GiB, without equal neighbours: the values that take longest to decode."""
     count = MOST // 2
     scales = runs(count, orcruns.fixed_delta(2, 0, 512, signed=True))
     return claiming(
@@ -147,7 +147,7 @@ def decimals(folder: Path) -> Path:
 
 
 def equal_moments(folder: Path) -> Path:
-    """2^26 times a moment that readers see differently: a gibibyte of seconds and nanoseconds."""
+    """2^26 times a timestamp that readers read differently: 1 GiB of seconds and nanoseconds."""
     count = MOST // 2
     old = runs(count, orcruns.fixed_delta(-(1 << 32), 0, 512, signed=True))
     path = claiming(
@@ -204,7 +204,7 @@ def a_large_row_index(folder: Path) -> Path:
 
 
 def large_footer(pattern: bytes, size: int) -> Callable[[Path], Path]:
-    """A file whose footer has, behind its own fields, a pattern over and over."""
+    """A file whose footer has a repeated pattern after its own fields."""
 
     def make(folder: Path) -> Path:
         path = orcfiles.write(folder / "plain", {"c": [1, 2]}, compression="zstd")
@@ -251,7 +251,7 @@ READ: Final[dict[str, Callable[[Path], Path]]] = {
     "decimals": decimals,
     "equal moments": equal_moments,
 }
-"""Filters can be added: all that is claimed is there."""
+"""Files that filters can be added to: they have all the data that they claim."""
 
 REFUSED: Final[dict[str, tuple[Callable[[Path], Path], str]]] = {
     "too many values": (too_many_values, "more than 134217728 values"),
@@ -265,4 +265,4 @@ REFUSED: Final[dict[str, tuple[Callable[[Path], Path], str]]] = {
     "a footer of an unknown field": (large_footer(b"\xfa\x7f\x02ab", 1 << 30), "a stream of more than"),
     "a large stripe footer": (large_stripe_footer, "a stream of more than 33554432 bytes"),
 }
-"""A ceiling that is named is met."""
+"""Files that exceed a named ceiling."""

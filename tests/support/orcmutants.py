@@ -1,4 +1,4 @@
-"""ORC files with something changed in one filter, or in what their footers say."""
+"""ORC files with a change in one filter or in a footer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def parts(whole: Whole) -> File:
 
 
 def checkable(whole: Whole) -> list[FilterFacts]:
-    """The filters that can be held against the column, and that some reader looks up."""
+    """The filters that can be compared with the column, and that some reader looks up."""
     by_cpp = parts(whole).footer.writer == _CPP
     return [
         f

@@ -12,17 +12,17 @@ _MASK: Final = (1 << 64) - 1
 
 
 def wrapped(value: int) -> int:
-    """As a signed 64-bit integer."""
+    """Convert to a signed 64-bit integer."""
     return ((value + (1 << 63)) & _MASK) - (1 << 63)
 
 
 def zigzag(value: int) -> int:
-    """Of a signed 64-bit integer."""
+    """The zigzag encoding of a signed 64-bit integer."""
     return ((value << 1) ^ (value >> 63)) & _MASK
 
 
 def varint(value: int) -> bytes:
-    """Base 128, of an unsigned one."""
+    """The base-128 varint of an unsigned integer."""
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -31,7 +31,7 @@ def varint(value: int) -> bytes:
 
 
 def number(value: int, *, signed: bool) -> int:
-    """What stands for a value in the file."""
+    """The stored number of a value."""
     return zigzag(value) if signed else value & _MASK
 
 
@@ -44,7 +44,7 @@ def packed(values: Sequence[int], width: int) -> bytes:
 
 
 def closest(bits: int) -> int:
-    """The narrowest width with a code that holds so many bits."""
+    """The narrowest width with a code that holds `bits` bits."""
     return next(w for w in WIDTHS if w >= bits)
 
 

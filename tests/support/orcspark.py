@@ -70,7 +70,7 @@ def write(frame: DataFrame, target: Path, compression: str = "zstd", **options: 
 
 
 def filters(columns: Sequence[str] = ALL, fpp: float = 0.01, **options: Any) -> dict[str, Any]:
-    """Options for orc-core's filters; those of a compound column are on everything below it too."""
+    """Options for orc-core's filters. Those of a compound column apply to all columns in it."""
     return {"orc__bloom__filter__columns": ",".join(columns), "orc__bloom__filter__fpp": fpp, **options}
 
 

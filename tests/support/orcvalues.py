@@ -1,4 +1,4 @@
-"""The values of a column of an ORC file as the commands read them: hashes and texts, whole row groups at a time."""
+"""Reads a column's values in an ORC file as the commands do: hashes and texts, row group by row group."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from bloomcli.storage.base import Source
 
 @dataclass
 class Hashed:
-    """A row group's present values."""
+    """A row group's non-null values."""
 
     count: int
     hashes: bytes
     has_zero: bool
     shifted: bytes
     owners: list[int]
-    """For each of the shifted, the number of its value in the row group."""
+    """For each hash in `shifted`, the number of its value in the row group."""
     texts: list[Callable[[], str]]
-    """The text of each value, made when it is asked for."""
+    """Functions that return the text of each value."""
 
     def value(self, index: int) -> str:
-        """The text of one."""
+        """The text of one value."""
         return self.texts[index]()
 
 
 def row_groups(source: Source, footer: Footer, stripe: Stripe, orc: OrcType) -> Iterator[Hashed]:
-    """Every row group of a stripe, its batches joined."""
+    """Yield every row group of a stripe, with its batches merged."""
     streams = footer.stripe_footer(stripe)
     shown = ShownValues(source, footer, streams, orc, Stop())
     for batches in values.row_groups(source, footer, streams, orc, Stop()):

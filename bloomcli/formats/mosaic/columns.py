@@ -12,7 +12,7 @@ from bloomcli.model.file import Column
 
 
 def column_facts(footer: Footer, columns: set[int] | None) -> Iterator[ColumnFacts]:
-    """Yield the facts of these columns (None: of all), in name-sorted order."""
+    """Yield the facts of these columns (None: all), in name-sorted order."""
     for column in footer.columns:
         if columns is None or column.index in columns:
             yield _facts(footer, column)

@@ -119,7 +119,7 @@ class ColumnReader:
     def _fault(self, what: str, error: BloomError, group: RowGroup | None) -> BloomError:
         if error.path is not None:  # an error about reading the file, which says more
             return error
-        if "failed to spawn thread" in error.reason:  # it decodes in threads of its own
+        if "failed to spawn thread" in error.reason:  # it decodes in its own threads
             return UnsupportedError(
                 "paimon-mosaic can't start a thread, which it needs to decode columns",
                 path=self._footer.path,

@@ -36,7 +36,7 @@ class Filters:
         self.footer = footer
 
     def locations(self, columns: set[int] | None) -> Iterator[Location]:
-        """Every filter stream of these columns (None: of all), stripe by stripe, in the order of the file."""
+        """Every filter stream of these columns (None: all), stripe by stripe, in the order of the file."""
         self.footer.will_read_stripes()
         for stripe in self.footer.stripes:
             streams = self.footer.stripe_footer(stripe)
@@ -46,7 +46,7 @@ class Filters:
             yield from (Location(streams, stream) for stream in chosen if stream.kind in KINDS)
 
     def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
-        """Yield the offset and length of these columns' filter streams (None: of all)."""
+        """Yield the offset and length of these columns' filter streams (None: all)."""
         return ((stream.offset, stream.length) for _, stream in self.locations(columns))
 
     def ranges_with_index(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:

@@ -44,8 +44,7 @@ _CHUNK_BYTES: Final = 64 << 10
 def stream_positions(
     stripe: StripeFooter, orc: OrcType, encoding: str, entry: Sequence[int], *, compressed: bool
 ) -> dict[str, Position] | None:
-    """The positions of the column's streams by kind; None if an entry has another number of numbers, or impossible
-    ones."""
+    """The positions of the column's streams by kind; None if an entry doesn't have the numbers of these streams."""
     streams = _STREAMS.get(orc.kind)
     if streams is None:
         return None

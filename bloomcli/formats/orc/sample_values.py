@@ -24,7 +24,7 @@ _EXACT: Final = Context(prec=200)
 """Enough digits for any decimal that was hashed."""
 
 Values = Callable[[int], list[Any]]
-"""Returns the next values, as many as asked for."""
+"""Returns the requested number of next values."""
 
 
 class ShownValues:

@@ -67,7 +67,7 @@ def literal_hashes(literal: Literal, orc: OrcType, typed: Column) -> list[int]:
 
 
 def encoded_hash(encoded: bytes, orc: OrcType, typed: Column) -> int:
-    """The hash of a value that is given as PLAIN bytes of its literal's column."""
+    """The hash of a value, whose PLAIN bytes in the literal's column are `encoded`."""
     out = bytearray(8)
     if orc.kind in FLOATS:
         kernels.orc_hash_double(encoded, len(encoded), 0, 1, None, out)

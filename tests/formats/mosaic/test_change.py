@@ -1,4 +1,4 @@
-"""add, remove and fold on Mosaic files: which bytes stay, where filters go, what is refused."""
+"""add, remove and fold on Mosaic files: kept bytes, places of filters, refusals."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_both_zeros_are_in_a_filter_where_one_occurs(tmp_path: Path) -> None:
 
 
 def test_filters_lying_elsewhere_and_what_lies_between_buckets_are_dealt_with(path: Path) -> None:
-    """A file of another writer's: all filters behind the data, and padding between row groups."""
+    """A file of another writer: all filters follow the data, and row groups have padding between them."""
     whole = Parts.of(added(path, "id").read_bytes())
     original = Parts.of(path.read_bytes())
     blobs = [whole.body[b.offset :][: b.length] for g in whole.groups for b in g.blobs]

@@ -74,7 +74,7 @@ def parts(path: Path) -> Parts:
 
 @pytest.mark.slow
 def test_a_file_that_is_cut_off_is_refused_at_every_length(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut at its end it isn't known for a Mosaic file any more; cut at its start, all offsets are wrong."""
+    """Cut at its end, it isn't recognised as a Mosaic file; cut at its start, all offsets are wrong."""
     monkeypatch.setattr("os.fsync", lambda _: None)
     whole = path.read_bytes()
     bad = path.parent / "work" / "bad.mosaic"

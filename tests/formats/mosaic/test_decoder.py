@@ -1,4 +1,4 @@
-"""The process that decodes Mosaic columns: its output is discarded, and an error reports any way in which it ends."""
+"""The process that decodes Mosaic columns: its output is discarded, and an error reports how it ended."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_process_that_dies_is_an_error_and_the_next_file_gets_another(plain: P
 
 
 def test_memory_that_runs_out_is_an_error(tmp_path: Path) -> None:
-    """The package ends its process where it gets no memory."""
+    """The package ends its process if it can't allocate memory."""
     table = pa.table({"c": pa.array(["x"] * 10, pa.string()), "n": range(10)})
     parts = Parts.of(write(tmp_path / "f", table, num_buckets=1).read_bytes())
     (tmp_path / "f").write_bytes(parts.with_bucket(0, 0, unpacked=511 << 20).data())

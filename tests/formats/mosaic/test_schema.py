@@ -1,4 +1,4 @@
-"""Mosaic's metadata: varints, byte-pair encoded names, types and what they are to literals, statistics."""
+"""Mosaic's metadata: varints, byte-pair encoded names, types and their literals, statistics."""
 
 from __future__ import annotations
 

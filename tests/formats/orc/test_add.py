@@ -192,7 +192,7 @@ def test_more_values_than_rows_are_only_below_lists(tmp_path: Path, column: str,
 
 
 class Walked(tuple[Any, ...]):
-    """Counts how often its items are gone through."""
+    """Counts how often its items are iterated."""
 
     __slots__ = ()
     walks = 0

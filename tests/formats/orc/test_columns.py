@@ -1,4 +1,4 @@
-"""The summary of a column, its streams, its row index and its joined filters are what the file's values say."""
+"""The summary of a column, its streams, its row index and its merged filters agree with the file's values."""
 
 from __future__ import annotations
 

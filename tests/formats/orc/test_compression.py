@@ -1,4 +1,4 @@
-"""ORC's compression chunks: every codec there and back, originals, and the chunks of real writers."""
+"""ORC's compression chunks: every codec in both directions, uncompressed chunks, and the chunks of real writers."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def test_a_file_that_is_cut_off_is_refused_at_every_length(
             lambda: bloomcli.add(bad, ["s"], output=folder / "out"),
             lambda: bloomcli.add(bad, ["s"], in_place=True),
         ):
-            with pytest.raises(BloomError) as caught:  # what is at the end may look like a postscript of the future
+            with pytest.raises(BloomError) as caught:  # the last bytes may look like a future postscript
                 command()
             assert caught.value.path == str(bad)
         assert bad.stat().st_size == length
@@ -100,7 +100,7 @@ def test_a_footer_beyond_what_is_read_is_refused(path: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize(("kind", "match"), [(3, "LZO"), (7, "compression kind 7"), (200, "compression kind 200")])
 def test_a_codec_that_nobody_has_is_named(path: Path, kind: int, match: str) -> None:
-    """LZO's chunks may be original ones, which anybody can read: the footer is a compressed one here."""
+    """LZO's chunks may be stored uncompressed, which any reader can read: this footer is compressed."""
     data = edited(path, postscript(compression=kind))
     footer = orcfiles.split(path).footer.SerializeToString()
     at = data.rindex(footer[-20:]) + 20

@@ -1,4 +1,4 @@
-"""ORC metadata of garbage, with streams, chunks, texts or types that can't be: a BloomError, and nothing written."""
+"""Damaged ORC metadata: garbage, impossible streams, chunks, texts or types: a BloomError, and nothing written."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_stripe_footer_of_garbage_is_refused(path: Path, name: str) -> None:
 
 
 class Raw:
-    """In the place of a message: these bytes."""
+    """Replace a message by these bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -173,7 +173,7 @@ def test_streams_of_unknown_columns_are_reported_and_kept_or_removed(path: Path)
 
 
 def not_utf8(data: bytes, text: bytes) -> bytes:
-    """The file with a text's last byte made one that UTF-8 doesn't have."""
+    """The file with a text whose last byte isn't UTF-8."""
     assert text in data
     return data.replace(text, text[:-1] + b"\xff")
 

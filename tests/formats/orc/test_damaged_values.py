@@ -54,7 +54,7 @@ def refused(path: Path, column: str, edit: Callable[[File], object], match: str,
 
 
 def stream(column: str, kind: int, data: bytes) -> Callable[[File], None]:
-    """Put other bytes in the place of a stream."""
+    """Replace a stream by other bytes."""
 
     def edit(file: File) -> None:
         file.stripes[0].streams[file.place(kind, IDS[column])] = file.packed(data)

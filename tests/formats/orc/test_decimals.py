@@ -1,4 +1,4 @@
-"""Decimals and moments: wherever they lie, and where they are damaged."""
+"""Decimals and timestamps at any depth of nesting, sound and damaged."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_decimals_that_cant_be_are_refused(tmp_path: Path, kind: int, data: byte
 
 
 def test_trailing_zeros_may_be_cut_off_in_the_file_as_orc_core_does(tmp_path: Path) -> None:
-    """Each value has a scale of its own; ORC C++ writes the column's for all."""
+    """Each value has its own scale. ORC C++ writes the column's scale for all."""
     path = orcfiles.write(tmp_path / "f", {"m": pa.array([Decimal("1.23")] * 9, KINDS["m"])})
     other = damaged(path, DATA, orcruns.varint(24) * 9)
     orcfiles.edited(other, other, lambda f: f.stripes[0].streams.__setitem__(

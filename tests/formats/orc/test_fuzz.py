@@ -39,7 +39,7 @@ def table() -> dict[str, list[Any]]:
 
 
 def found(path: Path, values: list[str], column: str) -> None:
-    """Find rows. What is wrong with the file is in the report, and not raised."""
+    """Find rows. Faults of the file are in the report, and aren't raised."""
     search = bloomcli.find(path, values, column=column, jobs=1)
     rows = sum(batch.num_rows for batch in search)
     assert rows == search.report.rows
@@ -74,7 +74,7 @@ def whole(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
 
 
 def commands(turn: int) -> tuple[Command, ...]:
-    """The commands for a case: every one of some, one of the others."""
+    """The commands for a case: all of some, one of the others."""
     return (*ALWAYS, IN_TURN[turn % len(IN_TURN)])
 
 
@@ -92,7 +92,7 @@ def flip(random_: random.Random, data: bytearray, start: int, end: int) -> None:
 
 
 def areas(file: File, data: bytes) -> dict[str, list[tuple[int, int]]]:
-    """Where the file's parts lie."""
+    """The locations of the file's parts."""
     found: dict[str, list[tuple[int, int]]] = {"index": [], "data": [], "stripe footers": []}
     for part in file.stripes:
         info = part.info
@@ -211,7 +211,7 @@ def test_only_bloom_errors_come_out_of_metadata_that_lies(whole: Path, what: str
 
 
 def rejoined(file: File) -> bytes:
-    """The file, where the stripe footers no longer tell the streams apart: their bytes stay as they were."""
+    """The file after a change to stripe footers that mixes streams up: the streams' bytes stay unchanged."""
     for part in file.stripes:
         body = b"".join(part.streams)
         part.streams = [body, *[b""] * (len(part.footer.streams) - 1)] if part.footer.streams else []

@@ -21,7 +21,7 @@ import bloomcli
 HUGE_STRIDE: Final = Path(__file__).parents[1] / "hostile" / "rowindexstride-huge.orc"
 MEMORY_MAX: Final = 512 << 20
 SECONDS_MAX: Final = 5.0
-"""Of processor time: other processes run beside the tests."""
+"""Seconds of processor time, because other processes run at the same time."""
 STOPPED_MAX: Final = 1.0
 
 
@@ -169,7 +169,7 @@ def test_whatever_is_decoded_a_stop_is_obeyed_at_once(
     process.send_signal(number)
     _, error = process.communicate(timeout=30)
     took = time.monotonic() - asked
-    ended = 143 if command == "add" else -signal.SIGTERM  # what only reads has nothing to tidy up
+    ended = 143 if command == "add" else -signal.SIGTERM  # a command that only reads has nothing to clean up
     assert process.returncode == (130 if number is signal.SIGINT else ended), error
     assert took < STOPPED_MAX, f"{took:.2f} s"
     assert b"Traceback" not in error

@@ -1,4 +1,4 @@
-"""inspect on ORC files: filters one by one and summed up, and what is read for them."""
+"""inspect on ORC files: single filters, their sums, and the bytes that are read for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""probe and dump on ORC files: answers by type, what statistics say, what they are refused for."""
+"""probe and dump on ORC files: answers by type, statistics, and refusals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def java(file: File) -> None:
-    """The file says that it is by ORC Java."""
+    """The file, with ORC Java as its writer."""
     file.footer.writer = spec.ORC_JAVA
 
 

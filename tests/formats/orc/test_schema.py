@@ -1,4 +1,4 @@
-"""ORC's list of types: paths, what they are to literals, and lists that are no tree."""
+"""ORC's list of types: paths, types of literals, and lists that aren't a tree."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TREE = [
 
 
 def tree() -> list[Any]:
-    """A map can't have one child twice: the tree with that put right."""
+    """The tree in which a map has two different children."""
     types = [spec.message("Type").FromString(t.SerializeToString()) for t in TREE]
     types[8] = kind("LIST", (9,))
     return types

@@ -1,4 +1,4 @@
-"""add and remove on ORC files: every other stream is byte for byte what it was, and nothing unknown is lost."""
+"""add and remove on ORC files: every other stream keeps its bytes, and unknown fields are kept."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_no_stream_changes_when_filters_come_and_go(tmp_path: Path, layout: str,
     assert content[1] == before.metadata
     footers_grew = sum(s.footer_length for s in again.footer.stripes) - footers + before.postscript.footer_length
     assert content[0] == before.footer.content_length + footers_grew
-    if "compression" not in LAYOUTS[layout]:  # compressors differ in what they make of a footer
+    if "compression" not in LAYOUTS[layout]:  # compressors give different bytes for a footer
         assert (tmp_path / "out").read_bytes() == path.read_bytes()
 
 
@@ -233,7 +233,7 @@ def versioned(*version: int) -> Callable[[File], None]:
 
 
 def bare(file: File) -> None:
-    """One value a row, without a struct around it, as Java can write it."""
+    """A file whose root is no struct: one value for each row, as ORC Java can write it."""
     kept = [file.footer.types[1]]
     del file.footer.types[:]
     file.footer.types.extend(kept)

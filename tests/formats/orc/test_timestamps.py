@@ -1,4 +1,4 @@
-"""Timestamps of ORC files: seconds, nanoseconds and the writer's zone, to what readers look up."""
+"""Timestamps of ORC files: from seconds, nanoseconds and the writer's zone to the values that readers look up."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def utc(text: str) -> int:
 
 
 def stored_nanos(nanos: int) -> int:
-    """As SECONDARY has them: zeros at the end cut off and counted."""
+    """Nanoseconds in the encoding of SECONDARY: zeros at the end are cut off and counted."""
     zeros = next((n for n in range(8, 1, -1) if nanos and nanos % 10**n == 0), 0)
     return nanos // 10**zeros << 3 | max(zeros - 1, 0)
 
@@ -79,7 +79,7 @@ FAR = [
 
 
 def floor_millis(second: int, nanos: int) -> int:
-    """Of what is stored: a second before 1970 was rounded towards zero if there is a millisecond of a fraction."""
+    """The stored value: a second before 1970 was rounded towards zero if its fraction has a millisecond."""
     late = second * 1000 + nanos // 10**6 < 0 and nanos > 999_999
     return second * 1000 + nanos // 10**6 - 1000 * late
 
@@ -225,7 +225,7 @@ def test_without_time_zone_data_utc_is_known_and_others_are_not_supported(
 
 
 def replaced(kind: int, data: bytes) -> Callable[[File], None]:
-    """Put other bytes in the place of a stream of `c`."""
+    """Replace a stream of `c` by other bytes."""
 
     def edit(file: File) -> None:
         file.stripes[0].streams[file.place(kind, 1)] = file.packed(data)

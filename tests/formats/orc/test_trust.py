@@ -219,7 +219,7 @@ def test_without_an_encoding_timestamps_are_in_local_time_and_cpp_ignores_the_re
 
 
 def test_of_two_streams_the_newer_one_is_used(path: Path, tmp_path: Path) -> None:
-    """The old one holds nothing: if it were asked, every value would be absent."""
+    """The old filter is empty: if it were used, every value would be absent."""
 
     def edit(file: File) -> None:
         index = file.filters(IDS["int32"])

@@ -1,4 +1,4 @@
-"""validate on ORC files: what can be wrong with filters, with and without reading the columns."""
+"""validate on ORC files: faults of filters, found with and without reading the columns."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ def money(rows: int) -> pa.Array:
 
 
 def not_checked(report: ValidateReport) -> dict[str, str]:
-    """Column -> why, of the notes; nothing else is found."""
+    """The reason of each column's note. Asserts that there are only notes."""
     assert {(f.id, f.severity) for f in report.findings} == {("filter-not-checked", Severity.NOTE)}
     assert report.ok
     return {f.column or "": f.message.rpartition(": ")[2] for f in report.findings}
@@ -354,7 +354,7 @@ def test_a_rate_above_what_is_allowed_is_an_error(tmp_path: Path) -> None:
 def test_filters_of_structs_by_arrows_writer_hold_nothing_and_are_no_error(tmp_path: Path) -> None:
     path = orcfiles.write(tmp_path / "f", {"st": [{"x": 1}, {"x": 2}]}, blooms=[0, 1, 2])
     report = bloomcli.validate(path, deep=True)
-    assert report.findings == ()  # it sets no bloomEncoding beside its structs' streams: no reader asks those
+    assert report.findings == ()  # it sets no bloomEncoding for its structs' streams: no reader looks them up
     assert report.values_checked == 2
 
 

@@ -117,7 +117,7 @@ class ToyFile(FilterFile):
     def unit_facts(
         self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
     ) -> Iterator[UnitFacts]:
-        """What is known of each row group."""
+        """Yield the facts of each row group."""
         lookups = [
             Lookup(lit.impossible, lit.unknowable, lit.encodings, tuple(map(kernels.xxh64, lit.encodings)))
             for lit in literals
@@ -143,7 +143,7 @@ class ToyFile(FilterFile):
         return sum(size for group in self.footer.chunks for _, size in group)
 
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
-        """Every filter, and a finding about each that can't be read or lost its values."""
+        """Yield every filter, and a finding about each that can't be read or has no bit set."""
         for fact in self.facts(columns):
             yield fact
             if fact.problem is not None:
@@ -177,7 +177,7 @@ class ToyFile(FilterFile):
     def deep(
         self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
     ) -> Iterator[DeepCheck]:
-        """Every readable filter, held against one that is built from its column's values."""
+        """Compare every readable filter with one that is built from its column's values."""
         for key in self.keys(columns):
             bits = self.load(key)
             if (units is None or key[0] in units) and isinstance(bits, SplitBlockFilter):

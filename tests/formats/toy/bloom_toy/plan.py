@@ -1,4 +1,4 @@
-"""Changes of a toy file: the chunks stay where they are, filters and footer are written behind them."""
+"""Changes to a toy file: the chunks keep their places, filters and footer follow them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Build = Callable[[], tuple[SplitBlockFilter, FilterChange]]
 
 
 class Change(PlanBase):
-    """New filters in the place of some, others as they are."""
+    """Removes and adds filters, and copies the others."""
 
     def __init__(self, file: ToyFile, gone: set[spec.Key], new: Mapping[spec.Key, Build], read: int = 0) -> None:
         self.file, self.new = file, new
@@ -57,7 +57,7 @@ class Change(PlanBase):
 
 
 def adding(file: ToyFile, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool) -> Change:
-    """Filters for columns. Raises FilterExists where there are some, without `replace` or `missing`."""
+    """Plan filters for columns. Raises FilterExists if a column has one, without `replace` or `missing`."""
     keys = [(group, column.index) for group in range(file.row_group_count) for column in columns]
     there = set(keys) & file.footer.filters.keys()
     if there and not (replace or missing):
