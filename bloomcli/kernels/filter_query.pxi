@@ -194,7 +194,7 @@ cdef class FilterQuery:
         cdef Outcome* outcomes
         cdef list found = []
         if self._many:
-            raise ValueError("of many hashes, files are looked at one by one")
+            raise ValueError("a query of many hashes takes one file at a time")
         if not 0 <= start < PyBytes_GET_SIZE(names) or (end - 1)[0] != 0:
             raise ValueError("a name without its end")
         memset(&left, 0, sizeof(Positions))

@@ -472,7 +472,7 @@ def index_match(const unsigned char[::1] rows not None, Py_ssize_t stride, unsig
     """Write the AND of the bits of 8 consecutive rows to the bitmap `out`."""
     cdef Py_ssize_t width = stride - CHECKSUM_BYTES, at = 0
     if stride < CHECKSUM_BYTES * 2 or stride % 8 or rows.shape[0] != 8 * stride or out.shape[0] < width:
-        raise ValueError("8 rows are looked at, or there is no room for the answer")
+        raise ValueError("the rows aren't 8, or there is no room for the answer")
     cdef Row[8] each
     cdef uint64_t word
     cdef int j

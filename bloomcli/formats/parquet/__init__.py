@@ -1,1 +1,1 @@
-"""parquet."""
+"""Parquet files, and files with a single Parquet filter."""

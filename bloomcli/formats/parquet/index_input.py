@@ -73,8 +73,7 @@ def _row_group(filters: Filters, chunk: ColumnChunk, rows: int, fpp: float, stop
 
 
 def _usable(filters: Filters, chunk: ColumnChunk) -> tuple[SplitBlockFilter | None, bool]:
-    """The chunk's filter, if it can be used (see `bloomcli.formats.answer`), and whether the statistics contradict a
-    filter."""
+    """The chunk's filter if it can be used (see `bloomcli.formats.answer`), and whether statistics contradict it."""
     if chunk.bloom_filter_offset is None:
         return None, False
     try:

@@ -76,5 +76,4 @@ LINEAGE_MAX_ROWS: Final = 1 << 28
 """The rows of a row group that gets row lineage columns. Their pages, up to 10 MiB each, are built in memory."""
 
 PAGE_VALUES_MOST: Final = 1 << 24
-"""The values of a page that is searched. Runs of equal values take no bytes, so that a small page can have any
-number."""
+"""The values of a page that is searched. Runs of equal values take no bytes, so a small page can have many."""

@@ -119,7 +119,7 @@ def _compressed(start: bytes, size: int, codec: str) -> str | None:
                 break
         return None if announced == size else f"{counted(size, 'byte')} are announced, and SNAPPY says {announced}"
     if codec in _STARTS and not start.startswith(_STARTS[codec]):
-        return f"the bytes behind the header aren't {codec}"
+        return f"the bytes after the header aren't {codec}"
     return None
 
 

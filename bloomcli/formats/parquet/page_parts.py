@@ -34,8 +34,7 @@ class Part(NamedTuple):
     """The values of some rows of a page."""
 
     values: bytearray
-    """The stored bytes: values of a fixed width, with zeros for nulls; booleans, one byte each; or the bytes of byte
-    arrays."""
+    """The stored bytes: values of a fixed width, with zeros for nulls; booleans, one byte each; or byte arrays."""
     sizes: bytearray
     """The size of each byte array, int64s; empty for other types."""
     positions: bytearray

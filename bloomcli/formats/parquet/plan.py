@@ -212,8 +212,7 @@ class AddPlan(Change):
         return Job(self._memory(chunk), one)
 
     def _memory(self, chunk: ColumnChunk) -> int:
-        """The maximum memory for building a chunk's filter, in bytes: the filter, its first fold, the kept hashes,
-        and decoding."""
+        """The maximum memory, in bytes, for building a chunk's filter: filter, first fold, kept hashes, decoding."""
         size = self._upper_bound(chunk)
         kept = self._hashes_to_keep(chunk)
         return (
@@ -224,8 +223,7 @@ class AddPlan(Change):
         )
 
     def _hashes_to_keep(self, chunk: ColumnChunk) -> int:
-        """The size of a chunk's hashes if its filter is built at several sizes; 0 if it isn't, or there are too many
-        hashes."""
+        """The size of a chunk's hashes if its filter is built at several sizes; 0 for other or too large chunks."""
         hashes = 8 * self._most_values(chunk) if self.rule.tight and self.rule.ndv is None else 0
         return hashes if hashes <= parquet_limits.HASHES_KEPT_BYTES else 0
 

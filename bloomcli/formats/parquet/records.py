@@ -177,8 +177,7 @@ class Records:
     def _others(
         self, row_group: int, rows: memoryview, whole: Sequence[ColumnChunk], *, needed: bool
     ) -> Iterator[tuple[int, pa.RecordBatch | None]]:
-        """Yield the number of rows of each batch, and its columns that are read from whole chunks, if there are
-        any."""
+        """Yield the number of rows of each batch, and the columns that are read from whole chunks, if any."""
         if whole or needed:
             for batch in _gathered(self._whole(row_group, rows, whole)):
                 yield batch.num_rows, batch

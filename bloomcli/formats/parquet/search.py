@@ -105,7 +105,7 @@ class ParquetSearch(UnitSearch):
             for part in page_decoder.joined(parts, len(candidates.forms)):
                 self.pages_read += part.pages
                 for equal in self._equal(wanted, candidates, part):
-                    yield from _behind(equal, done)
+                    yield from _from_row(equal, done)
         finally:
             self.pages_read += 0 if lookup is None else lookup.left_out
 
@@ -290,7 +290,7 @@ def _without_values(path: str, key: ChunkKey, rows: int) -> CorruptFile:
     )
 
 
-def _behind(matches: Matches, row: int) -> Iterator[Matches]:
+def _from_row(matches: Matches, row: int) -> Iterator[Matches]:
     """Yield the matches from a row on."""
     at = bisect_left(numbers_of(matches.rows), row)
     if at < len(matches.rows):
@@ -306,8 +306,7 @@ def _page_lookup(wanted: WantedValues, candidates: Candidates) -> PageLookup | N
 
 
 def _sorted_keys(wanted: WantedValues, candidates: Candidates) -> list[Any] | None:
-    """The sort keys of the candidates in ascending order; None for NaN, too many candidates, or values without
-    order."""
+    """The sort keys of the candidates, ascending; None for NaN, too many candidates, or values without order."""
     if candidates.nan or wanted.keys is None or len(candidates.forms) > _KEYS_MOST:
         return None
     if isinstance(wanted.keys, list):

@@ -53,7 +53,7 @@ class Splice(NamedTuple):
     keep: tuple[tuple[int, int], ...]
     """(offset, length) of the ranges that are copied from the original, in order."""
     filter_bytes: int
-    """Headers and bitsets of the new filters, written behind the copied ranges."""
+    """Headers and bitsets of the new filters, written after the copied ranges."""
     footer: bytes
     unreclaimed: int
     """Bytes of filters that are no longer used but could not be cut out."""

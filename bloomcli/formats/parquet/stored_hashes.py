@@ -14,7 +14,7 @@ from bloomcli.storage.base import Source
 
 
 def read_first(chunks: Sequence[ColumnChunk], count: int, request_bytes: int) -> bool:
-    """Whether reading the chunks takes less time than looking up so many values in their filters.
+    """Whether reading the chunks takes less time than looking up `count` values in their filters.
 
     Of millions of absent values, a filter of the usual size lets some through, so that the chunk is read anyway.
 

@@ -1,5 +1,4 @@
-"""Computes the longest value of a page before it is decoded, because encodings can repeat long values in few
-bytes."""
+"""Computes the longest value of a page before decoding: encodings can repeat long values in few bytes."""
 
 from __future__ import annotations
 
