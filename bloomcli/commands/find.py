@@ -106,8 +106,8 @@ class _Emitted:
 def opened(path: str, indexed: IndexedRowGroups | None) -> Source:
     """Open a file. Raises as `open_source`.
 
-    If an index has the file's end, this sends no request, and reads raise SourceChanged if the file isn't the one that
-    was indexed.
+    If an index has the file's end, this sends no request, and reads raise SourceChanged if the file isn't the one
+    that was indexed.
     """
     if indexed is None or indexed.end is None:
         return open_source(path)
