@@ -1,5 +1,5 @@
-"""The bits of a column's row groups for an index: those of the file's filters where they hash values as Parquet's do,
-or made from the values."""
+"""The bits of a column's row groups for an index: from the file's filters if they hash values as Parquet's do, else
+from the values."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.model.file import Column
 
 _TAKEN: Final = frozenset(("INT32", "INT64", "FLOAT", "DOUBLE", "DATE", "STRING"))
-"""Families whose filters hash the bytes that Parquet's hash. Small integers are hashed at their own width."""
+"""Families whose filters hash the same bytes as Parquet's. Mosaic hashes small integers at their own width."""
 
 
 def column_of(mosaic: MosaicColumn) -> Column:
-    """The Parquet type whose hashes an index has."""
+    """The Parquet type by which an index hashes values."""
     typed = schema.literal_column(mosaic)
     return replace(index_bits.indexed_column(typed), index=mosaic.index)
 
 
 def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-    """Each row group of a file, in order. A filter that can't be used is left alone: the values are read.
+    """Yield the bits of each row group of a file, in order. If a filter can't be used, the values are read.
 
     Args:
-        filters: those of the file.
+        filters: the file's filters.
         column: one of its leaf columns.
-        fpp: filters are folded to the smallest size that has this rate, and made for it.
-        stop: ends the reading.
+        fpp: the rate to which the file's filters are folded, and for which new ones are made.
+        stop: cancels the reading.
 
     Raises:
         CorruptFile, UnsupportedError: the column's buckets can't be read.
@@ -65,7 +65,7 @@ def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iter
 
 
 def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:
-    """What `row_groups` would read, by the index: whether a filter can be used isn't known yet."""
+    """Estimate from the index what `row_groups` would read. Only reading a filter shows whether it can be used."""
     mosaic = filters.footer.columns[column.index]
     for group in filters.footer.row_groups:
         if not _is_read(mosaic) or not _has_values(group, mosaic):
@@ -81,7 +81,7 @@ def _is_read(mosaic: MosaicColumn) -> bool:
 
 
 def _has_values(group: RowGroup, mosaic: MosaicColumn) -> bool:
-    """Whether a row group may have values of a column: a filter is believed more than a number of nulls."""
+    """Whether a row group may have values of a column. A filter counts more than a number of nulls."""
     return bool(group.rows) and (bool(group.non_null(mosaic.index)) or _has_filter(group, mosaic))
 
 
@@ -90,7 +90,7 @@ def _has_filter(group: RowGroup, mosaic: MosaicColumn) -> bool:
 
 
 def _usable(filters: Filters, group: RowGroup, mosaic: MosaicColumn) -> SplitBlockFilter | None:
-    """The filter that readers use in a row group, where it has the hashes of Parquet's and the group's own bounds."""
+    """The filter that readers use in a row group, if it hashes as Parquet's and has the group's own bounds."""
     location = filters.used(group, mosaic.index)
     if location is None or mosaic.family not in _TAKEN:
         return None

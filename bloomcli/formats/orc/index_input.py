@@ -1,7 +1,7 @@
 """The bits of a column's stripes for an index, made from the values.
 
-ORC's filters aren't taken: they hash values otherwise than Parquet's, and their bits depend on their size in a way
-that sizes can't be brought together. docs/index-format.md says more.
+ORC's filters aren't used: they don't hash values as Parquet's do, and filters of different sizes have no common size.
+docs/index-format.md gives details.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from bloomcli.formats.orc.value_reader import MOMENT_BYTES, ValueReader
 from bloomcli.model.file import Column
 
 _LONGEST: Final = 64 << 20
-"""Bytes of a string that is read. A stripe with a longer one may have any value."""
+"""Most bytes of a string. A stripe with a longer one may have any value."""
 _VALUES: Final = ("PRESENT", "DATA", "LENGTH", "SECONDARY", "DICTIONARY_DATA")
 _ABOVE: Final = ("PRESENT", "LENGTH")
 _WIDE: Final = 16
 
 
 def column_of(orc: OrcType) -> Column:
-    """The Parquet type whose hashes an index has. A CHAR is a type of its own: blanks at its end aren't hashed."""
+    """The Parquet type by which an index hashes values. CHAR is a separate type: blanks at the end aren't hashed."""
     typed = literal_column(orc)
     return replace(typed, logical="CHAR") if orc.kind == "CHAR" else index_bits.indexed_column(typed)
 
 
 def stripes(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-    """Each stripe of a file, in order.
+    """Yield the bits of each stripe of a file, in order.
 
     Args:
-        filters: those of the file.
+        filters: the file's filters.
         column: one of its leaf columns.
         fpp: the rate of the filters that are made.
-        stop: ends the reading.
+        stop: cancels the reading.
 
     Raises:
         CorruptFile, UnsupportedError: the column's streams can't be read.
@@ -73,7 +73,7 @@ def stripes(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterato
 
 
 def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:
-    """What `stripes` would read."""
+    """Estimate what `stripes` would read."""
     footer = filters.footer
     orc = footer.types[column.index]
     footer.will_read_stripes()
@@ -93,7 +93,7 @@ def _stripe(
     maker = BitsMaker(reader.entries if whole else None if repeated else streams.stripe.rows, fpp)
     for values in reader.dictionary() if whole else _referred(reader, streams.stripe.rows):
         stop.check()
-        if values.null_count:  # longer than what is read
+        if values.null_count:  # a value that was too long to read
             return none._replace(possible=True)
         maker.add(_hashes(values, orc, typed))
     if not maker.count:
@@ -102,17 +102,17 @@ def _stripe(
 
 
 def _referred(reader: ValueReader, rows: int) -> Iterator[pa.Array]:
-    """The values of a stripe. Raises CorruptFile where they aren't in the dictionary."""
+    """The values of a stripe. Raises CorruptFile if they refer to entries that the dictionary doesn't have."""
     for found in reader.take(rows):
         if not len(found.values):
             continue
-        if reader.entries is not None:  # it has none
+        if reader.entries is not None:  # the dictionary is empty
             raise reader.fault("an index beyond the dictionary's entries")
         yield found.values
 
 
 def _is_whole_dictionary(streams: StripeFooter, orc: OrcType) -> bool:
-    """Whether the entries of a dictionary tell all values. An empty one must not be referred to: that is checked."""
+    """Whether the entries of a dictionary are all values. `_referred` checks references to an empty one."""
     columns = streams.message.columns
     if orc.kind not in {"STRING", "VARCHAR", "CHAR"} or orc.id >= len(columns):
         return False
@@ -121,7 +121,7 @@ def _is_whole_dictionary(streams: StripeFooter, orc: OrcType) -> bool:
 
 
 def _streams(filters: Filters, streams: StripeFooter, orc: OrcType) -> list[Stream]:
-    """The streams that are read of a column in a stripe: of a dictionary its entries alone."""
+    """The streams of a column that are read in a stripe. Of a dictionary, only the entries are read."""
     if _is_whole_dictionary(streams, orc):
         named = [(kind, orc.id) for kind in ("DICTIONARY_DATA", "LENGTH")]
     else:

@@ -1,4 +1,4 @@
-"""The bits of a column's row groups for an index: those of the file's filters, or made from the values."""
+"""The bits of a column's row groups for an index: from the file's filters, or from the values."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from bloomcli.model.file import Column, ColumnChunk
 
 
 def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-    """Each row group of a file, in order.
+    """Yield the bits of each row group of a file, in order.
 
-    A filter that can't be used (it is damaged, of a draft, or lacks the row group's own minimum or maximum) is left
-    alone: the values are read. What can be read neither way may have any value.
+    If a filter can't be used (it is damaged, of a draft, or doesn't have the row group's own minimum or maximum), the
+    values are read. If these can't be read either, the row group may have any value.
 
     Args:
-        filters: those of the file.
+        filters: the file's filters.
         column: one of its leaf columns.
-        fpp: filters are folded to the smallest size that has this rate, and made for it.
-        stop: ends the reading.
+        fpp: the rate to which the file's filters are folded, and for which new ones are made.
+        stop: cancels the reading.
 
     Raises:
         CorruptFile, UnsupportedError: the column's pages can't be read.
@@ -41,7 +41,7 @@ def row_groups(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iter
 
 
 def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:
-    """What `row_groups` would read, by the footer: whether a filter can be used isn't known yet."""
+    """Estimate from the footer what `row_groups` would read. Only reading a filter shows whether it can be used."""
     for extent in sampled.extents(filters.footer, column):
         if extent.filter_bytes is not None:
             yield BitsSource(filter=True)
@@ -72,8 +72,8 @@ def _row_group(filters: Filters, chunk: ColumnChunk, rows: int, fpp: float, stop
 
 
 def _usable(filters: Filters, chunk: ColumnChunk) -> tuple[SplitBlockFilter | None, bool]:
-    """The chunk's filter, where it has one that answers for it (see `bloomcli.formats.answer`); and whether there is
-    one that the chunk's statistics contradict."""
+    """The chunk's filter, if it can be used (see `bloomcli.formats.answer`), and whether the chunk has a filter that
+    its statistics contradict."""
     if chunk.bloom_filter_offset is None:
         return None, False
     try:
@@ -87,7 +87,7 @@ def _usable(filters: Filters, chunk: ColumnChunk) -> tuple[SplitBlockFilter | No
 
 
 def _made(filters: Filters, chunk: ColumnChunk, fpp: float, stop: Stop) -> tuple[SplitBlockFilter, int]:
-    """A filter of the values, and the compressed bytes that were decoded."""
+    """Make a filter of the values. Also returns the compressed bytes that were decoded."""
     bits = SplitBlockFilter.empty(sizing.upper_bound_bytes(non_null_values(chunk), fpp))
     zero, end = False, chunk.data_offset
     filters.source.will_read([(chunk.data_offset, chunk.compressed_bytes)])
