@@ -1,6 +1,6 @@
 """The ends of files that an index keeps: footers and page indexes.
 
-With the end of a file, `find` opens the file without a request, and the first request reads the column. A packed end is
+With its end, a file in a store is opened without a request, and the first request reads the column. A packed end is
 
     XXH64 of the frame | zstd frame: number of ranges, int32 | offset and length of each, int64s | their bytes
 

@@ -1,7 +1,7 @@
 """Looks hashes up in the transposed bits of a column.
 
-A hash selects a block, and a row in each of the block's 8 words. The AND of the 8 rows has the units that may have the
-hash. For a few hashes in a block, their rows are read; for many, the whole block, together with its neighbours.
+A hash selects a block, and a row in each of the block's 8 words. The AND of the 8 rows has the units that may have
+the hash. For a few hashes in a block, their rows are read; for many, the whole block, together with its neighbours.
 """
 
 from __future__ import annotations
