@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bloomcli.commands.value_parts import ValueParts
-    from bloomcli.formats.filter_answer import FileRows, FileScanned, FilterAnswer, FilterLookup
+    from bloomcli.formats.filter_answer import FileRows, FileScan, FilterAnswer, FilterLookup
     from bloomcli.formats.finding import ColumnSearch
     from bloomcli.storage.base import Fingerprint, Source
 
@@ -82,7 +82,7 @@ def run(
     """
     if indexed is None or indexed.end is None:
         return _run(path, options, values, emit, stop, indexed, filter_result)
-    emitted = _Emitted(emit)
+    emitted = _RowCounter(emit)
     try:
         return _run(path, options, values, emitted, stop, indexed, filter_result)
     except SourceChanged:
@@ -91,8 +91,8 @@ def run(
     return _run(path, options, values, emit, stop, indexed._replace(end=None), filter_result)
 
 
-class _Emitted:
-    """Counts the rows that are emitted."""
+class _RowCounter:
+    """Counts the rows that it passes on to `emit`."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
@@ -292,7 +292,7 @@ def _batch_of(paths: Sequence[str], found: FileRows, values: Values) -> pa.Recor
     return batch_of_files(paths, counts, None, found.groups, found.rows, texts, found.records)
 
 
-def _of_scan(path: str, filter_lookup: FilterLookup, found: FileScanned) -> FileFound:
+def _of_scan(path: str, filter_lookup: FilterLookup, found: FileScan) -> FileFound:
     return FileFound(
         path=path,
         format=filter_lookup.format,

@@ -48,7 +48,7 @@ class FalsePositives(NamedTuple):
     """Data pages of the column that were read."""
 
 
-class FileScanned(NamedTuple):
+class FileScan(NamedTuple):
     """What was read of a file to find its rows by a scan of the column."""
 
     row_groups: int
@@ -68,7 +68,7 @@ class FileScanned(NamedTuple):
 class FileRows(NamedTuple):
     """The rows of files that have one of many values, in the order of the files."""
 
-    files: list[FileScanned]
+    files: list[FileScan]
     groups: pa.Int64Array
     """The row group of each row."""
     rows: pa.Int64Array

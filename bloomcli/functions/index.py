@@ -31,8 +31,8 @@ def index_build(
 ) -> IndexReport:
     """Build an index of columns of many files, for `bloomcli.find(index=...)`.
 
-    It uses the filters of Parquet and Mosaic files. A column without a filter that can be used is read, and so are the
-    columns of ORC files. The files aren't changed.
+    It uses the filters of Parquet and Mosaic files. A column without a filter that can be used is read, and so are
+    the columns of ORC files. The files aren't changed.
 
     Args:
         path: a file, a directory, a quoted pattern or a URI; or a list of them.

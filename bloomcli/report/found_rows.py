@@ -240,7 +240,7 @@ def _objects(batch: pa.RecordBatch | PlainRows) -> Iterator[dict[str, Any]]:
 
 
 def _values(array: pa.Array) -> list[Any]:
-    """Convert Arrow values to Python: text that isn't UTF-8 with replacements, times beyond Python's range as text."""
+    """Convert Arrow values to Python: text that isn't UTF-8 with replacements, times out of range as text."""
     import pyarrow as pa
 
     try:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli import kernels
-from bloomcli.formats.filter_answer import FileRows, FileScanned
+from bloomcli.formats.filter_answer import FileRows, FileScan
 from bloomcli.formats.finding import WantedValues
 from bloomcli.formats.parquet import page_rows
 from bloomcli.formats.parquet.compiled_scan import compiled_scan
@@ -70,7 +70,7 @@ class RowScan:
         if found is None:
             return None
         groups, rows, numbers, parts = found[6:]
-        return self._made([FileScanned(*found[:6], len(rows) // 8)], groups, rows, numbers, parts)
+        return self._made([FileScan(*found[:6], len(rows) // 8)], groups, rows, numbers, parts)
 
     def rows_of(self, names: Sequence[bytes], rows: int, size: int) -> FileRows | None:
         """The rows of files, as `FilterLookup.rows_of`."""
@@ -80,11 +80,11 @@ class RowScan:
         self._in_vain -= len(told)  # the file in front of which it ended is looked at by `rows`, too
         if not told:
             return None
-        return self._made(list(map(FileScanned._make, told)), groups, of_rows, numbers, parts)
+        return self._made(list(map(FileScan._make, told)), groups, of_rows, numbers, parts)
 
     def _made(
         self,
-        files: list[FileScanned],
+        files: list[FileScan],
         groups: bytes,
         rows: bytes,
         numbers: bytes,
