@@ -1,4 +1,4 @@
-"""What an index says of files, pruning_of in one place or in several."""
+"""The answers of an index for files, looked up in one place or in several."""
 
 from __future__ import annotations
 
