@@ -311,9 +311,8 @@ def _filter_result(original: Source, values: Values | ValueParts, known: FilterR
 
     `known`: the answer of an earlier lookup.
     """
-    filter_lookup = (
-        values.filter_lookup if isinstance(values, Values) else None
-    )  # read once: other threads may set it
+    # Read once: other threads may set it.
+    filter_lookup = values.filter_lookup if isinstance(values, Values) else None
     if known is not None and known.answer.stamp != (original.fingerprint.size, original.fingerprint.mtime_ns):
         known = None  # the file was replaced since
     if filter_lookup is None or (known is not None and known.lookup is filter_lookup):
@@ -346,9 +345,8 @@ def _without_rows(
     lookup = known if filters is None else filters.lookup
     if lookup is None or row_groups is None or (filters is None and not lookup.can_batch):
         return None
-    answer = (
-        lookup.look_up(original, row_groups) if filters is None else filters.answer
-    )  # an index has smaller filters
+    # After a lookup in an index, the file's own filters, which may be larger, can rule out more.
+    answer = lookup.look_up(original, row_groups) if filters is None else filters.answer
     if answer is None or answer.possible is None:
         return None
     left = [group for group in answer.possible if group in row_groups]
