@@ -84,7 +84,7 @@ regard to row groups. A list has a value if one of its elements equals it.""",
     "--index",
     metavar="INDEX",
     type=options.PATH,
-    help="Ask an index of `bloom index build` first, and open only the files that it doesn't rule out.",
+    help="An index of `bloom index build`: open only the files that it doesn't rule out.",
 )
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Files searched at a time.")
 @table_options(values=True)
@@ -143,11 +143,11 @@ def command(
         raise UsageError(
             "--values-from and --files-from can't both read standard input", hint="write one of them to a file"
         )
-    asked = FindOptions(
+    chosen = FindOptions(
         column=options.as_text(column), select=select, limit=limit, files_only=files_only, maybe=maybe
     )
-    _check_output(form, target, rows=asked.checked().rows)
-    looked_for = Values(wanted) if source is None else _read_values(source)
+    _check_output(form, target, rows=chosen.checked().rows)
+    sought = Values(wanted) if source is None else _read_values(source)
     if not values and source is None:
         _check_order(wanted[0], paths, column)
     where = Dataset(
@@ -160,15 +160,15 @@ def command(
         conf=conf,
         table=table,
     )
-    if isinstance(looked_for, Values) and source is None and form in OF_FILES and engine != "spark":
-        looked_for.plain = "rows"
-    search = _search(where, looked_for, asked, index)
-    _write(search, form, target, rows=asked.rows, maybe=maybe)
+    if isinstance(sought, Values) and source is None and form in OF_FILES and engine != "spark":
+        sought.plain = "rows"
+    search = _search(where, sought, chosen, index)
+    _write(search, form, target, rows=chosen.rows, maybe=maybe)
     return _report(search, form, quiet=quiet)
 
 
 def _no_paths(values: list[str], column: str) -> Exception:
-    """The error of a command without paths: what should be the value may be the path."""
+    """The error of a command without paths. If the value is an existing path, it says so."""
     if values and os.path.lexists(values[0]):
         return UsageError(
             "the first argument is the value to find, and no path follows it",
@@ -179,7 +179,7 @@ def _no_paths(values: list[str], column: str) -> Exception:
 
 
 def _check_order(value: str, paths: list[str], column: str) -> None:
-    """Raise UsageError if the value is a path, and the only path is none: they were given in the other order."""
+    """Raise UsageError if value and path were exchanged: the value exists as a path, and the path doesn't."""
     if len(paths) == 1 and os.path.lexists(value) and not is_uri(paths[0]) and not _is_there(paths[0]):
         raise UsageError(
             f"no such file or directory, and the value {value!r} is one: the value comes before the paths",
@@ -198,7 +198,7 @@ def _read_values(source: str) -> Values | ValueParts:
     return values_of(source)
 
 
-def _search(where: Dataset, values: Values | ValueParts, asked: FindOptions, index: str | None) -> Search:
+def _search(where: Dataset, values: Values | ValueParts, chosen: FindOptions, index: str | None) -> Search:
     """The search by the engine that the options name."""
     from bloomcli.finding.lake import Search
 
@@ -207,12 +207,12 @@ def _search(where: Dataset, values: Values | ValueParts, asked: FindOptions, ind
         raise UsageError("the list names no files", path=where.files_from)
     if where.engine != "spark":
         check_engine_options(where, changing=False)
-        return Search(paths, values, asked, where.jobs, index)
+        return Search(paths, values, chosen, where.jobs, index)
     from bloomcli.finding.spark_lake import SparkSearch
     from bloomcli.tables.reading import session_of
 
     session = session_of(engine_of(replace(where, table=None)))
-    return SparkSearch(session, paths, values, asked, where.table, index)
+    return SparkSearch(session, paths, values, chosen, where.table, index)
 
 
 def _check_output(form: str, target: str | None, *, rows: bool) -> None:
@@ -235,7 +235,7 @@ def _check_output(form: str, target: str | None, *, rows: bool) -> None:
 
 
 def _copying(target: str) -> str:
-    """How a file of this machine gets to a store."""
+    """The hint how to copy the output to a store."""
     scheme, _, name = target.rpartition("/")
     file = shlex.quote(name or "hits")
     copy = {"s3": "aws s3 cp", "s3a": "aws s3 cp", "gs": "gcloud storage cp"}.get(scheme.partition(":")[0])
@@ -253,21 +253,21 @@ def _write(search: Search, form: str, target: str | None, *, rows: bool, maybe: 
     with _target(target, binary=form == "parquet") as stream, output.StatusLine(output.PATIENCE) as counting:
         before = counting.clear if target is None and sys.stdout.isatty() else None  # rows and the line in turn
 
-        def tell(done: int, files: int, found: int) -> None:
-            """Say how far the search is."""
+        def show_progress(done: int, files: int, found: int) -> None:
+            """Update the line of progress."""
             counting.say(
                 f"{done:,} of {plural(files, 'file')} searched, {plural(found, 'row' if rows else 'file')} found"
             )
 
         if counting.shown:
-            search.on_files = tell
+            search.on_files = show_progress
         writer = _writer(form, stream, rows=rows)
         write_all(search, writer, of_files=of_files, maybe=maybe, before=before)
 
 
 @contextlib.contextmanager
 def _target(target: str | None, *, binary: bool) -> Iterator[IO[bytes] | IO[str]]:
-    """Standard output; or a new file, which gets its name when it is complete. Raises UsageError, WriteError."""
+    """Standard output, or a new file that gets its name when it is complete. Raises UsageError, WriteError."""
     if target is None:
         yield sys.stdout
         return
@@ -303,7 +303,7 @@ def _writer(form: str, stream: IO[bytes] | IO[str], *, rows: bool) -> Writer:
         stream.write((text if as_it_is else printable(text)) + "\n")  # type: ignore[call-overload]
 
     def ignore(text: str) -> None:
-        """Nothing: the report is all that is printed."""
+        """Print nothing: the output is only the report."""
 
     if form == "json":
         return Files(ignore, as_json=False)
@@ -317,7 +317,7 @@ def _writer(form: str, stream: IO[bytes] | IO[str], *, rows: bool) -> Writer:
 
 
 def _report(search: Search, form: str, *, quiet: bool) -> int:
-    """Print errors and the report; gives the exit code."""
+    """Print errors and the report; returns the exit code."""
     from bloomcli.report.text_find import lines, problems
 
     report = search.report

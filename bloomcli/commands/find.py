@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bloomcli.commands.value_parts import ValueParts
-    from bloomcli.formats.filter_answer import FileRows, FileScanned, FilterAnswer, FilterLookup
+    from bloomcli.formats.filter_answer import FileRows, FileScan, FilterAnswer, FilterLookup
     from bloomcli.formats.finding import ColumnSearch
     from bloomcli.storage.base import Fingerprint, Source
 
@@ -82,7 +82,7 @@ def run(
     """
     if indexed is None or indexed.end is None:
         return _run(path, options, values, emit, stop, indexed, filter_result)
-    emitted = _Emitted(emit)
+    emitted = _RowCounter(emit)
     try:
         return _run(path, options, values, emitted, stop, indexed, filter_result)
     except SourceChanged:
@@ -91,8 +91,8 @@ def run(
     return _run(path, options, values, emit, stop, indexed._replace(end=None), filter_result)
 
 
-class _Emitted:
-    """Counts the rows that are emitted."""
+class _RowCounter:
+    """Counts the rows that it passes on to `emit`."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
@@ -106,8 +106,8 @@ class _Emitted:
 def opened(path: str, indexed: IndexedRowGroups | None) -> Source:
     """Open a file. Raises as `open_source`.
 
-    If an index has the file's end, this sends no request, and reads raise SourceChanged if the file isn't the one that
-    was indexed.
+    If an index has the file's end, this sends no request, and reads raise SourceChanged if the file isn't the one
+    that was indexed.
     """
     if indexed is None or indexed.end is None:
         return open_source(path)
@@ -292,7 +292,7 @@ def _batch_of(paths: Sequence[str], found: FileRows, values: Values) -> pa.Recor
     return batch_of_files(paths, counts, None, found.groups, found.rows, texts, found.records)
 
 
-def _of_scan(path: str, filter_lookup: FilterLookup, found: FileScanned) -> FileFound:
+def _of_scan(path: str, filter_lookup: FilterLookup, found: FileScan) -> FileFound:
     return FileFound(
         path=path,
         format=filter_lookup.format,
@@ -311,9 +311,8 @@ def _filter_result(original: Source, values: Values | ValueParts, known: FilterR
 
     `known`: the answer of an earlier lookup.
     """
-    filter_lookup = (
-        values.filter_lookup if isinstance(values, Values) else None
-    )  # read once: other threads may set it
+    # Read once: other threads may set it.
+    filter_lookup = values.filter_lookup if isinstance(values, Values) else None
     if known is not None and known.answer.stamp != (original.fingerprint.size, original.fingerprint.mtime_ns):
         known = None  # the file was replaced since
     if filter_lookup is None or (known is not None and known.lookup is filter_lookup):
@@ -346,9 +345,8 @@ def _without_rows(
     lookup = known if filters is None else filters.lookup
     if lookup is None or row_groups is None or (filters is None and not lookup.can_batch):
         return None
-    answer = (
-        lookup.look_up(original, row_groups) if filters is None else filters.answer
-    )  # an index has smaller filters
+    # After a lookup in an index, the file's own filters, which may be larger, can rule out more.
+    answer = lookup.look_up(original, row_groups) if filters is None else filters.answer
     if answer is None or answer.possible is None:
         return None
     left = [group for group in answer.possible if group in row_groups]

@@ -1,4 +1,4 @@
-"""index: what one file gives for an index of many files. The index over all files is in `bloomcli.indexing`."""
+"""index: reads what an index needs of one file. `bloomcli.indexing` makes the index of all files."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from bloomcli.storage.registry import open_source, store_of
 _TICK_NS: Final = 20_000_000
 """Files that change within a tick of the kernel's clock, 1 to 10 ms, have the same modification time."""
 _COARSE_NS: Final = 2_000_000_000
-"""The same where modification times are whole seconds; FAT has steps of 2 s."""
+"""The same for modification times in whole seconds; FAT has steps of 2 s."""
 
 NO_IDENTITY: Final = (
-    "nothing tells whether the file has changed: neither a tag nor a time, or its URI has a signature"
+    "a change of the file can't be noticed: it has neither a tag nor a time, or its URI has a signature"
 )
 
 
 @convert_os_errors_of_file
 def run(path: str, options: IndexOptions) -> FileRow:
-    """Read a file's filters, and the columns that have none that an index can take.
+    """Read a file's filters, and the columns without a filter that an index can take.
 
     Raises:
         UsageError: two columns have one path.
@@ -64,7 +64,7 @@ def run(path: str, options: IndexOptions) -> FileRow:
 
 
 def _wait_for_clock(path: str) -> None:
-    """Wait until a file that changed a moment ago can't change again without another modification time."""
+    """Wait until a further change of a file that has just changed would also change its modification time."""
     store = store_of(path)
     found = None if store.remote else store.fingerprint(path)
     if found is None:
@@ -76,7 +76,7 @@ def _wait_for_clock(path: str) -> None:
 
 
 def _identity(path: str, source: Source, file: FilterFile) -> IndexedFile | None:
-    """The file as an index names it; None where nothing tells whether it has changed."""
+    """The identity of a file in an index: path, size, time, tag; None if a change can't be noticed."""
     found = source.fingerprint
     if (not found.tag and not found.mtime_ns) or shown(path) != path:
         return None
@@ -87,7 +87,7 @@ def _identity(path: str, source: Source, file: FilterFile) -> IndexedFile | None
 
 
 def _columns(file: FilterFile, paths: Sequence[str]) -> list[Column]:
-    """The leaf columns that a file has of those to index. Raises UsageError where two have one path."""
+    """The file's leaf columns that are to be indexed. Raises UsageError if two have the same path."""
     found = [column for column in file.leaves if column.path in paths and not column.not_in_table]
     names = [column.path for column in found]
     for name in names:
@@ -101,7 +101,7 @@ def _columns(file: FilterFile, paths: Sequence[str]) -> list[Column]:
 
 
 def _estimated(row: IndexedRow, file: FilterFile, columns: Sequence[Column]) -> IndexedRow:
-    """What would be read, by the metadata."""
+    """Estimate from the metadata what would be read."""
     from dataclasses import replace
 
     filters = read = decoded = 0
@@ -154,9 +154,9 @@ def _read(
 
 
 def _end(file: FilterFile, columns: Sequence[Column]) -> bytes:
-    """The packed end of a file, with which a search needn't open it; empty where the index keeps none.
+    """The packed end of a file, which saves a search the request that opens it; empty if the index keeps none.
 
-    It is kept only where no filter, and no value, contradicts the statistics: who reads it trusts these.
+    The caller keeps it only if no filter and no value contradicts the statistics: a search that uses it trusts them.
     """
     ranges = file.end_ranges(columns)
     if not ranges:

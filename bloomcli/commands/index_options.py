@@ -14,18 +14,18 @@ from bloomcli.errors import UsageError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexOptions(Options):
-    """What is taken from each file."""
+    """Options of `index build` and `index update`."""
 
     command: ClassVar[str] = "index"
     heavy: ClassVar[bool] = True
 
     columns: Sequence[str] = ()
-    """Leaf paths. A file may lack some of them."""
+    """Leaf paths. A file needn't have all of them."""
     fpp: float = FPP
     dry_run: bool = False
 
     def checked(self) -> Self:
-        """The names as a tuple, each once. Raises UsageError."""
+        """The options with the names as a tuple, without duplicates. Raises UsageError."""
         columns = tuple(dict.fromkeys(tuple_of(self.columns, "columns")))
         if not columns:
             raise UsageError("no columns to index", hint="name them with --columns")

@@ -1,4 +1,4 @@
-"""How the values of a part are stored: a batch with an entry for each form, in ascending order of the hashes."""
+"""Stores the values of a part as a batch with an entry for each form, in ascending order of hashes."""
 
 from __future__ import annotations
 
@@ -17,28 +17,34 @@ _NAN, _NAN_OWNER, _KEYED = b"nan", b"nan owner", b"keyed"
 
 
 class StoredParts(StoredBatches):
-    """Batches of values. `add` raises WriteError."""
+    """Batches of values in a temporary file."""
 
     def __init__(self) -> None:
         with convert_temporary_file_errors("values"):
             super().__init__()
 
     def add(self, batch: pa.RecordBatch) -> int:
-        """Write a batch; gives its position. Raises WriteError where there is no room in the temporary directory."""
+        """Write a batch; returns its position. Raises WriteError if the temporary directory is full."""
         with convert_temporary_file_errors("values"):
             return super().add(batch)
 
     def mapped(self, position: int) -> pa.RecordBatch:
-        """A batch that isn't in memory. Raises WriteError where the system doesn't map the file."""
+        """A batch that is mapped, and not copied to memory. Raises WriteError if the system can't map the file."""
         with convert_temporary_file_errors("values"):
             return super().mapped(position)
 
 
 def stored(wanted: WantedValues, first: int) -> pa.RecordBatch:
-    """A part as it is kept, with an entry for each form: `form`; `text`, the value as it was given; `owner`, its
-    position among all values; `hash`, by which they ascend; and `key`, if it isn't the form. The schema's metadata
-    have the text that is NaN, and whether there are keys. `first`: the position of the part's first value among all
-    values."""
+    """Make the batch of a part.
+
+    Its columns are `form`; `text`, the value as it was given; `owner`, the value's position in all values; `hash`, in
+    ascending order; and `key`, if it isn't the form. The schema's metadata have the text that is NaN, and whether the
+    values have keys.
+
+    Args:
+        wanted: the values of the part.
+        first: the position of the part's first value in all values.
+    """
     columns = {
         "form": wanted.forms,
         "text": wanted.texts.take(wanted.owners),
@@ -60,23 +66,23 @@ def stored(wanted: WantedValues, first: int) -> pa.RecordBatch:
 
 
 def _ascending(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The entries in the order of their hashes; equal ones stay as they are."""
+    """Sort the entries by their hashes. The sort is stable."""
     if "hash" not in batch.schema.names:
         return batch
     hashes = batch.column("hash")
-    if pc.all(pc.less_equal(hashes[:-1], hashes[1:]), min_count=0).as_py():  # it was converted in compiled code
+    if pc.all(pc.less_equal(hashes[:-1], hashes[1:]), min_count=0).as_py():  # compiled code has sorted them
         return batch
     return batch.take(pc.array_sort_indices(hashes))
 
 
 def nan_of(batch: pa.RecordBatch) -> tuple[bytes, int] | None:
-    """The text of a part that is NaN, and its position among all values."""
+    """The text of a part that is NaN, and its position in all values; None if no text is."""
     found = batch.schema.metadata
     return (found[_NAN], int(found[_NAN_OWNER])) if _NAN in found else None
 
 
 def wanted_of(batch: pa.RecordBatch, nan: tuple[bytes, int] | None, *, keyed: bool) -> WantedValues:
-    """Values as a search takes them. Each form has its own text."""
+    """Make the values that a search takes. Each form has its own text."""
     texts = batch.column("text")
     names = batch.schema.names
     keys: Any = None
@@ -100,14 +106,14 @@ def is_keyed(batch: pa.RecordBatch) -> bool:
 
 
 def only_nan(batch: pa.RecordBatch, nan: tuple[bytes, int] | None) -> pa.RecordBatch:
-    """The batch, without the text that is NaN where that is None."""
+    """The batch; without its text that is NaN if `nan` is None."""
     if nan is not None or _NAN not in batch.schema.metadata:
         return batch
     return batch.replace_schema_metadata({_KEYED: batch.schema.metadata[_KEYED]})
 
 
 def hashes_of(part: pa.RecordBatch) -> memoryview:
-    """The hashes of a part's entries, uint64s that ascend."""
+    """The hashes of a part's entries: uint64s in ascending order."""
     return memoryview(part.column("hash").buffers()[1] if part.num_rows else b"").cast("B")
 
 
@@ -119,15 +125,15 @@ def keys_of(part: pa.RecordBatch) -> pa.Array:
 def selected_entries(
     parts: Sequence[pa.RecordBatch], positions: Sequence[pa.Int64Array | None], most: int
 ) -> WantedValues | None:
-    """Some entries of all parts, as a search takes them.
+    """Take entries of all parts, as values for a search.
 
     Args:
-        parts: one or more.
-        positions: in each part, ascending; None for none.
-        most: bytes of the entries.
+        parts: one part or more.
+        positions: the positions in each part, ascending; None for no entries of it.
+        most: the limit for the entries' bytes.
 
     Returns:
-        None if they have more.
+        The values; None if they have more bytes.
     """
     batches: list[pa.RecordBatch] = []
     size = 0
@@ -144,6 +150,6 @@ def selected_entries(
     wanted = wanted_of(joined, nan, keyed=False)
     if not all(map(is_keyed, parts)):
         return wanted
-    if any("key" in batch.schema.names for batch in batches):  # keys of parts may have several types
+    if any("key" in batch.schema.names for batch in batches):  # the keys of parts may differ in their types
         return wanted._replace(keys=[key for batch in batches for key in keys_of(batch).to_pylist()])
     return wanted._replace(keys=wanted.forms)

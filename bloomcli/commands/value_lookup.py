@@ -1,10 +1,10 @@
-"""Picks those of millions of values that a file has, by the hashes of all values of the file's column.
+"""Finds which of millions of values a file may have, by the hashes of all values of the file's column.
 
-    hashes of the column  ->  filter of the sought hashes  ->  parts, which ascend by hash  ->  the few sought values
+    hashes of the column  ->  filter of all values to find ->  parts, in order of hashes    ->  the few values
     (page by page)            (memory)                        (temporary file)                  that the file may have
 
-The file is then searched for these few as for any values: its filters and statistics tell the same of each value. The
-time that a file takes depends on its own values, and hardly on how many are looked for.
+The file is then searched for these few values as for any others. The time for a file depends on its own values, and
+hardly on the number of values to find.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ if TYPE_CHECKING:
     from bloomcli.formats.finding import ColumnSearch
 
 _BITS: Final = 12
-"""Bits of the filter for each value: about one hash in 200 is looked for in vain in the parts."""
+"""Bits of the filter for each value: about one hash in 200 passes it without being in the parts."""
 _FILTER_MOST: Final = 32 << 20
 _BLOCK: Final = 32
 _FOUND_MOST: Final = 1 << 18
-"""Values that are picked for a file, at most."""
+"""Most values that are found for a file."""
 _FOUND_BYTES: Final = 32 << 20
 _BATCH_HASHES: Final = 1 << 18
-"""Hashes that pass the filter wait for so many, and are looked up in the parts together."""
+"""Number of hashes that pass the filter before they are looked up in the parts, all together."""
 
 
 class FoundValues(NamedTuple):
-    """What is known of a file after its column was read."""
+    """The values that a file may have, after its column was read."""
 
     wanted: WantedValues
-    """The values that it may have."""
+    """The values."""
     row_groups: Sequence[Candidates]
-    """All of it, without values."""
+    """All row groups, without values."""
     pages: dict[tuple[int | None, int], int]
-    """Of each row group that was read, by the numbers of its stripe and itself, the pages."""
+    """The number of pages that were read, by stripe and row group."""
 
     @property
     def any_value(self) -> bool:
-        """The file may have one of the values."""
+        """Whether the file may have one of the values."""
         return len(self.wanted.forms) > 0 or self.wanted.nan is not None
 
 
 class ValueLookup:
-    """All sought values, by their hashes. Threads may use it at once.
+    """Looks hashes of a column up among all values to find. Several threads may use it.
 
     Args:
-        parts: as `ValueParts.of` stores them.
+        parts: the values, as `ValueParts.of` stores them.
     """
 
     def __init__(self, parts: StoredParts) -> None:
@@ -67,15 +67,15 @@ class ValueLookup:
         self._bits = bytearray(_BLOCK * max(min(blocks, _FILTER_MOST // _BLOCK), 1))
         keys: list[tuple[Any, Any] | None] = []
         for at in range(len(parts)):
-            part = parts.mapped(at)  # the pages of `_parts` that are read here would stay in memory
+            part = parts.mapped(at)  # a second mapping: pages of `_parts` that are read here would stay in memory
             kernels.sbbf_insert(self._bits, hashes_of(part), part.num_rows)
             if part.num_rows:
                 keys.append(_range(part))
         self._ranges = [ends for ends in keys if ends is not None] if None not in keys else None
 
     def look_up(self, search: ColumnSearch, stop: Stop) -> FoundValues | None:
-        """The values that a file may have; None where they are many, or where its filters and statistics are to be
-        asked for all values. Raises Stopped."""
+        """The values that a file may have; None if they are too many, or if a lookup of all values in the file's
+        filters takes less time. Raises Stopped."""
         row_groups: list[Candidates] = []
         pages: dict[tuple[int | None, int], int] = {}
         found = _Positions(self._parts)
@@ -94,20 +94,20 @@ class ValueLookup:
                     found.look_up(self._passed(some.hashes, some.values))
                     if found.too_many:
                         return None
-        except (CorruptFile, UnsupportedError):  # the search says so, if it reads that
+        except (CorruptFile, UnsupportedError):  # the search raises it, if it reads these pages
             return None
         wanted = found.wanted()
         return None if wanted is None else FoundValues(wanted, row_groups, pages)
 
     def _passed(self, hashes: bytes | bytearray, count: int) -> pa.UInt64Array:
-        """Those of some hashes that the filter has."""
+        """The hashes that pass the filter."""
         positions = kernels.sbbf_find(self._bits, hashes, count)
         every = pa.Array.from_buffers(pa.uint64(), count, [None, pa.py_buffer(hashes)])
         return every.take(pa.Array.from_buffers(pa.int64(), len(positions) // 8, [None, pa.py_buffer(positions)]))
 
 
 class _Positions:
-    """The positions in each part of the values that were found."""
+    """Collects the positions of found values in each part."""
 
     def __init__(self, parts: Sequence[pa.RecordBatch]) -> None:
         self._parts = parts
@@ -118,11 +118,11 @@ class _Positions:
 
     @property
     def too_many(self) -> bool:
-        """More than are picked for a file; those that came several times count each time."""
+        """Whether more than `_FOUND_MOST` values were found. A value that was found twice counts twice."""
         return self._count > _FOUND_MOST
 
     def look_up(self, hashes: pa.UInt64Array) -> None:
-        """Find the values with these hashes, now or with later ones."""
+        """Add hashes; looks them up if enough are waiting."""
         if len(hashes):
             self._waiting.append(hashes)
             self._waiting_count += len(hashes)
@@ -144,7 +144,7 @@ class _Positions:
                 return
 
     def wanted(self) -> WantedValues | None:
-        """The values that were found, in the order of the parts; None if they are many."""
+        """The values that were found, in the order of the parts; None if they are too many."""
         if self._waiting:
             self._find()
         if self.too_many:
@@ -153,7 +153,7 @@ class _Positions:
 
 
 def _each_once(found: Sequence[pa.Int64Array]) -> pa.Int64Array | None:
-    """Positions that were found one time or several, ascending; None for none."""
+    """Sort positions, and drop duplicates; None for no positions."""
     if len(found) < 2:
         return found[0] if found else None
     once = pc.unique(pa.concat_arrays(found))
@@ -161,7 +161,7 @@ def _each_once(found: Sequence[pa.Int64Array]) -> pa.Int64Array | None:
 
 
 def _range(part: pa.RecordBatch) -> tuple[Any, Any] | None:
-    """The least and the greatest key of a part; None without an order."""
+    """The least and the greatest key of a part; None if the keys have no order."""
     if not is_keyed(part):
         return None
     try:

@@ -1,10 +1,10 @@
-"""Values in parts, for `find` of more values than are held in memory.
+"""Values in parts, for a `find` of more values than fit in memory.
 
-    texts, in parts  ->  converted parts, one set for each type of column  ->  of each file and part: what is left
+    texts, in parts  ->  converted parts, one set for each type of column  ->  remaining values of each file and part
     (temporary file)     (temporary file)                                      (memory, then temporary file)
 
-A search holds one part, and the values that a part leaves for row groups: those that filters and statistics don't
-rule out. Of a row group with more of them than a part has, the column is read once for each so many.
+A search holds one part, and for each row group the values that filters and statistics don't rule out. If these are
+more than a part, the row group's column is read several times, once for each part's number of them.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
     from bloomcli.model.file import Column
 
 PART_VALUES: Final = 1 << 20
-"""Values of a part, at most."""
+"""Most values of a part."""
 PART_BYTES: Final = 64 << 20
-"""Bytes of a part's texts, about."""
+"""About the bytes of a part's texts."""
 _HELD_BYTES: Final = 32 << 20
-"""Bytes of the values that are left for the row groups of a file, and in memory."""
+"""Limit for the remaining values of a file in memory. Beyond it, they go to a temporary file."""
 
 
 class ValueParts:
-    """Values in parts. Each is converted once for each type of column that files have.
+    """Values to find, in parts. Each part is converted once for each type that the column has in the files.
 
     Args:
-        parts: texts, of at most `PART_VALUES` each.
+        parts: the texts, at most `PART_VALUES` each.
 
     Raises:
-        WriteError: there is no room in the temporary directory.
+        WriteError: the temporary directory is full.
 
     Attributes:
-        count: of the values.
-        file: the path of the file that they come from.
+        count: number of values.
+        file: the path of the file that the values come from.
     """
 
     file: str | None = None
@@ -68,24 +68,24 @@ class ValueParts:
         return pa.concat_arrays([self._texts[at].column(0) for at in range(len(self._texts))])
 
     def hashed(self, column: Column) -> Iterator[HashedValues]:
-        """The values as an index has those of a column, part by part. Raises LiteralError."""
+        """Yield the values' hashes as an index has them for a column, part by part. Raises LiteralError."""
         return (hash_for_index(self._texts[at].column(0), column) for at in range(len(self._texts)))
 
     def of(self, file: FilterFile, column: Column, search: ColumnSearch) -> StoredParts:
-        """The values as a file's column stores them, a batch for each part. Raises LiteralError."""
+        """The values converted for a file's column, a batch for each part. Raises LiteralError."""
         return self._converted.of(kind_of(file, column), file.source.path, lambda: self._convert(search))
 
     def booleans(self, file: FilterFile, column: Column, search: ColumnSearch) -> WantedValues:
-        """The values as a column of booleans stores them: they are two. Raises LiteralError."""
+        """The values converted for a column of booleans, at most two. Raises LiteralError."""
         return self._booleans.of(kind_of(file, column), file.source.path, lambda: self._different(search))
 
     def lookup(self, file: FilterFile, column: Column, search: ColumnSearch) -> ValueLookup:
-        """What picks those of the values that a file may have. Raises LiteralError."""
+        """The lookup that finds which values a file may have. Raises LiteralError."""
         parts = self.of(file, column, search)
         return self._lookups.of(kind_of(file, column), file.source.path, lambda: ValueLookup(parts))
 
     def _different(self, search: ColumnSearch) -> WantedValues:
-        """The different texts, in the order in which they came. Raises LiteralError at the first that is no value."""
+        """Convert the distinct texts, in order. Raises LiteralError for the first text that isn't a value."""
         texts = pa.array([], pa.large_binary())
         wanted: WantedValues | None = None
         for at in range(len(self._texts)):
@@ -109,9 +109,9 @@ class PartedSearch:
     """The search of a file for values in parts.
 
     Args:
-        search: of the file's column.
-        parts: as `ValueParts.of` gives them.
-        maybe: `rounds` isn't called.
+        search: the search of the file's column.
+        parts: the values, as `ValueParts.of` returns them.
+        maybe: `rounds` isn't going to be called.
     """
 
     def __init__(self, search: ColumnSearch, parts: StoredParts, *, maybe: bool) -> None:
@@ -119,13 +119,15 @@ class PartedSearch:
         self._maybe = maybe
         self._parts = parts
         self._held: dict[tuple[int | None, int], list[pa.RecordBatch | int]] = {}
-        """Of each row group what each part leaves: batches, or their positions in the file."""
+        """For each row group, the remaining values of each part: batches, or their positions in the file."""
         self._bytes = 0
         self._file: StoredParts | None = None
 
     def candidates(self) -> list[Candidates]:
-        """Of each row group whether it may have a value. `forms` is empty if not; else its positions mean nothing.
-        Raises Stopped."""
+        """For each row group, whether it may have a value. If not, `forms` is empty; else its positions mean nothing.
+
+        Raises Stopped.
+        """
         found: list[Candidates] = []
         for number in range(len(self._parts)):
             if self._search.stop is not None:
@@ -160,7 +162,7 @@ class PartedSearch:
         held.append(self._file.add(batch))
 
     def rounds(self, candidates: Candidates) -> Iterator[tuple[WantedValues, pa.Int64Array]]:
-        """The values that a row group may have, so many at a time, and of each text its position among all values."""
+        """Yield the values that a row group may have, up to a part's number at a time, and their positions."""
         waiting: list[pa.RecordBatch] = []
         count = 0
         for item in self._held[candidates.stripe, candidates.row_group]:
@@ -182,7 +184,7 @@ def _round(batches: Sequence[pa.RecordBatch]) -> tuple[WantedValues, pa.Int64Arr
     nan = next((found for found in map(nan_of, batches) if found is not None), None)
     alike = len({tuple(batch.schema.names) for batch in batches}) == 1
     names = [name for name in ("form", "text", "owner", "key") if name in batches[0].schema.names]
-    if not alike:  # of some parts the keys are the forms
+    if not alike:  # in some parts the keys are the forms
         keyed, names = False, ["form", "text", "owner"]
     columns = [pa.concat_arrays([batch.column(name) for batch in batches]) for name in names]
     joined = pa.record_batch(columns, names)
@@ -195,7 +197,7 @@ def _round(batches: Sequence[pa.RecordBatch]) -> tuple[WantedValues, pa.Int64Arr
 def first_of_each(
     rows: Sequence[pa.Int64Array], owners: Sequence[pa.Int64Array], texts: Sequence[pa.LargeBinaryArray]
 ) -> tuple[pa.Int64Array, pa.LargeBinaryArray]:
-    """Rows that several rounds have found, in order and each once, with the first of its values."""
+    """Sort the rows of several rounds, and keep each once, with the first of its values."""
     found = pa.table([pa.concat_arrays(rows), pa.concat_arrays(owners)], ["row", "owner"])
     order = pc.sort_indices(found, [("row", "ascending"), ("owner", "ascending")])
     ordered = found.column("row").take(order).combine_chunks()

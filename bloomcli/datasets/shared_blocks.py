@@ -7,14 +7,14 @@ from typing import Any
 
 
 class SharedBlocks:
-    """Blocks of values that are broadcast. All tasks of a job that a Python worker runs have the same object, which
-    Spark removes from the worker when that runs a task of another job.
+    """Blocks of values that are broadcast. All tasks of a job in a Python worker share this object, until the worker
+    runs a task of another job.
 
     Args:
-        blocks: of values.
+        blocks: the blocks.
 
     Attributes:
-        made: what a task made of them, for the next ones. It isn't pickled.
+        made: a cache that tasks fill for the following tasks. It isn't pickled.
     """
 
     def __init__(self, blocks: Sequence[bytes]) -> None:

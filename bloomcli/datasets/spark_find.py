@@ -1,11 +1,11 @@
-"""`find` on Spark: tasks of files on the executors, to which the values come block by block.
+"""`find` on Spark: tasks on the executors search files for values that come block by block.
 
     driver      list files -> parts of files        schema of the records
     executors   values -> distinct -> blocks        part x blocks -> rows
 
-Up to 64 MiB of values go to the executors as a broadcast, which each of them gets once. Of more, none is on the
-driver, nor are the rows, but for those that a command line prints: every task reads all blocks, which lie on the
-executors' disks (`StorageLevel.DISK_ONLY`); Spark removes them when nothing refers to them any more.
+Up to 64 MiB of values are broadcast to the executors. More values never are on the driver: every task reads all
+blocks, which are on the executors' disks (`StorageLevel.DISK_ONLY`) until nothing refers to them any more. Rows are
+on the driver only for the command line.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 _WIRE_BYTES: Final = 8192
-"""Bytes of a piece of the results' stream. Spark gathers 10,000 rows for Python, whatever their size."""
+"""Bytes of a piece of the stream of results. Spark collects 10,000 rows for Python, whatever their size."""
 
 _BATCH_ROWS: Final = 10_000
-"""Rows that go to Java together, of several files, as many as Spark's own batches have; or so many bytes."""
+"""Limits of a batch for Java, which may have rows of several files. Spark's own batches have as many rows."""
 _BATCH_BYTES: Final = 8 << 20
 
 _STRIPE: Final = "stripe"
-"""The column that is null in formats without stripes."""
+"""The only column that may be null: formats other than ORC have no stripes."""
 
 Part = Any
-"""The files of a task, and what is searched in them."""
+"""The files of a task, and the job."""
 
 MapBlocks = Callable[[Callable[[Iterator[bytes]], Iterator[Any]]], Sequence[Any]]
-"""Calls a function with the blocks of values, on the driver or, where only executors have them, there, and with some
-blocks at a time. Gives what the calls yielded."""
+"""Calls a function with blocks of values: once on the driver or, if only executors have the values, on each of them
+with some blocks. Returns what the calls yielded."""
 
 Search = Callable[[Part, Iterable[bytes]], Iterator["pa.RecordBatch | FileFound"]]
-"""Searches the files of a part for the values of blocks: the rows of each file, and what was done with it behind
-them. A module's function, which executors import. The blocks may be `SharedBlocks`."""
+"""Searches the files of a part for the values of blocks. Yields the rows of each file, and then its result. Must be a
+module's function, which executors import. The blocks may be `SharedBlocks`."""
 
 
 def frame(
@@ -63,16 +63,16 @@ def frame(
     forms: Forms,
     search: Search,
 ) -> DataFrame:
-    """The rows that are found, as a frame: each of its actions searches again.
+    """The frame of the rows found. Each action on it searches again.
 
     Args:
         session: a classic session.
-        parts: gives the files for the values.
+        parts: returns the parts to search.
         values: the frame with the values.
-        column: its column; None where it has only one.
+        column: the frame's column; None if it has only one.
         record: the type of the records.
-        forms: of values.
-        search: of a part.
+        forms: converts values to blocks.
+        search: searches a part.
 
     Raises:
         UsageError: the frame has no such column, or one whose values have no usual form as text.
@@ -107,16 +107,16 @@ def frame(
 def results(
     session: SparkSession, parts: Sequence[Part], blocks: Sequence[bytes], *, search: Search, description: str
 ) -> Iterator[pa.RecordBatch | FileFound]:
-    """Yield the rows of each file in the order of files, and behind them what was done with the file.
+    """Yield the rows of each file, in the order of files, and then its result.
 
-    The executors search all files first, and keep what they find on their disks; the driver has one part at a time.
+    The executors search all files first, and keep the results on their disks. The driver has one part at a time.
 
     Args:
         session: a classic session.
         parts: the files, in order.
-        blocks: of values.
-        search: of a part.
-        description: of the job, in Spark's UI.
+        blocks: the values.
+        search: searches a part.
+        description: the job's description in Spark's UI.
 
     Raises:
         UnsupportedError: a session that can't run tasks, no bloomcli on executors.
@@ -140,7 +140,7 @@ def results(
 
 
 def _found(context: Any, parts: Sequence[Part], blocks: Sequence[bytes], search: Search) -> RDD[bytes]:
-    """What is found in each part for values of the driver."""
+    """The pickled results of each part, for values on the driver."""
     if sum(map(len, blocks)) <= SHARED_BYTES:
         searched = partial(_pickled_of_shared, shared=context.broadcast(SharedBlocks(blocks)), search=search)
         return context.parallelize(parts, len(parts)).mapPartitions(searched)  # type: ignore[no-any-return]
@@ -149,7 +149,7 @@ def _found(context: Any, parts: Sequence[Part], blocks: Sequence[bytes], search:
 
 
 def _column_of(values: DataFrame, column: str | None) -> DataFrame:
-    """The frame's column, without nulls, each value once."""
+    """The frame's column without nulls."""
     if column is None:
         if len(values.columns) != 1:
             raise UsageError(
@@ -165,13 +165,13 @@ def _column_of(values: DataFrame, column: str | None) -> DataFrame:
 
 
 def _pairs(context: Any, parts: Sequence[Part], blocks: RDD[Any]) -> RDD[Any]:
-    """Each part with every block: a task a part, which reads the blocks one after the other."""
+    """Pair each part with every block: one task for each part, which reads all blocks."""
     files: RDD[Any] = context.parallelize(parts, len(parts))
     return files.cartesian(blocks.coalesce(1))
 
 
 def _searched(pairs: Iterable[tuple[Part, Any]], search: Search) -> Iterator[pa.RecordBatch | FileFound]:
-    """A task. Runs on executors."""
+    """Run a task. Runs on executors."""
     waiting = iter(pairs)
     first = next(waiting, None)
     if first is None:
@@ -199,8 +199,10 @@ def _of_shared(
 
 
 def _gathered(found: Iterable[pa.RecordBatch | FileFound]) -> Iterator[pa.RecordBatch]:
-    """The rows of files, of several files together: Java takes as long for a batch of few rows as for many. Raises
-    FileFailed."""
+    """Join the rows of several files to larger batches: Java takes as long for a batch of few rows as for many.
+
+    Raises FileFailed.
+    """
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for one in found:
@@ -231,7 +233,7 @@ def _pickled(pairs: Iterable[tuple[Part, Any]], search: Search) -> Iterator[byte
 
 
 class _Wire:
-    """A stream that takes what is written in pieces."""
+    """A writable stream whose bytes are taken out in pieces."""
 
     closed = False
 
@@ -239,26 +241,26 @@ class _Wire:
         self._waiting = bytearray()
 
     def write(self, data: Any) -> int:
-        """Take bytes."""
+        """Write bytes."""
         self._waiting += memoryview(data).cast("B")
         return len(data)
 
     def pieces(self, *, rest: bool = False) -> Iterator[tuple[bytes]]:
-        """Yield what has come so far, as rows."""
+        """Yield the bytes written so far as rows of one piece each."""
         end = len(self._waiting) if rest else len(self._waiting) // _WIRE_BYTES * _WIRE_BYTES
         for at in range(0, end, _WIRE_BYTES):
             yield (bytes(self._waiting[at : min(at + _WIRE_BYTES, end)]),)
         del self._waiting[:end]
 
     def flush(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 def _stream(pairs: Iterable[tuple[Part, Any]], search: Search, arrow: pa.Schema) -> Iterator[tuple[bytes]]:
-    """The rows of a task as Arrow's stream, in pieces. A file that fails ends the job. Runs on executors."""
+    """The rows of a task as an Arrow IPC stream in pieces. A file that fails ends the job. Runs on executors."""
     wire = _Wire()
     with pa.ipc.new_stream(pa.PythonFile(wire, "w"), arrow) as writer:
         for one in _searched(pairs, search):
@@ -271,7 +273,7 @@ def _stream(pairs: Iterable[tuple[Part, Any]], search: Search, arrow: pa.Schema)
 
 
 class _Pieces:
-    """A stream of the pieces of rows."""
+    """A readable stream of the pieces in batches."""
 
     closed = False
 
@@ -298,15 +300,15 @@ class _Pieces:
         return b"".join(parts)
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def close(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 def _batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of a task of their stream's pieces. Runs on executors."""
+    """Read the rows of a task from the pieces of their stream. Runs on executors."""
     waiting = iter(batches)
     first = next((batch for batch in waiting if batch.num_rows), None)
     if first is None:
@@ -321,7 +323,7 @@ def _batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class FileFailed(Exception):
-    """A file that can't be searched: it ends the query, as Spark's own readers do."""
+    """A file can't be searched. This ends the query, as in Spark's own readers."""
 
     def __init__(self, found: FileFound) -> None:
         hint = f" (hint: {found.hint})" if found.hint else ""

@@ -1,4 +1,4 @@
-"""The values of `find` on Spark that are few enough for the driver."""
+"""Collects the values of `find` on Spark on the driver, if they are few enough."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 SHARED_BYTES: Final = 64 << 20
-"""Of values that are broadcast, at most. They are on the driver for a moment."""
+"""Most bytes of values that are broadcast. The driver holds them for a moment."""
 _SHARED_PIECES: Final = 1 << 10
 _LONG_BYTES: Final = 1 << 10
-"""For which a text is taken where only the number of texts is known."""
+"""The size that is assumed for a text, if only the number of texts is known."""
 _COUNTED: Final = ("InMemoryRelation", "Range")
-"""Nodes of Spark's plans whose number of rows is known."""
+"""Nodes of Spark's plans with a known number of rows."""
 
 
 class Forms(NamedTuple):
-    """How values go to executors."""
+    """The functions that convert values to blocks and back."""
 
     blocks_of: Callable[..., Iterator[pa.RecordBatch]]
-    """Makes rows with one column, a block of values, of batches of values: of at most `most` bytes each. Runs on
+    """Converts batches of values to rows with one column, a block of values of at most `most` bytes. Runs on
     executors."""
     unpacked: Callable[[bytes], pa.Array]
     """The values of a block."""
 
 
 def few_of(chosen: DataFrame, forms: Forms) -> list[bytes] | None:
-    """The values, each once, as blocks; None if they have more than `SHARED_BYTES`, or may be so many pieces."""
+    """The distinct values as blocks; None if they have, or may have, more than `SHARED_BYTES`."""
     values = _collected(chosen, forms)
     if values is None or values.nbytes > SHARED_BYTES:
         return None
@@ -47,8 +47,8 @@ def few_of(chosen: DataFrame, forms: Forms) -> list[bytes] | None:
 
 
 def _collected(chosen: DataFrame, forms: Forms) -> pa.ChunkedArray | None:
-    """The values where they are few. Spark knows how many they are, or they come in pieces, and no more than fit:
-    estimates can be far too low."""
+    """The values, if they are few. If Spark doesn't know their number, they are collected in pieces up to the limit:
+    Spark's estimates can be far too low."""
     known = _known_bytes(chosen)
     if known is not None and known <= SHARED_BYTES:
         return chosen.toArrow().column(0)
@@ -61,8 +61,8 @@ def _collected(chosen: DataFrame, forms: Forms) -> pa.ChunkedArray | None:
 
 
 def _known_bytes(chosen: DataFrame) -> int | None:
-    """The bytes of a column's values, at most, where Spark needn't estimate their number: of values that the driver
-    or a cache has, and of ranges, with filters. A text is taken for a long one."""
+    """Upper bound of the bytes of a column's values; None if Spark doesn't know their number. It knows it for values
+    on the driver, in a cache, and of ranges, also with filters. Texts count as long ones."""
     with suppress(java_error()):
         node = chosen._jdf.queryExecution().optimizedPlan()
         while node.nodeName() in {"Filter", "Project"}:
@@ -81,7 +81,7 @@ def _known_bytes(chosen: DataFrame) -> int | None:
 
 
 def _most_bytes(kind: DataType) -> int:
-    """Bytes of a value of a type in Arrow; of texts and of binary values, those of long ones."""
+    """Bytes of a value of a type in Arrow; `_LONG_BYTES` for texts and binary values."""
     arrow = arrow_type(kind)
     try:
         return max(int(arrow.bit_width) // 8, 1)

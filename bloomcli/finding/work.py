@@ -48,9 +48,8 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
     files, job = part
     kept = pieces.made if isinstance(pieces, SharedBlocks) else None
     blocks = kept or Blocks(pieces)
-    if (
-        isinstance(pieces, SharedBlocks) and blocks.only is not None
-    ):  # several blocks are in memory one at a time, and aren't kept
+    # Several blocks are in memory one at a time, and aren't kept.
+    if isinstance(pieces, SharedBlocks) and blocks.only is not None:
         pieces.made = blocks
     try:
         known: dict[int, RemainingValues] = {}

@@ -1,4 +1,4 @@
-"""What the filters of files tell `find` before the files are opened. Without Arrow: most files are never opened."""
+"""Lookups in the filters of files before `find` opens them. Imports no Arrow: most files are never opened."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class FilterAnswer(NamedTuple):
-    """What the filters of a file tell, or of several files that can't have the values."""
+    """The answer of one file's filters, or of several files that can't have the values."""
 
     files: int
     row_groups: int
@@ -26,11 +26,11 @@ class FilterAnswer(NamedTuple):
     """As `ColumnSearch.scanned_bytes`."""
     bytes_read: int
     possible: tuple[int, ...] | None
-    """The numbers of the row groups that may have a value; None where the file has to be opened to know."""
+    """Numbers of the row groups that may have a value; None if the file has to be opened to find out."""
     texts: pa.Int64Array | None = None
-    """Ascending positions of the texts that the file may have, where many are looked for and it may have one."""
+    """Ascending positions of the texts that the file may have, if many are looked up and it may have one."""
     stamp: tuple[int, int] = (0, 0)
-    """The size and the modification time (nanoseconds) of the file; of several, of the last one."""
+    """Size and modification time (nanoseconds) of the file; of the last one, if there are several."""
 
     @property
     def ruled_out(self) -> bool:
@@ -39,7 +39,7 @@ class FilterAnswer(NamedTuple):
 
 
 class FalsePositives(NamedTuple):
-    """What was read of row groups without a row with the values."""
+    """What was read of row groups that filters let through although no row has a value."""
 
     searched: tuple[int, ...] = ()
     """The numbers of the row groups whose pages were read."""
@@ -48,8 +48,8 @@ class FalsePositives(NamedTuple):
     """Data pages of the column that were read."""
 
 
-class FileScanned(NamedTuple):
-    """What was read of a file to find its rows."""
+class FileScan(NamedTuple):
+    """What was read of a file to find its rows by a scan of the column."""
 
     row_groups: int
     searched: tuple[int, ...]
@@ -66,26 +66,26 @@ class FileScanned(NamedTuple):
 
 
 class FileRows(NamedTuple):
-    """The rows of files that have one of many values: those of one file after the other."""
+    """The rows of files that have one of many values, in the order of the files."""
 
-    files: list[FileScanned]
+    files: list[FileScan]
     groups: pa.Int64Array
-    """Of each row its row group."""
+    """The row group of each row."""
     rows: pa.Int64Array
-    """Positions in the file, which ascend in each."""
+    """Positions in the file, ascending for each file."""
     texts: pa.Int64Array
-    """Of each row the position of the text of its value."""
+    """For each row, the position of its value's text."""
     records: pa.RecordBatch
 
 
 class FilterLookup(ABC):
-    """Tells of files whose metadata are like those of a searched file which row groups can't have the same values.
+    """Looks the values of a search up in the filters of files with the same schema as a file that was searched.
 
-    It reads little of each: `find` asks it about very many files.
+    It reads little of each file: `find` calls it for very many files.
 
     Attributes:
-        format: of these files.
-        can_batch: `look_up_all` tells of many files at once.
+        format: the format of these files.
+        can_batch: whether `look_up_all` can be called.
     """
 
     format: str
@@ -93,37 +93,42 @@ class FilterLookup(ABC):
 
     @property
     def scans(self) -> bool:
-        """Whether `rows` and `rows_of` may find rows. By default they don't."""
+        """Whether `rows` and `rows_of` may find rows. By default they return None."""
         return False
 
     @abstractmethod
     def look_up(self, source: Source, row_groups: Iterable[int] | None = None) -> FilterAnswer | None:
-        """What the filters of an open file tell; None for a file that isn't of this machine. `row_groups`: only these
-        are asked, by their numbers, and the others are told to be ruled out; None: all."""
+        """Look the values up in the filters of an open file; None for a file that isn't local.
+
+        `row_groups`: the numbers of the row groups to look at; the answer rules the others out. None: all.
+        """
 
     def rows(self, source: Source) -> FileRows | None:
-        """The rows of an open file that have the values, with records of the columns that were named; None where the
-        filters are to be asked first, or it isn't known. By default it isn't."""
+        """The rows of an open file that have the values, with their records; None if the filters are to be read
+        first, or the rows can't be found here, as by default."""
         del source
         return None
 
     def rows_of(self, names: Sequence[bytes], rows: int, size: int) -> FileRows | None:
-        """As `rows`, for the first ones of several files of this machine, up to the one of which that gives None: so
-        many files that they have so many rows, or bytes of values, or one more. None where there is none."""
+        """As `rows`, for the first files of several local ones.
+
+        It ends before a file for which `rows` would return None, and after the file with which it has `rows` rows or
+        `size` bytes of values. None if it has no file.
+        """
         del names, rows, size
         return None
 
     def false_positives(self, source: Source, row_groups: Container[int]) -> FalsePositives | None:
-        """What was read of those row groups of an open file that filters, or an index, left; None where one of them
-        has the values, or it isn't known. By default it isn't."""
+        """Search the row groups of an open file that filters or an index let through. Returns what was read if none
+        has a value; None if one has, or if this can't be decided here, as by default."""
         del source, row_groups
         return None
 
     @abstractmethod
     def look_up_all(self, names: Sequence[bytes], stop: Stop) -> Iterator[FilterAnswer]:
-        """What the filters of files of this machine tell, in order. Files that are ruled out may be summed up.
+        """Look the values up in the filters of local files, in order. Files that are ruled out may share an answer.
 
-        Only where `together` says so.
+        Only if `can_batch`.
 
         Raises:
             Stopped: cancelled.

@@ -1,9 +1,9 @@
-"""What `find` and a format exchange: the values that are looked for, where they may be, and the rows that have them.
+"""The interface between `find` and the formats: the values to find, where they may be, and the rows that have them.
 
     texts -> WantedValues -> FilterFile.candidates: row groups -> FilterFile.matches: rows -> FilterFile.records
 
-A value is looked for by the bytes that the column stores for it, its forms. Several forms may be one value (zeros of
-both signs), and one value may be given several times.
+A value is found by the bytes that the column stores for it, its forms. A value may have several forms (zeros of both
+signs), and may be given several times.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ from bloomcli.values.column_types import kind_of
 from bloomcli.values.literals import Literal, parse
 
 FEW: Final = 256
-"""So many values are looked up one by one, with the dictionary's answer; more are looked up in batches."""
+"""Up to this number, values are looked up one by one, with the dictionary's answer; more are looked up in batches."""
 
 _PARSED_TOGETHER: Final = 1 << 14
-"""Texts that are parsed, in a tenth of a second, until it is noticed that the search is stopped."""
+"""Texts that are parsed before a check for cancellation; they take a tenth of a second."""
 _TEXTS: Final = ("STRING", "ENUM", "JSON")
 _NUMBERS: Final = {"INT32": pa.int32(), "INT64": pa.int64(), "FLOAT": pa.int32(), "DOUBLE": pa.int64()}
-"""The integers that have the bytes of a value of the physical type."""
+"""Integer types of the same width as a physical type."""
 _SIGNED: Final = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _TRUE: Final = {"true": True, "false": False, "1": True, "0": False}
 
 
 class WantedValues(NamedTuple):
-    """The values that are looked for in a column."""
+    """The values to find, converted for a column."""
 
     texts: pa.LargeBinaryArray
-    """As they were given, in UTF-8."""
+    """The values as they were given, in UTF-8."""
     forms: pa.Array
-    """What the column may have stored for them: integers of its width, or bytes. Each once."""
+    """What the column may store for them: integers of its width, or bytes. Without duplicates."""
     owners: pa.Int64Array
-    """Of each form the position of its text."""
+    """For each form, the position of its text."""
     hashes: bytes
-    """Of each form its XXH64, a uint64 in native order; empty for booleans. They ascend where many were converted in
+    """The XXH64 of each form, uint64s in native order; empty for booleans. Ascending if the values were converted in
     batches."""
     keys: pa.Array | list[Any] | None
-    """Of each form a key that compares with the results of `decode_bound`; None without an order."""
+    """For each form, a key that compares with results of `decode_bound`; None if the type has no order."""
     nan: int | None = None
     """The position of a text that is NaN."""
     literals: Sequence[Literal] | None = None
-    """Of each text, where they are few."""
+    """The literal of each text, if they are few."""
 
 
 class Candidates(NamedTuple):
@@ -65,22 +65,22 @@ class Candidates(NamedTuple):
     chunk_bytes: int
     """Compressed bytes of the column."""
     forms: pa.Array
-    """Positions of the forms that may be there."""
+    """Positions of the forms that the row group may have."""
     nan: bool = False
-    """NaN is looked for, and may be there."""
+    """NaN is one of the values, and the row group may have it."""
     trusted: bool = True
     """No filter contradicts the row group's statistics."""
     stripe: int | None = None
-    """The stripe that the row group is of, in a format that has stripes."""
+    """The stripe of the row group, in a format with stripes."""
 
     @property
     def possible(self) -> bool:
-        """The column has to be read."""
+        """Whether the row group may have a value: its column has to be read."""
         return self.nan or len(self.forms) > 0
 
     @property
     def indexed_unit(self) -> int:
-        """The number of the row group, or of the stripe, as an index has it."""
+        """The number in an index: of the row group, or in ORC of its stripe."""
         return self.row_group if self.stripe is None else self.stripe
 
 
@@ -90,27 +90,27 @@ class Matches(NamedTuple):
     rows: pa.Int64Array
     """Positions in the row group, ascending, each once."""
     texts: pa.Int64Array
-    """Of each row the position of the text of a value that it has."""
+    """For each row, the position of the text of a value that it has."""
 
 
 class StoredHashes(NamedTuple):
-    """Hashes of some values that a row group stores."""
+    """Hashes of a part of a row group's values."""
 
     hashes: bytes | bytearray
-    """As `WantedValues.hashes` has them, of each value or of each different one."""
+    """Hashes as in `WantedValues.hashes`, of all values or of the distinct ones."""
     values: int
-    """How many hashes there are."""
+    """Number of hashes."""
     pages: int
-    """Data pages that were decoded for them."""
+    """Data pages that were decoded for the hashes."""
 
 
 class RowGroupHashes(NamedTuple):
-    """A row group whose values are read before it is known which of them are looked for."""
+    """The hashes of all values of a row group, from which `find` finds out which values it may have."""
 
     candidates: Candidates
     """Without values."""
     hashes: Iterator[StoredHashes] | None
-    """Of all its values; None where it has none of those that are looked for. Raises CorruptFile, UnsupportedError,
+    """The hashes, part by part; None if the row group can't have a value. Raises CorruptFile, UnsupportedError,
     Stopped."""
 
 
@@ -122,25 +122,25 @@ class ColumnSearch(ABC):
     pages_left_out = 0
     """Data pages of the row groups that were read, which the page index rules out."""
     pages_follow = False
-    """`matches` is called for every row group that may have a value."""
+    """Whether `matches` is going to be called for every row group that may have a value."""
     row_groups: Container[int] | None = None
     """The row groups (in ORC the stripes) that may have a value, as an index says; None: all."""
     bounds_checked = False
-    """No filter and no value of `row_groups` contradicts the statistics: an index has seen to that."""
+    """Whether an index has checked that no filter and no value of `row_groups` contradicts the statistics."""
     stop: Stop | None = None
-    """Ends the conversion of values, and the search."""
+    """Cancels the conversion of values, and the search."""
     boolean = False
-    """The column has booleans: millions of texts are two values."""
+    """Whether the column has booleans: millions of texts are then two values."""
     values_filtered = False
-    """The values are those that the filters of `row_groups` leave: where that is one, it may have all of them."""
+    """Whether the values passed the filters of `row_groups` already: a single row group may have all of them."""
 
     @abstractmethod
     def wanted(self, texts: pa.LargeBinaryArray) -> WantedValues:
-        """The values as the column stores them. Raises LiteralError, Stopped."""
+        """Convert values for the column. Raises LiteralError, Stopped."""
 
     @abstractmethod
     def candidates(self, wanted: WantedValues) -> Iterator[Candidates]:
-        """Of each row group the values that filters, statistics and dictionaries don't rule out."""
+        """For each row group, the values that filters, statistics and dictionaries don't rule out."""
 
     def row_group_hashes(
         self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop
@@ -148,14 +148,14 @@ class ColumnSearch(ABC):
         """Each row group, and the hashes of its values.
 
         Args:
-            count: of the values that are looked for.
+            count: number of values to find.
             ranges: the least and the greatest key of each part of them, as `WantedValues.keys`; None if they have no
                 order.
-            stop: ends it.
+            stop: cancels it.
 
         Returns:
-            None where `candidates` tells in less time which values a row group may have, or where nothing is read
-            but by `matches`: the default.
+            None if `candidates` finds in less time which values a row group may have, or if the format doesn't
+            support this: the default.
         """
         del count, ranges, stop
         return None
@@ -167,7 +167,7 @@ class ColumnSearch(ABC):
     def prepare(  # noqa: B027  most formats have nothing to announce
         self, wanted: WantedValues, candidates: Candidates, columns: Sequence[str] | None, *, rows: bool
     ) -> None:
-        """Announce that `matches` and, with `rows`, `records` of a row group follow. Nothing by default."""
+        """Announce calls of `matches` and, with `rows`, of `records` for a row group. By default nothing happens."""
 
     @abstractmethod
     def records(
@@ -176,18 +176,20 @@ class ColumnSearch(ABC):
         """Rows of a row group by their positions, in order: these columns (None: all). Raises CorruptFile."""
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
-        """What `records` would give of no rows: these columns (None: all), from the metadata. Raises CorruptFile,
-        UnsupportedError."""
+        """An empty batch as `records` returns it, with these columns (None: all), from the metadata.
+
+        Raises CorruptFile, UnsupportedError.
+        """
         del columns
         raise UnsupportedError("the columns of this format's records aren't known before they are read")
 
     def record_schema(self) -> pa.Schema:
-        """The columns of records, without any being read. Raises as `no_records`."""
+        """The columns of records, from the metadata. Raises as `no_records`."""
         return self.no_records(None).schema
 
     def filter_lookup(self, wanted: WantedValues, columns: Sequence[str] | None) -> FilterLookup | None:
-        """What tells of like files whether they can't have the values, for records of these columns (None: all); None
-        where nothing does."""
+        """The lookup of the same values in files with the same schema, for records of these columns (None: all); None
+        if the format or the values don't allow it."""
         del wanted, columns
         return None
 
@@ -197,12 +199,12 @@ class ColumnSearch(ABC):
 
 
 def without_blanks(texts: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
-    """Texts without the blanks at their ends, which have no meaning in a CHAR."""
+    """Remove the blanks at the ends of texts, which have no meaning in a CHAR."""
     return pc.ascii_rtrim(texts.view(pa.large_string()), " ").view(pa.large_binary())
 
 
 def xxh64_of(forms: pa.Array) -> bytes:
-    """Of each form its XXH64, a uint64 in native order."""
+    """The XXH64 of each form, uint64s in native order."""
     found = bytearray(8 * len(forms))
     if not len(forms):
         return b""
@@ -223,15 +225,15 @@ def wanted(
     hashes_of: Callable[[pa.Array], bytes] = xxh64_of,
     stop: Stop | None = None,
 ) -> WantedValues:
-    """The values as a column stores them. Those that it can't store have no forms.
+    """Convert values for a column. Values that the column can't store have no forms.
 
     Args:
-        texts: one or more.
-        column: as `FilterFile.literal_column` gives it.
-        forms_of: all that a file may have stored for a value.
-        path: the file's, for errors.
-        hashes_of: gives what the format's filters hash each form to, as `WantedValues.hashes` has it.
-        stop: ends it.
+        texts: one text or more.
+        column: the column, as `FilterFile.literal_column` returns it.
+        forms_of: returns all forms that a file may store for a value.
+        path: the file, for errors.
+        hashes_of: hashes forms as the format's filters do, with a result as `WantedValues.hashes`.
+        stop: cancels it.
 
     Raises:
         LiteralError: a text isn't a value of the column's type.
@@ -274,7 +276,7 @@ def wanted(
 def _in_batches(
     texts: pa.LargeBinaryArray, column: Column, hashes_of: Callable[[pa.Array], bytes]
 ) -> WantedValues | None:
-    """Millions of integers or strings, converted in compiled code; None where a text needs `parse`."""
+    """Convert integers or strings in compiled code; None if a text needs `parse`."""
     kind = kind_of(column)
     owners = counting(0, len(texts))
     if column.physical == "BYTE_ARRAY" and kind in _TEXTS:
@@ -291,7 +293,7 @@ def _in_batches(
     else:
         return None
     hashes = pa.Array.from_buffers(pa.uint64(), len(forms), [None, pa.py_buffer(hashes_of(forms))])
-    # In the order of the hashes, lookups go through a filter from start to end: a hash's block is its high half times
+    # In the order of the hashes, lookups read a filter from start to end: a hash's block is its high half times
     # the number of blocks. Equal values stay in the order in which they were given.
     order = pc.array_sort_indices(hashes)
     forms = forms.take(order)
@@ -300,7 +302,7 @@ def _in_batches(
 
 
 def _hex_made_negative(texts: pa.LargeBinaryArray, numbers: pa.Array) -> bool:
-    """Whether Arrow took a text such as 0xffffffff for -1."""
+    """Whether Arrow parsed a text such as 0xffffffff as -1."""
     least = pc.min(numbers).as_py()
     if least is None or least >= 0:
         return False
@@ -339,7 +341,7 @@ def _stored(forms: list[bytes], column: Column) -> pa.Array:
 
 
 def comparable(values: pa.Array, column: Column) -> pa.Array:
-    """A column's values as `WantedValues.forms` has them."""
+    """Convert a column's values to the type of `WantedValues.forms`."""
     number = _NUMBERS.get(column.physical)
     if number is not None:
         return values if values.type == number else values.view(number)

@@ -19,8 +19,8 @@ from bloomcli.values.column_types import kind_of
 
 DECIMAL_BYTES: Final = 16
 _HELD_BYTES: Final = 32 << 20
-"""Hashes that wait until the number of values is known. If there are more, the filter takes the largest size that the
-values may need, and is folded at the end."""
+"""Hashes that are held until the number of values is known. Beyond this limit, the filter gets the largest size that
+the values may need, and is folded at the end."""
 _PLAIN_BITS: Final = {"INT32": 32, "INT64": 64}
 
 
@@ -44,7 +44,7 @@ def indexed_column(typed: Column) -> Column:
 
 
 def _decimal_bytes(precision: int) -> int:
-    """Bytes of the numbers of so many digits, with a sign; 16 where the precision isn't known."""
+    """Bytes of a signed number with `precision` digits; 16 if the precision is unknown."""
     return (10**precision - 1).bit_length() // 8 + 1 if precision else DECIMAL_BYTES
 
 
@@ -62,19 +62,19 @@ class BitsMaker:
     """Collects hashes of a row group's values.
 
     Args:
-        most: how many values there can be; None where that isn't known.
-        fpp: the rate of the filter.
+        most: upper bound of the number of values; None if unknown.
+        fpp: the false-positive rate of the filter.
     """
 
     def __init__(self, most: int | None, fpp: float) -> None:
         self.count = 0
-        """Values so far."""
+        """Number of values so far."""
         self._most, self._fpp = most, fpp
         self._held: list[bytes] = []
         self._bits: SplitBlockFilter | None = None
 
     def add(self, hashes: bytes) -> None:
-        """Take some hashes, uint64s in native order."""
+        """Add hashes, uint64s in native order."""
         self.count += len(hashes) // 8
         if self._bits is not None:
             self._bits.insert_hashes(hashes, len(hashes) // 8)

@@ -1,4 +1,4 @@
-"""What an index takes from a column of a file: of each row group the bits of its filter, or that nothing is known."""
+"""The input of an index from a file: the bits of a filter for each row group of a column."""
 
 from __future__ import annotations
 
@@ -15,60 +15,60 @@ if TYPE_CHECKING:
 
 
 class RowGroupBits(NamedTuple):
-    """A column in one row group, as an index keeps it."""
+    """The bits of a column in one row group, for an index."""
 
     row_group: int
     rows: int
     bits: bytes | bytearray | None = None
-    """The bitset of a split-block filter with the values' XXH64; None where `possible` says all."""
+    """The bitset of a split-block filter of the values' XXH64; None if there is no filter: see `possible`."""
     possible: bool = False
-    """Without bits: whether it may have any value. False: it has none but nulls."""
+    """Without bits: True if the row group may have any value, False if it has only nulls."""
     contradicted: bool = False
-    """The bits lack the minimum or maximum of the row group's statistics, which can't be trusted then."""
+    """The bits don't have the minimum or the maximum of the row group's statistics, which can't be trusted then."""
     decoded: int = 0
     """Compressed bytes of the column's pages that were decoded for the bits; 0 where the file's filter has them."""
 
 
 class BitsSource(NamedTuple):
-    """Where the bits of a row group come from, by the metadata."""
+    """Where the bits of a row group would come from, estimated from the metadata."""
 
     filter: bool = False
-    """The file's filter is taken."""
+    """The bits are those of the file's filter."""
     reads: int = 0
-    """Compressed bytes that are read of the column, where there is no such filter."""
+    """Compressed bytes of the column that are read, if it has no such filter."""
 
 
 class HashedValues(NamedTuple):
-    """Values as an index looks them up."""
+    """The hashes of values, for a lookup in an index."""
 
     hashes: bytes
-    """XXH64 of all that files may have stored for them, uint64s in native order."""
+    """XXH64 of all forms that files may store for the values, uint64s in native order."""
     unhashed: bool = False
-    """There are values that no filter tells of, such as NaN: row groups with any value may have them."""
+    """Some values aren't in filters, such as NaN: every row group with values may have them."""
 
 
 class Indexable:
-    """The part of `bloomcli.formats.base.FilterFile` that an index of many files is made from."""
+    """The methods of `bloomcli.formats.base.FilterFile` that build an index of many files."""
 
     format: ClassVar[str]
     indexable: ClassVar[bool] = False
-    """`row_group_bits` gives what an index keeps. Its row groups are ORC's stripes."""
+    """Whether `row_group_bits` is implemented. In ORC its row groups are the stripes."""
 
     def row_group_rows(self) -> Sequence[int]:
         """The rows of each row group, in order. Raises UnsupportedError."""
         raise UnsupportedError(f"files of the format {self.format} can't be indexed")
 
     def indexed_column(self, column: Column) -> Column:
-        """The Parquet type whose hashes the bits have for the column's values. The column itself by default."""
+        """The Parquet type by which the column's values are hashed. By default the column itself."""
         return column
 
     def bits_sources(self, column: Column) -> Iterator[BitsSource]:
-        """What `row_group_bits` would read of each row group. Raises UnsupportedError, CorruptFile."""
+        """Estimate what `row_group_bits` would read of each row group. Raises UnsupportedError, CorruptFile."""
         del column
         raise UnsupportedError(f"files of the format {self.format} can't be indexed")
 
     def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
-        """The bits of a column in each row group, of its filter or made from its values, at a false-positive rate.
+        """The bits of a column in each row group, from its filter or from its values, at a false-positive rate.
 
         Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set.
         """
@@ -76,16 +76,15 @@ class Indexable:
         raise UnsupportedError(f"files of the format {self.format} can't be indexed")
 
     def end_ranges(self, columns: Sequence[Column]) -> Sequence[tuple[int, int]]:
-        """What an index of these columns keeps of the file, so that it can be searched without being opened first:
-        offsets and lengths in order, the last up to the file's end. None by default."""
+        """The ranges of the file that an index of these columns keeps, to save a search the request that opens it:
+        offsets and lengths in order, the last one up to the file's end. By default there are none."""
         del columns
         return ()
 
     def plain_search(self, column: Column, texts: Sequence[str], selected: Sequence[str] | None) -> PlainSearch:
-        """What finds few rows without Arrow, in row groups that an index names, for records of these columns (None:
-        all).
+        """The search for a few rows without Arrow, for records of these columns (None: all).
 
-        Raises `plain_rows.NeedsArrow` where Arrow has to, as it always does by default; LiteralError.
+        Raises `plain_rows.NeedsArrow` if the search needs Arrow, as it always does by default; LiteralError.
         """
         from bloomcli.formats.plain_rows import NeedsArrow
 

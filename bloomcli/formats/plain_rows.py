@@ -1,4 +1,4 @@
-"""Rows that are found without Arrow: few, of files whose records are of plain types."""
+"""The search for a few rows without Arrow, in files whose records have plain types."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from bloomcli.formats.filter_answer import FilterLookup
 
 VALUES_MOST: Final = 256
-"""Values that are looked for, and rows that are found, of a file."""
+"""Most values to find, and most rows to find in a file."""
 
 
 class NeedsArrow(Exception):
-    """Arrow has to search the file, from the start."""
+    """The search of the file needs Arrow, from the start."""
 
 
 class PossibleRowGroup(NamedTuple):
@@ -24,7 +24,7 @@ class PossibleRowGroup(NamedTuple):
 
     row_group: int
     forms: Sequence[bytes]
-    """These values, as the column may store them."""
+    """The values that it may have, as the column may store them."""
     trusted: bool
     """No filter contradicts the row group's statistics."""
 
@@ -43,7 +43,7 @@ class PlainRow(NamedTuple):
 class PlainSearch(ABC):
     """Finds the rows of an open file that have values of a column, as Python's values.
 
-    All of it raises `NeedsArrow` where it can't, and the errors of files.
+    All methods may raise `NeedsArrow`, and the errors of files.
 
     Attributes:
         pages_read, pages_left_out: as of `finding.ColumnSearch`.
@@ -54,11 +54,11 @@ class PlainSearch(ABC):
 
     @abstractmethod
     def possible(self, units: Container[int]) -> Iterator[PossibleRowGroup]:
-        """Those of some row groups that may have values."""
+        """Yield the row groups of `units` that may have values."""
 
     @abstractmethod
     def rows(self, possible: PossibleRowGroup, most: int | None) -> Iterator[PlainRow]:
-        """The rows of a row group, in order: all, or `most` or a few more."""
+        """Yield the rows of a row group, in order: all, or `most` and maybe a few more."""
 
     @abstractmethod
     def records(self, row_group: int, rows: Sequence[PlainRow]) -> Sequence[dict[str, Any]]:
@@ -66,8 +66,8 @@ class PlainSearch(ABC):
 
     @abstractmethod
     def scanned_bytes(self) -> int:
-        """Compressed bytes of the searched column and of those of the records in the whole file."""
+        """Compressed bytes of the searched column and of the records' columns in the whole file."""
 
     def filter_lookup(self) -> FilterLookup | None:
-        """As `finding.ColumnSearch.filter_lookup`; None where nothing can tell."""
+        """As `finding.ColumnSearch.filter_lookup`; by default None."""
         return None

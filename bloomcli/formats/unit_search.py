@@ -1,4 +1,4 @@
-"""What the formats' searches share: the values that each row group may have, and which values are looked for."""
+"""The shared part of the formats' searches: converts values, and finds the values that each row group may have."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 SOUGHT_FOR_EACH: Final = 8
-"""A filter is asked for so many values in the time in which one value of a column is read and looked up."""
+"""Lookups in a filter that take as long as reading one value of a column and looking it up."""
 
 
 class BoundedUnit(NamedTuple):
@@ -30,12 +30,12 @@ class BoundedUnit(NamedTuple):
     facts: answer.UnitFacts
     """Without lookups."""
     low: bytes | None
-    """The minimum as PLAIN bytes of the literals' column; None where it isn't known."""
+    """The minimum as PLAIN bytes of the literals' column; None if unknown."""
     high: bytes | None
 
 
 class UnitSearch(ColumnSearch):
-    """A search whose candidates follow from the facts of row groups. A format gives these, and reads the values.
+    """A search that computes candidates from the facts of row groups. A format supplies these, and reads the values.
 
     Args:
         file: the open file.
@@ -51,14 +51,14 @@ class UnitSearch(ColumnSearch):
 
     @abstractmethod
     def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
-        """Each row group, for so many values."""
+        """Each row group, for a lookup of `count` values."""
 
     def forms_of(self, literal: Literal) -> Sequence[bytes]:
-        """All that the file may have stored for a value; by default the literal's encodings."""
+        """All forms that the file may store for a value; by default the literal's encodings."""
         return literal.encodings
 
     def hashes_of(self, forms: pa.Array) -> bytes:
-        """What the format's filters hash forms to, uint64s in native order; by default XXH64."""
+        """The hashes of forms in the format's filters, uint64s in native order; by default XXH64."""
         return finding.xxh64_of(forms)
 
     def hashed_alike(self, literal: Literal) -> bool:
@@ -67,12 +67,12 @@ class UnitSearch(ColumnSearch):
         return True
 
     def wanted(self, texts: pa.LargeBinaryArray) -> WantedValues:
-        """The values as the column stores them."""
+        """Convert values for the column."""
         path = self._file.source.path
         return finding.wanted(texts, self._typed, self.forms_of, path, self.hashes_of, self.stop)
 
     def candidates(self, wanted: WantedValues) -> Iterator[Candidates]:
-        """Of each row group the values that it may have: few by `FilterFile.look_up`, many in batches."""
+        """For each row group, the values that it may have: a few by `FilterFile.look_up`, many in batches."""
         if wanted.literals is not None:
             yield from self._by_literals(wanted, wanted.literals)
             return
@@ -97,13 +97,13 @@ class UnitSearch(ColumnSearch):
         ranges: Sequence[tuple[Any, Any]] | None,
         facts: Callable[[], answer.UnitFacts],
     ) -> bool:
-        """Whether a row group's bounds exclude all values that are in some ranges of keys, as `candidates` has it.
+        """Whether a row group's bounds exclude all values in ranges of keys, by the same rules as `candidates`.
 
         Args:
-            low, high: as `BoundedUnit` has them.
-            ranges: as for `stored`.
-            facts: gives those of the row group, whose filter may contradict the bounds. It isn't called where they
-                don't exclude all values.
+            low, high: as in `BoundedUnit`.
+            ranges: as for `row_group_hashes`.
+            facts: returns the facts of the row group, whose filter may contradict the bounds. Only called if the
+                bounds exclude all values.
         """
         least, greatest = decoded(low, self._typed), decoded(high, self._typed)
         if ranges is None or least is None or greatest is None or least > greatest:
@@ -119,7 +119,7 @@ class UnitSearch(ColumnSearch):
     def of_units(
         self, wanted: WantedValues, literals: Sequence[Any], units: Iterable[answer.UnitAnswers]
     ) -> Iterator[Candidates]:
-        """Of row groups with answers the values that they may have."""
+        """For each row group with its answers, the values that it may have."""
         owners = wanted.owners.to_pylist()
         for unit in units:
             left = {
@@ -139,12 +139,12 @@ class UnitSearch(ColumnSearch):
 
 
 def decoded(bound: bytes | None, column: Column) -> Any:
-    """A bound as it compares with `WantedValues.keys`; None where it isn't known."""
+    """Decode a bound so that it compares with `WantedValues.keys`; None if unknown."""
     return None if bound is None else decode_bound(bound, column)
 
 
 def within(positions: pa.Int64Array, keys: pa.Array | list[Any] | None, low: Any, high: Any) -> pa.Int64Array:
-    """Those of some forms, by their positions, that bounds don't exclude, as `exclusion.excluded_by`."""
+    """The positions of forms that bounds don't exclude, by the same rules as `exclusion.excluded_by`."""
     if keys is None or (low is None and high is None) or (low is not None and high is not None and low > high):
         return positions
     if isinstance(keys, list):
@@ -165,14 +165,14 @@ def within(positions: pa.Int64Array, keys: pa.Array | list[Any] | None, low: Any
 
 
 def _positions(found: bytes | None, count: int) -> pa.Int64Array:
-    """Positions as an array; None: all from 0 on."""
+    """Positions as an array. None stands for 0 to `count` - 1."""
     if found is None:
         return counting(0, count)
     return pa.Array.from_buffers(pa.int64(), len(found) // 8, [None, pa.py_buffer(found)])
 
 
 def is_nan(values: pa.Array) -> pa.Array:
-    """Of each value whether it is NaN; a FLOAT16 is 2 bytes."""
+    """Whether each value is NaN; a FLOAT16 is 2 bytes."""
     if pa.types.is_floating(values.type):
         return pc.is_nan(values)
     halves = [None if value is None else int.from_bytes(value, "little") & 0x7FFF for value in values.to_pylist()]
@@ -180,7 +180,7 @@ def is_nan(values: pa.Array) -> pa.Array:
 
 
 def each_row(rows: pa.Int64Array, texts: pa.Int64Array, *, repeated: bool) -> Matches:
-    """Each row once, with the first of its values."""
+    """Keep each row once, with the first of its values."""
     if not repeated:
         return Matches(rows, texts)
     first = dict(zip(reversed(rows.to_pylist()), reversed(texts.to_pylist()), strict=True))

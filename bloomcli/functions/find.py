@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class FoundRows:
-    """The rows, as an iterable of Arrow batches. It is iterated over once, and searches meanwhile.
+    """The rows, as an iterable of Arrow batches. The iteration does the search, and can be done once.
 
     Attributes:
-        report: what was found and read so far.
+        report: the totals so far.
     """
 
     def __init__(self, search: Any) -> None:
@@ -29,7 +29,7 @@ class FoundRows:
 
     @property
     def report(self) -> FindReport:
-        """What was found and read so far; complete when all batches were taken."""
+        """The totals so far; complete at the end of the iteration."""
         report: FindReport = self._search.report
         return report
 
@@ -54,15 +54,15 @@ def find(
 ) -> FoundRows:
     """Find the rows whose column equals one of some values.
 
-    Filters, min/max statistics, dictionaries and page indexes tell which pages can have a value; only these are read.
+    Filters, min/max statistics, dictionaries and page indexes say which pages can have a value; only these are read.
 
     Args:
         path: a file, a directory, a quoted pattern or a URI; or a list of them.
         values: one or several, as for `bloomcli.probe`; millions best as an Arrow array.
-        column: leaf path. Of a list, the rows that have an element that equals.
+        column: leaf path. A row with a list is found if one element equals a value.
         select: leaf paths, groups or globs of the columns of `record`; by default all.
-        limit: the most rows.
-        jobs: files at a time; by default as many as there are cores, and more for files in stores.
+        limit: the maximum number of rows.
+        jobs: files at a time; by default the number of cores, and more for files in stores.
         index: an index of these files (`bloomcli.index_build`). Files that it rules out aren't opened; those that it
             doesn't have, or that changed since, are searched without it.
         session: a SparkSession, to search on its executors. They search all files before the first batch comes;
@@ -90,9 +90,9 @@ def find(
     options = FindOptions(column=column, select=select, limit=limit)
     arrays = isinstance(values, pa.Array | pa.ChunkedArray)
     wanted = values_of_array(values) if arrays else Values(texts_of(values))
-    asked = None if index is None else os.fspath(index)
+    index_path = None if index is None else os.fspath(index)
     if session is None:
-        return FoundRows(Search(named, wanted, options, jobs, asked))
+        return FoundRows(Search(named, wanted, options, jobs, index_path))
     from bloomcli.finding.spark_lake import SparkSearch
 
-    return FoundRows(SparkSearch(session, named, wanted, options, index=asked))
+    return FoundRows(SparkSearch(session, named, wanted, options, index=index_path))

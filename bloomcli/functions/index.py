@@ -29,33 +29,33 @@ def index_build(
     on_row: OnRow | None = None,
     session: Any = None,
 ) -> IndexReport:
-    """Build an index of columns of many files, which `bloomcli.find(index=...)` asks first.
+    """Build an index of columns of many files, for `bloomcli.find(index=...)`.
 
-    The filters of Parquet and Mosaic files are taken; a column without one that can be used is read, and so are the
-    columns of ORC files. The files stay as they are.
+    It uses the filters of Parquet and Mosaic files. A column without a filter that can be used is read, and so are
+    the columns of ORC files. The files aren't changed.
 
     Args:
         path: a file, a directory, a quoted pattern or a URI; or a list of them.
-        columns: one or several leaf paths. Files may lack some of them.
+        columns: one or several leaf paths. A file needn't have all of them.
         output: the index, a path or a URI. It may be left out in a dry run.
         fpp: the mean false-positive rate of the index's filters, as far as the files' filters have it.
         overwrite: replace an existing file.
         force: replace an object that loses an object lock by it, and use a store that can't refuse the replacement
             when another program replaces the object at the same time.
-        dry_run: write nothing, and say by the files' footers what would be read.
-        jobs: files at a time; by default as many as there are cores, and more for files in stores.
+        dry_run: write nothing; report, from the files' footers, what would be read.
+        jobs: files at a time; by default the number of cores, and more for files in stores.
         fail_fast: stop at the first file that fails, and write nothing.
-        on_row: called with each file's row as the file is done.
+        on_row: called with each file's row when the file is done.
         session: a Spark session to run on, whose executors read the files.
 
     Returns:
-        What was read and written, with the rows of the files that failed: they don't raise, and aren't indexed.
+        The report, with the rows of the files that failed: they don't raise, and aren't indexed.
 
     Raises:
         UsageError: no columns, no files, nowhere to write to, an existing file without `overwrite`.
         UnknownColumn: no file has one of the columns.
         UnreadableError: a directory can't be listed.
-        WriteError: the index can't be written; an old one stays as it was.
+        WriteError: the index can't be written; an old one isn't changed.
     """
     from bloomcli.commands.index_options import IndexOptions
     from bloomcli.datasets.engine import choose_engine
@@ -80,8 +80,8 @@ def index_update(
 ) -> IndexReport:
     """Bring an index up to date with the files that paths name: only those that are new or changed are read.
 
-    Files that are gone, or that the paths don't name, are dropped; none is if a path isn't there or has no files. The
-    new index replaces the old one when it is complete.
+    Files that don't exist any more, or that the paths don't name, are dropped. No file is dropped if a path doesn't
+    exist or has no files. The new index replaces the old one when it is complete.
 
     Args:
         path: a file, a directory, a quoted pattern or a URI; or a list of them.
@@ -90,13 +90,13 @@ def index_update(
     The other arguments mean what they mean to `index_build`: force, dry_run, jobs, fail_fast, on_row, session.
 
     Returns:
-        What was read and written.
+        The report.
 
     Raises:
         UsageError: no files.
         UnreadableError, CorruptFile: the index can't be read, or is damaged.
-        SourceChanged: another program replaced the index meanwhile; its index stays.
-        WriteError: the index can't be written; the old one stays as it was.
+        SourceChanged: another program has replaced the index, which isn't changed.
+        WriteError: the index can't be written; the old one isn't changed.
     """
     from bloomcli.datasets.engine import choose_engine
     from bloomcli.indexing import build

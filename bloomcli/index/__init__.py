@@ -5,12 +5,12 @@
     tables      the tables of files and of units, as Arrow IPC streams
     ends        the ends of files, which save the request that opens a file
     sizes       the common size of a column's filters
-    spool       bitsets that wait for the common size, in a temporary file
-    bit_windows  windows of the bits: copied from an old index, cleared, set
+    spool       bitsets in a temporary file, until the common size is known
+    bit_windows the bits, in windows: copied from an old index, cleared, set
     reader      opens an index and looks values up
-    lookup      hashes in the bits: which rows and blocks are read, and what they answer
+    lookup      looks hashes up in the bits: reads rows or blocks, and ANDs them
     writer      builds an index, or updates one
     freshness   whether listed files are those that were indexed
 
-A unit is a row group that has a column in a type. A slot is its place in the rows of bits.
+A unit is a row group that has a column in a type. A slot is the unit's position in the rows of bits.
 """

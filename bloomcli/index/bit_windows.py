@@ -1,5 +1,4 @@
-"""Makes the bits of a column in windows of blocks: those of an old index are copied, freed slots cleared, new units
-set."""
+"""Makes the bits of a column in windows of blocks: copies old bits, clears free slots, sets new units."""
 
 from __future__ import annotations
 
@@ -16,27 +15,27 @@ from bloomcli.storage.base import Source
 
 _WORD_BITS: Final = 64
 _WORDS_AT_ONCE: Final = 8
-"""Words of a row that are made together: a line of the processor's cache."""
+"""Words of a row that are made together: a cache line of the processor."""
 
 
 class ColumnBits(NamedTuple):
-    """The bits of a column in an old index."""
+    """The bits of a column in an open index."""
 
     source: Source
     offset: int
     layout: Layout
     columns: Sequence[str]
-    """The old index's columns, for errors."""
+    """The index's columns, for errors."""
 
     def read(self, first: int, count: int) -> bytes:
-        """Whole blocks, checked. Raises CorruptFile."""
+        """Read whole blocks, and check them. Raises CorruptFile."""
         return read_rows(
             self.source, self.offset, self.layout.stride, first * BLOCK_ROWS, count * BLOCK_ROWS, self.columns
         )
 
 
 def read_rows(source: Source, offset: int, stride: int, first: int, count: int, columns: Sequence[str]) -> bytes:
-    """Rows of a column's bits, from the row `first` on, whose checksums are right. Raises CorruptFile."""
+    """Read rows of a column's bits, and check their checksums. Raises CorruptFile."""
     rows = source.read_at(offset + first * stride, count * stride)
     wrong = kernels.index_check(rows, stride, first)
     if wrong >= 0:
@@ -58,16 +57,16 @@ def windows(
     spool: Spool,
     window_bytes: int,
 ) -> Iterator[bytearray]:
-    """The bits of a column, with their checksums, a window of whole blocks at a time.
+    """Yield the bits of a column, with their checksums, in windows of whole blocks.
 
     Args:
-        layout: their shape.
-        old: those of an old index.
-        dropped: slots of the old bits that are cleared.
-        always: new units that are possible for every value: their slots.
+        layout: the shape of the bits.
+        old: the bits of an old index.
+        dropped: slots of the old bits to clear.
+        always: slots of new units that may have every value.
         bitsets: new units with a filter: their slots, in order, and the numbers of the bitsets in the spool.
-        spool: has the bitsets.
-        window_bytes: bytes of a window; it has one block at least.
+        spool: the bitsets.
+        window_bytes: bytes of a window, which has at least one block.
     """
     keep = _bitmap(layout, dropped, inverted=True) if dropped else None
     ones = _bitmap(layout, always) if always else None
@@ -95,13 +94,13 @@ def windows(
 
 
 class _Batch(NamedTuple):
-    """Units whose bits are set together: those of a few words of the rows."""
+    """Units whose bits are set together: the units of a few words of the rows."""
 
     words: array[int]
     lanes: array[int]
-    """For each bit of the words which of the units it is; -1 for none."""
+    """For each bit of the words, the position of its unit; -1 for no unit."""
     numbers: Sequence[int]
-    """The units' bitsets."""
+    """Numbers of the units' bitsets."""
 
 
 def _batches(bitsets: Sequence[tuple[int, int]]) -> Iterator[_Batch]:

@@ -1,10 +1,10 @@
 """The ends of files that an index keeps: footers and page indexes.
 
-With them a file of a store is opened without a request, and its first request reads the column. An end is packed as
+With its end, a file in a store is opened without a request, and the first request reads the column. A packed end is
 
     XXH64 of the frame | zstd frame: number of ranges, int32 | offset and length of each, int64s | their bytes
 
-with the checksum's seed 0, all little-endian. The last range ends where the file ends.
+with the seed 0 for the checksum. All numbers are little-endian. The last range ends where the file ends.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def packed_end(ranges: Sequence[Range]) -> bytes:
 
 
 def unpacked_end(packed: bytes, size: int) -> list[Range]:
-    """The ranges of a file of so many bytes. Raises ValueError where these aren't the bytes that were packed."""
+    """Unpack the ranges of a file of `size` bytes. Raises ValueError if the bytes are damaged."""
     import zstandard
 
     frame = packed[CHECKSUM_BYTES:]
@@ -77,7 +77,7 @@ class Ends:
         source: the index.
         blob: where the ends lie, one after the other, in the order of the files.
         field: the blob's field path.
-        bytes_of: of each file the bytes of its end; 0 where none is kept.
+        bytes_of: the bytes of each file's end; 0 if the index keeps none.
         files: the files.
     """
 
@@ -87,10 +87,14 @@ class Ends:
         self._starts = list(accumulate(bytes_of, initial=0))
 
     def read(self, files: Iterable[int], most: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield the packed ends of some files, by their positions, that have one; of the first ones that have no more
-        than so many bytes together. Raises CorruptFile.
+        """Yield the packed ends of files, for those that have one. Raises CorruptFile.
 
-        One request reads all of them, with those between them, where it can: that is up to 16 MiB once for a lookup.
+        One request reads all of them, with the ends in between, if they span no more than the source's largest part
+        (16 MiB).
+
+        Args:
+            files: positions of files.
+            most: the limit for the bytes of all ends; the files after it are left out. None: no limit.
         """
         chosen = [at for at in files if self._bytes[at]]
         if most is not None:
@@ -121,16 +125,16 @@ class EndBlobs(NamedTuple):
 
 
 def read_ends(source: Source, blobs: EndBlobs, data: bytes, files: Files) -> Ends:
-    """The ends by the table of their sizes.
+    """Read the ends' table of sizes.
 
     Args:
         source: the index.
-        blobs: where they lie.
+        blobs: the blobs of the ends and of the table.
         data: the bytes of the table.
         files: the index's files.
 
     Raises:
-        CorruptFile: the table is damaged, or isn't that of the files and the ends.
+        CorruptFile: the table is damaged, or doesn't match the files or the ends.
     """
     blob, field, sizes, sizes_field = blobs
     count, (bytes_of,) = unpacked(source.path, sizes, data, END_KINDS, sizes_field)

@@ -1,4 +1,4 @@
-"""Tells whether listed files are still those that an index has: by size, and by tag or modification time."""
+"""Compares listed files with those of an index, by size, and by tag or modification time."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bloomcli.storage.registry import store_of
 
 
 class FreshnessCheck:
-    """Compares listed files with an index. It remembers directories: make one for each command."""
+    """Compares listed files with an index. It caches directories: make one for each command."""
 
     def __init__(self, index: Index) -> None:
         self._files = index.files
         self._spell = spelling()
 
     def found(self, item: FileEntry) -> tuple[int, Stamp] | NoAnswer:
-        """The position of a listed file in `Index.files` and its stamp, or why the index tells nothing of it."""
+        """The position of a listed file in `Index.files` and its stamp, or why the index has no answer for it."""
         at = None if item.problem is not None or item.skipped else self._files.position(self._spell(item.path))
         if at is None:
             return NoAnswer.UNKNOWN
@@ -29,12 +29,12 @@ class FreshnessCheck:
 
 
 def is_same(indexed: IndexedFile | Stamp, item: FileEntry) -> bool:
-    """Whether a listed file is the one that was indexed. Asks the store where the listing doesn't tell."""
+    """Whether a listed file is the one that was indexed. Sends a request if the listing has neither time nor tag."""
     size, mtime_ns, tag = item.size, item.mtime_ns, item.tag
     if not mtime_ns and not tag:
         try:
             found = store_of(item.path).fingerprint(item.path)
-        except BloomError:  # opening the file says why
+        except BloomError:  # opening the file raises it
             return False
         if found is None:
             return False

@@ -5,8 +5,8 @@ then a record batch; each is
 
     FFFFFFFF | length of the metadata, int32 | metadata: a flatbuffer | body
 
-`columns_of` reads the layout that Arrow itself writes for such a table. Of another one, or a damaged one, it says
-that it doesn't know it: Arrow reads that, or tells what is wrong.
+`columns_of` reads the layout that Arrow itself writes for such a table. It returns None for another layout or a
+damaged stream: Arrow then reads it, or reports the error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _INT, _FLOAT, _TIMESTAMP = 2, 3, 10
 """Types of columns."""
 _OFFSET_BYTES: Final = 8
 _ALIGNMENT: Final = 8
-"""Buffers begin at multiples of so many bytes; compiled code reads numbers only where they are aligned."""
+"""Buffers begin at multiples of this. Compiled code reads only aligned numbers."""
 _MOST_FIELDS: Final = 16
 _NUMBERS: Final[Mapping[tuple[int, int, bool], str]] = {
     (_INT, 8, False): "B",
@@ -47,7 +47,7 @@ class Lists(NamedTuple):
     """A column of lists of numbers."""
 
     ends: memoryview
-    """int64s: where the first list begins, and where each ends."""
+    """int64s: the start of the first list, and the end of each."""
     values: memoryview
     """int64s."""
 
@@ -56,18 +56,18 @@ Column = memoryview | Lists | list[str]
 
 
 class _Unknown(Exception):
-    """The stream has another layout."""
+    """The stream has another layout, or is damaged."""
 
 
 def columns_of(raw: bytes, kinds: Mapping[str, str]) -> tuple[int, list[Column]] | None:
-    """The rows and the columns of a stream's batch, without nulls.
+    """Read the rows and the columns of a stream's batch, without nulls.
 
     Args:
         raw: the stream.
-        kinds: of the columns, by their names, in order. Text becomes a list, numbers a view of `raw`.
+        kinds: the columns' kinds, by their names, in order. Text becomes a list, numbers a view of `raw`.
 
     Returns:
-        None where it isn't known how to read the stream.
+        The number of rows, and the columns; None for an unknown layout.
     """
     if sys.byteorder != "little":
         return None
@@ -78,15 +78,17 @@ def columns_of(raw: bytes, kinds: Mapping[str, str]) -> tuple[int, list[Column]]
 
 
 def type_codes(raw: bytes, most: int) -> list[tuple[str, int | None]] | None:
-    """The names of a schema's columns, and their types' numbers of Schema.fbs: None for those with dictionaries, or
-    with metadata, such as extension types, and for timestamps of another time zone than UTC.
+    """Read the names of a schema's columns, and the numbers of their types in Schema.fbs.
+
+    The number is None for columns with dictionaries or metadata (extension types), and for timestamps with another
+    time zone than UTC.
 
     Args:
         raw: a stream, or its schema alone.
-        most: columns, at most.
+        most: limit for the number of columns.
 
     Returns:
-        None where it isn't known how to read the schema.
+        None for an unknown layout.
     """
     try:
         schema, _, _ = _message(memoryview(raw), 0, _SCHEMA)
@@ -128,7 +130,7 @@ def _need(right: bool) -> None:
 
 
 class _Table:
-    """A table of a flatbuffer. What it doesn't have is 0."""
+    """A table of a flatbuffer. A missing number is 0."""
 
     def __init__(self, data: memoryview, at: int) -> None:
         self._data, self._at = data, at
@@ -141,7 +143,7 @@ class _Table:
         return value
 
     def _where(self, field: int) -> int:
-        """Where a field is; 0 if the table doesn't have it."""
+        """The offset of a field; 0 if the table doesn't have it."""
         entry = 4 + 2 * field
         if entry + 2 > self._size:
             return 0
@@ -153,7 +155,7 @@ class _Table:
         return self._where(field) != 0
 
     def number(self, field: int, form: str) -> int:
-        """A number; `form` is that of `struct`."""
+        """A number, in a format of `struct`."""
         at = self._where(field)
         return self._read(form, at) if at else 0
 
@@ -173,7 +175,7 @@ class _Table:
         return str(found, "utf-8")
 
     def tables(self, field: int, most: int = _MOST_FIELDS) -> Iterator[_Table]:
-        """A vector of so many tables at most."""
+        """A vector of up to `most` tables."""
         at = self._target(field)
         count = self._read("I", at)
         _need(count <= most)
@@ -190,7 +192,7 @@ class _Table:
 
 
 def _message(raw: memoryview, at: int, kind: int) -> tuple[_Table, int, int]:
-    """The header of the message at an offset; the offset and the length of its body."""
+    """Read the message at an offset: its header, and the offset and length of its body."""
     begun, length = struct.unpack_from("<Ii", raw, at)
     _need(begun == _CONTINUED and length > 0)
     metadata = raw[at + 8 : at + 8 + length]
@@ -203,7 +205,7 @@ def _message(raw: memoryview, at: int, kind: int) -> tuple[_Table, int, int]:
 
 
 def _kind(field: _Table) -> str | None:
-    """The kind of a column, or None: the column may have nulls, or its type isn't that of an index."""
+    """The kind of a column; None if it may have nulls, or has a type that no index has."""
     if field.number(1, "B") or field.has(4):
         return None
     kind = field.number(2, "B")
@@ -220,7 +222,7 @@ def _kind(field: _Table) -> str | None:
 
 
 class _Body:
-    """The body of a batch: its columns come one after the other, each with a node and some buffers."""
+    """The body of a batch: a sequence of columns, each with a node and buffers."""
 
     def __init__(
         self, body: memoryview, nodes: Iterator[tuple[int, int]], buffers: Iterator[tuple[int, int]]
@@ -240,11 +242,11 @@ class _Body:
         return self._numbers(kind, rows)
 
     def finish(self) -> None:
-        """There is nothing else."""
+        """Check that no node and no buffer is left."""
         _need(next(self._nodes, None) is None and next(self._buffers, None) is None)
 
     def _node(self, rows: int) -> None:
-        """A node of so many rows without nulls, and its empty bitmap of nulls."""
+        """Read a node of `rows` rows without nulls, and its empty bitmap of nulls."""
         _need(next(self._nodes, None) == (rows, 0) and rows >= 0)
         _need(len(self._buffer()) == 0)
 
@@ -260,9 +262,9 @@ class _Body:
         return found
 
     def _ends(self, rows: int) -> memoryview:
-        """Where each row's values end, behind a first 0."""
+        """Read the offsets: 0, and the end of each row's values."""
         data = self._buffer()
-        if not rows and not len(data):  # as Arrow may write a column without rows
+        if not rows and not len(data):  # Arrow may write this for a column without rows
             return memoryview(bytes(_OFFSET_BYTES)).cast("q")
         _need(len(data) // _OFFSET_BYTES > rows)
         ends = data[: (rows + 1) * _OFFSET_BYTES].cast("q")

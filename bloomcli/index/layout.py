@@ -1,4 +1,4 @@
-"""What an index says of a column's bits: the common size, the rows, the slots."""
+"""The layout of a column's bits: the common size, the rows, the slots."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ENDS: Final = "bloom-index-ends-v1"
 END_SIZES: Final = "bloom-index-end-sizes-v1"
 """Types of blobs."""
 VERSION: Final = "bloom-index-version"
-"""The property of the file that makes it an index; its value is 1."""
+"""The property that identifies an index; its value is 1."""
 
 BLOCK_ROWS: Final = 256
-"""Rows of a block: a row for each bit of its 8 words of 32."""
+"""Rows of a block: one for each bit of its 8 words of 32 bits."""
 CHECKSUM_BYTES: Final = 8
 _WORD_BITS: Final = 64
 
@@ -40,7 +40,7 @@ class Layout(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Bytes of a row's bits: whole words, one at least."""
+        """Bytes of a row's bits: whole words, at least one."""
         return max(-(-self.slots // _WORD_BITS), 1) * 8
 
     @property

@@ -1,8 +1,7 @@
 """Looks hashes up in the transposed bits of a column.
 
-A hash selects a block, and in each of the block's 8 words a row: the AND of the 8 rows has the units that may have
-the hash. Where a block has few hashes, their rows are read; where it has many, the whole block, together with its
-neighbours.
+A hash selects a block, and a row in each of the block's 8 words. The AND of the 8 rows has the units that may have
+the hash. For a few hashes in a block, their rows are read; for many, the whole block, together with its neighbours.
 """
 
 from __future__ import annotations
@@ -18,31 +17,31 @@ from bloomcli.index.layout import BLOCK_ROWS
 from bloomcli.named_tuple import NamedTuple
 
 _FEW: Final = 4096
-"""So many hashes are ordered without an array of all blocks."""
+"""Up to this number, hashes are sorted without an array of all blocks."""
 _HASH_BYTES: Final = 16 << 10
-"""A block is read whole where it has at most so many bytes for each of its hashes: on a local disk that takes as long
-as 8 rows on their own."""
+"""A block with at most this number of bytes for each of its hashes is read whole: on a local disk, this takes as long
+as 8 single rows."""
 _WINDOW_BYTES: Final = 8 << 20
-"""Blocks that are read together."""
+"""Most bytes of blocks that are read together."""
 
 
 class _ReadRange(NamedTuple):
-    """Something to read, and the hashes that are looked up in it."""
+    """Blocks or rows to read, and the hashes to look up in them."""
 
     first: int
     """The first block."""
     blocks: int
-    """Whole blocks; 0 where only rows of a block are read."""
+    """Number of whole blocks; 0 if only rows of the block are read."""
     start: int
     end: int
-    """Of the hashes, in their order."""
+    """`start` and `end`: the range of the hashes, in their order."""
 
 
 class Lookups:
     """Hashes that are looked up in a column.
 
     Args:
-        bits: those of the column.
+        bits: the bits of the column.
         hashes: uint64s in native order.
     """
 
@@ -59,11 +58,11 @@ class Lookups:
             self._order = memoryview(kernels.index_order(hashes, blocks)).cast("q")
 
     def pairs(self, mask: bytes, part: int) -> Iterator[tuple[array[int], array[int]]]:
-        """The positions of hashes, each with the slot of a unit that may have it: in parts of about `part` entries.
+        """Yield the positions of hashes, each with the slot of a unit that may have it.
 
         Args:
-            mask: the units that are looked at, a bitmap as long as a row's bits.
-            part: entries; a part has room for all units of one hash at least.
+            mask: the units to look at, a bitmap as long as a row's bits.
+            part: about the number of entries that are yielded at a time; at least those of one hash.
         """
         layout = self._bits.layout
         room = max(part, layout.width * 8)
@@ -141,7 +140,7 @@ class Lookups:
             yield first + word * 32 + ((value * salt & 0xFFFFFFFF) >> 27)
 
     def _announced(self) -> list[_ReadRange]:
-        """What is read, in the order of the bits; the source knows of it."""
+        """The ranges to read, in the order of the bits. Announces them to the source."""
         reads = list(_merged(self._blocks(), self._bits.layout.slab_bytes))
         self._bits.source.will_read(self._ranges(reads))
         return reads
@@ -157,7 +156,7 @@ class Lookups:
                         yield bits.offset + row * layout.stride, layout.stride
 
     def _blocks(self) -> Iterator[tuple[int, int, int]]:
-        """The blocks that hashes select, and the range of each in their order."""
+        """The blocks that hashes select, each with the range of its hashes in their order."""
         order = self._order
         groups = memoryview(kernels.index_groups(self._hashes, order, self._bits.layout.blocks)).cast("q")
         starts = groups[1::2].tolist()
@@ -165,7 +164,7 @@ class Lookups:
 
 
 def _merged(blocks: Iterator[tuple[int, int, int]], slab_bytes: int) -> Iterator[_ReadRange]:
-    """Blocks that are read whole, with their neighbours; and others, of which only rows are read."""
+    """Decide which blocks to read whole, joined with their neighbours, and of which to read only rows."""
     held: _ReadRange | None = None
     for block, start, end in blocks:
         if slab_bytes > (end - start) * _HASH_BYTES:

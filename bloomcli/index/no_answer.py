@@ -1,4 +1,4 @@
-"""Why an index tells nothing of a file. A module of its own: a search without an index imports no index."""
+"""Why an index has no answer for a file. A separate module, which a search without an index imports."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class NoAnswer(Enum):
-    """Why an index tells nothing of a file."""
+    """Why an index has no answer for a file."""
 
     UNKNOWN = "it doesn't have the file, or not with the column"
     CHANGED = "the file changed since"

@@ -25,7 +25,7 @@ from bloomcli.words import counted
 MAGIC: Final = b"PFA1"
 CHECKSUM: Final = "footer-xxh64"
 _ENDING: Final = 12
-"""Bytes behind the payload: its size, flags, magic."""
+"""Bytes after the payload: its size, flags, magic."""
 _DIGITS: Final = re.compile(rb'"footer-xxh64":"([0-9a-f]{16})"')
 _NUMBER: Final = re.compile(r"(0|[1-9][0-9]{0,17})")
 _COMPRESSED: Final = 1
@@ -54,12 +54,12 @@ class Footer(NamedTuple):
 def damaged(
     path: str, reason: str, *, offset: int | None = None, field: str | None = None, columns: Sequence[str] = ()
 ) -> CorruptFile:
-    """The error of a damaged index; its hint is the command that builds it anew."""
+    """The error of a damaged index. Its hint is the command that builds it again."""
     return CorruptFile(reason, path=path, offset=offset, field=field, hint=rebuild(path, columns))
 
 
 def rebuild(path: str, columns: Sequence[str] = ()) -> str:
-    """The command that builds an index anew."""
+    """The command that builds an index again."""
     import shlex
 
     names = shlex.quote(",".join(map(listed, columns))) if columns else "COLUMN"
@@ -70,7 +70,7 @@ _BUILD: Final = "`bloom index build DIRECTORY -c COLUMN -o FILE` builds one"
 
 
 def footer_bytes(blobs: Sequence[Blob], properties: Mapping[str, str]) -> bytes:
-    """A footer, from its magic to the file's end. Raises UnsupportedError where it is too large."""
+    """A footer, from its magic to the file's end. Raises UnsupportedError if it is too large."""
     described = [
         {
             "type": blob.type,
@@ -84,7 +84,7 @@ def footer_bytes(blobs: Sequence[Blob], properties: Mapping[str, str]) -> bytes:
         }
         for blob in blobs
     ]
-    # the checksum comes first: no text of a user comes before it
+    # the checksum is first, so that no text of a user precedes it
     content = {"properties": {CHECKSUM: "0" * 16, **properties}, "blobs": described}
     payload = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogateescape")
     digits = b"%016x" % kernels.xxh64(payload)
@@ -95,7 +95,7 @@ def footer_bytes(blobs: Sequence[Blob], properties: Mapping[str, str]) -> bytes:
 
 
 def read_footer(source: Source) -> Footer:
-    """The footer of a Puffin file.
+    """Read the footer of a Puffin file.
 
     Raises:
         UnknownFormat: it isn't a Puffin file.
@@ -112,7 +112,7 @@ def read_footer(source: Source) -> Footer:
             "an index that is cut off: its last bytes aren't PFA1" if begun else "no index",
             path=path,
             offset=size - len(MAGIC),
-            hint=rebuild(path) if begun else _BUILD,  # the file may be one of the data
+            hint=rebuild(path) if begun else _BUILD,  # the file may be a data file
         )
     if ending[4] & _COMPRESSED:
         raise UnsupportedError(
@@ -158,7 +158,7 @@ def _parsed(path: str, payload: bytes, start: int) -> Footer:
 
 
 def _check_ranges(path: str, blobs: Sequence[Blob], start: int) -> None:
-    """Blobs lie between the first magic and that of the footer, and don't overlap."""
+    """Check that blobs lie between the first magic and the footer's, and don't overlap."""
     spans = sorted((blob.offset, blob.offset + blob.length, number) for number, blob in enumerate(blobs))
     for begin, end, number in spans:
         if begin < len(MAGIC) or end > start - len(MAGIC):
@@ -169,7 +169,7 @@ def _check_ranges(path: str, blobs: Sequence[Blob], start: int) -> None:
 
 
 class _Fields:
-    """Checks what JSON has against what it should have."""
+    """Checks the types of JSON values."""
 
     def __init__(self, path: str, start: int) -> None:
         self._path, self._start = path, start
@@ -211,7 +211,7 @@ class _Fields:
 
 
 def number_of(text: str | None, most: int) -> int | None:
-    """A property's number from 0 to `most`; None where it is none."""
+    """Parse a property's number, 0 to `most`; None if it isn't one."""
     if text is None or _NUMBER.fullmatch(text) is None:
         return None
     value = int(text)

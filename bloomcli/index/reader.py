@@ -1,8 +1,8 @@
 """Opens an index of filters and looks values up.
 
-Requests to a store: one reads the tail, which has the footer and the tables of a small index; one more reads longer
-tables; one reads the rows of bits of a value; one reads the ends of the files that may have it. With `END_BYTES` the
-first one has the tables of 100,000 row groups.
+Requests to a store: the first reads the tail, with the footer and the tables of a small index; another one reads
+longer tables; one reads the rows of bits of a value; one reads the ends of the files that may have it. With
+`END_BYTES`, the first request has the tables of 100,000 row groups.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from bloomcli.model.index_facts import IndexedColumnFacts, IndexFacts
 
 END_BYTES: Final = 2 << 20
-"""How much of an index's end is read when it is opened for a search: its tables, also those of 100,000 row groups. It
-takes as long as the request for tables that are longer than the usual tail."""
+"""Bytes of an index's end that are read when it is opened for a search: enough for the tables of 100,000 row groups.
+The request takes as long as a second one, for tables longer than the usual tail."""
 _TOGETHER_BYTES: Final = 16 << 20
-"""Tables up to this size are read together, in one request."""
+"""Limit up to which all tables are read in one request."""
 _PART: Final = 1 << 18
-"""Entries of a part of an answer, about."""
+"""About the number of entries of a part of an answer."""
 
 
 class PossiblePairs(NamedTuple):
-    """Row groups that may have values: one entry for each value and row group, in three arrays of a length."""
+    """Row groups that may have values: an entry for each pair of value and row group, in three arrays."""
 
     hashes: pa.Int64Array
     """Positions of the values' hashes."""
@@ -51,7 +51,7 @@ class PossiblePairs(NamedTuple):
 
 
 class RowGroups(NamedTuple):
-    """Row groups: one entry each, in two arrays of a length, ordered by file and row group."""
+    """Row groups: an entry for each in two arrays, ordered by file and row group."""
 
     files: array[int]
     """Positions in `Index.files`."""
@@ -60,7 +60,7 @@ class RowGroups(NamedTuple):
 
 
 class ColumnBlobs(NamedTuple):
-    """Where a column's bits and units lie."""
+    """The blobs of a column's bits and units."""
 
     bits: Blob
     layout: Layout
@@ -70,14 +70,14 @@ class ColumnBlobs(NamedTuple):
 
 
 class Index:
-    """An open index. Threads may look values up at once.
+    """An open index. Several threads may look values up.
 
     Attributes:
         source: the file.
-        paths: the indexed columns, as the index was built for them, also those that no file has.
-        columns: columns in each of the types that files have them in.
+        paths: the columns for which the index was built, also those that no file has.
+        columns: the columns, in each type that they have in files.
         fpp: the false-positive rate that the index was built for.
-        created_by: what wrote the index.
+        created_by: the program that wrote the index.
         files: the indexed files.
     """
 
@@ -104,12 +104,11 @@ class Index:
         self._ends = None if ends is None else read_ends(source, ends, self._table(ends.sizes), self.files)
 
     def ends(self, files: Iterable[int], most: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield the packed ends of those files, by their positions, that have one (`bloomcli.index.ends.Ends.read`).
-        Raises CorruptFile."""
+        """Yield the packed ends of files, as `bloomcli.index.ends.Ends.read`. Raises CorruptFile."""
         return iter(()) if self._ends is None else self._ends.read(files, most)
 
     def types(self, path: str) -> tuple[IndexedColumn, ...]:
-        """A column in each of its types; none where no file has it. Raises UnknownColumn if it isn't indexed."""
+        """The column in each of its types; empty if no file has it. Raises UnknownColumn if it isn't indexed."""
         if path not in self.paths:
             near = near_names(path, self.paths)
             raise UnknownColumn(
@@ -122,18 +121,18 @@ class Index:
     def possible(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> Iterator[PossiblePairs]:
         """The row groups that may have each of some values.
 
-        A few hashes read their rows only; many read the bits in their order, in bounded memory. All answers are those
-        of the filters, folded or replicated to the common size.
+        For a few hashes it reads only their rows; for many, the bits in their order, in bounded memory. The answers
+        are those of the filters at the common size.
 
         Args:
             column: one of `columns`.
             hashes: XXH64 of the values' plain encodings, uint64s in native order, as `WantedValues.hashes`.
-            always: whether to include the row groups that are possible for every value. Without them the answer stays
-                small where there are many values; `always` gives them once.
+            always: include the row groups that may have every value. Without them the answer for many values stays
+                small; the method `always` returns them once.
 
         Yields:
-            Parts of some hundred thousand entries or one value, ordered by the hashes' blocks. All entries of a value
-            are in one part.
+            Parts of some hundred thousand entries, ordered by the hashes' blocks. All entries of a value are in one
+            part.
 
         Raises:
             CorruptFile: the bits that were read aren't those that were written.
@@ -152,18 +151,18 @@ class Index:
             yield PossiblePairs(positions, file.take(taken), row_group.take(taken))
 
     def possible_for_any(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> RowGroups:
-        """The row groups that may have one of some values, each once: for millions of values too. As `possible`."""
+        """The row groups that may have one of some values, once each. As `possible`; also for millions of values."""
         bitmap = self._lookups(column, hashes).any()
         mask = self._mask(column, (FILTER, ALWAYS) if always else (FILTER,))
         both = int.from_bytes(bitmap, "little") & int.from_bytes(mask, "little")
         return self._row_groups(column, both.to_bytes(len(mask), "little"))
 
     def always(self, column: IndexedColumn) -> RowGroups:
-        """The row groups that are possible for every value."""
+        """The row groups that may have every value."""
         return self._row_groups(column, self._mask(column, (ALWAYS,)))
 
     def with_values(self, column: IndexedColumn) -> RowGroups:
-        """The row groups that have a value: those that are possible for NaN and others that no filter knows."""
+        """The row groups with any value: these may have NaN, and other values that aren't in filters."""
         return self._row_groups(column, self._mask(column, (FILTER, ALWAYS)))
 
     def having(self, column: IndexedColumn) -> frozenset[int]:
@@ -171,7 +170,7 @@ class Index:
         return frozenset(self.units(column).file) - {-1}
 
     def facts(self) -> IndexFacts:
-        """What `index inspect` reports; reads no bits."""
+        """The facts that `index inspect` reports. Reads no bits."""
         from bloomcli.model.index_facts import BlobFacts, IndexFacts
 
         return IndexFacts(
@@ -205,7 +204,7 @@ class Index:
         return self._columns[column].layout
 
     def bits(self, column: IndexedColumn) -> ColumnBits:
-        """A column's bits, for an update."""
+        """A column's bits."""
         at = self._columns[column]
         return ColumnBits(self.source, at.bits.offset, at.layout, self.paths)
 
@@ -213,13 +212,13 @@ class Index:
         return Lookups(self.bits(column), hashes)
 
     def _mask(self, column: IndexedColumn, states: Sequence[int]) -> bytes:
-        """A bitmap of the slots in some states, as long as a row's bits."""
+        """A bitmap of the slots in any of `states`, as long as a row's bits."""
         flags = bytes(ord("1") if state in states else ord("0") for state in range(1 << 8))
         chosen = bytes(self.units(column).state).translate(flags)
         return int(chosen[::-1] or b"0", 2).to_bytes(self.layout(column).width, "little")
 
     def _row_groups(self, column: IndexedColumn, bitmap: bytes) -> RowGroups:
-        """The units of slots."""
+        """The row groups of the slots in a bitmap."""
         units = self.units(column)
         slots = memoryview(kernels.index_slots(bitmap)).cast("i")
         found = sorted((units.file[slot], units.row_group[slot]) for slot in slots)
@@ -258,7 +257,7 @@ class Index:
         return damaged(self.source.path, reason, offset=self._footer.start, field=field)
 
     def _read_properties(self) -> tuple[tuple[str, ...], float]:
-        """The indexed columns, and the rate."""
+        """Read the indexed columns, and the rate."""
         given = self._footer.properties
         version = number_of(given.get(VERSION), 1 << 31)
         if version is None:
@@ -289,7 +288,7 @@ class Index:
         return tuple(paths), fpp
 
     def _end_blobs(self) -> EndBlobs | None:
-        """The blobs of files' ends; None in an index that has none."""
+        """The blobs of files' ends; None if the index has none."""
         found = {
             kind: [(blob, f"blobs[{at}]") for at, blob in enumerate(self._footer.blobs) if blob.type == kind]
             for kind in (ENDS, END_SIZES)
@@ -301,7 +300,7 @@ class Index:
         return EndBlobs(*found[ENDS][0], *found[END_SIZES][0])
 
     def _read_blobs(self) -> tuple[dict[IndexedColumn, ColumnBlobs], Blob, int]:
-        """The columns by their numbers, and the blob of files with its position."""
+        """The columns in the order of their numbers, and the blob of files with its position."""
         path, files = self.source.path, []
         bits: dict[int, tuple[IndexedColumn, Layout, Blob]] = {}
         units: dict[int, tuple[Blob, str]] = {}

@@ -1,9 +1,9 @@
-"""The common size of the filters of a column: a power of two of blocks.
+"""The common size of the filters of a column: a number of blocks that is a power of two.
 
-It is the smallest at which the mean of the filters' measured rates meets the wanted rate; where none does, the
-smallest at which the mean is near the best one. Filters of other sizes are folded or replicated, so that a few very
-large ones among many small ones would make the index much larger than the filters are: a limit on its growth comes
-first.
+It is the smallest size at which the mean of the filters' measured rates meets the wanted rate. If no size does, it is
+the smallest at which the mean is near the best one. Filters of other sizes are folded or replicated. A few very large
+filters among many small ones could make the index much larger than the filters: a limit on its growth takes
+precedence.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from bloomcli.filters.sizing import BLOCK_BYTES
 from bloomcli.limits import INDEX_BLOCKS_MAX
 
 _NEAR_BEST: Final = 1.05
-"""A mean rate is near the best one if it is at most so many times that."""
+"""A mean rate is near the best one if it is at most this many times as high."""
 _GROWTH: Final = 4
-"""The bits of a column take at most so many times the bytes of its filters, or `_SMALL_BYTES`."""
+"""The bits of a column take at most this many times the bytes of its filters, or `_SMALL_BYTES`."""
 _SMALL_BYTES: Final = 1 << 20
 LEVELS: Final = INDEX_BLOCKS_MAX.bit_length()
-"""Common sizes: 1 block, 2 blocks, 4 blocks and so on."""
+"""Number of common sizes: 1 block, 2 blocks, 4 blocks and so on."""
 
 
 def rates(bitset: bytes | bytearray) -> array[float]:
@@ -45,7 +45,7 @@ class Rates:
     """The rates of many filters, and the common size that they need.
 
     Attributes:
-        count: filters.
+        count: number of filters.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Rates:
         self._bytes = 0
 
     def add(self, found: array[float], nbytes: int) -> None:
-        """Add a filter: what `rates` gave, and its bytes."""
+        """Add a filter by the result of `rates` and its bytes."""
         for level in range(LEVELS):
             self._sums[level] += found[min(level, len(found) - 1)]
         self.count += 1
@@ -63,7 +63,7 @@ class Rates:
         self._bytes += nbytes
 
     def add_at(self, rate: float, level: int) -> None:
-        """Add a filter of an old index, of the common size 2 to the power of `level`."""
+        """Add a filter of an old index, whose common size is 2 to the power of `level` blocks."""
         for other in range(LEVELS):
             self._sums[other] += rate
         self.count += 1
@@ -71,12 +71,12 @@ class Rates:
         self._bytes += BLOCK_BYTES << level
 
     def level(self, fpp: float, slots: int, least: int) -> int:
-        """The common size, as a power of two of blocks.
+        """The common size, as the exponent of a power of two.
 
         Args:
             fpp: the wanted mean rate.
-            slots: places in a row of bits.
-            least: the size of an old index, whose filters can't be folded below it.
+            slots: number of slots in a row of bits.
+            least: the level of an old index, whose filters can't be folded further.
         """
         if not self.count:
             return least

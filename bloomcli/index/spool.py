@@ -1,4 +1,4 @@
-"""Bitsets that wait in a temporary file until the common size of a column's filters is known; and ends of files."""
+"""Temporary files for bitsets, until the common size of a column's filters is known, and for ends of files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BUFFER_BYTES: Final = 1 << 20
 
 
 class Frames:
-    """Short byte strings, in the order in which they were added; in a temporary file where they are many.
+    """A list of short byte strings. Beyond 1 MiB, they are in a temporary file.
 
     Args:
         directory: where the temporary file lies; None for the system's directory.
@@ -27,10 +27,10 @@ class Frames:
         self._directory = directory
         self._file: IO[bytes] | None = None
         self.sizes = array("i")
-        """Bytes of each."""
+        """Bytes of each string."""
 
     def add(self, data: bytes) -> None:
-        """Add one, which may be empty. Raises WriteError."""
+        """Add a string, which may be empty. Raises WriteError."""
         try:
             if data and self._file is None:
                 import tempfile
@@ -43,7 +43,7 @@ class Frames:
         self.sizes.append(len(data))
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield all of them together, in pieces of some size. Raises WriteError."""
+        """Yield the strings joined, in pieces of up to 1 MiB. Raises WriteError."""
         if self._file is None:
             return
         try:
@@ -61,7 +61,7 @@ class Frames:
 
 
 class Spool:
-    """Bitsets by their numbers.
+    """Bitsets in a temporary file, by their numbers.
 
     Args:
         directory: where the temporary file lies; None for the system's directory.
@@ -78,7 +78,7 @@ class Spool:
         return len(self._blocks)
 
     def add(self, bitset: bytes | bytearray) -> int:
-        """Add a bitset; gives its number. Raises ValueError, WriteError."""
+        """Add a bitset; returns its number. Raises ValueError, WriteError."""
         if not 0 < len(bitset) <= FILTER_MAX_BYTES or len(bitset) % BLOCK_BYTES:
             raise ValueError(f"a bitset is a positive multiple of {BLOCK_BYTES} bytes, not {len(bitset)}")
         try:
@@ -95,7 +95,7 @@ class Spool:
         return len(self._blocks) - 1
 
     def finish(self) -> None:
-        """Write what is buffered; nothing is added from now on. Raises WriteError."""
+        """Flush the file. No bitset can be added afterwards. Raises WriteError."""
         try:
             if self._file is not None:
                 self._file.flush()
@@ -103,9 +103,9 @@ class Spool:
             raise self._failed(error) from None
 
     def read(self, numbers: Iterable[int], blocks: int, first: int, count: int) -> bytearray:
-        """Blocks of bitsets, folded or replicated to `blocks` blocks: `count` from `first` on of each.
+        """Read `count` blocks from `first` on of each bitset, folded or replicated to `blocks` blocks.
 
-        Raises WriteError where the temporary file can't be read any more.
+        Raises WriteError if the temporary file can't be read any more.
         """
         if self._file is None:
             raise ValueError("there is no temporary file")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FREE, FILTER, ALWAYS, NEVER = range(4)
-"""States of slots; the last three are those of `ChunkState`."""
+"""States of slots. The last three are those of `ChunkState`."""
 
 FILE_KINDS: Final = {"path": TEXT, "size": "q", "mtime_ns": "q", "tag": TEXT, "rows": LISTS}
 UNIT_KINDS: Final = {"file": "i", "row_group": "i", "state": "B", "fpp": "f"}
@@ -37,7 +37,7 @@ _LEVEL: Final = 3
 
 
 def schema_of(kinds: Mapping[str, str]) -> pa.Schema:
-    """A table's schema for Arrow."""
+    """A table's schema in Arrow."""
     import pyarrow as pa
 
     types = {
@@ -52,7 +52,7 @@ def schema_of(kinds: Mapping[str, str]) -> pa.Schema:
 
 
 class Units(NamedTuple):
-    """The units of a column of an index, by their slots: each a view of numbers."""
+    """The units of a column of an open index, by their slots."""
 
     file: memoryview
     """Positions of files; -1 for free slots."""
@@ -63,7 +63,7 @@ class Units(NamedTuple):
 
 
 class UnitArrays(NamedTuple):
-    """The units of a column, by their slots."""
+    """The units of a column of a new index, by their slots."""
 
     file: array[int]
     """Positions of files; -1 for free slots."""
@@ -74,7 +74,7 @@ class UnitArrays(NamedTuple):
 
 
 def packed(batch: pa.RecordBatch) -> tuple[bytes, dict[str, str]]:
-    """A table's blob, and the properties that check it. Raises UnsupportedError where it is too large."""
+    """Make a table's blob, and its properties. Raises UnsupportedError if it is too large."""
     import pyarrow as pa
     import zstandard
 
@@ -92,17 +92,17 @@ def packed(batch: pa.RecordBatch) -> tuple[bytes, dict[str, str]]:
 
 
 def unpacked(path: str, blob: Blob, data: bytes, kinds: Mapping[str, str], field: str) -> tuple[int, list[Any]]:
-    """The rows and the columns of a blob's table.
+    """Read the number of rows and the columns of a blob's table.
 
     Args:
         path: the index.
         blob: as the footer describes it.
         data: its bytes.
-        kinds: of the columns that the table has to have.
+        kinds: the kinds of the columns that the table must have.
         field: the blob's field path.
 
     Raises:
-        CorruptFile: the bytes aren't those that were written, or no such table.
+        CorruptFile: the bytes are damaged, or aren't such a table.
     """
     import zstandard
 
@@ -135,7 +135,10 @@ def _unreadable(error: Exception) -> str:
 
 
 def _by_arrow(raw: bytes, kinds: Mapping[str, str], wrong: Callable[..., CorruptFile]) -> tuple[int, list[Column]]:
-    """A table in another layout than Arrow writes by default, or a damaged one. Raises CorruptFile."""
+    """Read a table with Arrow: one in another layout than Arrow writes by default, or a damaged one.
+
+    Raises CorruptFile.
+    """
     import pyarrow as pa
 
     try:
@@ -160,8 +163,7 @@ def _by_arrow(raw: bytes, kinds: Mapping[str, str], wrong: Callable[..., Corrupt
 
 
 def _view(column: pa.Array, form: str) -> memoryview:
-    """The numbers of a column. They are copied: the stream may have them anywhere, and compiled code needs them
-    aligned."""
+    """Copy the numbers of a column: in the stream they may not be aligned, as compiled code needs them."""
     data = column.buffers()[1] if len(column) else None
     whole = memoryview(b"" if data is None else data).cast("B")
     width = column.type.bit_width // 8
@@ -171,7 +173,7 @@ def _view(column: pa.Array, form: str) -> memoryview:
 
 
 def _stored(path: str) -> str:
-    """A path as the table has it: a local one that isn't UTF-8 as a zero character and its bytes in hexadecimal."""
+    """A path as the table stores it: if it isn't UTF-8, a zero character and its bytes in hexadecimal."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -233,7 +235,7 @@ class Files(Sequence[IndexedFile]):
     """The indexed files, by their positions.
 
     Attributes:
-        row_groups: of each file, the number of its row groups.
+        row_groups: the number of row groups of each file.
     """
 
     def __init__(
@@ -260,7 +262,7 @@ class Files(Sequence[IndexedFile]):
         return IndexedFile(path=_path(self._paths[at]), rows=tuple(rows), **self.stamp(at)._asdict())
 
     def stamp(self, position: int) -> Stamp:
-        """What tells whether a file is still the one that was indexed."""
+        """The size, time and tag of a file, by which a change is noticed."""
         return Stamp(self._sizes[position], self._times[position], self._tags[position])
 
     def position(self, path: str) -> int | None:
@@ -281,7 +283,7 @@ class Files(Sequence[IndexedFile]):
 
 
 def read_files(path: str, blob: Blob, data: bytes, field: str) -> Files:
-    """The table of files. Raises CorruptFile."""
+    """Read the table of files. Raises CorruptFile."""
     count, (paths, sizes, times, tags, rows) = unpacked(path, blob, data, FILE_KINDS, field)
 
     def check(right: bool, reason: str, name: str) -> None:
@@ -312,11 +314,11 @@ _WRONG_UNITS: Final = (
     ("there is no such row group", "row_group"),
     ("a row group comes twice", "row_group"),
 )
-"""What `kernels.index_units` finds, by its number, from 1 on."""
+"""The errors of `kernels.index_units`, by their numbers from 1."""
 
 
 def read_units(path: str, blob: Blob, data: bytes, files: Files, slots: int, field: str) -> Units:
-    """The table of a column's units. Raises CorruptFile."""
+    """Read the table of a column's units. Raises CorruptFile."""
     count, columns = unpacked(path, blob, data, UNIT_KINDS, field)
     if count != slots:
         raise damaged(path, f"{counted(count, 'unit')} in {counted(slots, 'slot')}", offset=blob.offset, field=field)

@@ -1,4 +1,4 @@
-"""Writes an index of filters: anew, or from an old one."""
+"""Writes an index of filters: a new one, or an update of an old one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from bloomcli.storage.registry import store_of
 from bloomcli.version import __version__
 
 WINDOW_BYTES: Final = 64 << 20
-"""Bytes of the transposed bits that are made at a time: what a build holds, besides tables of the units."""
+"""Bytes of the transposed bits in memory at a time. A build holds these, and the tables of units."""
 _STATES: Final = {ChunkState.FILTER: FILTER, ChunkState.ALWAYS: ALWAYS, ChunkState.NEVER: NEVER}
 
 
@@ -62,7 +62,7 @@ class _Plan(NamedTuple):
 
 
 class _EmptySource(Source):
-    """The source of an index that is built anew: an empty file."""
+    """The source of a new index: an empty file."""
 
     size = 0
 
@@ -71,7 +71,7 @@ class _EmptySource(Source):
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """It never changes."""
+        """The fingerprint, which never changes."""
         return Fingerprint(0, 0)
 
     def _current(self) -> Fingerprint:
@@ -82,20 +82,20 @@ class _EmptySource(Source):
         return b""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no file is open."""
 
 
 class IndexWriter:
-    """Collects files and their chunks in any order, and writes the index that has them.
+    """Collects files and their chunks in any order, and writes their index.
 
-    Bitsets wait in a temporary file, as the common size of a column's filters is known when the last has come. A
-    thread may add at a time. Used as a context manager; the end removes the temporary file.
+    Bitsets are kept in a temporary file, because the common size of a column's filters is only known at the end. Not
+    safe for several threads. Use it as a context manager, which removes the temporary file.
 
     Args:
         columns: the paths of the indexed columns.
         fpp: the mean false-positive rate that the common size of a column's filters meets, as far as they allow.
-        old: an open index to update. Its columns have to be the same.
-        directory: where the temporary file lies; None for the system's.
+        old: an open index to update, with the same columns.
+        directory: the directory of the temporary file; None for the system's.
         window_bytes: bytes of transposed bits in memory.
 
     Raises:
@@ -147,17 +147,17 @@ class IndexWriter:
             self._kept.append(position)
 
     def add(self, file: IndexedFile, chunks: Iterable[IndexedChunk], end: bytes = b"") -> None:
-        """Add a file with its chunks of the indexed columns. A file without any is possible for no value.
+        """Add a file with its chunks of the indexed columns. A file without chunks has no value.
 
         Args:
             file: the file.
             chunks: its chunks of the indexed columns.
-            end: its packed end (`bloomcli.index.ends`); empty where none is kept.
+            end: its packed end (`bloomcli.index.ends`); empty to keep none.
 
         Raises:
-            ValueError: a path is kept or added already, a chunk's row group isn't one of the file's, its column isn't
-                one of the index's, or it comes twice.
-            WriteError: there is no room in the temporary directory.
+            ValueError: the path was kept or added before, the file doesn't have a chunk's row group, the index
+                doesn't have a chunk's column, or a chunk comes twice.
+            WriteError: the temporary directory is full.
         """
         given = list(chunks)
         keys = {(chunk.row_group, chunk.column.path) for chunk in given}
@@ -194,24 +194,24 @@ class IndexWriter:
         progress: Progress | None = None,
         force: bool = False,
     ) -> int:
-        """Write the index through `Store.replace`; gives its bytes. Called once.
+        """Write the index through `Store.replace`; returns its size in bytes. Can be called once.
 
-        Where there is an old index, it has to be unchanged when the new one takes its name: of two updates at once,
-        one is refused.
+        An old index must be unchanged when the new one takes its name: of two updates at the same time, one is
+        refused.
 
         Args:
             path: the index, as a user names it.
-            overwrite: whether there may be such a file; needed for an update of a file in place.
+            overwrite: replace an existing file; needed for an update in place.
             cancelled: as in `Store.replace`.
-            progress: called with numbers of bytes of the index that were just made.
+            progress: called with the number of bytes that were just made.
             force: as in `Store.replace`.
 
         Raises:
-            UsageError: there is such a file and `overwrite` is false.
-            SourceChanged: the old index was changed meanwhile.
+            UsageError: the file exists, and `overwrite` is false.
+            SourceChanged: another program changed the old index.
             CorruptFile: the old index is damaged.
-            UnsupportedError: there are too many files, row groups or columns for an index.
-            WriteError: it can't be written. Nothing is left.
+            UnsupportedError: too many files, row groups or columns for an index.
+            WriteError: the index can't be written. No file is left behind.
         """
         self._spool.finish()
         source = _EmptySource(path) if self._old is None else self._old.source
@@ -249,12 +249,12 @@ class IndexWriter:
         self._names.add(path)
 
     def _columns(self) -> Iterator[IndexedColumn]:
-        """Columns of the old index and new ones, in the order of the paths and types."""
+        """The columns of the old index and of new files, in the order of paths and types."""
         known = dict.fromkeys([*(() if self._old is None else self._old.columns), *self._new])
         return iter(sorted(known, key=lambda column: (self._paths.index(column.path), str(column.type))))
 
     def _plan(self, column: IndexedColumn) -> _Plan:
-        """The slots and the common size of a column."""
+        """Decide the slots and the common size of a column."""
         old = self._old if self._old is not None and column in self._old.columns else None
         units, dropped, least, known = self._kept_units(column, old)
         new = self._new.get(column, _NewUnits(array("i"), array("i"), array("B"), array("i")))
@@ -291,7 +291,7 @@ class IndexWriter:
         return _Plan(column, Layout(1 << level, len(units.file)), units, bits, dropped, always, bitsets)
 
     def _kept_units(self, column: IndexedColumn, old: Index | None) -> tuple[UnitArrays, Sequence[int], int, Rates]:
-        """The units of kept files, the slots of the others, and the common size that they have."""
+        """The units of kept files, the slots of the others, the level of the kept filters, and their rates."""
         known = Rates()
         if old is None:
             return UnitArrays(array("i"), array("i"), array("B"), array("f")), (), 0, known
@@ -312,7 +312,7 @@ class IndexWriter:
         return units, dropped, level if known.count else 0, known
 
     def _end_pieces(self, sizes: array[int]) -> Iterator[bytes]:
-        """The packed ends of kept files and then of new ones; appends the size of each to `sizes`."""
+        """Yield the packed ends of kept files and then of new ones; appends the size of each to `sizes`."""
         old = iter(()) if self._old is None else self._old.ends(self._kept)
         following = next(old, None)
         for position in self._kept:
@@ -325,7 +325,7 @@ class IndexWriter:
         yield from self._ends.pieces()
 
     def _pieces(self, files: Sequence[IndexedFile], plans: Sequence[_Plan], progress: Progress | None) -> Pieces:
-        """The new file, a window of bits at a time."""
+        """Yield the new file, a window of bits at a time."""
         blobs: list[Blob] = []
         end = len(MAGIC)
 

@@ -1,1 +1,1 @@
-"""`index build` and `index update`: the files of a lake go through an engine, and what they give into one index."""
+"""`index build` and `index update`: an engine reads the files, and one index takes their filters."""

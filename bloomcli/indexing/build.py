@@ -1,6 +1,6 @@
-"""Builds an index of many files, or updates one: each file is a task of an engine, and the index takes its bits.
+"""Builds or updates an index of many files. Each file is a task of an engine, whose result is added to the index.
 
-list files -> those that are new or changed -> tasks -> rows with bits, one at a time -> the index's writer
+list files -> new and changed files -> tasks -> rows with bits, one at a time -> the index's writer
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from bloomcli.storage.traffic import measured, with_traffic
 from bloomcli.words import plural
 
 OnTasks = Callable[[Sequence[Task]], OnRow]
-"""Called with the tasks before the first one starts; gives what is called with each row."""
+"""Called with the tasks before the first one starts; returns the callback for rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Target:
         force: bool,
         hint: str = "give output, or dry_run",
     ) -> Target:
-        """The index that a user names. Raises UsageError where it is to be written and has no name."""
+        """The index that a user names. Raises UsageError if an index is to be written and has no name."""
         if not path and not dry_run:
             raise UsageError("nowhere to write to", hint=hint)
         return cls(path=os.fspath(path or ""), overwrite=overwrite, force=force)
@@ -67,11 +67,11 @@ def build(
     """Build an index of the files that paths name.
 
     Args:
-        engine: what works on the files.
+        engine: the engine that reads the files.
         paths: files, directories, patterns, URIs.
-        options: what is taken from each file.
-        target: where the index is written.
-        on_tasks: for progress.
+        options: the options of `index build`.
+        target: the index to write.
+        on_tasks: a callback for progress.
 
     Raises: as `bloomcli.index_build`.
     """
@@ -108,7 +108,7 @@ def update(
 
 
 def _checked_target(target: Target, *, dry_run: bool) -> str:
-    """The path to write. Raises the error of writing there before any file is read."""
+    """The path to write. Raises errors of writing there, before any file is read."""
     store = store_of(target.path)
     path = store.normal(target.path) if target.path else ""
     if not dry_run:
@@ -119,7 +119,7 @@ def _checked_target(target: Target, *, dry_run: bool) -> str:
 
 
 def _refuse_other_file(path: str) -> None:
-    """Raise UsageError where the file that would be replaced is no index: it may be somebody's data."""
+    """Raise UsageError if the file to replace isn't an index: it may be somebody's data."""
     if not path_exists(path):
         return
     with open_source(path) as source:
@@ -127,11 +127,11 @@ def _refuse_other_file(path: str) -> None:
             raise UsageError("the output exists already, and is no index", path=path, hint="name another file")
 
 
-def _with_more(report: IndexReport, besides: Traffic) -> IndexReport:
-    """The report with the requests for the index itself."""
-    if not besides:
+def _with_more(report: IndexReport, traffic: Traffic) -> IndexReport:
+    """Add the requests for the index itself to a report."""
+    if not traffic:
         return report
-    total = besides + (traffic_of(report) or Traffic())
+    total = traffic + (traffic_of(report) or Traffic())
     return with_traffic(replace(report, requests=None), total)
 
 
@@ -143,15 +143,15 @@ def _listed(engine: Engine, paths: Sequence[str], options: IndexOptions) -> Sequ
 
 
 class MissingFiles(NamedTuple):
-    """Files of an old index that weren't found."""
+    """Files of an old index that are neither kept nor read again: their numbers, by reason."""
 
     gone: int = 0
     unnamed: int = 0
     failed: int = 0
     retained: tuple[int, ...] = ()
-    """Their positions, where nothing tells whether they are gone."""
+    """Positions of files that stay in the index, because they may still exist."""
     paths: tuple[str, ...] = ()
-    """The named paths because of which nothing tells."""
+    """The named paths that have no files or can't be listed, so that files of theirs may still exist."""
 
 
 class _Run:
@@ -191,7 +191,7 @@ class _Run:
         return replace(report, seconds=time.perf_counter() - started)
 
     def _changed_files(self, listed: Sequence[FileEntry]) -> tuple[list[int], Sequence[FileEntry]]:
-        """Positions of the files of the old index that haven't changed, and the files to read."""
+        """Compare the listing with the old index: positions of unchanged files, and the files to read."""
         if self._old is None:
             return [], listed
         fresh = FreshnessCheck(self._old)
@@ -208,7 +208,7 @@ class _Run:
     def _read(
         self, engine: Engine, changed: Sequence[FileEntry], writer: IndexWriter, on_tasks: OnTasks | None
     ) -> DatasetReport:
-        """Run a task for each file, and give what it returns to the writer at once. Raises UnknownColumn."""
+        """Run a task for each file, and add each result to the writer at once. Raises UnknownColumn."""
         tasks = engine.plan(changed, self._options)
         progress = None if on_tasks is None else on_tasks(tasks)
 

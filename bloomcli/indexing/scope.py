@@ -1,4 +1,4 @@
-"""Tells why files of an old index aren't among the listed ones: they are gone, or the paths don't name them."""
+"""Finds out why files of an old index aren't listed: they don't exist any more, or the paths don't name them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _SINGLE: Final = {"*": "[^/]*", "?": "[^/]"}
 
 
 class NamedPath(NamedTuple):
-    """A path that a user named."""
+    """A path that a user named, and the files that it means."""
 
     path: str
     files: re.Pattern[str]
-    """Matches the spelled paths of the files that it means: itself, those below it, those of a pattern."""
+    """Matches the spelled paths of these files: the path itself, files below it, or files of a pattern."""
 
 
 class Scope:
@@ -36,18 +36,17 @@ class Scope:
         self._named = [NamedPath(path, _files(path, spell)) for path in paths]
 
     def names(self, path: str) -> bool:
-        """Whether one of the paths means a file, by its spelled path: it would be listed if it were there."""
+        """Whether one of the paths means a file, by its spelled path: a listing would have it if it existed."""
         return any(named.files.fullmatch(path) for named in self._named)
 
     def unseen(self, listed: Iterable[FileEntry], failed: frozenset[str]) -> tuple[str, ...]:
-        """The named paths of which nothing tells whether they have files: they aren't there, can't be listed, or no
-        file was found.
+        """The named paths that may have files which aren't listed: they don't exist, can't be listed or are empty.
 
         Args:
-            listed: what the paths mean.
+            listed: the listing of all paths.
             failed: the paths of files that failed.
         """
-        left = self._named if len(self._named) > 1 else []  # one that is empty is an error
+        left = self._named if len(self._named) > 1 else []  # a single path without files is an error
         unseen: dict[str, None] = {}
         for item in listed:
             missing = item.size < 0 and not item.walked and shown(item.path) in failed
@@ -75,12 +74,12 @@ def _files(path: str, spell: Callable[[str], str]) -> re.Pattern[str]:
     rest = "/".join(_step(step) for step in steps[first:])
     try:
         return re.compile(f"{re.escape(base)}{rest}(/.*)?", re.DOTALL)
-    except re.error:  # a range that ends before its start
+    except re.error:  # a character range that ends before its start
         return re.compile(f"{re.escape(base)}.*", re.DOTALL)
 
 
 def _step(step: str) -> str:
-    """A step of a pattern; a directory whose name has wildcards matches, too."""
+    """A step of a pattern as a regular expression. It matches a directory whose name has wildcards, too."""
     return ".*" if step == "**" else _PARTS.sub(_part, step)
 
 

@@ -1,4 +1,4 @@
-"""The report of `find`: what was found, and what was read for it."""
+"""The report of `find`: the rows found, and the bytes read for them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ class FileFound:
     row_groups_possible: tuple[int, ...] = ()
     """Row groups that filters, statistics and dictionaries don't rule out, by their numbers."""
     stripes_possible: tuple[int, ...] = ()
-    """ORC: the stripe of each of these row groups; their numbers then count within it."""
+    """ORC: the stripe of each of these row groups, whose numbers then count within the stripe."""
     row_groups_read: int = 0
-    """Row groups of which pages of the column were read."""
+    """Row groups in which pages of the column were read."""
     pages_read: int = 0
     """Data pages of the column that were decoded."""
     pages_left_out: int = 0
     """Data pages in these row groups that the page index rules out."""
     rows: int = 0
-    """Rows that were found, up to the limit."""
+    """Rows found, up to the limit."""
     bytes_read: int = 0
-    """All bytes that were read: metadata, filters, pages, records."""
+    """All bytes read: metadata, filters, pages, records."""
     scan_bytes: int = 0
-    """Compressed bytes of the column and of the selected columns, which a reader without filters and statistics
+    """Compressed bytes of the column and of the selected columns: what a reader without filters and statistics
     reads."""
     reason: str | None = None
     """Why the file was skipped."""
@@ -43,7 +43,7 @@ class FindReport:
     column: str
     values: int
     files: int = 0
-    """Files that were looked into."""
+    """Files that were searched."""
     files_found: int = 0
     """Files with a row; with `maybe`, files that may have one."""
     skipped: int = 0
@@ -67,16 +67,16 @@ class FindReport:
     bytes_copied_by_store: int | None = None
     """Bytes that the stores copied from object to object: always 0, or None."""
     index: str | None = None
-    """The index that was asked first."""
+    """The index that was used."""
     files_unopened: int = 0
-    """Files of which the index alone told all: they weren't opened."""
+    """Files that weren't opened, because the index was enough."""
     files_not_indexed: int = 0
-    """Files that the index doesn't have, or not with the column: they were searched without it."""
+    """Files that the index doesn't have, or not with the column. They were searched without it."""
     files_changed: int = 0
-    """Files that changed since they were indexed: they were searched without it."""
+    """Files that changed since they were indexed. They were searched without the index."""
     limited: bool = False
     """The limit ended the search."""
     errors: tuple[FileFound, ...] = ()
     """Files that failed."""
     exit_code: int = 1
-    """0: found, 1: nothing found; else that of the gravest error."""
+    """0: found, 1: nothing found; else the exit code of the gravest error."""

@@ -1,4 +1,4 @@
-"""What an index of filters holds: files, and their chunks."""
+"""The content of an index of filters: files and their chunks."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from bloomcli.named_tuple import NamedTuple
 
 
 class ColumnType(NamedTuple):
-    """The type of a column, as far as it decides which bytes are hashed for a value."""
+    """The parts of a column's type that decide which bytes are hashed for a value."""
 
     physical: str
     """Parquet's name: ``INT64``, ``BYTE_ARRAY``, ..."""
     logical: str | None = None
-    """As `Column.logical`: ``STRING``, ``DECIMAL(9,2)``; None where there is none."""
+    """As `Column.logical`: ``STRING``, ``DECIMAL(9,2)``; None if the column has none."""
     type_length: int | None = None
     """Width in bytes of a fixed-length type."""
     scale: int = 0
@@ -41,7 +41,7 @@ class ColumnType(NamedTuple):
         )
 
     def column(self, path: str) -> Column:
-        """A column of this type, as the parsing of values takes it. Its `index` is -1: it is no file's."""
+        """A column of this type, for parsing values. Its `index` is -1: it belongs to no file."""
         return Column(
             path=path,
             index=-1,
@@ -62,7 +62,7 @@ class ColumnType(NamedTuple):
 
 
 class IndexedColumn(NamedTuple):
-    """A column in one of the types that files have it in."""
+    """A column in one of the types that it has in files."""
 
     path: str
     """Dotted leaf path."""
@@ -70,29 +70,29 @@ class IndexedColumn(NamedTuple):
 
 
 class IndexedFile(NamedTuple):
-    """A data file in an index, and what tells whether it is still the file that was indexed."""
+    """A data file in an index, with its size, time and tag, by which a change is noticed."""
 
     path: str
-    """As its store spells it."""
+    """The path in the spelling of its store."""
     size: int
     """Bytes."""
     mtime_ns: int = 0
     """Modification time in nanoseconds since 1970; 0 where a tag identifies the content."""
     tag: str = ""
-    """ETag or generation; empty where the store has none."""
+    """ETag or generation; empty if the store has none."""
     rows: tuple[int, ...] = ()
     """Rows of each row group, in the file's order."""
 
 
 class ChunkState(StrEnum):
-    """What an index says of a chunk."""
+    """What an index has for a chunk."""
 
     FILTER = "filter"
-    """Its bits, folded or replicated to the common size."""
+    """The bits of a filter, folded or replicated to the common size."""
     ALWAYS = "always"
-    """Every value is possible: there is no filter, or none that can be used."""
+    """The chunk may have every value: it has no filter that can be used."""
     NEVER = "never"
-    """No value is possible: the chunk has only nulls, or no values."""
+    """The chunk has no values, or only nulls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,5 +104,5 @@ class IndexedChunk:
     column: IndexedColumn
     state: ChunkState
     bitset: bytes | bytearray | None = field(default=None, repr=False)
-    """The bits of a split-block filter of any number of blocks, with Parquet's hash and block selection; given for
-    `ChunkState.FILTER`, and only then."""
+    """The bits of a split-block filter of any number of blocks, with Parquet's hash and block selection. Set if, and
+    only if, the state is `ChunkState.FILTER`."""

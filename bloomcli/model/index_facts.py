@@ -13,7 +13,7 @@ class BlobFacts:
     type: str
     offset: int
     length: int
-    """Bytes in the file, compressed where they are."""
+    """Bytes in the file, after compression."""
     codec: str | None = None
 
 
@@ -27,23 +27,23 @@ class IndexedColumnFacts:
     row_groups: int
     """Row groups that have the column in this type."""
     filters: int
-    """Those with the bits of a filter."""
+    """Row groups with the bits of a filter."""
     always: int
-    """Those that are possible for every value."""
+    """Row groups that may have every value."""
     never: int
-    """Those without values."""
+    """Row groups without values."""
     free_slots: int
-    """Places of files that are gone, which an update uses again."""
+    """Slots of dropped files, which an update uses again."""
     filter_bytes: int
     """The common size of the filters."""
     fpp: float | None
-    """The mean of the false-positive rates of the filters at that size, measured; None without filters."""
+    """The mean measured false-positive rate of the filters at that size; None without filters."""
     bytes: int
     """Bytes of the bits in the index."""
     lookup_bytes: int
     """Bytes that are read for one value on a local disk."""
     slab_bytes: int
-    """Bytes of the slab that a value's block has: one request reads at most as many from a store."""
+    """Bytes of a block's rows: the most that one request for a value reads from a store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

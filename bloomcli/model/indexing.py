@@ -1,4 +1,4 @@
-"""The report of `index build` and `index update`, and what one file gives for an index."""
+"""The report of `index build` and `index update`, and the row of a file."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from bloomcli.model.index import IndexedChunk, IndexedFile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedRow(FileRow):
-    """A file, and what an index keeps of it. `filters` are those of the file that are taken, `row_groups_read` the
-    chunks whose values are read for one."""
+    """A file, and what an index keeps of it. `filters` counts the file's filters that are used, `row_groups_read` the
+    chunks whose values are read to make a filter."""
 
     indexed: IndexedFile | None = None
     """None in a dry run, and in reports."""
     chunks: tuple[IndexedChunk, ...] = ()
     end: bytes = field(default=b"", repr=False)
-    """What the index keeps of the file's end, packed; empty where it keeps nothing."""
+    """The packed end of the file; empty if the index keeps none."""
     has: tuple[str, ...] = ()
     """The indexed columns that the file has."""
 
@@ -36,40 +36,39 @@ class IndexReport:
     fpp: float
     """The mean false-positive rate that the index is built for."""
     update: bool = False
-    """An index was there, and files that haven't changed weren't read."""
+    """An existing index was updated: files that haven't changed weren't read."""
     dry_run: bool = False
     """Nothing was written, and no filter and no column was read."""
     written: bool = False
-    """The index was written: not in a dry run, not where nothing has changed, and not where no file could be
-    indexed."""
+    """The index was written. It isn't in a dry run, if nothing has changed, and if no file could be indexed."""
     files: int = 0
-    """Files in the index; in a dry run those that would be, if none fails."""
+    """Files in the index; in a dry run, files that would be in it if none fails."""
     added: int = 0
-    """Files that were read; in a dry run those that would be."""
+    """Files that were read; in a dry run, files that would be read."""
     kept: int = 0
     """Files of the old index that haven't changed."""
     dropped: int = 0
-    """Files of the old index that the new one doesn't have: the sum of the following three. 0 where no index was
-    written, but in a dry run."""
+    """Files of the old index that the new one doesn't have: the sum of the following three. 0 if no index was
+    written, except in a dry run."""
     dropped_gone: int = 0
-    """Those that the paths mean, and that aren't there any more."""
+    """Dropped files that the paths name, and that don't exist any more."""
     dropped_unnamed: int = 0
-    """Those that the paths don't mean. They may be there."""
+    """Dropped files that the paths don't name. They may still exist."""
     dropped_failed: int = 0
-    """Those that failed now, or have become files that can't be indexed."""
+    """Dropped files that failed now, or that can't be indexed any more."""
     kept_unseen: int = 0
     """Files of the old index that weren't found and stay in it, because some of the paths have no files or can't be
     listed (`paths_unseen`). They aren't among `kept`."""
     paths_unseen: tuple[str, ...] = ()
     skipped: int = 0
-    """Files of formats that can't be indexed, and of other kinds: `find` looks into them itself."""
+    """Files that can't be indexed. `find` searches them without the index."""
     failed: int = 0
     row_groups: int = 0
     """Row groups of the files that were read, in ORC stripes."""
     filters: int = 0
-    """Filters of these files that were taken."""
+    """Filters of these files that were used."""
     columns_read: int = 0
-    """Column chunks whose values were read, because they have no filter that an index can take. ORC's have none."""
+    """Column chunks whose values were read, because no filter of them can be used. ORC files have none."""
     bytes_decoded: int = 0
     """Compressed bytes of these chunks' pages."""
     bytes_before: int | None = None
@@ -91,4 +90,4 @@ class IndexReport:
     """Files that failed."""
     remarks: tuple[str, ...] = ()
     exit_code: int = 0
-    """0, or that of the gravest error."""
+    """0, or the exit code of the gravest error."""

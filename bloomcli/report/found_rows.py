@@ -1,4 +1,4 @@
-"""Writes what `find` finds, file by file and batch by batch, in one of its formats."""
+"""Writes the rows of `find`, file by file and batch by batch, in one of its formats."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("text", "jsonl", "csv", "parquet", "json", "paths")
 OF_FILES: Final = ("text", "jsonl", "json", "paths")
-"""The formats for files instead of rows."""
+"""The formats that can list files instead of rows."""
 _QUOTE: Final = '"'
 _QUOTED: Final = re.compile(r'[",\r\n]|^\s|\s$')
 """What makes a cell of CSV need quotes."""
@@ -41,10 +41,10 @@ class Writer(ABC):
         """Write rows, with the columns `bloomcli.commands.find_columns.COLUMNS`."""
 
     def file(self, found: FileFound) -> None:  # noqa: B027  most formats have nothing to do
-        """Write what is to be said of a file with rows, when all of them are written. Nothing by default."""
+        """Called for a file with rows, after all of its rows. By default nothing happens."""
 
     def searched(self, record_type: RecordType) -> None:  # noqa: B027  as above
-        """Called when all files were searched, with what gives the record's columns. Nothing by default."""
+        """Called after all files, with a function that returns the record's type. By default nothing happens."""
 
     def close(self) -> None:  # noqa: B027  as above
         """Write the end."""
@@ -84,7 +84,7 @@ class Files(Writer):
         self._write, self._as_json = write, as_json
 
     def rows(self, batch: pa.RecordBatch) -> None:
-        """Nothing: the file's name is enough."""
+        """Do nothing: only files are written."""
 
     def file(self, found: FileFound) -> None:
         """Write a file."""
@@ -96,27 +96,27 @@ class Files(Writer):
 
 
 class _FirstFile(NamedTuple):
-    """The records of the first file with rows, which those of the others have to be like."""
+    """The record type of the first file with rows, which all others must have."""
 
     path: str
     type: pa.StructType
 
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> _FirstFile:
-        """The file that rows are of."""
+        """The file of a batch."""
         return cls(batch.column("path")[0].as_py(), batch.schema.field("record").type)
 
 
 class Csv(Writer):
-    """CSV, with the record's columns behind the others. Lists and structs are JSON; a null is nothing, an empty text
-    is a pair of quotes. Columns of the record that are named as one of the others are `record.NAME`."""
+    """CSV, with the record's columns after the others. Lists and structs are JSON; a null is an empty cell, an empty
+    text is a pair of quotes. A record's column with the name of another column is `record.NAME`."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
         self._first: _FirstFile | None = None
 
     def rows(self, batch: pa.RecordBatch) -> None:
-        """Write rows. Raises UnsupportedError for a file with other columns than the first one."""
+        """Write rows. Raises UnsupportedError for a file whose columns differ from the first one's."""
         if self._first is None:
             self._first = _FirstFile.of(batch)
             self._head(self._first.type)
@@ -125,7 +125,7 @@ class Csv(Writer):
             self._line([*row.values(), *record.values()])
 
     def searched(self, record_type: RecordType) -> None:
-        """Write the names of the columns where there were no rows."""
+        """Write the names of the columns if there were no rows."""
         if self._first is None:
             self._head(record_type() or ())
 
@@ -147,7 +147,7 @@ class Parquet(Writer):
         self._first: _FirstFile | None = None
 
     def rows(self, batch: pa.RecordBatch) -> None:
-        """Write rows. Raises UnsupportedError for a file with other columns than the first one."""
+        """Write rows. Raises UnsupportedError for a file whose columns differ from the first one's."""
         import pyarrow as pa
 
         first = self._first = self._first or _FirstFile.of(batch)
@@ -159,7 +159,7 @@ class Parquet(Writer):
             raise _differs(batch, first, _converted(batch, first, error)) from None
 
     def searched(self, record_type: RecordType) -> None:
-        """Begin a file without rows where there were none: with the columns that it has with rows."""
+        """Begin the file if there were no rows, with the same columns as with rows."""
         if self._writer is None:
             self._begin(record_type())
 
@@ -180,7 +180,7 @@ class Parquet(Writer):
 
 
 def _like_first(batch: pa.RecordBatch, first: _FirstFile) -> pa.RecordBatch:
-    """Rows whose records have their columns in the order of the first file's. Raises UnsupportedError for others."""
+    """Bring the record's columns into the first file's order. Raises UnsupportedError for other columns."""
     import pyarrow as pa
 
     record = batch.column("record")
@@ -200,7 +200,7 @@ def _like_first(batch: pa.RecordBatch, first: _FirstFile) -> pa.RecordBatch:
 
 
 def _converted(batch: pa.RecordBatch, first: _FirstFile, error: Exception) -> str:
-    """Which columns of rows don't convert to the first file's types."""
+    """Describe the columns that don't convert to the first file's types."""
     import pyarrow as pa
 
     differences = []
@@ -240,7 +240,7 @@ def _objects(batch: pa.RecordBatch | PlainRows) -> Iterator[dict[str, Any]]:
 
 
 def _values(array: pa.Array) -> list[Any]:
-    """Values of Arrow as Python's: text that isn't UTF-8 with replacements, times that Python can't hold as text."""
+    """Convert Arrow values to Python: text that isn't UTF-8 with replacements, times out of range as text."""
     import pyarrow as pa
 
     try:
@@ -295,14 +295,14 @@ def _cell(value: Any) -> str:
 def write_all(
     search: Search, writer: Writer, *, of_files: bool, maybe: bool, before: Callable[[], object] | None = None
 ) -> None:
-    """Search, and write what is found.
+    """Search, and write the results.
 
     Args:
-        search: the files.
-        writer: of a format.
-        of_files: each file with rows, and no rows.
-        maybe: with `of_files`, each file that may have rows.
-        before: called before something is written.
+        search: the search.
+        writer: the writer of a format.
+        of_files: write each file with rows, and no rows.
+        maybe: with `of_files`, write each file that may have rows.
+        before: called before each write.
     """
     try:
         for one in search.files():

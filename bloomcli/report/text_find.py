@@ -11,7 +11,7 @@ from bloomcli.words import plural
 
 
 def lines(report: FindReport) -> Iterator[str]:
-    """What was found, and what was read for it; nothing where no file could be searched."""
+    """The lines of a report; none if no file could be searched."""
     if not report.files:
         return
     more = "; --limit ended the search" if report.limited else ""
@@ -44,17 +44,17 @@ def _read(report: FindReport) -> str:
 def _by_index(report: FindReport) -> Iterator[str]:
     yield f"index: {report.files_unopened:,} of {plural(report.files, 'file')} not opened"
     others = ((report.files_not_indexed, "not in the index"), (report.files_changed, "changed since"))
-    told = ", ".join(f"{count:,} {what}" for count, what in others if count)
-    if told:
+    reasons = ", ".join(f"{count:,} {what}" for count, what in others if count)
+    if reasons:
         count = report.files_not_indexed + report.files_changed
         them = "those that can be read" if report.failed else "them"
-        yield f"index: {plural(count, 'file')} searched without it ({told}); `bloom index update` adds {them}"
+        yield f"index: {plural(count, 'file')} searched without it ({reasons}); `bloom index update` adds {them}"
     if report.files and report.files_not_indexed == report.files + report.failed:
         yield "index: it has none of these files; files that were moved or are mounted elsewhere aren't those it has"
 
 
 def problems(report: FindReport) -> Iterator[tuple[str, str | None]]:
-    """The errors of files with their hints. What is wrong in the same way with many files is told once."""
+    """The errors of files with their hints. An error that many files have in common comes once."""
     alike: dict[str, list[FileFound]] = {}
     for found in report.errors:
         alike.setdefault((found.error or "").replace(found.path, ""), []).append(found)
@@ -64,7 +64,7 @@ def problems(report: FindReport) -> Iterator[tuple[str, str | None]]:
 
 
 def _found(report: FindReport) -> str:
-    what = "searched file" if report.failed or report.limited else "file"  # others were named, too
+    what = "searched file" if report.failed or report.limited else "file"  # not all files were searched
     files = f"{report.files_found:,} of {plural(report.files, what)}"
     if report.rows:
         return f"{plural(report.rows, 'row')} in {files}"

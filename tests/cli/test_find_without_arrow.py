@@ -357,7 +357,7 @@ def test_batches_are_those_of_arrow_where_files_without_rows_are_told_without_it
     assert plain == arrow
     assert sum(batch.num_rows for batch in plain[0]) == 2 * len(hits)
     assert [isinstance(one, FileFound) for one in looked] == {
-        (0,): [False],  # as many as told had rows: the others aren't looked at twice
+        (0,): [False],  # as many files had rows as had none: the others aren't searched twice
         (2,): [True, True, False, True, True],
         (0, 1, 2, 3, 4): [False],
         (): [True] * 5,

@@ -32,7 +32,7 @@ ROWS = 3000
 
 @pytest.fixture(autouse=True)
 def picks(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Columns are read first. For each file that was searched: whether that told which values it may have."""
+    """Columns are read first. For each file that was searched: whether its column said which values it may have."""
     monkeypatch.setattr(parquet_search, "read_first", lambda *_: True)
     for module in (orc_search, mosaic_search):
         monkeypatch.setattr(module, "SOUGHT_FOR_EACH", 0)

@@ -69,7 +69,7 @@ def test_a_search_finds_the_same_as_one_that_opens_every_file(
     lake: Path, jobs: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows, report = searched(lake, jobs, **options)
-    monkeypatch.setattr(find, "_filter_result", lambda *_: None)  # no filters are asked before a file is opened
+    monkeypatch.setattr(find, "_filter_result", lambda *_: None)  # no filters are read before a file is opened
     monkeypatch.setattr(Values, "filter_lookup", property(lambda _: None, lambda *_: None))
     expected_rows, expected = searched(lake, jobs, **options)
     assert rows == expected_rows
@@ -91,12 +91,12 @@ def test_files_that_filters_rule_out_are_not_opened_one_by_one(lake: Path, monke
     assert opened == [files[0], files[9], files[19], files[29]]
 
 
-def test_filters_that_rule_out_row_groups_are_not_asked_again(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+def test_filters_that_rule_out_row_groups_are_not_read_again(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    probed: list[int] = []
     load_for = Filters.load_for
 
     def counted(self: Filters, chunk: ColumnChunk, hashes: int) -> ProbedFilter:
-        asked.append(chunk.row_group)
+        probed.append(chunk.row_group)
         return load_for(self, chunk, hashes)
 
     monkeypatch.setattr(Filters, "load_for", counted)
@@ -105,10 +105,10 @@ def test_filters_that_rule_out_row_groups_are_not_asked_again(lake: Path, monkey
     assert (report.row_groups, report.row_groups_possible, report.row_groups_read) == (4, 1, 1)
     # both of the first file; of the other the one that may have the value, by what tells whether there are rows, and
     # by what reads them
-    assert asked == [0, 1, 0, 0]
+    assert probed == [0, 1, 0, 0]
 
 
-def test_a_file_that_is_replaced_after_its_filters_were_asked_is_searched_whole(
+def test_a_file_that_is_replaced_after_its_filters_were_read_is_searched_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in (0, 9):
@@ -160,7 +160,7 @@ def test_names_that_no_file_of_this_machine_has_are_left_to_be_opened(lake: Path
     assert not isinstance(last, FileToSearch)
 
 
-def test_a_search_that_was_stopped_asks_no_further_file(lake: Path) -> None:
+def test_a_search_that_was_stopped_looks_at_no_further_file(lake: Path) -> None:
     lookup = filter_lookup_of(lake / "000.parquet", Values(["7"]))
     stop = Stop()
     stop.requested = True

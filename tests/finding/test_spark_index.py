@@ -1,4 +1,4 @@
-"""What an index says of files, pruning_of in one place or in several."""
+"""The answers of an index for files, looked up in one place or in several."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def ruled(lake: Path, pruning: Pruning, *, maybe: bool = False) -> PrunedFiles:
 
 
 def in_parts(values: Sequence[int], count: int, before: Callable[[int], None] = lambda _: None) -> Any:
-    """Asks of the values so many at a time."""
+    """Look up `count` values at a time."""
 
-    def ask(function: Callable[[Iterator[bytes]], Iterator[Any]]) -> list[Any]:
+    def map_blocks(function: Callable[[Iterator[bytes]], Iterator[Any]]) -> list[Any]:
         found = []
         for number, at in enumerate(range(0, len(values), count)):
             before(number)
             found += function(iter([packed(pa.array(values[at : at + count]))]))
         return found
 
-    return ask
+    return map_blocks
 
 
 @pytest.mark.slow

@@ -60,8 +60,8 @@ def test_a_dry_run_reads_footers_and_says_what_would_be_read(lake: Path, tmp_pat
     bloomcli.index_build(lake, ["id"], output=tmp_path / "x.idx")
     before = (tmp_path / "x.idx").read_bytes()
     (lake / "9.parquet").write_bytes(parquet(range(5)))
-    told = bloomcli.index_update(lake, tmp_path / "x.idx", dry_run=True)
-    assert (told.added, told.kept, told.written) == (1, FILES, False)
+    dry = bloomcli.index_update(lake, tmp_path / "x.idx", dry_run=True)
+    assert (dry.added, dry.kept, dry.written) == (1, FILES, False)
     assert (tmp_path / "x.idx").read_bytes() == before
 
 
@@ -238,6 +238,6 @@ def test_executors_of_spark_build_the_same_index(lake: Path, tmp_path: Path, spa
     paths = [str(lake / "[01].parquet"), str(lake / "7.parquet")]
     here = bloomcli.index_update(paths, tmp_path / "here.idx")
     there = bloom_spark.index_update(spark, paths, tmp_path / "there.idx")
-    told = [(r.added, r.kept, r.dropped_gone, r.dropped_unnamed, r.written) for r in (here, there)]
-    assert told[0] == told[1] == (1, 1, 1, FILES - 1, True)
+    found = [(r.added, r.kept, r.dropped_gone, r.dropped_unnamed, r.written) for r in (here, there)]
+    assert found[0] == found[1] == (1, 1, 1, FILES - 1, True)
     assert sorted(files_of(tmp_path / "here.idx"), key=str) == sorted(files_of(tmp_path / "there.idx"), key=str)

@@ -42,11 +42,11 @@ def dropped(report: IndexReport) -> tuple[int, int, int, int, int]:
     )
 
 
-def test_files_that_are_gone_unnamed_or_failed_are_told_apart(lake: Place) -> None:
+def test_files_that_are_gone_unnamed_or_failed_are_distinguished(lake: Place) -> None:
     lake.remove("lake/a/0.parquet")
     lake.put("lake/a/1.parquet", b"PAR1")
-    told = updated(lake, "lake/a", dry_run=True)
-    assert (told.written, dropped(told)) == (False, (5, 1, 3, 1, 0))
+    report = updated(lake, "lake/a", dry_run=True)
+    assert (report.written, dropped(report)) == (False, (5, 1, 3, 1, 0))
     report = updated(lake, "lake/a")
     assert (report.written, report.files, report.kept, dropped(report)) == (True, 1, 1, (5, 1, 3, 1, 0))
 
@@ -119,8 +119,8 @@ def test_the_command_says_what_it_drops_and_why(
         "1 file failed and isn't in the index: `find` searches it itself",
     ]
     assert typo.code == 3
-    told = bloom("index", "update", "a", "-i", "x.idx", "--dry-run").out.splitlines()
-    assert told[1:] == [
+    report = bloom("index", "update", "a", "-i", "x.idx", "--dry-run").out.splitlines()
+    assert report[1:] == [
         "2 unchanged, 2 would be dropped: 2 not named by the paths",
         "an update needs all paths of the index: it drops the files that they don't name",
     ]

@@ -98,21 +98,21 @@ def test_a_changed_or_new_file_of_each_format_is_searched_itself(tmp_path: Path)
 
 def test_a_dry_run_says_what_would_be_read_of_each_format(tmp_path: Path) -> None:
     lake = lake_of(tmp_path / "lake", [pa.array(range(ROWS))])
-    told = bloomcli.index_build(lake, ["id"], dry_run=True)
+    dry = bloomcli.index_build(lake, ["id"], dry_run=True)
     report = bloomcli.index_build(lake, ["id"], output=tmp_path / "x.idx")
-    assert (told.row_groups, told.filters, told.columns_read) == (9, 0, 9)
+    assert (dry.row_groups, dry.filters, dry.columns_read) == (9, 0, 9)
     assert (report.row_groups, report.filters, report.columns_read) == (9, 0, 9)
-    assert told.bytes_decoded == report.bytes_decoded > 9 * 1000
+    assert dry.bytes_decoded == report.bytes_decoded > 9 * 1000
 
 
 def test_filters_of_mosaic_files_are_taken_where_they_hash_as_parquets_do(tmp_path: Path) -> None:
     table = pa.table({"id": pa.array(range(ROWS)), "small": pa.array([n % 100 for n in range(ROWS)], pa.int16())})
     path = mosaicfiles.write(tmp_path / "a.mosaic", table, batch=STRIPE)
     bloomcli.add(path, ["id", "small"], in_place=True, **mosaicfiles.DRAFT)
-    told = bloomcli.index_build(path, ["id", "small"], dry_run=True)
+    dry = bloomcli.index_build(path, ["id", "small"], dry_run=True)
     report = bloomcli.index_build(path, ["id", "small"], output=tmp_path / "x.idx")
-    assert (report.filters, report.columns_read) == (told.filters, told.columns_read) == (3, 3)
-    assert report.bytes_decoded == told.bytes_decoded
+    assert (report.filters, report.columns_read) == (dry.filters, dry.columns_read) == (3, 3)
+    assert report.bytes_decoded == dry.bytes_decoded
     assert same_rows(str(path), [1, 2999], str(tmp_path / "x.idx")).rows == 2
     for value, count in ((7, 30), (100, 0)):
         found = bloomcli.find(path, value, column="small", index=tmp_path / "x.idx")
@@ -307,7 +307,7 @@ def test_types_that_have_one_logical_type_are_told_apart_by_their_physical_ones(
 def test_help_and_reports_name_the_formats(bloom: Bloom, tmp_path: Path) -> None:
     lake = lake_of(tmp_path / "lake", [pa.array(range(ROWS))])
     (lake / "notes.txt").write_text("nothing")
-    told = bloom("index", "build", lake, "-c", "id", "-o", tmp_path / "x.idx")
-    assert "3 files read: 9 row groups" in told.out
-    assert "9 column chunks read" in told.out
+    built = bloom("index", "build", lake, "-c", "id", "-o", tmp_path / "x.idx")
+    assert "3 files read: 9 row groups" in built.out
+    assert "9 column chunks read" in built.out
     assert "Parquet, ORC and Mosaic" in " ".join(bloom("index", "build", "--help").out.split())

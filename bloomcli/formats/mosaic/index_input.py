@@ -24,7 +24,7 @@ _SHARED_HASHES: Final = frozenset(("INT32", "INT64", "FLOAT", "DOUBLE", "DATE", 
 
 
 def column_of(mosaic: MosaicColumn) -> Column:
-    """The column with the Parquet type whose hashes an index has."""
+    """The column with the Parquet type by which an index hashes values."""
     typed = schema.literal_column(mosaic)
     return replace(index_bits.indexed_column(typed), index=mosaic.index)
 

@@ -45,7 +45,7 @@ def stripes(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterato
         filters: the file's filters.
         column: one of its leaf columns.
         fpp: the rate of the bits.
-        stop: ends the reading.
+        stop: cancels the reading.
 
     Raises:
         CorruptFile, UnsupportedError: the column's streams can't be read.
@@ -73,7 +73,7 @@ def stripes(filters: Filters, column: Column, fpp: float, stop: Stop) -> Iterato
 
 
 def sources(filters: Filters, column: Column) -> Iterator[BitsSource]:
-    """What `stripes` reads of each stripe."""
+    """Estimate what `stripes` reads of each stripe."""
     footer = filters.footer
     orc = footer.types[column.index]
     footer.will_read_stripes()

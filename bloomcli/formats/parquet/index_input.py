@@ -87,7 +87,7 @@ def _usable(filters: Filters, chunk: ColumnChunk) -> tuple[SplitBlockFilter | No
 
 
 def _made(filters: Filters, chunk: ColumnChunk, fpp: float, stop: Stop) -> tuple[SplitBlockFilter, int]:
-    """A filter built from the values, and the number of compressed bytes that were decoded."""
+    """Make a filter built from the values. Also returns the number of compressed bytes that were decoded."""
     bits = SplitBlockFilter.empty(sizing.upper_bound_bytes(non_null_values(chunk), fpp))
     zero, end = False, chunk.data_offset
     filters.source.will_read([(chunk.data_offset, chunk.compressed_bytes)])

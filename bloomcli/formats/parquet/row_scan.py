@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli import kernels
-from bloomcli.formats.filter_answer import FileRows, FileScanned
+from bloomcli.formats.filter_answer import FileRows, FileScan
 from bloomcli.formats.finding import WantedValues
 from bloomcli.formats.parquet import page_rows
 from bloomcli.formats.parquet.compiled_scan import compiled_scan
@@ -70,7 +70,7 @@ class RowScan:
         if found is None:
             return None
         groups, rows, numbers, parts = found[6:]
-        return self._file_rows([FileScanned(*found[:6], len(rows) // 8)], groups, rows, numbers, parts)
+        return self._file_rows([FileScan(*found[:6], len(rows) // 8)], groups, rows, numbers, parts)
 
     def rows_of(self, names: Sequence[bytes], rows: int, size: int) -> FileRows | None:
         """The rows of files, as `FilterLookup.rows_of`."""
@@ -80,11 +80,11 @@ class RowScan:
         self._misses -= len(files)  # `rows` counts the file that ended the scan
         if not files:
             return None
-        return self._file_rows(list(map(FileScanned._make, files)), groups, of_rows, numbers, parts)
+        return self._file_rows(list(map(FileScan._make, files)), groups, of_rows, numbers, parts)
 
     def _file_rows(
         self,
-        files: list[FileScanned],
+        files: list[FileScan],
         groups: bytes,
         rows: bytes,
         numbers: bytes,
