@@ -2,7 +2,7 @@
 
     rows of the stripe -> PRESENT and LENGTH of the column's ancestors -> the column's own PRESENT -> values
 
-Values are given as `finding.WantedValues.forms` has them: integers, floating point as it is, strings without the blanks
+Values have the form of `finding.WantedValues.forms`: integers, floating point unchanged, strings without the blanks
 that a CHAR ends with, decimals as 16 bytes (little-endian, in the column's scale), timestamps as 12 (milliseconds on
 the writer's wall clock and the nanoseconds above them). Strings longer than any value to find are skipped. A batch,
 or 4 MiB of strings, is in memory.

@@ -79,8 +79,8 @@ def picked(
 
 
 def of_forms(forms: pa.Array, chunk: ColumnChunk, kind: pa.DataType) -> pa.Array:
-    """Convert stored values, in the form of `finding.WantedValues.forms`, to an Arrow type for which `supports` is true.
-    The array is the result of `take`, and so has no offset."""
+    """Convert stored values, in the form of `finding.WantedValues.forms`, to an Arrow type for which `supports` is
+    true. The array is the result of `take`, and so has no offset."""
     if not pa.types.is_large_binary(forms.type):
         part = Part(_bytes(forms.buffers()[1], len(forms) * forms.type.bit_width // 8), bytearray(), bytearray())
     else:

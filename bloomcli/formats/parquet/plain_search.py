@@ -172,8 +172,8 @@ def _require(right: bool) -> None:
 
 
 def _selected(footer: Footer, selected: Sequence[str] | None) -> list[Column]:
-    """The columns of the records. Raises NeedsArrow unless all columns of the file are at the top level, and the Arrow
-    schema in the file, if it has one, agrees with the Parquet schema."""
+    """The columns of the records. Raises NeedsArrow unless all columns of the file are at the top level, and the
+    Arrow schema in the file, if it has one, agrees with the Parquet schema."""
     if selected is not None and not selected:
         return []
     columns = footer.columns

@@ -1,0 +1,75 @@
+"""Names and sentences use the words of the field: a class is a noun, and some words aren't used at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+PACKAGE: Final = ROOT / "bloomcli"
+NO_NOUN: Final = re.compile(
+    r"\w+ed|Again|Ahead|Absent|Built|Carried|Chosen|Cut|Found|Gone|Held|Kept|Known|Left|Lie|Look|Lost|Made|Many|New|Open|"
+    r"Plain|Possible|Read|Seen|Shown|Sought|Swept|Taken|Told|Together|Unknown|Unread|Unreadable|Vain|Wanted|Written"
+)
+"""Words that a class or module isn't named by: they say that something was done, and not what the thing is."""
+NOUNS: Final = {"Feed", "ReadAhead", "Compiled", "FileFound", "ColumnSeen"}
+"""Nouns that look otherwise, and public names of earlier versions."""
+AVOIDED: Final = re.compile(
+    r"(?<!can't )(?<!cannot )\b(tell(?!\()|tells|told|telling|beside|in vain)\b", re.IGNORECASE
+)
+"""Words that stand for several others: say, report, show, know, determine; next to, at the same time as. "Can't tell"
+is an answer of ``bloom probe``, and ``tell()`` a method of files."""
+
+
+def modules() -> list[Path]:
+    """All files with code."""
+    return sorted(path for path in PACKAGE.rglob("*") if path.suffix in {".py", ".pyx", ".pxi"})
+
+
+def is_noun(name: str) -> bool:
+    """Whether the last word of a name is a noun, as far as a list can say it."""
+    last = re.findall(r"[A-Z][a-z0-9]*|[A-Z]+(?![a-z])", name)[-1:] or [name]
+    return name in NOUNS or last[0] in NOUNS or not NO_NOUN.fullmatch(last[0])
+
+
+def class_names(path: Path) -> Iterator[tuple[str, bool]]:
+    """The classes of a module, with whether each is an exception."""
+    for line in path.read_text().splitlines():
+        if match := re.match(r"\s*(?:cdef )?class (\w+)(?:\(([^)]*)\))?", line):
+            yield match[1].lstrip("_"), bool(re.search(r"Error|Exception|Stopped", match[2] or ""))
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_classes_are_named_by_nouns(path: Path) -> None:
+    """``FilterLookup`` says what it is, ``Asked`` doesn't."""
+    names = [name for name, error in class_names(path) if not error]
+    assert [name for name in names if not is_noun(name)] == []
+
+
+def test_modules_are_named_by_nouns() -> None:
+    """As classes are."""
+    names = {path: "".join(word.title() for word in path.stem.strip("_").split("_")) for path in modules()}
+    assert [str(path.relative_to(ROOT)) for path, name in names.items() if not is_noun(name)] == []
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_code_avoids_words_that_stand_for_several_others(path: Path) -> None:
+    """In names, comments and texts."""
+    lines = path.read_text().replace("_", " ").splitlines()
+    assert [f"{number}: {line.strip()}" for number, line in enumerate(lines, 1) if AVOIDED.search(line)] == []
+
+
+PAGES: Final = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize(
+    "path", [*PAGES, *sorted(PACKAGE.rglob("*.md"))], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_pages_avoid_them_too(path: Path) -> None:
+    """Documentation and the pages of rules."""
+    lines = path.read_text().splitlines()
+    assert [f"{number}: {line}" for number, line in enumerate(lines, 1) if AVOIDED.search(line)] == []
