@@ -88,8 +88,8 @@ def parse(data: bytes, start: Callable[[int], bytes]) -> Checksums | None:
 
     Args:
         data: the content.
-        start: reads so many bytes, or all that there are, from the start of the file that it belongs to: they tell
-            the algorithm.
+        start: reads so many bytes, or all that exist, from the start of the file that it belongs to: they
+            determine the algorithm.
     """
     if len(data) < _HEAD or not data.startswith(MAGIC):
         return None

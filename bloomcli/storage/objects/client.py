@@ -43,14 +43,14 @@ class Location(NamedTuple):
 
 
 class ObjectInfo(NamedTuple):
-    """What a store tells of an object."""
+    """A store's information about an object."""
 
     size: int
     tag: str
     """Changes with each content: the ETag, or the generation."""
     mtime_ns: int
     details: Mapping[str, Any] | None = None
-    """What else the store told, such as headers and metadata, as its SDK names it."""
+    """The rest of the answer, such as headers and metadata, by the SDK's names."""
 
 
 class Entry(NamedTuple):
@@ -59,7 +59,7 @@ class Entry(NamedTuple):
     key: str
     size: int
     tag: str = ""
-    """As `ObjectInfo.tag`; empty where the listing doesn't tell."""
+    """As `ObjectInfo.tag`; empty if the listing has none."""
 
 
 class Page(NamedTuple):

@@ -181,7 +181,7 @@ class ObjectStore(Store):
         return [entry for entry in page.entries if kind is Kind.DIRECTORY or entry.key == key]
 
     def may_search(self, directory: str) -> bool:
-        """Nothing tells that the user may not."""
+        """Return True: only a request could show that the user may not."""
         del directory
         return True
 

@@ -37,7 +37,7 @@ def kept_properties(client: S3Client, at: Location, info: ObjectInfo, *, force: 
     Args:
         client: makes the request for tags.
         at: the object.
-        info: what reading it has told.
+        info: its information from reading it.
         force: without what can't be read.
 
     Raises:
