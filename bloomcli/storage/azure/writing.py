@@ -29,7 +29,7 @@ _LEASED: Final = "locked"
 
 
 class KeptProperties(NamedTuple):
-    """What a new blob takes over from its source."""
+    """Properties that a new blob copies from its source."""
 
     settings: Any = None
     """Content-Type and the other headers."""

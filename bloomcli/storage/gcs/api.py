@@ -42,7 +42,7 @@ _NO_ERRORS: Final = frozenset({308, 416})
 
 
 class Answer(NamedTuple):
-    """What the store answered."""
+    """The store's answer."""
 
     status: int
     headers: Mapping[str, str]

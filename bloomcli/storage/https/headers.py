@@ -1,4 +1,4 @@
-"""What the headers of an answer say (RFC 9110)."""
+"""Parses the headers of answers (RFC 9110)."""
 
 from __future__ import annotations
 

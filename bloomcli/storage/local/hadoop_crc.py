@@ -56,7 +56,7 @@ def checksum_file_of(file: Path) -> Path:
 
 
 def load(checksum_file: Path) -> bytes | None:
-    """The content of a checksum file; None where there is none.
+    """The content of a checksum file; None if it doesn't exist.
 
     Raises:
         UnreadableError: there is one, and it can't be read.

@@ -185,7 +185,7 @@ class TemporaryFile:
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """Which file has a name; None where there is none. Raises OSError where the system can't tell."""
+    """The device and inode of the file that has a name; None if no file has it. Raises OSError."""
     try:
         info = path.stat()
     except (FileNotFoundError, NotADirectoryError):

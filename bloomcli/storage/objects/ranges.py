@@ -1,4 +1,4 @@
-"""The range of an object that an answer has (RFC 9110)."""
+"""Parses the headers that say which range of an object an answer contains (RFC 9110)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The half of a store that follows from a client's requests: opening, listing, names, and small files."""
+"""A base class for object stores: opening, listing, names and small files, by a client's requests."""
 
 from __future__ import annotations
 
