@@ -1,1 +1,1 @@
-"""Bytes, wherever they lie: read ranges, list files, replace a file."""
+"""Files in any store: read ranges, list files, replace a file."""

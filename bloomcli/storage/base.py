@@ -1,17 +1,18 @@
 """The interface of stores: they read ranges of files, list files, and replace them.
 
-A store is where files lie: the local file system (`local`), or what pyarrow reads behind URIs (`arrow_store`).
-Nothing above this package knows which one a path is in: `registry.store_of` does. Paths are text, as they are typed.
+A store is a place for files: the local file system (`local`), an object store, or a file system that pyarrow reads
+(`arrow_store`). `registry.store_of` finds the store of a path; nothing above this package knows it. Paths are
+texts, as typed.
 
-A replacement is described by its pieces, so that a store moves no byte that it has already:
+`Store.replace` takes the new content as pieces, so that a store moves no byte that it already has:
 
     KeptRange     a range of the source: a local copy_file_range, a part that an object store copies, a block it keeps
     bytes         new bytes, appended
-    PlacedBytes   new bytes, written ahead of the pieces that come before them in the file
+    PlacedBytes   new bytes, written before the pieces that precede them in the file
 
-and by its conditions: the source is still the file that was read, the target may be overwritten, and the new file
-passes `verify`. If one of them fails, or a piece can't be made, the target stays as it was and nothing is left.
-``tests/storage/suite`` holds every store to that.
+Three conditions hold when the new file gets its name: the source is still the file that was read, the target may be
+overwritten, and the new file passes `verify`. If one of them doesn't hold, or a piece can't be made, the target stays
+as it was and no temporary file remains. ``tests/storage/suite`` tests this on every store.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from bloomcli.storage.entries import FileEntry, Fingerprint, Kind, Status, Sweep
 __all__ = ["FileEntry", "Fingerprint", "Kind", "Status", "SweepResult", "failed_entry"]
 
 STEP_BYTES: Final = 16 << 20
-"""Bytes of a kept range that are copied at a time, at most: between steps a store reports progress and may stop."""
+"""Largest step in copying a kept range, in bytes. Between steps, a store reports progress and can stop."""
 
 
 class Source(ABC):
@@ -37,13 +38,13 @@ class Source(ABC):
 
     Attributes:
         path: the file, as the user named it.
-        size: bytes, when it was opened.
-        read_ahead_bytes: how many bytes of a stream to read at a time: so many that they stay in the processor's
-            cache until they are decompressed; more where each read is a request to a server.
-        streams: how many long ranges may be read at a time; None where it doesn't matter.
-        request_bytes: bytes that arrive in the time that a request takes. It and the next two are 0 without any.
-        part_bytes: bytes that one request reads of announced ranges, at most.
-        tail_bytes: bytes of the file's end that the request reads which opens it.
+        size: the file's bytes when it was opened.
+        read_ahead_bytes: how many bytes of a stream to read at a time. They should stay in the processor's cache
+            until they are decompressed; where each read is a request to a server, more are read.
+        streams: how many long ranges may be read at a time; None for any number.
+        request_bytes: bytes that arrive in the time of a request. It and the next two are 0 without requests.
+        part_bytes: largest number of bytes of announced ranges that one request reads.
+        tail_bytes: bytes at the end that the opening request reads.
     """
 
     path: str
@@ -63,11 +64,11 @@ class Source(ABC):
         self.close()
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Exactly `length` bytes from `offset` on. Threads may read at once.
+        """Read exactly `length` bytes at `offset`. Several threads may read at the same time.
 
         Raises:
-            CorruptFile: the range isn't inside the file; nothing was allocated.
-            SourceChanged: the file has become shorter since it was opened.
+            CorruptFile: the range isn't inside the file. No memory was allocated.
+            SourceChanged: the file became shorter after it was opened.
             UnreadableError: the store can't read it.
         """
         self.check_range(offset, length)
@@ -87,19 +88,18 @@ class Source(ABC):
             )
 
     def fileno(self) -> int | None:
-        """The descriptor of a file of this machine, whose bytes are those that `read_at` gives; None of others."""
+        """The descriptor of a local file with the bytes that `read_at` returns; None for other sources."""
         return None
 
     def will_read(self, ranges: Iterable[tuple[int, int]]) -> None:  # noqa: B027  most sources have nothing to do
-        """Announce ranges, each an offset and a length, that are about to be read.
+        """Announce ranges that are about to be read, each an offset and a length.
 
-        Where each read is a request, the source reads near ones together and several at once, and keeps a bounded
-        number of bytes. Ranges may lie outside the file: `read_at` checks each when it is read. Other sources do
-        nothing, and don't look at the ranges.
+        If each read is a request, the source merges near ranges, reads several at the same time, and keeps a bounded
+        number of bytes. Ranges may lie outside the file: `read_at` checks each. Other sources ignore the ranges.
         """
 
     def estimate(self, ranges: Iterable[tuple[int, int]]) -> Traffic:
-        """The requests that reading announced ranges takes, and their bytes; none by default."""
+        """Estimate the requests for reading announced ranges, and their bytes; none by default."""
         del ranges
         return Traffic()
 
@@ -109,7 +109,7 @@ class Source(ABC):
             raise self.changed("changed")
 
     def changed(self, how: str) -> SourceChanged:
-        """The error of a file that changed."""
+        """The error for a file that changed."""
         return SourceChanged(
             f"the file {how} while it was being worked on",
             path=self.path,
@@ -123,11 +123,11 @@ class Source(ABC):
 
     @abstractmethod
     def _current(self) -> Fingerprint | None:
-        """The fingerprint of the file that has the path now; None if there is none, or it can't be the same."""
+        """The fingerprint of the file that has the path now; None if no file has it, or it is another file."""
 
     @abstractmethod
     def _read(self, offset: int, length: int) -> bytes:
-        """The bytes of a range within the file; fewer where the file has become shorter."""
+        """Read a range within the file. Returns fewer bytes if the file became shorter."""
 
     @abstractmethod
     def close(self) -> None:
@@ -142,7 +142,7 @@ class KeptRange(NamedTuple):
 
 
 class PlacedBytes(NamedTuple):
-    """New bytes for an offset beyond the pieces written so far: a filter that is ready while the body is copied."""
+    """New bytes for an offset after the pieces written so far, such as a filter that is ready early."""
 
     offset: int
     """In the new file."""
@@ -158,7 +158,7 @@ Pieces = Generator[Piece, None, None]
 
 
 Verify = Callable[[Source], None]
-"""Looks at a new file; raises WriteError when it isn't what was planned."""
+"""Checks a new file; raises WriteError if it isn't what was planned."""
 
 Cancelled = Callable[[], bool]
 """Whether the next piece will raise, so that copying may stop."""
@@ -171,8 +171,8 @@ class Store(ABC):
     """A place for files, such as the local file system. A store without writing is a `ReadOnlyStore`.
 
     Attributes:
-        remote: each operation is a request to a server, which takes its time.
-        mtime_step_ns: the step of modification times. A file may have changed so long after the time that it has.
+        remote: each operation is a request to a server.
+        mtime_step_ns: resolution of modification times. A file may have changed this long after its recorded time.
     """
 
     remote: bool = False
@@ -188,40 +188,40 @@ class Store(ABC):
         """
 
     def open_end(self, path: str, length: int) -> Source:
-        """Open a file of which so many last bytes are read: by the request that opens it. Raises as `open`."""
+        """Open a file and read its last `length` bytes with the request that opens it. Raises as `open`."""
         del length
         return self.open(path)
 
     def open_from_parts(
         self, path: str, fingerprint: Fingerprint, parts: Sequence[tuple[int, bytes]]
     ) -> Source | None:
-        """Open a file without a request; None where that can't be done. Reads raise SourceChanged if it has changed.
+        """Open a file without a request; None if the store can't. Reads raise SourceChanged if the file has changed.
 
         Args:
             path: the file.
-            seen: its fingerprint.
-            parts: known ranges, each an offset and the bytes, in order; the last one ends where the file ends.
+            fingerprint: the file's fingerprint.
+            parts: known ranges, in order: each an offset and its bytes. The last one is the end of the file.
         """
         del path, fingerprint, parts
         return None
 
     @abstractmethod
     def status(self, path: str) -> Status | None:
-        """What has a path; None where there is nothing.
+        """The type and size of what has a path; None if nothing has it.
 
         Raises:
-            UnreadableError: the store can't tell.
+            UnreadableError: the store can't look it up.
             UnsupportedError: the store can't be read here.
         """
 
     def fingerprint(self, path: str) -> Fingerprint | None:
-        """The fingerprint of the file that has a path; None where there is none. Raises UnreadableError."""
+        """The fingerprint of the file that has a path; None if no file has it. Raises UnreadableError."""
         info = self.status(path)
         return None if info is None else Fingerprint(size=info.size, mtime_ns=info.mtime_ns)
 
     @abstractmethod
     def list(self, path: str) -> Iterator[FileEntry]:
-        """The files that a path means: the file itself, those below a directory, those that match a pattern.
+        """List the files that a path names: the file itself, the files below a directory, the matches of a pattern.
 
         Skips hidden names in directories. Lists a named file even if it doesn't exist.
 
@@ -232,15 +232,15 @@ class Store(ABC):
 
     @abstractmethod
     def is_dataset(self, path: str) -> bool:
-        """Whether a path means more than one named file: a directory, a pattern. Raises UnreadableError."""
+        """Whether a path is a directory or a pattern, not a single file. Raises UnreadableError."""
 
     @abstractmethod
     def spelling(self) -> Callable[[str], str]:
-        """A function that gives one spelling for all paths of a file. It remembers directories: don't keep it."""
+        """A function that maps all paths of a file to one spelling. It caches directories: don't keep it."""
 
     @abstractmethod
     def normal(self, path: str) -> str:
-        """The path of a file to write, as reports show it."""
+        """The path of a file to write, in the form that reports show."""
 
     @abstractmethod
     def check_changes(self, path: str) -> None:
@@ -248,7 +248,7 @@ class Store(ABC):
 
     @abstractmethod
     def directories_above(self, path: str, levels: int) -> Iterator[str]:
-        """The directories above a file: for each of its names (links) the nearest `levels`, the nearest first."""
+        """The directories above a file: the nearest `levels` for each of its names (links), the nearest first."""
 
     @abstractmethod
     def directory(self, path: str) -> str:
@@ -260,10 +260,10 @@ class Store(ABC):
 
     @abstractmethod
     def names(self, directory: str) -> Iterable[str]:
-        """The names in a directory, hidden ones too. Raises UnreadableError, also while they are iterated over."""
+        """The names in a directory, including hidden ones. Raises UnreadableError, also during the iteration."""
 
     def existing(self, directory: str, wanted: Mapping[str, Kind]) -> Collection[str]:
-        """Those of some names in a directory that something of the wanted kind has. Raises UnreadableError."""
+        """The wanted names that exist in a directory and have the wanted kind. Raises UnreadableError."""
         statuses = ((name, kind, self.status(self.join(directory, name))) for name, kind in wanted.items())
         return [name for name, kind, status in statuses if status is not None and status.kind is kind]
 
@@ -273,18 +273,18 @@ class Store(ABC):
 
     @abstractmethod
     def destination(self, output: str, path: str) -> str:
-        """The path to write for a file, where a user names an output.
+        """The path to write for a file, for an output that a user names.
 
         Raises:
             UsageError: the output is the file itself, or a directory, or can't be a file's name.
-            WriteError: the store can't tell.
+            WriteError: the store can't look it up.
         """
 
     def mirrored(self, output: str, relative: str) -> str:
-        """The path to write for a file of a tree that is mirrored below a directory.
+        """The path to write for a file of a tree that is mirrored below an output directory.
 
         Args:
-            output: the directory, as a user names it.
+            output: the directory, as the user typed it.
             relative: the file's path in its tree, with slashes.
 
         Raises:
@@ -296,23 +296,23 @@ class Store(ABC):
         """Make the directory of a file to write, and those above it. Raises WriteError."""
 
     def link_target(self, path: str) -> str | None:
-        """The file that a symbolic link leads to; None if the path isn't a link's."""
+        """The target of a symbolic link; None if the path isn't a link."""
         del path
         return None
 
     def check_output(
         self, path: str, *, overwrite: bool, makes_directories: bool = False, force: bool = False
     ) -> None:
-        """Raise the error that `replace` would raise before it writes, as far as that can be known; write nothing.
+        """Raise the errors of `replace` that can be found without writing.
 
         Args:
             path: the file to write.
-            overwrite: whether there may be such a file already.
-            makes_directories: missing directories would be made first.
+            overwrite: whether an existing file may be replaced.
+            makes_directories: missing directories are created first.
             force: as in `replace`.
 
         Raises:
-            UsageError: there is such a file and `overwrite` is false; the file can't be replaced safely.
+            UsageError: the file exists and `overwrite` is false, or it can't be replaced safely.
             WriteError: the directory doesn't exist or isn't writable.
         """
         del makes_directories, force
@@ -332,70 +332,68 @@ class Store(ABC):
         progress: Progress | None = None,
         force: bool = False,
     ) -> int:
-        """Write a file that has its path only when it is whole and verified; gives its bytes.
+        """Write a file, which gets its path when it is complete and verified. Returns the number of its bytes.
 
         Args:
-            path: the file to write, as `normal` or `destination` gave it.
+            path: the file to write, from `normal` or `destination`.
             pieces: the new content. The generator is closed before the new file is verified.
-            source: the file that kept ranges are taken from. It must not change meanwhile.
-            overwrite: whether there may be such a file already.
-            verify: looks at the new file; what it raises stops the replacement. None: only its size is checked.
+            source: the file of the kept ranges. It must not change meanwhile.
+            overwrite: whether an existing file may be replaced.
+            verify: checks the new file; its exception stops the replacement. None: only the size is checked.
             cancelled: copying stops when it returns true; the next piece raises.
-            progress: called with numbers of bytes that were just copied.
-            force: replace a file that loses something by it, such as an object lock, and use a store that can't
-                refuse the replacement when another program replaces the file at the same time.
+            progress: called with the number of bytes that were just copied.
+            force: replace the file even if an object lock is lost, or if the store can't detect another writer.
 
         Raises:
-            UsageError: there is such a file and `overwrite` is false; files can't be replaced in this store, or only
-                with `force`.
-            SourceChanged: the source isn't the file any more that was opened.
-            CorruptFile: the source isn't what the checksums say that are kept with it.
+            UsageError: the file exists and `overwrite` is false, or the store can't replace it without `force`.
+            SourceChanged: the source changed after it was opened.
+            CorruptFile: the source doesn't match its stored checksums.
             UnreadableError: the source, or its checksums, can't be read.
-            WriteError: the store refused to write. Nothing is left, unless the error says so.
+            WriteError: the store refused to write. No temporary file remains, unless the error says so.
         """
 
     def estimate(self, path: str, outline: Iterable[KeptRange | int], *, source: Source) -> Traffic:
-        """The requests and bytes that `replace` takes, about; reading what the new bytes are made of isn't included.
+        """Estimate the requests and bytes of `replace`, without those for computing the new bytes.
 
         Args:
             path: the file to write.
-            outline: the kept ranges of the source and, between and behind them, numbers of new bytes.
-            source: the file that kept ranges are taken from.
+            outline: kept ranges of the source, and numbers of new bytes between and after them.
+            source: the file of the kept ranges.
         """
         del path
         return source.estimate(piece for piece in outline if isinstance(piece, KeptRange))
 
     def appends_only(self, source: Source, path: str) -> bool:
-        """Whether `replace` moves no byte of a kept range only if the new file begins with the whole source.
+        """Whether `replace` avoids moving kept bytes only if the new file begins with the whole source.
 
-        A plan then appends what it can, and leaves what it would have left out in the file, unused.
+        A plan then appends to the source. Bytes that it would leave out stay in the file, unused.
         """
         del source, path
         return False
 
     @abstractmethod
     def write_file(self, path: str, data: bytes, *, overwrite: bool) -> None:
-        """Write a small file of bloom's own, such as a baseline, whole or not at all.
+        """Write a small file, such as a baseline, completely or not at all.
 
         Raises:
-            UsageError: there is such a file and `overwrite` is false; files can't be written in this store.
-            WriteError: the store refused to write. Nothing is left behind, unless the error says so.
+            UsageError: the file exists and `overwrite` is false, or the store is read-only.
+            WriteError: the store refused to write. No temporary file remains, unless the error says so.
         """
 
     def leftover_files(self, path: str) -> Sequence[str]:
-        """The temporary files that the last `replace` of a file couldn't remove; tells of them once."""
+        """The temporary files that the last `replace` of a file couldn't remove. A second call returns none."""
         del path
         return ()
 
     @abstractmethod
     def sweep(self, path: str) -> SweepResult:
-        """Remove what killed runs have left in the directory of a file to write.
+        """Remove the temporary files of killed runs from the directory of a file to write.
 
-        What another run is writing stays, and so does what other programs have made.
+        Files of running writers and of other programs stay.
         """
 
     def sweep_for(self, paths: Iterable[str]) -> SweepResult:
-        """`sweep` for files to write: each directory once. The paths may be iterated over several times."""
+        """Run `sweep` once for each directory of files to write. The paths may be iterated over several times."""
         directories: dict[str, str] = {}
         for path in paths:
             directories.setdefault(self.directory(path), path)

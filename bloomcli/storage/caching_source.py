@@ -1,4 +1,4 @@
-"""A source that keeps what was read: where each read is a request, the same ranges are requested once."""
+"""A source that caches the ranges that it read: where each read is a request, a range is requested once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _KEPT_BYTES: Final = 64 << 20
 
 
 class CachingSource(CountingSource):
-    """Another source, which it closes. It gives the bytes that it read before of ranges that are read again.
+    """A wrapper of another source that returns cached bytes for ranges that are read again. Closes that source.
 
-    It keeps the first ones, up to 64 MiB: what is read again is read in the same order, and the latest ones would be
-    gone whenever they are needed.
+    It caches the first 64 MiB. Ranges are read again in the same order, so that a cache of the latest ones would
+    never have the range that is needed next.
     """
 
     def __init__(self, original: Source) -> None:

@@ -1,4 +1,4 @@
-"""A source that counts the bytes that are read of it."""
+"""A source that counts the bytes that are read from it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bloomcli.storage.base import Fingerprint, Source
 
 
 class CountingSource(Source):
-    """Another source, which it closes.
+    """A wrapper of another source that counts bytes. Closes that source.
 
     Attributes:
-        bytes_read: bytes that were read so far. What a store's client reads ahead counts when it is used.
+        bytes_read: bytes that were read so far. Bytes that a store's client reads ahead count when they are used.
     """
 
     def __init__(self, original: Source) -> None:
@@ -30,12 +30,12 @@ class CountingSource(Source):
         self._original.will_read(ranges)
 
     def estimate(self, ranges: Iterable[tuple[int, int]]) -> Traffic:
-        """The requests that reading ranges takes."""
+        """Estimate the requests for reading ranges."""
         return self._original.estimate(ranges)
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """That of the file."""
+        """The file's fingerprint."""
         return self._original.fingerprint
 
     def _current(self) -> Fingerprint | None:

@@ -1,4 +1,4 @@
-"""What stores tell of paths: their types and sizes, the files that they mean, and what killed runs left there."""
+"""Results of a store's functions: types and sizes of paths, entries of listings, files that killed runs left."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from bloomcli.named_tuple import NamedTuple
 
 
 class Fingerprint(NamedTuple):
-    """Tells whether a file is still the one that was opened. A store fills in what it knows."""
+    """Identity of a file's content: two fingerprints of a path differ if the file has changed.
+
+    A store fills in the fields that it knows.
+    """
 
     size: int
     mtime_ns: int
@@ -21,7 +24,7 @@ class Fingerprint(NamedTuple):
     """An object's ETag or generation."""
 
     def has_content_of(self, other: Fingerprint) -> bool:
-        """Whether two fingerprints of a path are of one content, by size and tag, or time where there are no tags."""
+        """Whether the content is the same: equal sizes, and equal tags (or equal times where there are no tags)."""
         tagged = self.tag or other.tag
         return self.size == other.size and (self.tag == other.tag if tagged else self.mtime_ns == other.mtime_ns)
 
@@ -44,56 +47,56 @@ class Status(NamedTuple):
 
 
 class SweepResult(NamedTuple):
-    """Unfinished files in a directory, after a sweep."""
+    """Temporary files that a sweep found in a directory."""
 
     removed: Sequence[str] = ()
-    """Temporary files of killed runs."""
+    """Temporary files of killed runs, which the sweep removed."""
     remaining: Sequence[str] = ()
-    """Temporary files of running writers, and those of unknown origin."""
+    """Temporary files of running writers, and files of unknown origin."""
     remarks: Sequence[str] = ()
-    """What to tell the user of those that are left, such as unfinished uploads and the commands that end them."""
+    """Remarks for the user on the remaining files, such as unfinished uploads and the commands that end them."""
 
     @classmethod
     def joined(cls, sweeps: Iterable[SweepResult]) -> SweepResult:
-        """What several sweeps have found, in their order."""
+        """The results of several sweeps as one, in their order."""
         found = list(sweeps)
         return cls(*([name for each in found for name in each[field]] for field in range(len(cls._fields))))
 
 
 class FileEntry(NamedTuple):
-    """A file to work on."""
+    """An entry of a listing: a file to work on, or the reason why a path isn't one."""
 
     path: str
     size: int
-    """Bytes; -1 where it isn't known."""
+    """Bytes; -1 if unknown."""
     relative: str
-    """Path below the directory that was named, for a mirrored tree; a named file's name, after its partitions."""
+    """Path below the directory that was named, for a mirrored tree. Of a named file: its partitions and its name."""
     walked: bool
-    """It was found in a directory, not named."""
+    """The file was found in a directory, not named."""
     matched: bool = False
-    """It was found by a pattern, not by its name."""
+    """The file was found by a pattern, not named."""
     linked: bool = False
-    """It is a link to a directory, found in a directory: it is not followed."""
+    """The path is a link to a directory, found in a directory. Such links aren't followed."""
     empty: bool = False
-    """It is a directory without files, named beside other paths."""
+    """The path is a directory without files, named together with other paths."""
     problem: BloomError | None = None
-    """The named path can't be listed: it becomes a row with this error, and no file is opened."""
+    """The error of a named path that can't be listed. It becomes a row with this error; no file is opened."""
     mtime_ns: int = 0
-    """Of a file of this machine, the time of the last change; 0 where the listing doesn't tell."""
+    """Time of the last change of a file of this machine; 0 if unknown."""
     tag: str = ""
-    """Of an object, its ETag or generation, as `Fingerprint.tag`; empty where the listing doesn't tell."""
+    """ETag or generation of an object, as `Fingerprint.tag`; empty if the listing has none."""
 
     @property
     def skipped(self) -> bool:
-        """Whether it is no file, and becomes a skipped row."""
+        """Whether the entry isn't a file, and becomes a skipped row."""
         return self.linked or self.empty
 
 
 def failed_entry(path: str, problem: BloomError) -> FileEntry:
-    """The row of a path that can't be listed."""
+    """The entry of a path that can't be listed."""
     return FileEntry(path=path, size=-1, relative=PurePosixPath(path).name, walked=False, problem=problem)
 
 
 def output_exists(path: str, hint: str = "--overwrite replaces it") -> UsageError:
-    """The error of an output that exists already and may not be replaced."""
+    """The error for an output that exists and may not be replaced."""
     return UsageError("the output exists already", path=path, hint=hint)

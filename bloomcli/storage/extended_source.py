@@ -1,6 +1,6 @@
-"""A file with other bytes at its end, as a source: for a change to a file that has been changed in memory already.
+"""A file whose end is replaced in memory, as a source. A further change can be planned on it.
 
-Pieces of a new file refer to ranges of this source. `pieces` turns them into ranges of the file itself and new bytes.
+The pieces of that change refer to ranges of this source. `pieces` converts them to ranges of the file and new bytes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bloomcli.storage.base import Fingerprint, KeptRange, Pieces, PlacedBytes, S
 
 
 class ExtendedSource(Source):
-    """The first `kept` bytes of a file, with new bytes behind them. Closing it leaves the file open."""
+    """The first `kept` bytes of a file, followed by new bytes. Closing it leaves the file open."""
 
     def __init__(self, original: Source, kept: int, new: bytes) -> None:
         self.original = original
@@ -25,11 +25,11 @@ class ExtendedSource(Source):
         self.streams = original.streams
 
     def will_read(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Announce those parts of ranges that the file has."""
+        """Announce the parts of ranges that are in the file."""
         self.original.will_read(self._within(ranges))
 
     def pieces(self, pieces: Pieces) -> Pieces:
-        """The same new file, made of the file itself and new bytes. The pieces' kept ranges are of this source."""
+        """Convert pieces with kept ranges of this source to pieces with kept ranges of the file."""
         copied = 0
         with closing(pieces):
             for piece in pieces:
@@ -44,7 +44,7 @@ class ExtendedSource(Source):
                     copied += len(new)
 
     def outline(self, outline: Iterable[KeptRange | int]) -> Iterator[KeptRange | int]:
-        """The outline of the same new file, as `pieces` makes it."""
+        """Convert an outline as `pieces` converts pieces."""
         for piece in outline:
             if isinstance(piece, KeptRange):
                 yield from (KeptRange(*own) for own in self._within([piece]))
@@ -53,7 +53,7 @@ class ExtendedSource(Source):
                 yield piece
 
     def estimate(self, ranges: Iterable[tuple[int, int]]) -> Traffic:
-        """The requests that reading the file's parts of ranges takes."""
+        """Estimate the requests for the parts of ranges that are in the file."""
         return self.original.estimate(self._within(ranges))
 
     def _within(self, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -67,7 +67,7 @@ class ExtendedSource(Source):
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """That of the file."""
+        """The file's fingerprint."""
         return self.original.fingerprint
 
     def _current(self) -> Fingerprint | None:
@@ -78,4 +78,4 @@ class ExtendedSource(Source):
         return own + self._new(offset, length)
 
     def close(self) -> None:
-        """The file is closed by who opened it."""
+        """Do nothing: the caller closes the file that it opened."""

@@ -21,7 +21,7 @@ _NAMED: Final = 3
 
 
 def is_dataset(paths: Sequence[str]) -> bool:
-    """Whether the paths mean more than one named file: several, a directory, a glob.
+    """Whether the paths are several, or a directory or glob, not a single file.
 
     Raises:
         UnreadableError: the system can't tell.
@@ -53,7 +53,7 @@ def expand(paths: Sequence[str]) -> Sequence[FileEntry]:
 
 
 def no_files(paths: Sequence[str]) -> UsageError:
-    """The error of directories in which there is no file.
+    """The error for directories without files.
 
     Args:
         paths: the directories, as they were named; none where a table names its files.
@@ -69,7 +69,7 @@ def no_files(paths: Sequence[str]) -> UsageError:
 
 
 def _each_once(paths: Sequence[str]) -> Iterator[FileEntry]:
-    """The first of all names of a file, with whatever path it is found; and paths that can't be listed."""
+    """The first entry of each file, under any of its paths, and the entries of paths that can't be listed."""
     spell, seen = spelling(), list[TextSet]()
 
     def is_new(name: str) -> bool:
@@ -99,8 +99,8 @@ def _each_once(paths: Sequence[str]) -> Iterator[FileEntry]:
 
 
 def spelling() -> Callable[[str], str]:
-    """A function that gives one spelling for all paths of a file, in whatever store. It remembers directories: don't
-    keep it."""
+    """A function that maps all paths of a file to one spelling, in any store. It caches directories:
+    don't keep it."""
     of_store: dict[Store, Callable[[str], str]] = {}
 
     def spell(path: str) -> str:

@@ -38,7 +38,7 @@ _TABLE_NAMES: Final = {
     "metadata": Kind.DIRECTORY,
     "_metadata": Kind.FILE,
 }
-"""The names that tell of a table or a summary."""
+"""Names that show that a directory has a table or a summary."""
 _IS_DELTA: Final = " is a Delta table: its log records each file's size"
 _IS_ICEBERG: Final = " is an Iceberg table: its manifests record each file's size"
 _CONCURRENT_LOOKUPS: Final = 16
@@ -71,7 +71,7 @@ def table_error(path: str, reason: str, command: str, columns: Sequence[str] = (
 
 
 def table_name(reason: str) -> str | None:
-    """The name for ``--table`` of the table that `reason_against` tells of; None for a table whose files `bloom`
+    """The name for ``--table`` of the table that `reason_against` names; None for a table whose files `bloom`
     doesn't replace, and for a summary. An Iceberg table's name isn't in its files: the parts are the user's to fill
     in."""
     if reason.endswith(_IS_DELTA):

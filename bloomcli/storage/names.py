@@ -15,13 +15,13 @@ _WILDCARDS: Final = frozenset("*?[")
 
 
 def is_uri(path: str) -> bool:
-    """Whether a path begins with a scheme, as ``s3://...`` does; ``file:`` doesn't count."""
+    """Whether a path begins with a scheme other than ``file:``, as ``s3://...`` does."""
     scheme, separator, _ = path.partition("://")
     return bool(separator) and scheme.isidentifier() and len(scheme) > 1 and scheme != "file"
 
 
 def folder_of(path: str) -> str:
-    """The directory of a file: an absolute path, or what a URI has up to its last slash."""
+    """The directory of a file: an absolute path, or the part of a URI before its last slash."""
     if is_uri(path):
         return path.rpartition("/")[0]
     return os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120  Path.absolute keeps `..`
@@ -33,12 +33,12 @@ def has_wildcard(path: str) -> bool:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a name is left out where a directory is listed: ``.name`` and ``_name``, but not ``_name=value``."""
+    """Whether listings of directories leave a name out: ``.name`` and ``_name``, but not ``_name=value``."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def read_list(lines: Iterable[str], before: Iterable[str] = ()) -> Sequence[str]:
-    """The paths `before`, and those of a list, one a line; empty lines are left out. Millions are kept packed."""
+    """The paths of `before`, then those of a list, one a line, without empty lines. Millions are kept packed."""
     listed = (text for line in lines if (text := line.rstrip("\r\n")))
     return LazySequence(attrgetter("path"), compacted(map(_PathLine, chain(before, listed))))
 

@@ -61,12 +61,12 @@ def reason(error: OSError) -> str:
 
 
 def hint(error: OSError) -> str | None:
-    """Return a hint for an error; None if there is none."""
+    """The hint for an error; None if it has none."""
     return _HINTS.get(error.errno or 0)
 
 
 def error_of(error: OSError, path: str | os.PathLike[str] | None = None) -> BloomError:
-    """An error of the system as one of bloomcli's.
+    """Convert an error of the system to one of bloomcli's.
 
     Args:
         error: the system's error. If it names a file, that is the path of the new error.
@@ -80,7 +80,7 @@ def error_of(error: OSError, path: str | os.PathLike[str] | None = None) -> Bloo
 
 
 def out_of_memory(path: str | os.PathLike[str] | None = None) -> UnreadableError:
-    """The error of memory that the system didn't give."""
+    """The error for a failed allocation of memory."""
     where = None if path is None else os.fsdecode(path)
     return UnreadableError("there is not enough memory", path=where, hint=_HINTS[errno.ENOMEM])
 
@@ -135,7 +135,7 @@ def convert_os_errors(path: str | os.PathLike[str] | None = None) -> Iterator[No
 
 
 def convert_os_errors_of_file(function: F) -> F:
-    """`convert_os_errors` around a function whose first argument is the file it works on."""
+    """Decorate a function with `convert_os_errors`. Its first argument is the file that it works on."""
 
     @wraps(function)
     def inside(path: Any, *arguments: Any, **options: Any) -> Any:
@@ -146,7 +146,7 @@ def convert_os_errors_of_file(function: F) -> F:
 
 
 def status(path: str | os.PathLike[str], *, follow: bool = True) -> os.stat_result | None:
-    """The status of what has a name; None if nothing has it.
+    """The status of a name; None if nothing has it.
 
     Raises:
         UnreadableError: the system can't tell.
@@ -187,7 +187,7 @@ def read_file(path: str | os.PathLike[str], most: int | None = None) -> bytes:
 
 
 def cannot_read(path: str, error: OSError) -> UnreadableError:
-    """The error of a source that can't be read."""
+    """The error for a source that can't be read."""
     hint = next((text for kind, text in _SOURCE_HINTS.items() if isinstance(error, kind)), None)
     return UnreadableError(f"can't be read: {reason(error)}", path=path, hint=hint)
 
@@ -207,7 +207,7 @@ def option_file_error(error: OSError, path: str, what: str) -> UnreadableError |
 
 
 def path_exists(path: str | os.PathLike[str]) -> bool:
-    """Whether anything has a name, even a link that leads nowhere. Raises UnreadableError."""
+    """Whether a path exists, even as a broken link. Raises UnreadableError."""
     return status(path, follow=False) is not None
 
 

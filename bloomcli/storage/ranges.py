@@ -9,7 +9,7 @@ Range = tuple[int, int]
 
 
 def united(ranges: Iterable[Range]) -> list[Range]:
-    """The ranges in order; those that touch or overlap are one."""
+    """The ranges in order; ranges that touch or overlap are merged."""
     found: list[Range] = []
     for offset, length in sorted(ranges):
         if found and offset <= sum(found[-1]):

@@ -1,4 +1,4 @@
-"""A store whose files are read and listed, but not changed."""
+"""A store without writing: its files are read and listed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bloomcli.storage.base import Cancelled, Pieces, Progress, Source, Store, Sw
 
 
 class ReadOnlyStore(Store):
-    """The half of `Store` that changes files: all of it raises UsageError, but for what has nothing to do."""
+    """A base class for stores without writing. The methods that change files raise UsageError, or do nothing."""
 
     def spelling(self) -> Callable[[str], str]:
-        """Each path is a file of its own."""
+        """Return a function that returns each path unchanged: a file has one path."""
         return lambda path: path
 
     def normal(self, path: str) -> str:
@@ -27,7 +27,7 @@ class ReadOnlyStore(Store):
         )
 
     def directories_above(self, path: str, levels: int) -> Iterator[str]:
-        """Raise UsageError: who asks is about to change the file."""
+        """Raise UsageError: only changes of files need these directories."""
         del levels
         self.check_changes(path)
 
@@ -44,7 +44,7 @@ class ReadOnlyStore(Store):
         self.check_changes(directory)
 
     def may_search(self, directory: str) -> bool:
-        """Nothing tells that the user may not."""
+        """Return True: only a request could show that the user may not."""
         del directory
         return True
 
@@ -81,7 +81,7 @@ class ReadOnlyStore(Store):
         raise _not_written(path)
 
     def sweep(self, path: str) -> SweepResult:
-        """Nothing is written here, so nothing is left."""
+        """Do nothing: no run leaves temporary files in this store."""
         del path
         return SweepResult()
 

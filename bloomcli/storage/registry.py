@@ -66,7 +66,7 @@ BY_SCHEME: Final[dict[str, Store]] = {}
 
 
 def store_of(path: str | os.PathLike[str]) -> Store:
-    """The store of a path: the local file system, unless it is a URI and no local file has such a name.
+    """Find the store of a path: the local file system, unless the path is a URI that no local file has as its name.
 
     Raises:
         UsageError: the URI's scheme is in capital letters. RFC 3986 says that they mean the same, but policies,
@@ -117,7 +117,7 @@ def open_from_parts(path: str, fingerprint: Fingerprint, parts: Sequence[tuple[i
 
 
 class _StorePaths(Iterable[str]):
-    """Those of many paths that lie in a store, as the store spells them."""
+    """The paths of a store among many, in the store's spelling."""
 
     def __init__(self, store: Store, paths: Iterable[str]) -> None:
         self._store, self._paths = store, paths
@@ -127,7 +127,7 @@ class _StorePaths(Iterable[str]):
 
 
 def sweep_for(paths: Iterable[str]) -> SweepResult:
-    """Remove what killed runs have left where files are to be written, and return what is left.
+    """Remove the temporary files of killed runs from the directories of files to write. Returns the remaining ones.
 
     The paths are iterated over several times.
     """
@@ -152,17 +152,17 @@ def read_file(path: str | os.PathLike[str], most: int | None = None) -> bytes:
 
 
 def path_exists(path: str | os.PathLike[str]) -> bool:
-    """Whether anything has a path, even a link that leads nowhere. Raises UnreadableError."""
+    """Whether a path exists, even as a broken link. Raises UnreadableError."""
     text = os.fspath(path)
     store = store_of(text)
     return os_errors.path_exists(local_path(text)) if store is LOCAL else store.status(text) is not None
 
 
 def write_file(path: str | os.PathLike[str], data: bytes, *, overwrite: bool) -> None:
-    """Write a small file of bloom's own, such as a baseline, whole or not at all. Raises UsageError, WriteError."""
+    """Write a small file, such as a baseline, completely or not at all. Raises UsageError, WriteError."""
     store_of(path).write_file(os.fspath(path), data, overwrite=overwrite)
 
 
 def preload_writing() -> None:
-    """Import what replaces files: once, before processes are forked that each would have to."""
+    """Import the modules that replace files before processes are forked, so that each process needn't."""
     from bloomcli.storage.local import atomic  # noqa: F401

@@ -1,8 +1,8 @@
 """Counts the requests to object stores and their bytes, for the command that caused them.
 
-A command opens `measured` around its work on a file. A store's client counts each request at `current`, the meter of
-the work that the request belongs to. Threads don't inherit it: what works in other threads takes the meter along, and
-opens `counted_by` around its requests.
+A command opens `measured` around its work on a file. A store's client counts each request with `current`, the meter
+of that work. Threads don't inherit the meter: code that runs in another thread receives it, and opens `counted_by`
+around its requests.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ R = TypeVar("R", bound=Any)
 
 
 class Meter:
-    """Adds up requests and bytes. Threads may count at once.
+    """Adds up requests and bytes. Several threads may count at the same time.
 
     Attributes:
-        remarks: what else the report has to say of the requests.
+        remarks: remarks on the requests, for the report.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Meter:
         self.remarks: list[str] = []
 
     def count(self, *, requests: int = 1, downloaded: int = 0, uploaded: int = 0, copied: int = 0) -> None:
-        """Add requests, and bytes of content that they moved."""
+        """Add requests, and the bytes of content that they transferred."""
         with self._lock:
             self._total += Traffic(requests, downloaded, uploaded, copied)
 
@@ -43,7 +43,7 @@ class Meter:
         self.remarks += texts
 
     def add(self, traffic: Traffic) -> None:
-        """Add what was counted elsewhere."""
+        """Add another meter's total."""
         with self._lock:
             self._total += traffic
 
@@ -57,13 +57,13 @@ _METER: ContextVar[Meter | None] = ContextVar("meter", default=None)
 
 
 def current() -> Meter:
-    """The meter of the work at hand; one that nobody reads where none was opened."""
+    """The meter of the current work; a new, unused one if none is open."""
     return _METER.get() or Meter()
 
 
 @contextmanager
 def measured() -> Iterator[Meter]:
-    """Count what happens within, in this thread, with a new meter. Its sum is added to an outer meter at the end."""
+    """Count the requests of a block in this thread with a new meter, whose total is then added to the outer one."""
     outer, meter = _METER.get(), Meter()
     try:
         with counted_by(meter):
@@ -76,7 +76,7 @@ def measured() -> Iterator[Meter]:
 
 @contextmanager
 def counted_by(meter: Meter) -> Iterator[None]:
-    """Count what happens within, in this thread, with a meter that exists."""
+    """Count the requests of a block in this thread with an existing meter."""
     token = _METER.set(meter)
     try:
         yield
@@ -85,7 +85,7 @@ def counted_by(meter: Meter) -> Iterator[None]:
 
 
 def with_traffic(report: R, traffic: Traffic | None) -> R:
-    """A report of a file with its requests, unless it has them already; unchanged where there were none."""
+    """Add the requests to a report of a file. Returns it unchanged if it has some, or if there were none."""
     if not traffic or report.requests is not None:
         return report
     return replace(
@@ -98,7 +98,7 @@ def with_traffic(report: R, traffic: Traffic | None) -> R:
 
 
 def counted(work: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function that works on a file: the report that it returns gets the requests that it sent."""
+    """Decorate a function that works on a file: its report gets the requests that it sent."""
 
     @wraps(work)
     def run(*args: P.args, **named: P.kwargs) -> R:

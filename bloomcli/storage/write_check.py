@@ -1,4 +1,4 @@
-"""Whether something wrote to a file while it was read: what was read may be of two versions then."""
+"""Detects that another program wrote to a file while it was read. The bytes may then be of two versions."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ if TYPE_CHECKING:
 
 
 def check_not_written(source: Source) -> None:
-    """Raise SourceChanged if the size or the time of modification of an open file aren't what they were when it was
-    opened, and UnreadableError if the system can't tell.
+    """Raise SourceChanged if the size or the modification time of an open local file changed after it was opened.
 
-    A file that was renamed over it isn't the one that is open. Stores give the bytes of one version, or refuse.
+    A file that was renamed over it doesn't matter: it isn't the open one. Other stores return the bytes of one
+    version, or raise.
+
+    Raises:
+        SourceChanged: the file changed.
+        UnreadableError: the system can't look it up.
     """
     descriptor = source.fileno()
     if descriptor is None:

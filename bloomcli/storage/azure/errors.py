@@ -140,7 +140,7 @@ def rehydration_hint(at: Location) -> str:
     named = f"{account}--container-name {shlex.quote(where.name)} --name {shlex.quote(at.key)}"
     return (
         f"`az storage blob set-tier {named} --tier Hot` makes it readable, in hours; "
-        f"`az storage blob show {named}` tells when it is"
+        f"`az storage blob show {named}` shows when it is"
     )
 
 

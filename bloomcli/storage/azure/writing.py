@@ -29,7 +29,7 @@ _LEASED: Final = "locked"
 
 
 class KeptProperties(NamedTuple):
-    """What a new blob takes over from its source."""
+    """Properties that a new blob copies from its source."""
 
     settings: Any = None
     """Content-Type and the other headers."""
@@ -81,7 +81,7 @@ def check_replaceable(client: AzureClient, at: Location, known: ObjectInfo | Non
     Args:
         client: for the request, unless the blob is known.
         at: the blob.
-        known: what opening it has told.
+        known: its information from opening it.
 
     Raises:
         UsageError: it can't be replaced.
@@ -185,8 +185,8 @@ def _blocks(client: AzureClient, at: Location, size: int, tag: str) -> tuple[lis
 def _commit(
     client: AzureClient, at: Location, names: Sequence[str], precondition: Precondition | str, kept: KeptProperties
 ) -> str | None:
-    """Commit the list; gives the new ETag. Where the answer is lost, the blob's blocks tell whether it was committed,
-    and there is no ETag to give. Raises Conflict, WriteError."""
+    """Commit the list, and return the new ETag. If the answer is lost, the blob's blocks show if it was committed;
+    None is returned then. Raises Conflict, WriteError."""
     from azure.storage.blob import StandardBlobTier
 
     try:

@@ -42,7 +42,7 @@ _NO_ERRORS: Final = frozenset({308, 416})
 
 
 class Answer(NamedTuple):
-    """What the store answered."""
+    """The store's answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -66,7 +66,7 @@ class Request(NamedTuple):
     uploaded: int = 0
     """Bytes of an object's content in the body."""
     max_bytes: int = 0
-    """Bytes of an object's content that are read, at most: one more tells that there are more."""
+    """Bytes of an object's content that are read, at most. One more byte shows that there are more."""
 
 
 class Interrupted(Exception):

@@ -35,7 +35,7 @@ class GcsStore(WholeObjectStore):
 
     def check_replaceable(self, at: Location, known: ObjectInfo | None = None) -> None:
         """Refuse holds, retention, and keys of the customer's. Raises UsageError."""
-        del known  # reading an object doesn't tell
+        del known  # an answer to a read has none of them
         from bloomcli.storage.gcs.writing import check_replaceable
 
         check_replaceable(self.client, at)

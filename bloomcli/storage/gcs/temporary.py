@@ -1,6 +1,6 @@
 """Names of the objects that hold new tails until they are composed.
 
-    .NAME.bloom-RANDOM-MACHINE-PROCESS-START.tmp    lies beside NAME; hidden names aren't listed
+    .NAME.bloom-RANDOM-MACHINE-PROCESS-START.tmp    next to NAME; hidden names aren't listed
 
 A sweep removes those of this machine's processes that have ended, and those that are older than a day.
 """
@@ -60,7 +60,7 @@ def owner_of(key: str) -> Owner | None:
 
 @cache
 def _machine_hash() -> str:
-    """A hash of what tells this machine, since it was started, and this container from others."""
+    """A hash that distinguishes this machine, since its start, and this container from others."""
     known = socket.gethostname()
     for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
         try:
@@ -71,8 +71,8 @@ def _machine_hash() -> str:
 
 
 def _start_ticks(process: int) -> int | None:
-    """When a process was started, in ticks since the machine was; 0 where the system doesn't tell; None: there is no
-    such process."""
+    """Start time of a process, in ticks since the machine's start; 0 if the system doesn't report it; None if no such
+    process exists."""
     try:
         fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
         return int(fields[19])

@@ -1,8 +1,8 @@
 """Writes new objects: small ones in one request, others in chunks of a resumable upload.
 
 The store compares a small object's content with its CRC32C. That of a large one is known at its end, and compared
-with what the store has computed. A chunk that fails begins the upload anew: the emulator of the tests doesn't tell
-what it has of an upload, so that nothing that went on from there could be tested. An upload in chunks that doesn't
+with what the store has computed. If a chunk fails, the upload starts again: the tests' emulator doesn't say how much
+of an upload it has, so that resuming couldn't be tested. An upload in chunks that doesn't
 come to its end is cancelled; one of a killed process is dropped by the store after a week, and nobody sees it.
 """
 

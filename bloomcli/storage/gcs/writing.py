@@ -1,9 +1,8 @@
 """Writes an object: composed of the old one and a new tail, or anew.
 
 Compose joins whole objects of one bucket. A content that begins with the whole source is composed of the source and
-of a temporary object with the rest, which is removed whatever happens. Any other content is uploaded from its first
-byte. The store does both on the condition of a generation, and its CRC32C of the result tells that it is what was
-planned.
+of a temporary object with the rest, which is always removed. Any other content is uploaded from its first byte. Both
+requests have a generation as their condition, and the store's CRC32C of the result is compared with the planned one.
 """
 
 from __future__ import annotations

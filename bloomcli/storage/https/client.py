@@ -99,7 +99,7 @@ class HttpClient(Client):
         raise UnsupportedError("a web server's files can't be written", path=shown(at.uri), hint="-o FILE")
 
     def _size(self, at: Location, answer: Answer) -> int:
-        """The size of the file that an answer with a range tells. Raises what the answer says."""
+        """The file's size from an answer with a range. Raises the error that the answer means."""
         found = content_range(answer.headers)
         if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and found is not None:
             return found.size

@@ -1,4 +1,4 @@
-"""What the headers of an answer say (RFC 9110)."""
+"""Parses the headers of answers (RFC 9110)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def condition_headers(tag: str) -> dict[str, str]:
 
 
 def modified_ns(headers: Mapping[str, str]) -> int:
-    """The time of the last change, in nanoseconds; 0 where the server doesn't tell."""
+    """The time of the last change, in nanoseconds; 0 if the server doesn't send it."""
     try:
         return int(parsedate_to_datetime(headers.get("Last-Modified", "")).timestamp()) * 1_000_000_000
     except (ValueError, TypeError, OverflowError):

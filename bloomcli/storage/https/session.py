@@ -31,7 +31,7 @@ _CONNECTIONS: Final = 32
 
 
 class Answer(NamedTuple):
-    """What a server answered."""
+    """A server's answer."""
 
     status: int
     headers: Mapping[str, str]

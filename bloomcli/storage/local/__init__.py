@@ -20,8 +20,8 @@ A replacement takes these steps; the module that does each is on the right:
 
 `atomic` has the whole sequence, `write_errors` makes errors of what the system refuses. At whatever step a run fails
 or is stopped, the target is the old file or the new one. Between steps 8 and 11 it has no checksum file: such a file
-can be read, one whose checksums are out of date can't. A run that is killed leaves temporary files; the names tell
-(`temporary_names`) which files they belong to, and the next sweep removes them, or puts checksums back that fit.
+can be read, one whose checksums are out of date can't. A killed run leaves temporary files. Their names show
+(`temporary_names`) which files they belong to; the next sweep removes them, or puts checksums back that fit.
 
 The rest is for reading: `source`, `paths` (names, links, ``file:`` URIs), `listing` and `patterns`. `store`
 implements the interface in `bloomcli.storage.base` with all of these.

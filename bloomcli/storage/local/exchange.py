@@ -9,7 +9,7 @@ that was put back, and is exchanged in turn, until the file with the temporary n
 put back last.
 
 NEW and OLD are marks of the two files (see `temporary_names`). A run that is killed between the steps leaves one of
-three files under the temporary name. The marks tell the next sweep which: the new file, which never had the name; the
+three files under the temporary name. The marks show the next sweep which: the new file, which never had the name; the
 old file, which has lost it; or another process's file, which gets its name back.
 
 Linux can exchange names on file systems such as ext4, xfs, btrfs, tmpfs. Elsewhere no call compares and renames in

@@ -56,7 +56,7 @@ def checksum_file_of(file: Path) -> Path:
 
 
 def load(checksum_file: Path) -> bytes | None:
-    """The content of a checksum file; None where there is none.
+    """The content of a checksum file; None if it doesn't exist.
 
     Raises:
         UnreadableError: there is one, and it can't be read.
@@ -88,8 +88,8 @@ def parse(data: bytes, start: Callable[[int], bytes]) -> Checksums | None:
 
     Args:
         data: the content.
-        start: reads so many bytes, or all that there are, from the start of the file that it belongs to: they tell
-            the algorithm.
+        start: reads so many bytes, or all that exist, from the start of the file that it belongs to: they
+            determine the algorithm.
     """
     if len(data) < _HEAD or not data.startswith(MAGIC):
         return None

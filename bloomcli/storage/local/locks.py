@@ -41,7 +41,7 @@ def can_lock() -> bool:
 
 
 def lock(fd: int) -> bool:
-    """Take a file's lock. False: the file system has none, so that nothing tells who works on the file.
+    """Take a file's lock. False: the file system has no locks, so that other writers can't be detected.
 
     Raises:
         BlockingIOError: another process has it.

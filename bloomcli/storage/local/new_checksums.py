@@ -70,7 +70,7 @@ def replacing_checksums(
         finally:
             try:
                 settle()
-            except OSError as error:  # nothing tells which checksums fit; a sweep compares them
+            except OSError as error:  # it isn't known which checksums fit; a sweep compares them
                 new.keep()
                 raise _not_placed_error(checksums, error) from None
             except WriteError:

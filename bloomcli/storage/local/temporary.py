@@ -1,7 +1,7 @@
 """Temporary files: how they are made and get their final name, and what a sweep does with those of killed runs.
 
 A run holds the lock of its temporary file until it is done with it. The lock ends with the process, however that
-ends, so that a sweep can tell whether the file is in use. Between a file's creation and its lock, a sweep may take it
+ends, so that a sweep knows whether the file is in use. Between a file's creation and its lock, a sweep may take it
 for one that was left behind; its creator notices that, and makes another one.
 
 A checksum file (see `hadoop_crc`) has a temporary name while its file is replaced. If the run is killed then, the
@@ -185,7 +185,7 @@ class TemporaryFile:
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """Which file has a name; None where there is none. Raises OSError where the system can't tell."""
+    """The device and inode of the file that has a name; None if no file has it. Raises OSError."""
     try:
         info = path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -210,7 +210,7 @@ def _finish_exchange(folder: Folder, exchange_name: str, *, alone: bool = True) 
         there = [name for name in os.listdir(folder.path) if may_be_for(exchange_name, name)]  # noqa: PTH208
         final = next((name for name in there if folder.look(name) == marks.new), None)
         if final is None:
-            return False  # nothing tells which of them is newer
+            return False  # it isn't known which of them is newer
         fd = -1 if alone else os.open(folder.path / final, os.O_RDONLY | _SWEEPING)
         try:
             if not alone and not lock(fd):
@@ -239,7 +239,7 @@ def sweep(directory: Path) -> SweepResult:
     """
     found = temporary_files(directory)
     if not can_lock():
-        return SweepResult(remaining=[str(path) for path in found])  # nothing tells whether files are in use
+        return SweepResult(remaining=[str(path) for path in found])  # it isn't known whether files are in use
     removed: list[str] = []
     left: list[str] = []
     # checksum files come last: the files that they may belong to have their names then

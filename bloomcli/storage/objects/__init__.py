@@ -1,8 +1,8 @@
-"""What object stores have in common: a client's requests, a source that reads by them, names and listings.
+"""Code that all object stores share: the client interface, sources, names and listings.
 
 client.py   the requests that a vendor's SDK makes, as one interface
 source.py   an object that is open for reading
 content.py  the content of a new object, from its pieces
-packages.py the error of a store whose package is missing
-store.py    the half of a store that follows from a client: reading, listing, names
+store.py    opening, listing and names of objects, by a client's requests
+whole_object_store.py  a store that uploads an object when its whole content is known
 """

@@ -17,7 +17,7 @@ from bloomcli.named_tuple import NamedTuple
 
 
 class ObjectNotFound(Exception):
-    """There is no object of that name."""
+    """No object has the name."""
 
 
 class Conflict(Exception):
@@ -43,14 +43,14 @@ class Location(NamedTuple):
 
 
 class ObjectInfo(NamedTuple):
-    """What a store tells of an object."""
+    """A store's information about an object."""
 
     size: int
     tag: str
     """Changes with each content: the ETag, or the generation."""
     mtime_ns: int
     details: Mapping[str, Any] | None = None
-    """What else the store told, such as headers and metadata, as its SDK names it."""
+    """The rest of the answer, such as headers and metadata, by the SDK's names."""
 
 
 class Entry(NamedTuple):
@@ -59,7 +59,7 @@ class Entry(NamedTuple):
     key: str
     size: int
     tag: str = ""
-    """As `ObjectInfo.tag`; empty where the listing doesn't tell."""
+    """As `ObjectInfo.tag`; empty if the listing has none."""
 
 
 class Page(NamedTuple):
@@ -73,12 +73,12 @@ class Page(NamedTuple):
 
 
 class Precondition(Enum):
-    """A condition on what is there when an object is written. A tag instead: the object with that tag is replaced."""
+    """A condition for writing an object. A tag in its place means: the existing object must have that tag."""
 
     NONE = auto()
     """No condition."""
     NO_OBJECT = auto()
-    """There is no such object."""
+    """No object has the name yet."""
 
 
 class Client(ABC):
@@ -97,7 +97,7 @@ class Client(ABC):
 
     @abstractmethod
     def head(self, at: Location) -> ObjectInfo | None:
-        """An object's size and tag; None where there is none."""
+        """An object's size and tag; None if it doesn't exist."""
 
     @abstractmethod
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:

@@ -1,7 +1,7 @@
-"""What to say of a server that can't be reached, whichever SDK reports it.
+"""Reasons and hints for servers that can't be reached, for any SDK.
 
 The SDKs wrap the system's error in several of their own, whose texts hold URLs, and with them signatures. The chain
-of causes tells what happened; nothing of the texts is repeated.
+of causes shows what happened; errors of bloom repeat none of the texts.
 """
 
 from __future__ import annotations

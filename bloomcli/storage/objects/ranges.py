@@ -1,4 +1,4 @@
-"""The range of an object that an answer has (RFC 9110)."""
+"""Parses the headers that say which range of an object an answer contains (RFC 9110)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ContentRange(NamedTuple):
 
 
 def content_range(headers: Mapping[str, str]) -> ContentRange | None:
-    """The range that an answer has; None where it doesn't tell, or not the size of the file."""
+    """The range that an answer has; None if it names none, or no size of the file."""
     found = _RANGE.fullmatch(headers.get("Content-Range", "").strip())
     if found is None:
         return None
@@ -32,6 +32,6 @@ def content_range(headers: Mapping[str, str]) -> ContentRange | None:
 
 
 def content_length(headers: Mapping[str, str]) -> int:
-    """The bytes of an answer's body; 0 where it doesn't tell."""
+    """The bytes of an answer's body; 0 if unknown."""
     found = _LENGTH.fullmatch(headers.get("Content-Length", "").strip())
     return int(found.group()) if found else 0

@@ -1,4 +1,4 @@
-"""The half of a store that follows from a client's requests: opening, listing, names, and small files."""
+"""A base class for object stores: opening, listing, names and small files, by a client's requests."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ class ObjectStore(Store):
         return [entry for entry in page.entries if kind is Kind.DIRECTORY or entry.key == key]
 
     def may_search(self, directory: str) -> bool:
-        """Nothing tells that the user may not."""
+        """Return True: only a request could show that the user may not."""
         del directory
         return True
 

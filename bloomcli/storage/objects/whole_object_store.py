@@ -54,7 +54,7 @@ class NewObject(NamedTuple):
 
 
 class WholeObjectStore(ObjectStore):
-    """A store that is given the whole content of a new object at once."""
+    """A store that uploads an object when its whole content is known."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class WholeObjectStore(ObjectStore):
 
         Args:
             at: the object.
-            known: what opening it has told, if it was opened.
+            known: its information from opening it, if it was opened.
 
         Raises:
             UsageError: it can't be replaced.

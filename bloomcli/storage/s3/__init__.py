@@ -2,7 +2,7 @@
 
 An object is replaced without moving what stays the same. The steps of `replacing`, and the modules that do them:
 
-     1  sweep: tell of unfinished uploads to the keys that are to be written        unfinished
+     1  sweep: report unfinished uploads to the keys that are to be written         unfinished_uploads
      2  read what the object has besides its content; refuse what would be lost     properties
      3  begin a multipart upload, with the same headers, metadata, tags, ...        requests
      4  divide the pieces into parts while they come in                             parts

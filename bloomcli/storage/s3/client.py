@@ -268,7 +268,7 @@ def checksum_parameters(at: Location, data: bytes | io.RawIOBase) -> dict[str, A
 
 
 def info_of(answer: dict[str, Any]) -> ObjectInfo:
-    """What the answer to GetObject or HeadObject tells of an object."""
+    """An object's information, from the answer to GetObject or HeadObject."""
     whole = str(answer.get("ContentRange", "")).rpartition("/")[2]
     size = int(whole) if whole.isdigit() else answer["ContentLength"]
     details = {name: value for name, value in answer.items() if name not in {"Body", "ResponseMetadata"}}

@@ -1,4 +1,4 @@
-"""The last step of writing an object: whatever the store answers, it is known afterwards what the object is."""
+"""The last request of writing an object, and the check of its result, also if the answer is lost or an error."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ _LOGIN: Final = (
 )
 _REGION: Final = _Explanation(
     "the bucket is in another region",
-    "set AWS_REGION to it: `aws s3api head-bucket --bucket BUCKET` tells the region",
+    "set AWS_REGION to it: `aws s3api head-bucket --bucket BUCKET` shows the region",
 )
 _EXPIRED: Final = _Explanation("the credentials have expired", _LOGIN)
 _UNKNOWN: Final = _Explanation("the store doesn't know these credentials", "`aws sts get-caller-identity` tests them")
@@ -171,7 +171,7 @@ def restore_command(at: Location, storage_class: str) -> str:
     named = f"--bucket {shlex.quote(at.root.partition('://')[2])} --key {shlex.quote(at.key)}"
     return (
         f"`aws s3api restore-object {named} --restore-request '{request}'` makes it readable, in hours; "
-        f"`aws s3api head-object {named}` tells when it is"
+        f"`aws s3api head-object {named}` shows when it is"
     )
 
 
@@ -195,7 +195,7 @@ def _explain_answer(error: Exception, operation: str, code: str, status: int) ->
         return _Explanation(explanation.reason + request, explanation.hint)
     if code in {"AccessDenied", "AllAccessDisabled", "403", "Forbidden"} or status == 403:
         wanted = PERMISSIONS.get(operation, operation)
-        hint = f"the request needs {wanted}: `aws sts get-caller-identity` tells whose credentials were found, if any"
+        hint = f"the request needs {wanted}: `aws sts get-caller-identity` shows whose credentials were found, if any"
         if operation in {"GetObject", "HeadObject"}:
             hint = f"{hint}; without s3:ListBucket, an object that isn't there is answered like this too"
         return _Explanation(f"access denied: {wanted}{request}", hint, denied=True)

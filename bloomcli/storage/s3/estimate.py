@@ -1,4 +1,4 @@
-"""Says what a replacement in S3 takes before it is made, for dry runs."""
+"""Estimates the requests and bytes of a replacement in S3, for dry runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an object has besides its content: which of it a new object gets, and what would be lost."""
+"""Properties of an object other than its content: a new object gets them, or would lose them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def kept_properties(client: S3Client, at: Location, info: ObjectInfo, *, force: 
     Args:
         client: makes the request for tags.
         at: the object.
-        info: what reading it has told.
+        info: its information from reading it.
         force: without what can't be read.
 
     Raises:
@@ -114,7 +114,7 @@ def _tags(client: S3Client, at: Location, *, force: bool) -> list[tuple[str, str
 
 
 def recovery_hint(at: Location, info: ObjectInfo | None) -> str:
-    """How to get an object back that was replaced: a hint."""
+    """A hint on how to restore an object that was replaced."""
     version = None if info is None else (info.details or {}).get("VersionId")
     if version in {None, "null"}:
         return "the bucket keeps no versions, so that the former object is gone: get it from its source again"

@@ -1,6 +1,6 @@
 """boto3's client for S3, with the settings that it gets, and the meter that counts its requests.
 
-Everything that boto3 is told by the environment, profiles and instance roles counts. Without credentials, requests
+boto3 reads its settings from the environment, profiles and instance roles. Without credentials, requests
 are anonymous.
 """
 

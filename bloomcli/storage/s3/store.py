@@ -75,11 +75,11 @@ class S3Store(ObjectStore):
         return of_put(segments, source, put_most, copies=copies) or of_parts(segments, source, copies=copies)
 
     def sweep(self, path: str) -> SweepResult:
-        """Tell of unfinished uploads to the object."""
+        """Report unfinished uploads to the object."""
         return self.sweep_for([path])
 
     def sweep_for(self, paths: Iterable[str]) -> SweepResult:
-        """Tell of unfinished uploads to objects."""
+        """Report unfinished uploads to objects."""
         from bloomcli.storage.s3.unfinished_uploads import sweep
 
         return sweep(self.client, lambda: map(self.client.locate, paths))

@@ -1,6 +1,6 @@
 """Unfinished uploads to keys that are to be written. A killed run has left them, or another program is at work.
 
-S3 doesn't tell whose they are, so that none is ended here: the user is told, with the commands that end them. So are
+S3 doesn't show whose they are. So bloom ends none, and reports them with the commands that end them. It also reports
 the uploads that began when the answer to a request that begins one was lost: boto3 sends the request again, and the
 store may have begun an upload for each. Another program may have begun one in the same moments.
 """
@@ -33,7 +33,7 @@ Locations = Callable[[], Iterable[Location]]
 
 
 def sweep(client: S3Client, locations: Locations) -> SweepResult:
-    """Tell of unfinished uploads to some keys. A store that doesn't list them has nothing to tell."""
+    """Report unfinished uploads to some keys; none if the store doesn't list them."""
     found: list[tuple[Location, Any]] = []
     ranges: dict[str, tuple[str, str]] = {}
     for at in locations():

@@ -59,10 +59,6 @@ class PartBody(io.RawIOBase):
         self._at = offset + (0, self._at, self._part.length)[whence]
         return self._at
 
-    def tell(self) -> int:
-        """The offset in the part."""
-        return self._at
-
 
 class Upload:
     """An upload, once `begin` has begun it.
