@@ -128,12 +128,12 @@ def test_with_fail_fast_the_rest_is_not_run_and_what_was_done_has_its_row(tmp_pa
 def test_rows_are_reported_as_they_come_largest_file_first(tmp_path: Path, jobs: int) -> None:
     for i, rows in enumerate((10, 20_000, 100)):
         datasets.write(tmp_path / f"{i}.parquet", rows)
-    told: list[FileRow] = []
-    report = run(tmp_path, "inspect", {}, jobs=jobs, on_row=told.append)
+    called_rows: list[FileRow] = []
+    report = run(tmp_path, "inspect", {}, jobs=jobs, on_row=called_rows.append)
     assert [Path(r.path).name for r in report.rows] == ["0.parquet", "1.parquet", "2.parquet"]
-    assert {r.path for r in told} == {r.path for r in report.rows}
+    assert {r.path for r in called_rows} == {r.path for r in report.rows}
     if jobs == 1:
-        assert [Path(r.path).name for r in told] == ["1.parquet", "2.parquet", "0.parquet"]
+        assert [Path(r.path).name for r in called_rows] == ["1.parquet", "2.parquet", "0.parquet"]
 
 
 def test_fewer_files_than_jobs_leave_cores_for_the_inside_of_the_files(
@@ -337,12 +337,12 @@ def threaded() -> Iterator[Below]:
     thread.join()
 
 
-def test_where_threads_run_a_python_beside_this_one_does_the_same(tmp_path: Path, threaded: Below) -> None:
+def test_where_threads_run_a_child_python_does_the_same(tmp_path: Path, threaded: Below) -> None:
     lake, other = (datasets.mixed(tmp_path / name) for name in ("lake", "other"))
-    told: list[FileRow] = []
-    report = run(lake, "add", ID, in_place=True, jobs=2, on_row=told.append)
+    called_rows: list[FileRow] = []
+    report = run(lake, "add", ID, in_place=True, jobs=2, on_row=called_rows.append)
     assert brief(report, lake) == brief(run(other, "add", ID, in_place=True, jobs=1), other)
-    assert sorted(r.path for r in told) == sorted(r.path for r in report.rows)
+    assert sorted(r.path for r in called_rows) == sorted(r.path for r in report.rows)
     assert datasets.digests(lake) == datasets.digests(other)
     stopped = run(lake, "validate", {"require": ("nosuch",)}, jobs=2, fail_fast=True)
     assert 1 <= stopped.failed <= stopped.files < report.files
@@ -364,7 +364,7 @@ def test_where_threads_run_a_run_that_is_given_up_leaves_no_process_and_no_file(
     assert threaded() == []
 
 
-def test_where_threads_run_and_the_python_beside_is_killed_what_it_had_not_done_failed(
+def test_where_threads_run_and_the_child_python_is_killed_its_remaining_files_fail(
     tmp_path: Path, threaded: Below
 ) -> None:
     need(Path("/proc/self/stat").is_file(), "/proc, to see processes")

@@ -20,7 +20,7 @@ import pytest
 from pyarrow import orc
 from support import orcfiles
 from support.groundtruth import orc_lost
-from support.mutants import Whole, flipped, is_set, told
+from support.mutants import OriginalFile, flipped, is_set, mutation
 from support.orcwalk import Orc
 from support.sparkfiles import LEAVES, filters, timestamps_as, types_frame
 from support.sparkfiles import write as write_spark
@@ -161,13 +161,13 @@ def test_intervals_of_duckdb_may_be_normalised_and_no_other_bit_may_be_set(tmp_p
     query = "SELECT to_days((i % 4 * 45)::INTEGER) + to_hours(i % 3 * 20) + to_months((i % 2)::INTEGER) AS c"
     with duckdb.connect(":memory:") as connection:
         connection.execute(f"COPY ({query} FROM range(1000) t(i)) TO '{path}' (FORMAT parquet)")
-    whole = Whole.of(path, tmp_path)
+    whole = OriginalFile.of(path, tmp_path)
     (fact,) = whole.sound
     assert whole.known == frozenset()
     span = whole.bits(fact)
     for bit in range(span.start * 8, span.stop * 8):
         if not is_set(whole.data, bit):
-            with told(f"bit {bit - span.start * 8}"):
+            with mutation(f"bit {bit - span.start * 8}"):
                 whole.flipped_bit(fact, flipped(whole.data, bit), cleared=False)
 
 

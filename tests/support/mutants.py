@@ -31,7 +31,7 @@ def place(of: FilterFacts | Finding) -> Place:
 
 
 @dataclass(frozen=True)
-class Whole:
+class OriginalFile:
     """An unchanged file, with its findings: true alarms, about wrong writers."""
 
     data: bytes
@@ -41,7 +41,7 @@ class Whole:
     filters: tuple[FilterFacts, ...]
 
     @classmethod
-    def of(cls, path: Path, work: Path) -> Whole:
+    def of(cls, path: Path, work: Path) -> OriginalFile:
         """Look at a file."""
         report = bloomcli.validate(path, deep=True)
         known = frozenset((f.id, place(f)) for f in report.findings if f.counts)
@@ -113,7 +113,7 @@ def is_set(data: bytes, bit: int) -> bool:
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
+def mutation(what: str) -> Iterator[None]:
     """Say which mutation it was, where one slips through."""
     try:
         yield
