@@ -48,7 +48,7 @@ def test_spark_is_silent_unless_its_log_is_wanted(tmp_path: Path) -> None:
     with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as loud:
         assert loud.stderr is not None
         first = next((line for line in loud.stderr if "log4j" in line), None)
-        loud.kill()  # Java ends with it: what it logs later isn't the question
+        loud.kill()  # Java ends with it: its later log doesn't matter
     assert first is not None
 
 
@@ -73,7 +73,7 @@ def test_a_missing_java_is_named(tmp_path: Path) -> None:
 
 
 def test_an_old_java_is_named(tmp_path: Path) -> None:
-    """A stand-in says what Java 8 says of Spark's options."""
+    """A stand-in prints Java 8's error for Spark's options."""
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text(

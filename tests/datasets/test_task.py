@@ -338,7 +338,7 @@ def test_a_file_of_another_kind_fails_where_it_is_named(tmp_path: Path) -> None:
 
 
 def test_marker_files_named_with_others_are_skipped_as_in_directories(path: Path) -> None:
-    """A shell's pattern names them all."""
+    """A shell's pattern names all of them."""
     markers = [path.with_name("_SUCCESS"), path.with_name(f".{path.name}.crc"), path.with_name("_cut.parquet")]
     markers[0].touch()
     markers[1].write_bytes(b"crc\0\0\0\2\0" * 3)

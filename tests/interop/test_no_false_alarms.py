@@ -60,7 +60,7 @@ FAR: Final = [
 
 
 def special() -> pa.Table:
-    """Every case of the suites, and values that are hard."""
+    """Every case of the suites, and difficult values."""
 
     def again(values: list[Any], kind: pa.DataType) -> pa.Array:
         return pa.array([values[i % len(values)] for i in range(60)], kind)
@@ -199,7 +199,7 @@ def places(findings: Iterator[Finding] | tuple[Finding, ...], column: str) -> se
 @pytest.mark.parametrize("codec", orcfiles.COMPRESSIONS)
 @pytest.mark.parametrize("dictionary", [0.0, 1.0])
 def test_orc_cpp_by_pyarrow(codec: str, dictionary: float, tmp_path: Path) -> None:
-    """With filters on every column there is, compound ones and booleans too."""
+    """With filters on every column, including compound and boolean columns."""
     plain = orcfiles.everything(230).append_column("reals", pa.array(np.resize([0.0, -0.0, math.nan, 1.5], 230)))
     day = pa.array([dt.datetime(1969, 12, 1) + dt.timedelta(days=i % 60, microseconds=i * 1003) for i in range(230)])
     table = plain.append_column("near", day)
@@ -223,7 +223,7 @@ def test_orc_cpp_by_pyarrow(codec: str, dictionary: float, tmp_path: Path) -> No
 
 
 def test_orc_cpp_by_pyarrow_after_1970_and_without_tinyint(tmp_path: Path) -> None:
-    """What ORC C++ hashes rightly is clean."""
+    """Values that ORC C++ hashes correctly have no findings."""
     table = orcfiles.everything(230).drop_columns(["int8", "timestamp", "timestamp_tz"])
     moments = [dt.datetime(1970, 1, 1) + dt.timedelta(days=i, microseconds=i * 1003) for i in range(230)]
     table = table.append_column("moment", pa.array(moments, pa.timestamp("ns")))

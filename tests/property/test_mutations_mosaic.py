@@ -40,7 +40,7 @@ def small(path: Path) -> Path:
 
 
 def fixture(name: str) -> Callable[[Path], Path]:
-    """A file that lies there."""
+    """A fixture."""
     return lambda _: MOSAIC / f"{name}.mosaic"
 
 

@@ -53,7 +53,7 @@ def both_kinds(path: Path) -> Path:
 
 
 def fixture(name: str) -> Callable[[Path], Path]:
-    """A file that lies there."""
+    """A fixture."""
     return lambda _: ORC / f"{name}.orc"
 
 

@@ -60,7 +60,7 @@ def ducks(path: Path) -> Path:
 
 
 def fixture(name: str) -> Callable[[Path], Path]:
-    """A file that lies there, of many types."""
+    """A fixture with many types."""
     return lambda _: FIXTURES / f"{name}.parquet"
 
 
@@ -380,14 +380,14 @@ def test_a_changed_text_in_a_dictionary_is_reported(little: OriginalFile, group:
 
 
 def chunk_metadata(whole: OriginalFile, column: str, group: int) -> Any:
-    """What Arrow says of a column chunk."""
+    """Arrow's metadata of a column chunk."""
     metadata = pq.read_metadata(pa.BufferReader(whole.data))
     names = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
     return metadata.row_group(group).column(names.index(column))
 
 
 def changed(whole: OriginalFile, data: bytes, column: str, group: int, plain: Callable[..., bytes]) -> None:
-    """Told, but where the filter over the values that Arrow reads from the changed file is, bit for bit, the same."""
+    """The change is reported, unless the filter over the values that Arrow then reads is the same, bit for bit."""
     if data == whole.data:
         return
     (fact,) = [f for f in whole.filters if (f.column, f.row_group) == (column, group)]
