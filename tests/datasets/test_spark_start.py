@@ -110,7 +110,7 @@ def test_the_line_of_javas_output_that_is_shown_is_not_part_of_a_stack_trace() -
         "\tat org.apache.hadoop.security.UserGroupInformation.getCurrentUser(UserGroupInformation.java:588)\n"
         "\t... 22 more\n"
     )
-    reason = spark_session._why(RuntimeError("Java gateway process exited"), output).reason
+    reason = spark_session._start_error(RuntimeError("Java gateway process exited"), output).reason
     assert reason.endswith('"main" java.lang.UnsupportedOperationException: getSubject is not supported')
 
 
