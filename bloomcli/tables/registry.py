@@ -51,8 +51,8 @@ def open_table(
         as_of: read the snapshot or version that was current at this time.
 
     Raises:
-        UsageError: the table or the snapshot doesn't exist.
-        UnsupportedError: a view, a table of another format, or a Spark Connect session.
+        UsageError: the table or the snapshot doesn't exist, or the name is an Iceberg view.
+        UnsupportedError: another view, a table of another format, or a Spark Connect session.
     """
     if is_connect(session):
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""Who works on a dataset is decided in one place, and both engines take the same steps."""
+"""One place chooses the engine for a dataset, and both engines take the same steps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def engines_imported(path: Path) -> set[str]:
 def test_only_one_module_knows_the_engines() -> None:
     package = ROOT / "bloomcli"
     users = {p.relative_to(package).as_posix() for p in package.rglob("*.py") if engines_imported(p)}
-    users.discard("tables/reading.py")  # a table is one of a Spark session: no other engine works on it
+    users.discard("tables/reading.py")  # a table needs a Spark session: no other engine supports it
     of_values = {"datasets/spark_find.py", "datasets/spark_values.py", "finding/on_spark.py"}
     users -= of_values  # values are a data frame, which only Spark has
     assert users == {"datasets/engine.py", "datasets/spark.py"}, "Spark's workers isolate files by the local engine"

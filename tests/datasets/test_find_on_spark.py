@@ -1,4 +1,4 @@
-"""find on Spark: frames that join, the command line's rows, and what ends a query."""
+"""find on Spark: frames that join, the command line's rows, and the end of queries."""
 
 from __future__ import annotations
 
@@ -86,7 +86,11 @@ def test_the_command_line_gives_the_same_rows_on_spark(
             words = ["--values-from", str(ids), str(lake), "-c", "id", *given, "--engine", engine]
             assert cli(["find", *words]) == 0
             out, _ = capfd.readouterr()
-            others = ('"seconds"', '"files"', '"bytes_read"')  # each task opens a file to know what others are like
+            others = (
+                '"seconds"',
+                '"files"',
+                '"bytes_read"',
+            )  # each task opens one file to plan the others
             said.append([line for line in out.splitlines() if not line.strip().startswith(others)])
         if "--limit" not in given:
             assert said[0] == said[1], given

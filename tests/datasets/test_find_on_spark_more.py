@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning")]
 
 WAYS = ["known", "in pieces", "on executors"]
-"""How values reach executors: collected where Spark knows that they are few, in pieces, or not at all."""
+"""How values reach executors: collected if Spark knows that they are few, in pieces, or not at all."""
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_searches_for_other_values_and_types_do_not_share_what_a_worker_has_made
 
 
 def settle(path: Path, data: bytes) -> None:
-    """Other bytes in a file that looks as it did."""
+    """Change bytes of a file without changing its size and time."""
     before = path.stat()
     path.write_bytes(data.ljust(before.st_size, b"x")[: before.st_size])
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))

@@ -47,7 +47,7 @@ def run(
 
 
 def brief(report: DatasetReport, *folders: Path) -> list[FileRow]:
-    """The rows without what differs from run to run: seconds, and the folders that they lie in."""
+    """The rows without values that differ between runs: seconds and folders."""
 
     def named(text: str | None) -> str | None:
         for folder in folders:
@@ -128,12 +128,12 @@ def test_with_fail_fast_the_rest_is_not_run_and_what_was_done_has_its_row(tmp_pa
 def test_rows_are_reported_as_they_come_largest_file_first(tmp_path: Path, jobs: int) -> None:
     for i, rows in enumerate((10, 20_000, 100)):
         datasets.write(tmp_path / f"{i}.parquet", rows)
-    told: list[FileRow] = []
-    report = run(tmp_path, "inspect", {}, jobs=jobs, on_row=told.append)
+    called_rows: list[FileRow] = []
+    report = run(tmp_path, "inspect", {}, jobs=jobs, on_row=called_rows.append)
     assert [Path(r.path).name for r in report.rows] == ["0.parquet", "1.parquet", "2.parquet"]
-    assert {r.path for r in told} == {r.path for r in report.rows}
+    assert {r.path for r in called_rows} == {r.path for r in report.rows}
     if jobs == 1:
-        assert [Path(r.path).name for r in told] == ["1.parquet", "2.parquet", "0.parquet"]
+        assert [Path(r.path).name for r in called_rows] == ["1.parquet", "2.parquet", "0.parquet"]
 
 
 def test_fewer_files_than_jobs_leave_cores_for_the_inside_of_the_files(
@@ -190,11 +190,11 @@ def test_what_the_caller_does_with_a_row_may_fail_and_stops_the_run(tmp_path: Pa
 # --- killed workers
 
 BIG = pa.table({"id": pa.array(range(4_000_000))})
-"""Takes long enough to be seen at work."""
+"""A task that runs long enough to be observed."""
 
 
 class Killer:
-    """Sends a signal to each process below this one that has a file open, as often as it sees one."""
+    """Sends a signal to each descendant process that has a file open, each time it sees one."""
 
     def __init__(self, path: Path, number: signal.Signals, times: int = 1 << 30) -> None:
         self.killed: set[int] = set()
@@ -243,7 +243,7 @@ def test_a_file_whose_worker_is_always_killed_is_a_row_and_the_rest_is_done(
     (failed,) = (r for r in report.rows if r.status is Status.FAILED)
     assert failed.path == str(poison)
     assert "was killed, twice" in str(failed.error)
-    # those that a killed worker had in hand, and had done, are found done
+    # files that a killed worker had finished are found done
     assert (report.files, report.done + report.skipped, report.exit_code) == (13, 12, 3)
     assert poison.read_bytes() == before
     assert datasets.temporary(lake) == []
@@ -314,7 +314,7 @@ def test_what_cannot_be_imported_is_reported_by_each_file(tmp_path: Path, monkey
     for name in ("a.parquet", "b.parquet", "c.orc"):
         datasets.write(tmp_path / name)
     monkeypatch.setitem(sys.modules, "bloomcli.formats.parquet.file", None)
-    # Only forked workers find it so; other tests may have left a thread running, and then none are forked here.
+    # Only forked workers see the change. If other tests have left a thread running, no worker is forked here.
     monkeypatch.setattr(workers, "can_fork", lambda: True)
     report = run(tmp_path, "inspect", {}, jobs=2)
     assert [r.status for r in report.rows] == [Status.FAILED, Status.FAILED, Status.DONE]
@@ -322,7 +322,7 @@ def test_what_cannot_be_imported_is_reported_by_each_file(tmp_path: Path, monkey
 
 
 Below = Callable[[], list[int]]
-"""Gives the processes below this one that the test has started: a Spark session of other tests has some too."""
+"""Returns the descendant processes that the test has started, without those of other tests' Spark session."""
 
 
 @pytest.fixture
@@ -337,12 +337,12 @@ def threaded() -> Iterator[Below]:
     thread.join()
 
 
-def test_where_threads_run_a_python_beside_this_one_does_the_same(tmp_path: Path, threaded: Below) -> None:
+def test_where_threads_run_a_child_python_does_the_same(tmp_path: Path, threaded: Below) -> None:
     lake, other = (datasets.mixed(tmp_path / name) for name in ("lake", "other"))
-    told: list[FileRow] = []
-    report = run(lake, "add", ID, in_place=True, jobs=2, on_row=told.append)
+    called_rows: list[FileRow] = []
+    report = run(lake, "add", ID, in_place=True, jobs=2, on_row=called_rows.append)
     assert brief(report, lake) == brief(run(other, "add", ID, in_place=True, jobs=1), other)
-    assert sorted(r.path for r in told) == sorted(r.path for r in report.rows)
+    assert sorted(r.path for r in called_rows) == sorted(r.path for r in report.rows)
     assert datasets.digests(lake) == datasets.digests(other)
     stopped = run(lake, "validate", {"require": ("nosuch",)}, jobs=2, fail_fast=True)
     assert 1 <= stopped.failed <= stopped.files < report.files
@@ -364,7 +364,7 @@ def test_where_threads_run_a_run_that_is_given_up_leaves_no_process_and_no_file(
     assert threaded() == []
 
 
-def test_where_threads_run_and_the_python_beside_is_killed_what_it_had_not_done_failed(
+def test_where_threads_run_and_the_child_python_is_killed_its_remaining_files_fail(
     tmp_path: Path, threaded: Below
 ) -> None:
     need(Path("/proc/self/stat").is_file(), "/proc, to see processes")

@@ -1,5 +1,5 @@
-"""A run that is killed or stopped anywhere: every file whole at any time, no process left, and started again it ends
-as an undisturbed one."""
+"""A run that is killed or stopped at any time: every file stays intact, no process remains, and a second run ends
+like an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def undisturbed(origin: Path) -> dict[str, str]:
-    """What a run that nobody stops makes of them."""
+    """The results of an uninterrupted run."""
     lake = shutil.copytree(origin, origin.with_name("undisturbed"))
     assert bloomcli.add([lake], ["id"], in_place=True, jobs=1).exit_code == 3
     return datasets.digests(lake)
@@ -57,9 +57,9 @@ def arguments(lake: Path, *target: object) -> list[str]:
 
 @contextmanager
 def running(lake: Path, *target: object) -> Iterator[subprocess.Popen[str]]:
-    """A run in a process group of its own, that tarries at each file so that it is met at its work.
+    """A run in a separate process group that waits at each file, so that it can be stopped in the middle.
 
-    It is killed where the test has failed: the end of the block waits for it.
+    It is killed if the test fails: the end of the block waits for it.
     """
     with subprocess.Popen(
         arguments(lake, *target),
@@ -103,7 +103,7 @@ def place(origin: Path, tmp_path: Path, in_place: bool) -> tuple[Path, Path, lis
 
 
 def ends_as_undisturbed(lake: Path, made: Path, undisturbed: dict[str, str]) -> None:
-    """Started again, in this process, it is done, with nothing left behind."""
+    """Run again in this process: it finishes, and leaves no temporary files."""
     where: dict[str, Any] = {"in_place": True} if made == lake else {"output": made}
     assert bloomcli.add([lake], ["id"], jobs=1, **where).exit_code == 3
     expected = undisturbed if made == lake else {n: d for n, d in undisturbed.items() if "bad" not in n}

@@ -1,4 +1,4 @@
-"""Datasets of millions of files: little memory for each, and the same reports as of few files."""
+"""Datasets of millions of files: little memory for each file, and the same reports as for few files."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def jobs_of(name: str, form: str) -> tuple[int, ...]:
 
 @pytest.fixture
 def early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is many is packed from eight files on, in blocks of four."""
+    """Use compact sequences from eight files on, in blocks of four."""
     for module in (compact, task_order, cli_dataset):
         monkeypatch.setattr(module, "PLAIN_MOST", 8)
     monkeypatch.setattr(compact, "_BLOCK", 4)
@@ -82,7 +82,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def said(
     arguments: list[str], lake: Path, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> tuple[int, list[str], dict[str, str]]:
-    """A command's exit code and texts on a copy of the lake, without times; and the files that are there then."""
+    """A command's exit code and texts on a copy of the lake, without times; and the files that exist then."""
     copy = shutil.copytree(lake, root / "lake")
     with contextlib.chdir(root):  # some paths in reports are relative
         code = cli([argument.replace("LAKE", str(copy)) for argument in arguments])
@@ -255,7 +255,7 @@ print(code, peak() * 1024, file=sys.stderr)
 
 
 def peak(count: int, arguments: list[str], expected: int) -> int:
-    """Bytes that a command takes on so many objects, at most at a time."""
+    """The peak memory of a command on a number of objects, in bytes."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(count), *arguments], capture_output=True, text=True, cwd=ROOT
     )
@@ -270,7 +270,7 @@ def peak(count: int, arguments: list[str], expected: int) -> int:
 
 FILES = "memory://lake/orders/"
 BYTES_A_FILE = 300
-"""What a command may take for each file, at most. Names, tasks and rows as objects take 900 and more."""
+"""The most bytes that a command may take for each file. Names, tasks and rows as objects take 900 or more."""
 
 
 @pytest.mark.slow

@@ -74,7 +74,7 @@ def test_memory_does_not_grow_with_the_row_group(tmp_path: Path) -> None:
 
 
 def write_orc(path: Path, rows: int) -> Path:
-    """One stripe of `rows` rows: random integers and random 36-byte strings, and a column that nobody asks for."""
+    """One stripe of `rows` rows: random integers and random 36-byte strings, and a column that isn't used."""
     random = np.random.default_rng(7)
     text = random.integers(97, 122, (rows, 36), np.uint8).tobytes()
     strings = pa.StringArray.from_buffers(
@@ -104,7 +104,7 @@ def test_memory_does_not_grow_with_an_orc_stripe_whose_columns_are_read_from_the
 
 @pytest.mark.slow
 def test_memory_is_bounded_by_the_stripes_of_columns_that_pyarrow_decodes(tmp_path: Path) -> None:
-    """Ten stripes take as much as one does; a stripe of the column is 16 bytes a row."""
+    """Ten stripes take as much memory as one; a stripe of the column has 16 bytes for each row."""
     stripes = []
     for name, count in (("one", 1), ("ten", 10)):
         path = tmp_path / f"{name}.orc"
@@ -123,7 +123,7 @@ ROOM = limits.FILTERS_IN_FLIGHT_MAX_BYTES
 
 
 def write_groups(path: Path, groups: int, columns: int, values: int) -> Path:
-    """Row groups that are equal, of integers that are all different: each chunk gets a filter of the full size."""
+    """Equal row groups of distinct integers: each chunk gets a filter of the full size."""
     numbers = np.arange(values, dtype=np.int32) * 1_003
     table = pa.table({f"c{i}": numbers + np.int32(i) for i in range(columns)})
     with pq.ParquetWriter(path, table.schema, compression="none", use_dictionary=False) as writer:
@@ -186,7 +186,7 @@ def test_memory_does_not_grow_with_the_filters_of_an_orc_file(many_threads: int,
 def test_filters_are_written_while_the_body_is_copied_where_others_would_wait_for_their_memory(
     many: Path, tmp_path: Path
 ) -> None:
-    """The same bytes as where none had to: nothing is lost between what is copied and what was placed behind it."""
+    """The same bytes as without that: nothing is lost between the copied bytes and the filters written after them."""
     outs = []
     for name, ceiling in (("free", 1 << 40), ("tight", 8 * MIB)):
         out = tmp_path / name

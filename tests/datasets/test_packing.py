@@ -1,4 +1,4 @@
-"""How a dataset is cut up for Spark, which paths it takes, and what happens when two attempts are at one file."""
+"""How a dataset is split into Spark tasks, which paths are accepted, and two attempts on one file."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_file_that_is_named_like_a_uri_is_a_file(tmp_path: Path, monkeypatch: 
 
 
 def overtaken(first: task.Task, kind: str) -> tuple[FileRow, list[FileRow]]:
-    """The row of an attempt while which another attempt of the same task begins and ends; and the other's."""
+    """The row of an attempt during which another attempt of the same task starts and ends, and the other's rows."""
     others: list[FileRow] = []
 
     def other(phase: str, done: int, total: int) -> None:

@@ -49,9 +49,9 @@ def test_one_file_is_done_without_threads_or_processes(tmp_path: Path, what: str
         out = tmp_path / f"{how}.{what}"
         done = bloom(start, "add", path, "-c", "id,s", "-o", out, "--threads", 3, "--format", "json")
         assert (done.returncode, done.stderr) == (0, ""), (how, done)
-        told = json.loads(done.stdout)["remarks"]
-        assert bool(told) is (how != "no processes")
-        assert not told or "fewer threads" in told[0]
+        remarks = json.loads(done.stdout)["remarks"]
+        assert bool(remarks) is (how != "no processes")
+        assert not remarks or "fewer threads" in remarks[0]
         assert out.read_bytes() == free.read_bytes()
         deep = bloom(start, "validate", out, "--deep", "--jobs", 3)
         assert deep.returncode == 0, deep

@@ -20,7 +20,7 @@ from bloomcli.storage.local.hadoop_crc import checksum_file_of
 pytestmark = pytest.mark.slow
 
 RACES: Final = {"checksums": 10, "rename": 10, "nowhere": 40}
-"""How many rounds: where both wait for each other one is like the next, elsewhere chance has to find the instant."""
+"""Rounds: one is enough if both commands wait for each other; otherwise chance has to find the moment."""
 
 RACER: Final = """
 import os, sys, time

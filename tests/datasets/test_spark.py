@@ -1,4 +1,4 @@
-"""Datasets on Spark: the local engine's rows and bytes, library functions, and what happens to what goes wrong."""
+"""Datasets on Spark: the local engine's rows and bytes, library functions, and failures."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_a_file_that_takes_its_worker_down_is_a_row(session: SparkSession, tmp_p
     files = [datasets.write(tmp_path / f"{i}.parquet", seed=i) for i in range(4)]
     tasks = plan_tasks("inspect", expand([str(f) for f in files]), {})
     killing = InspectOptions(columns=map(os._exit, (9,)))  # type: ignore[arg-type]
-    tasks[1] = replace(tasks[1], options=killing)  # as the kernel does when memory is out
+    tasks[1] = replace(tasks[1], options=killing)  # as the kernel does when memory runs out
     packs = [spark.Pack(((0, tasks[0]), (1, tasks[1]))), spark.Pack(((2, tasks[2]), (3, tasks[3])))]
     rows = spark._collect(session.sparkContext, packs, None)
     assert [rows[i].status for i in range(4)] == [Status.DONE, Status.FAILED, Status.DONE, Status.DONE]
@@ -398,7 +398,7 @@ def test_spark_reads_the_retrofitted_dataset_with_the_same_answers_and_fewer_row
 def test_columns_that_a_reader_would_lose_rows_by_get_no_filter_unless_others_read(
     session: SparkSession, tmp_path: Path
 ) -> None:
-    """The policy that says who reads, and the table's schema, go to the executors with their tasks."""
+    """The policy with its readers, and the table's schema, are sent to the executors with the tasks."""
     root = tmp_path / "lake"
     root.mkdir()
     half = pa.array(np.arange(20, dtype="float16"))

@@ -1,4 +1,4 @@
-"""README's first commands in a checkout: `pip install .`, then Spark, whose workers start where the sources lie."""
+"""README's first commands in a checkout: `pip install .`, then Spark, whose workers start in the sources' folder."""
 
 from __future__ import annotations
 

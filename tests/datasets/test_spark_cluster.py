@@ -25,11 +25,11 @@ import bloomcli
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 FILES, ROWS = 12, 2_000
-"""Few and small: a worker that stops at its file, as `holding` has it do, is met there whatever the file takes."""
+"""Few and small files: `holding` makes a worker stop at its file, so that the file's size doesn't matter."""
 ONE_EXECUTOR = {"spark_cores_max": "1"}
-"""For what is the same on each executor: a Java process less."""
+"""For tests in which all executors behave alike: one Java process less."""
 STARTED, ENDED = 120, 240
-"""Seconds until a run on a busy machine has done its first files, and all of them."""
+"""Seconds in which a run on a busy machine finishes its first files, and all files."""
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def undisturbed(origin: Path) -> dict[str, str]:
-    """What a run on this machine makes of them."""
+    """The results of a run on this machine."""
     lake = shutil.copytree(origin, origin.with_name("undisturbed"))
     assert bloomcli.add([lake], ["id"], in_place=True, jobs=1).exit_code == 3
     return datasets.digests(lake)
@@ -95,7 +95,7 @@ def changed(origin: Path, made: Path) -> int:
 def holding(folder: Path, after: int) -> Iterator[tuple[dict[str, str], Callable[[Any], int]]]:
     """Settings with which a worker stops at its file after that many, and what waits for it to have stopped.
 
-    Whatever the test does, the worker is gone at the end.
+    The worker has ended when the block ends.
     """
     folder.mkdir()
     conf = {

@@ -1,4 +1,4 @@
-"""The data source "bloom": a lake's filters in SQL, equal to what `inspect` says of each file."""
+"""The data source "bloom": a lake's filters in SQL, equal to the output of `inspect` for each file."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_files_are_spread_over_tasks(tmp_path: Path, load: Any) -> None:
 
 
 def test_a_frame_gives_right_answers_when_it_is_used_again(lake: Path, load: Any, spark: SparkSession) -> None:
-    """Spark 4.3 mixes up what it pushed to a Python data source, so nothing may be taken from there."""
+    """Spark 4.3 mixes up what it pushed to a Python data source, so no filter may be pushed down."""
     key = "spark.sql.python.filterPushdown.enabled"
     spark.conf.set(key, "true")
     try:

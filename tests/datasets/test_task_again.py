@@ -1,5 +1,5 @@
-"""Runs that are started again: finished files are left alone, files of another request are written again, and nothing
-that is not what was asked for passes for done."""
+"""Repeated runs: finished files aren't changed, files of another request are written again, and no other file counts
+as done."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def alone(path: Path, command: Callable[..., object], *arguments: Any, **options: Any) -> bytes:
-    """What the command alone makes of a file."""
+    """The result of the command for a single file."""
     made = path.with_suffix(".alone")
     command(path, *arguments, output=made, overwrite=True, **options)
     return made.read_bytes()

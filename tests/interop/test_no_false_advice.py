@@ -1,6 +1,6 @@
-"""With a policy that asks for everything: each finding is so by the data, as Arrow and plain Python see it.
+"""With a policy that requires everything: each finding is true, by the data that Arrow and plain Python read.
 
-Every reader is named, and advice is on. Limits are not set: what breaks one is arithmetic, and tested there.
+Every reader is named, and advice is on. Limits aren't set: they are tested elsewhere.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ READER: Final = {
 
 
 def asked(path: Path, readers: Sequence[str] = tuple(READERS), *, deep: bool) -> ValidateReport:
-    """With everything on that can be without a limit."""
+    """With all options that need no limit."""
     policy = Policy(path="bloom.toml", whole=Part(readers=tuple(readers)))
     return bloomcli.validate(path, policy=policy, deep=deep)
 
@@ -264,7 +264,7 @@ def test_orc_and_mosaic_fixtures_get_advice_on_sorted_and_constant_columns_alone
 
 
 def test_zeros_are_packed_as_parquet_does() -> None:
-    """What the ground truth rests on."""
+    """The assumptions of the ground truth."""
     assert packed("<d")(-0.0) == struct.pack("<d", -0.0) != packed("<d")(0.0)
     assert negative_zero([1.0, -0.0])
     assert not negative_zero([0.0, 1.0, "-0.0"])

@@ -20,7 +20,7 @@ import pytest
 from pyarrow import orc
 from support import orcfiles
 from support.groundtruth import orc_lost
-from support.mutants import Whole, flipped, is_set, told
+from support.mutants import OriginalFile, flipped, is_set, mutation
 from support.orcwalk import Orc
 from support.sparkfiles import LEAVES, filters, timestamps_as, types_frame
 from support.sparkfiles import write as write_spark
@@ -60,7 +60,7 @@ FAR: Final = [
 
 
 def special() -> pa.Table:
-    """Every case of the suites, and values that are hard."""
+    """Every case of the suites, and difficult values."""
 
     def again(values: list[Any], kind: pa.DataType) -> pa.Array:
         return pa.array([values[i % len(values)] for i in range(60)], kind)
@@ -161,13 +161,13 @@ def test_intervals_of_duckdb_may_be_normalised_and_no_other_bit_may_be_set(tmp_p
     query = "SELECT to_days((i % 4 * 45)::INTEGER) + to_hours(i % 3 * 20) + to_months((i % 2)::INTEGER) AS c"
     with duckdb.connect(":memory:") as connection:
         connection.execute(f"COPY ({query} FROM range(1000) t(i)) TO '{path}' (FORMAT parquet)")
-    whole = Whole.of(path, tmp_path)
+    whole = OriginalFile.of(path, tmp_path)
     (fact,) = whole.sound
     assert whole.known == frozenset()
     span = whole.bits(fact)
     for bit in range(span.start * 8, span.stop * 8):
         if not is_set(whole.data, bit):
-            with told(f"bit {bit - span.start * 8}"):
+            with mutation(f"bit {bit - span.start * 8}"):
                 whole.flipped_bit(fact, flipped(whole.data, bit), cleared=False)
 
 
@@ -199,7 +199,7 @@ def places(findings: Iterator[Finding] | tuple[Finding, ...], column: str) -> se
 @pytest.mark.parametrize("codec", orcfiles.COMPRESSIONS)
 @pytest.mark.parametrize("dictionary", [0.0, 1.0])
 def test_orc_cpp_by_pyarrow(codec: str, dictionary: float, tmp_path: Path) -> None:
-    """With filters on every column there is, compound ones and booleans too."""
+    """With filters on every column, including compound and boolean columns."""
     plain = orcfiles.everything(230).append_column("reals", pa.array(np.resize([0.0, -0.0, math.nan, 1.5], 230)))
     day = pa.array([dt.datetime(1969, 12, 1) + dt.timedelta(days=i % 60, microseconds=i * 1003) for i in range(230)])
     table = plain.append_column("near", day)
@@ -223,7 +223,7 @@ def test_orc_cpp_by_pyarrow(codec: str, dictionary: float, tmp_path: Path) -> No
 
 
 def test_orc_cpp_by_pyarrow_after_1970_and_without_tinyint(tmp_path: Path) -> None:
-    """What ORC C++ hashes rightly is clean."""
+    """Values that ORC C++ hashes correctly have no findings."""
     table = orcfiles.everything(230).drop_columns(["int8", "timestamp", "timestamp_tz"])
     moments = [dt.datetime(1970, 1, 1) + dt.timedelta(days=i, microseconds=i * 1003) for i in range(230)]
     table = table.append_column("moment", pa.array(moments, pa.timestamp("ns")))

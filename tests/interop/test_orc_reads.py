@@ -220,16 +220,18 @@ def test_orc_core_and_arrow_read_every_type_as_before_in_every_compression(
     bloomcli.add(bare, leaves, output=ours)
     core = spark._jvm.org.apache.orc
     conf = spark.sparkContext._jsc.hadoopConfiguration()
-    told = []
+    descriptions = []
     for path in (bare, ours):
         reader = core.OrcFile.createReader(hadoop_path(spark, path), core.OrcFile.readerOptions(conf))
         stripes = [stripe.getNumberOfRows() for stripe in reader.getStripes()]
-        told.append((reader.getSchema().toString(), stripes, reader.getNumberOfRows(), reader.getContentLength()))
+        descriptions.append(
+            (reader.getSchema().toString(), stripes, reader.getNumberOfRows(), reader.getContentLength())
+        )
         assert sum(s.getLength() for s in reader.getStripes()) + 3 == reader.getContentLength()
         reader.close()
-    assert told[0][:3] == told[1][:3]
-    assert told[0][1] == [1024, 1024, 452]
-    assert told[0][3] < told[1][3]
+    assert descriptions[0][:3] == descriptions[1][:3]
+    assert descriptions[0][1] == [1024, 1024, 452]
+    assert descriptions[0][3] < descriptions[1][3]
     assert len(java_filters(spark, ours, 5)) == 5
     table = orc.read_table(ours)
     assert table.equals(orc.read_table(bare))
@@ -284,7 +286,7 @@ def test_rows_that_orc_cpps_own_filters_lose_come_back_with_replaced_ones(
         assert counts == [1, 0, 1]
 
 
-def test_a_file_that_spark_wrote_with_a_checksum_beside_it_is_rewritten_in_place(
+def test_a_file_that_spark_wrote_with_a_checksum_file_is_rewritten_in_place(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     folder = tmp_path / "table"

@@ -1,4 +1,4 @@
-"""What add and remove leave alone: every stream but the filters, byte for byte, in every file that there is."""
+"""add and remove keep every stream except the filters, byte for byte, in every fixture."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """The engines lose the rows that the rules about readers predict, and no others.
 
-Each engine that runs here is asked twice for rows that are there, with its use of filters and without (or in
-another way that can't use them); what is lost has to be what `bloomcli.checks.readers` says of that engine. Of
-Trino and Iceberg, which can't run here, the look-up alone is done as their source does it, by parquet-java's own
-filters.
+Each engine that runs here looks up existing rows twice, with filters and without (or in another way that can't use
+them). The lost rows must be those that `bloomcli.checks.readers` predicts for that engine. Trino and Iceberg can't
+run here: only their lookup is done, as in their source, with parquet-java's own filters.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def zeros(path: Path, zero: float, kind: str) -> Path:
 
 
 def said(path: Path, name: str, table: str | None = None) -> list[Finding]:
-    """What we say that a reader loses."""
+    """The rows that bloom predicts a reader loses."""
     with open_source(path) as source:
         file = open_file(source)
         schema = None if table is None else parse(table, "t")

@@ -197,7 +197,7 @@ def test_int96_timestamps_are_read_as_before(spark: SparkSession, tmp_path: Path
     assert found == blooms.build([int96(m.replace(tzinfo=None)) for m in moments], len(found))
 
 
-def test_a_file_that_spark_wrote_with_a_checksum_beside_it_is_rewritten_in_place(
+def test_a_file_that_spark_wrote_with_a_checksum_file_is_rewritten_in_place(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     folder = tmp_path / "table"

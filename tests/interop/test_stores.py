@@ -1,7 +1,7 @@
-"""What bloom writes to a store is read by others from the store itself: the same rows, and the row of a value.
+"""Other engines read objects that bloom wrote from the store itself: the same rows, and the row of a value.
 
-The object's body is copied by the store, and only its tail is uploaded: a reader that takes the object for a file of
-one piece sees whether the two fit.
+The object's body is copied by the store, and only its tail is uploaded: a reader of the whole object
+shows whether the two fit.
 """
 
 from __future__ import annotations

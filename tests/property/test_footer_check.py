@@ -1,4 +1,4 @@
-"""The column chunks that the compiled look at a footer passes over are none of which an error would tell."""
+"""The compiled check of a footer skips only column chunks that can't cause an error."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def test_no_chunk_that_is_passed_over_is_damaged(path: Path, tmp_path: Path) -> 
             if footer.column_count != len(footer.columns):
                 continue  # no column is looked up then
             for key in plain:
-                footer_check._look_at(source, footer, key, set())  # what it raises mustn't be missed
+                footer_check._look_at(source, footer, key, set())  # its error mustn't be missed
                 seen += 1
     assert seen
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_the_chunks_of_sound_files_are_passed_over(path: Path) -> None:
-    """It is what makes it cheap."""
+    """Skipping them makes the check cheap."""
     with open_source(str(path)) as source:
         plain, count = passed_over(read_footer(source))
     assert count == 0

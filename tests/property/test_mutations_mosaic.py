@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support import blooms, mosaicfiles
 from support.golden import MOSAIC
 from support.mosaicfiles import DRAFT, FOOTER, varint
-from support.mutants import EXAMPLES, MORE, Whole, flipped, is_set, put, told
+from support.mutants import EXAMPLES, MORE, OriginalFile, flipped, is_set, mutation, put
 
 import bloomcli
 from bloomcli.model.filter_facts import FilterFacts
@@ -40,7 +40,7 @@ def small(path: Path) -> Path:
 
 
 def fixture(name: str) -> Callable[[Path], Path]:
-    """A file that lies there."""
+    """A fixture."""
     return lambda _: MOSAIC / f"{name}.mosaic"
 
 
@@ -59,20 +59,20 @@ SLOW: Final[dict[str, Callable[[Path], Path]]] = {"bloom add": retrofitted}
 
 
 @pytest.fixture(scope="module", params=[*WRITERS, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
-def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OriginalFile:
     """A file of each writer."""
     folder = tmp_path_factory.mktemp("mutants")
-    return Whole.of({**WRITERS, **SLOW}[request.param](folder / "f"), folder)
+    return OriginalFile.of({**WRITERS, **SLOW}[request.param](folder / "f"), folder)
 
 
 @pytest.fixture(scope="module")
-def little(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+def little(tmp_path_factory: pytest.TempPathFactory) -> OriginalFile:
     """The small file."""
     folder = tmp_path_factory.mktemp("little")
-    return Whole.of(small(folder / "f"), folder)
+    return OriginalFile.of(small(folder / "f"), folder)
 
 
-def claim(whole: Whole, fact: FilterFacts) -> tuple[int, int, int]:
+def claim(whole: OriginalFile, fact: FilterFacts) -> tuple[int, int, int]:
     """Where the index says offset and length of a filter: (offset's position, length's, its end)."""
     index = int.from_bytes(whole.data[-FOOTER:][:8], "big")
     assert fact.length is not None
@@ -82,18 +82,18 @@ def claim(whole: Whole, fact: FilterFacts) -> tuple[int, int, int]:
     return at, at + 8, at + len(stored)
 
 
-def claimed(whole: Whole, fact: FilterFacts, offset: int, length: int) -> bytes:
+def claimed(whole: OriginalFile, fact: FilterFacts, offset: int, length: int) -> bytes:
     """The file whose index says otherwise of a filter; nothing that the footer names lies behind it."""
     start, _, end = claim(whole, fact)
     return whole.data[:start] + offset.to_bytes(8, "big") + varint(length) + whole.data[end:]
 
 
-def blob(whole: Whole, fact: FilterFacts) -> bytes:
+def blob(whole: OriginalFile, fact: FilterFacts) -> bytes:
     """Header and bitset."""
     return whole.data[fact.offset : whole.bits(fact).stop]
 
 
-def test_untouched_filters_are_what_the_mutations_start_from(whole: Whole) -> None:
+def test_untouched_filters_are_what_the_mutations_start_from(whole: OriginalFile) -> None:
     assert whole.known == frozenset()
     assert whole.check(whole.data) == []
     assert len(whole.sound) >= 9
@@ -101,7 +101,7 @@ def test_untouched_filters_are_what_the_mutations_start_from(whole: Whole) -> No
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_flipped_bit_of_any_filter_is_reported_and_of_which(whole: Whole, data: st.DataObject) -> None:
+def test_any_flipped_bit_of_any_filter_is_reported_and_of_which(whole: OriginalFile, data: st.DataObject) -> None:
     fact = data.draw(st.sampled_from(whole.sound))
     cleared = data.draw(st.booleans())
     span = whole.bits(fact)
@@ -110,11 +110,11 @@ def test_any_flipped_bit_of_any_filter_is_reported_and_of_which(whole: Whole, da
         whole.flipped_bit(fact, flipped(whole.data, data.draw(st.sampled_from(bits))), cleared=cleared)
 
 
-def test_every_bit_of_a_small_filter_and_its_header_is_reported(little: Whole) -> None:
+def test_every_bit_of_a_small_filter_and_its_header_is_reported(little: OriginalFile) -> None:
     fact = min(little.sound, key=lambda f: f.bitset_bytes or 0)
     directions = set()
     for bit in range(fact.offset * 8, little.bits(fact).stop * 8):
-        with told(f"bit {bit - fact.offset * 8} of header and bitset"):
+        with mutation(f"bit {bit - fact.offset * 8} of header and bitset"):
             if bit // 8 in little.header(fact):
                 assert little.catches(flipped(little.data, bit))
                 continue
@@ -125,7 +125,7 @@ def test_every_bit_of_a_small_filter_and_its_header_is_reported(little: Whole) -
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_byte_of_any_header_is_reported(whole: Whole, data: st.DataObject) -> None:
+def test_any_byte_of_any_header_is_reported(whole: OriginalFile, data: st.DataObject) -> None:
     fact = data.draw(st.sampled_from(whole.sound))
     at = data.draw(st.sampled_from(whole.header(fact)))
     byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != whole.data[at]))
@@ -134,7 +134,7 @@ def test_any_byte_of_any_header_is_reported(whole: Whole, data: st.DataObject) -
 
 @given(data=st.data(), by=st.sampled_from([-64, -32, -5, -1, 1, 5, 32, 64, 1 << 40]) | st.integers(-9999, 9999))
 @EXAMPLES
-def test_any_other_offset_is_reported(whole: Whole, data: st.DataObject, by: int) -> None:
+def test_any_other_offset_is_reported(whole: OriginalFile, data: st.DataObject, by: int) -> None:
     fact = data.draw(st.sampled_from(whole.sound))
     others = [f.offset for f in whole.filters if f != fact]
     to = data.draw(st.sampled_from([max(fact.offset + by, 0), *others]))
@@ -144,7 +144,7 @@ def test_any_other_offset_is_reported(whole: Whole, data: st.DataObject, by: int
 
 @given(data=st.data(), by=st.sampled_from([-64, -32, -5, -1, 1, 5, 32, 64, 1 << 40]) | st.integers(-99, 999))
 @EXAMPLES
-def test_any_other_length_is_reported(whole: Whole, data: st.DataObject, by: int) -> None:
+def test_any_other_length_is_reported(whole: OriginalFile, data: st.DataObject, by: int) -> None:
     fact = data.draw(st.sampled_from(whole.sound))
     assert fact.length is not None
     to = max(fact.length + by, 0)
@@ -152,7 +152,7 @@ def test_any_other_length_is_reported(whole: Whole, data: st.DataObject, by: int
         assert whole.catches(claimed(whole, fact, fact.offset, to))
 
 
-def check_swap(whole: Whole, one: FilterFacts, other: FilterFacts) -> bool:
+def check_swap(whole: OriginalFile, one: FilterFacts, other: FilterFacts) -> bool:
     """Swap two filters' claims, and their bytes where they have the same size. Equal filters may be swapped."""
     if blob(whole, one) == blob(whole, other):
         return False
@@ -162,7 +162,7 @@ def check_swap(whole: Whole, one: FilterFacts, other: FilterFacts) -> bool:
     if one.length == other.length:
         changed.append(put(put(data, one.offset, blob(whole, other)), other.offset, blob(whole, one)))
     for mutant in changed:
-        with told(f"{one.column} in {one.row_group} for {other.column} in {other.row_group}"):
+        with mutation(f"{one.column} in {one.row_group} for {other.column} in {other.row_group}"):
             found = whole.findings(mutant)
             assert found
             assert {(f.row_group, f.column) for f in found} <= {(f.row_group, f.column) for f in (one, other)}
@@ -173,34 +173,34 @@ def check_swap(whole: Whole, one: FilterFacts, other: FilterFacts) -> bool:
 @given(data=st.data())
 @EXAMPLES
 def test_two_filters_of_different_columns_or_row_groups_swapped_are_reported(
-    whole: Whole, data: st.DataObject
+    whole: OriginalFile, data: st.DataObject
 ) -> None:
     one = data.draw(st.sampled_from(whole.sound))
     check_swap(whole, one, data.draw(st.sampled_from([f for f in whole.sound if f != one])))
 
 
-def test_every_swap_in_a_small_file_is_reported(little: Whole) -> None:
+def test_every_swap_in_a_small_file_is_reported(little: OriginalFile) -> None:
     filters = little.sound
-    told_of = [check_swap(little, a, b) for i, a in enumerate(filters) for b in filters[i + 1 :]]
-    assert all(told_of)
-    assert len(told_of) == 9 * 8 / 2
+    reported = [check_swap(little, a, b) for i, a in enumerate(filters) for b in filters[i + 1 :]]
+    assert all(reported)
+    assert len(reported) == 9 * 8 / 2
 
 
-def test_every_truncation_of_a_small_file_is_reported(little: Whole) -> None:
+def test_every_truncation_of_a_small_file_is_reported(little: OriginalFile) -> None:
     for size in range(0, len(little.data), 3):
-        with told(f"cut to {size} bytes"):
+        with mutation(f"cut to {size} bytes"):
             assert little.catches(little.data[:size])
 
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_truncation_is_reported(whole: Whole, data: st.DataObject) -> None:
+def test_any_truncation_is_reported(whole: OriginalFile, data: st.DataObject) -> None:
     assert whole.catches(whole.data[: data.draw(st.integers(0, len(whole.data) - 1))])
 
 
 @given(row=st.integers(0, ROWS - 1), text=st.text("abcxyz 0189", min_size=7, max_size=7))
 @MORE
-def test_a_changed_value_is_reported(little: Whole, row: int, text: str) -> None:
+def test_a_changed_value_is_reported(little: OriginalFile, row: int, text: str) -> None:
     """But where the filter over the values that the released reader sees is, bit for bit, the same."""
     at = little.data.index(f"text {row:02}".encode())
     changed = put(little.data, at, text.encode())

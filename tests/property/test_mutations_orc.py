@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pyarrow import orc
 from support import orcfiles
 from support.golden import ORC
-from support.mutants import EXAMPLES, MORE, Whole, flipped, is_set, place, put, told
+from support.mutants import EXAMPLES, MORE, OriginalFile, flipped, is_set, mutation, place, put
 from support.orcfiles import BLOOM_FILTER_UTF8, File
 from support.orcmutants import bitset, checkable, edited, ids, kind_of, lying, message, parts, set_bitset
 from support.orcwalk import Orc
@@ -53,7 +53,7 @@ def both_kinds(path: Path) -> Path:
 
 
 def fixture(name: str) -> Callable[[Path], Path]:
-    """A file that lies there."""
+    """A fixture."""
     return lambda _: ORC / f"{name}.orc"
 
 
@@ -72,20 +72,22 @@ SLOW: Final[dict[str, Callable[[Path], Path]]] = {
 
 
 @pytest.fixture(scope="module", params=[*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
-def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OriginalFile:
     """A file of each writer, taken apart and put together again, for mutants to differ in nothing else."""
     folder = tmp_path_factory.mktemp("mutants")
-    return Whole.of(orcfiles.edited({**QUICK, **SLOW}[request.param](folder / "f"), folder / "joined", id), folder)
+    return OriginalFile.of(
+        orcfiles.edited({**QUICK, **SLOW}[request.param](folder / "f"), folder / "joined", id), folder
+    )
 
 
 @pytest.fixture(scope="module")
-def little(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+def little(tmp_path_factory: pytest.TempPathFactory) -> OriginalFile:
     """The small, unchanged file."""
     folder = tmp_path_factory.mktemp("little")
-    return Whole.of(small(folder / "f"), folder)
+    return OriginalFile.of(small(folder / "f"), folder)
 
 
-def test_untouched_filters_are_what_the_mutations_start_from(whole: Whole) -> None:
+def test_untouched_filters_are_what_the_mutations_start_from(whole: OriginalFile) -> None:
     assert whole.check(whole.data) == []
     assert len(checkable(whole)) >= 2
     assert {name for name, _ in whole.known} <= {"value-missing", "filter-untrusted"}
@@ -93,7 +95,7 @@ def test_untouched_filters_are_what_the_mutations_start_from(whole: Whole) -> No
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_flipped_bit_of_any_filter_is_reported_and_of_which(whole: Whole, data: st.DataObject) -> None:
+def test_any_flipped_bit_of_any_filter_is_reported_and_of_which(whole: OriginalFile, data: st.DataObject) -> None:
     fact = data.draw(st.sampled_from(checkable(whole)))
     bits = bitset(message(whole, fact))
     cleared = data.draw(st.booleans())
@@ -106,7 +108,7 @@ def test_any_flipped_bit_of_any_filter_is_reported_and_of_which(whole: Whole, da
 
 
 @pytest.mark.parametrize("column", ["id", "text"])
-def test_every_bit_of_a_small_filter_is_reported(little: Whole, column: str) -> None:
+def test_every_bit_of_a_small_filter_is_reported(little: OriginalFile, column: str) -> None:
     """The streams of an uncompressed file contain the bits."""
     fact = next(f for f in little.sound if (f.column, f.stripe, f.row_group) == (column, 1, 1))
     bits = bitset(message(little, fact))
@@ -114,23 +116,23 @@ def test_every_bit_of_a_small_filter_is_reported(little: Whole, column: str) -> 
     directions = set()
     for bit in range(start * 8, (start + len(bits)) * 8):
         cleared = is_set(little.data, bit)
-        with told(f"bit {bit - start * 8}"):
+        with mutation(f"bit {bit - start * 8}"):
             little.flipped_bit(fact, flipped(little.data, bit), cleared=cleared)
         directions.add(cleared)
     assert directions == {True, False}
 
 
-def test_every_bit_of_a_filter_stream_is_reported(little: Whole) -> None:
+def test_every_bit_of_a_filter_stream_is_reported(little: OriginalFile) -> None:
     """The filters' messages, their lengths and numbers of hash functions among them."""
     file = parts(little)
     stream = file.stripes[0].streams[file.place(BLOOM_FILTER_UTF8, 1)]
     start = little.data.index(stream)
     for bit in range(start * 8, (start + len(stream)) * 8):
-        with told(f"bit {bit - start * 8} of the stream"):
+        with mutation(f"bit {bit - start * 8} of the stream"):
             assert little.catches(flipped(little.data, bit))
 
 
-def test_flipped_bits_of_compressed_streams_are_reported(whole: Whole) -> None:
+def test_flipped_bits_of_compressed_streams_are_reported(whole: OriginalFile) -> None:
     """But one that decompresses to the same bytes: some of a frame's bits mean nothing."""
     random_ = random.Random("streams")
     for _ in range(20):
@@ -144,13 +146,13 @@ def test_flipped_bits_of_compressed_streams_are_reported(whole: Whole) -> None:
             same = file.plain(streams[at]) == before
         except CorruptFile:
             same = False
-        with told(f"{place(fact)}, bit {bit} of the stream"):
+        with mutation(f"{place(fact)}, bit {bit} of the stream"):
             assert whole.check(file.join()) == [] if same else whole.check(file.join())
 
 
 @given(data=st.data(), by=st.sampled_from([-2, -1, 1, 2, 7, 100]))
 @EXAMPLES
-def test_another_number_of_hash_functions_is_reported(whole: Whole, data: st.DataObject, by: int) -> None:
+def test_another_number_of_hash_functions_is_reported(whole: OriginalFile, data: st.DataObject, by: int) -> None:
     """But in a filter over no value, which is as empty with any number."""
     fact = data.draw(st.sampled_from(checkable(whole)))
     k = message(whole, fact).num_hash_functions + by
@@ -163,7 +165,7 @@ def test_another_number_of_hash_functions_is_reported(whole: Whole, data: st.Dat
 
 @given(data=st.data(), by=st.integers(-300, 300).filter(bool))
 @EXAMPLES
-def test_any_other_length_of_a_filter_stream_is_reported(whole: Whole, data: st.DataObject, by: int) -> None:
+def test_any_other_length_of_a_filter_stream_is_reported(whole: OriginalFile, data: st.DataObject, by: int) -> None:
     """Everything behind it is then looked for elsewhere."""
     fact = data.draw(st.sampled_from(checkable(whole)))
     file, column, stripe = parts(whole), ids(whole)[fact.column], fact.stripe or 0
@@ -175,7 +177,7 @@ def test_any_other_length_of_a_filter_stream_is_reported(whole: Whole, data: st.
 @given(data=st.data(), by=st.integers(-300, 300).filter(bool), field=st.sampled_from(["offset", "index_length"]))
 @EXAMPLES
 def test_any_other_place_of_a_stripe_or_its_index_is_reported(
-    whole: Whole, data: st.DataObject, by: int, field: str
+    whole: OriginalFile, data: st.DataObject, by: int, field: str
 ) -> None:
     file = parts(whole)
     info = data.draw(st.sampled_from(file.stripes)).info
@@ -183,7 +185,7 @@ def test_any_other_place_of_a_stripe_or_its_index_is_reported(
     assert whole.catches(lying(file))
 
 
-def check_swap(whole: Whole, one: FilterFacts, other: FilterFacts) -> bool:
+def check_swap(whole: OriginalFile, one: FilterFacts, other: FilterFacts) -> bool:
     """Swap two filters' messages. Equal filters may be swapped."""
     first, second = message(whole, one), message(whole, other)
     if first == second:
@@ -194,7 +196,7 @@ def check_swap(whole: Whole, one: FilterFacts, other: FilterFacts) -> bool:
         index = file.filters(column, stripe, kind_of(fact))
         index.bloom_filter[fact.row_group].CopyFrom(new)
         file.set_filters(column, index, stripe, kind_of(fact))
-    with told(f"{place(one)} for {place(other)}"):
+    with mutation(f"{place(one)} for {place(other)}"):
         found = whole.findings(file.join())
         assert found
         assert {place(f) for f in found} <= {place(one), place(other)}
@@ -205,22 +207,22 @@ def check_swap(whole: Whole, one: FilterFacts, other: FilterFacts) -> bool:
 @given(data=st.data())
 @EXAMPLES
 def test_two_filters_of_different_columns_or_row_groups_swapped_are_reported(
-    whole: Whole, data: st.DataObject
+    whole: OriginalFile, data: st.DataObject
 ) -> None:
     one = data.draw(st.sampled_from(checkable(whole)))
     others = [f for f in checkable(whole) if place(f) != place(one) and f.encoding == one.encoding]
     check_swap(whole, one, data.draw(st.sampled_from(others)))
 
 
-def test_every_swap_in_a_small_file_is_reported(little: Whole) -> None:
+def test_every_swap_in_a_small_file_is_reported(little: OriginalFile) -> None:
     filters = little.sound
-    told_of = [check_swap(little, a, b) for i, a in enumerate(filters) for b in filters[i + 1 :]]
-    assert all(told_of)
-    assert len(told_of) == 12 * 11 / 2
+    reported = [check_swap(little, a, b) for i, a in enumerate(filters) for b in filters[i + 1 :]]
+    assert all(reported)
+    assert len(reported) == 12 * 11 / 2
 
 
 @pytest.mark.parametrize("stripe", range(3))
-def test_two_columns_streams_swapped_by_their_column_numbers_are_reported(little: Whole, stripe: int) -> None:
+def test_two_columns_streams_swapped_by_their_column_numbers_are_reported(little: OriginalFile, stripe: int) -> None:
     file = parts(little)
     streams = file.stripes[stripe].footer.streams
     one, other = (streams[file.place(BLOOM_FILTER_UTF8, column, stripe)] for column in (1, 2))
@@ -230,7 +232,7 @@ def test_two_columns_streams_swapped_by_their_column_numbers_are_reported(little
     assert {f.id for f in found} == {"value-missing"}
 
 
-def test_streams_of_a_column_swapped_between_stripes_are_reported(little: Whole) -> None:
+def test_streams_of_a_column_swapped_between_stripes_are_reported(little: OriginalFile) -> None:
     file = parts(little)
     at = file.place(BLOOM_FILTER_UTF8, 1)
     first, second = (file.stripes[stripe].streams for stripe in (0, 2))
@@ -240,21 +242,21 @@ def test_streams_of_a_column_swapped_between_stripes_are_reported(little: Whole)
 
 
 @pytest.mark.slow
-def test_every_truncation_of_a_small_file_is_reported(little: Whole) -> None:
+def test_every_truncation_of_a_small_file_is_reported(little: OriginalFile) -> None:
     for size in range(len(little.data)):
-        with told(f"cut to {size} bytes"):
+        with mutation(f"cut to {size} bytes"):
             assert little.catches(little.data[:size])
 
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_truncation_is_reported(whole: Whole, data: st.DataObject) -> None:
+def test_any_truncation_is_reported(whole: OriginalFile, data: st.DataObject) -> None:
     assert whole.catches(whole.data[: data.draw(st.integers(0, len(whole.data) - 1))])
 
 
 @given(row=st.integers(0, ROWS - 1), text=st.text("abcxyz 0189", min_size=7, max_size=7))
 @MORE
-def test_a_changed_value_is_reported(little: Whole, row: int, text: str) -> None:
+def test_a_changed_value_is_reported(little: OriginalFile, row: int, text: str) -> None:
     """But where the filter over the values that Arrow reads from the changed file is, bit for bit, the same."""
     stripe, group = row // 16, row % 16 // 8
     streams = parts(little).stripes[stripe].streams
@@ -290,7 +292,7 @@ def test_every_bit_of_a_filter_over_a_zero_is_reported_but_the_one_that_makes_a_
         bloomcli.add(tmp_path / "bare", ["c"], output=path, fpp=0.05)
     else:
         orcfiles.write(path, {"c": values}, stride=10, blooms=[1])
-    whole = Whole.of(path, tmp_path)
+    whole = OriginalFile.of(path, tmp_path)
     (fact,) = whole.sound
     stored = message(whole, fact)
     bits, k = bitset(stored), stored.num_hash_functions
@@ -304,14 +306,14 @@ def test_every_bit_of_a_filter_over_a_zero_is_reported_but_the_one_that_makes_a_
         if data[start : start + len(bits)] in sound:
             assert whole.findings(data) == []
             continue
-        with told(f"bit {bit - start * 8}"):
+        with mutation(f"bit {bit - start * 8}"):
             (finding,) = whole.findings(data)
             assert finding.id in {"value-missing", "filter-stray-bits"}
 
 
 def test_a_bit_in_a_filter_that_nothing_is_inserted_into_is_reported(tmp_path: Path) -> None:
     """orc-core's filters of structs and booleans: both are in the fixture."""
-    whole = Whole.of(ORC / "java_types.orc", tmp_path)
+    whole = OriginalFile.of(ORC / "java_types.orc", tmp_path)
     empty = {f.physical: f for f in checkable(whole) if f.physical in {"struct", "boolean"}}
     assert set(empty) == {"struct", "boolean"}
     for fact in empty.values():
@@ -340,12 +342,12 @@ def test_of_moments_that_readers_see_a_second_apart_every_bit_too_many_is_report
         item.utf8bitset = orcfiles.bits_of(seen, len(item.utf8bitset) * 8, item.num_hash_functions)
         file.set_filters(1, index)
 
-    whole = Whole.of(orcfiles.edited(tmp_path / "f", tmp_path / "another", another), tmp_path)
+    whole = OriginalFile.of(orcfiles.edited(tmp_path / "f", tmp_path / "another", another), tmp_path)
     assert whole.known == frozenset()
     (fact,) = checkable(whole)
     bits = bitset(message(whole, fact))
     for bit in range(0, len(bits) * 8, 7):
-        with told(f"bit {bit}"):
+        with mutation(f"bit {bit}"):
             if not is_set(bits, bit):
                 changed = edited(whole, fact, lambda item, bit=bit: set_bitset(item, flipped(bits, bit)))
                 whole.flipped_bit(fact, changed, cleared=False)

@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support import blooms, footers
 from support.golden import FIXTURES
-from support.mutants import EXAMPLES, MORE, Whole, flipped, is_set, put, told
+from support.mutants import EXAMPLES, MORE, OriginalFile, flipped, is_set, mutation, put
 from support.tables import packed, write
 from support.thrift import Fields
 
@@ -60,7 +60,7 @@ def ducks(path: Path) -> Path:
 
 
 def fixture(name: str) -> Callable[[Path], Path]:
-    """A file that lies there, of many types."""
+    """A fixture with many types."""
     return lambda _: FIXTURES / f"{name}.parquet"
 
 
@@ -80,41 +80,41 @@ SLOW: Final[dict[str, Callable[[Path], Path]]] = {
 
 
 @pytest.fixture(scope="module", params=[*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
-def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OriginalFile:
     """A file of each writer."""
     folder = tmp_path_factory.mktemp("mutants")
-    return Whole.of({**QUICK, **SLOW}[request.param](folder / "f.parquet"), folder)
+    return OriginalFile.of({**QUICK, **SLOW}[request.param](folder / "f.parquet"), folder)
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> OriginalFile:
     """One filter of 32 bytes over eight numbers."""
     folder = tmp_path_factory.mktemp("tiny")
     bare = write(folder / "bare", {"c": pa.array([*range(8)], pa.int32())}, store_schema=False)
     bloomcli.add(bare, ["c"], output=folder / "f", readers="spark")
-    return Whole.of(folder / "f", folder)
+    return OriginalFile.of(folder / "f", folder)
 
 
 @pytest.fixture(scope="module")
-def little(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+def little(tmp_path_factory: pytest.TempPathFactory) -> OriginalFile:
     """A small file, checked in a millisecond or two."""
     folder = tmp_path_factory.mktemp("little")
-    return Whole.of(small(folder / "f.parquet"), folder)
+    return OriginalFile.of(small(folder / "f.parquet"), folder)
 
 
-def chunk_of(whole: Whole, fact: FilterFacts) -> tuple[int, int]:
+def chunk_of(whole: OriginalFile, fact: FilterFacts) -> tuple[int, int]:
     """The row group and the column's ordinal."""
     ((group, column),) = [(g, c) for g, c, at, _ in footers.claims(whole.data) if at == fact.offset]
     assert group == fact.row_group
     return group, column
 
 
-def claimed(whole: Whole, fact: FilterFacts, offset: int | None, length: int | None) -> bytes:
+def claimed(whole: OriginalFile, fact: FilterFacts, offset: int | None, length: int | None) -> bytes:
     """The file whose footer says otherwise of a filter."""
     return footers.edited(whole.data, footers.set_filter(*chunk_of(whole, fact), offset, length))
 
 
-def test_untouched_filters_are_what_the_mutations_start_from(whole: Whole) -> None:
+def test_untouched_filters_are_what_the_mutations_start_from(whole: OriginalFile) -> None:
     assert whole.check(whole.data) == []
     assert len(whole.sound) >= 2
     wrong = {name for name, _ in whole.known}
@@ -123,7 +123,7 @@ def test_untouched_filters_are_what_the_mutations_start_from(whole: Whole) -> No
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_flipped_bit_of_any_filter_is_reported_and_of_which(whole: Whole, data: st.DataObject) -> None:
+def test_any_flipped_bit_of_any_filter_is_reported_and_of_which(whole: OriginalFile, data: st.DataObject) -> None:
     fact = data.draw(st.sampled_from(whole.sound))
     cleared = data.draw(st.booleans())
     span = whole.bits(fact)
@@ -132,26 +132,26 @@ def test_any_flipped_bit_of_any_filter_is_reported_and_of_which(whole: Whole, da
         whole.flipped_bit(fact, flipped(whole.data, data.draw(st.sampled_from(bits))), cleared=cleared)
 
 
-def test_every_bit_of_a_small_filter_is_reported(tiny: Whole) -> None:
+def test_every_bit_of_a_small_filter_is_reported(tiny: OriginalFile) -> None:
     (fact,) = tiny.sound
     span = tiny.bits(fact)
     assert len(span) == 32
     directions = set()
     for bit in range(span.start * 8, span.stop * 8):
         cleared = is_set(tiny.data, bit)
-        with told(f"bit {bit - span.start * 8}"):
+        with mutation(f"bit {bit - span.start * 8}"):
             tiny.flipped_bit(fact, flipped(tiny.data, bit), cleared=cleared)
         directions.add(cleared)
     assert directions == {True, False}
 
 
 @pytest.mark.slow
-def test_a_bit_of_the_first_blocks_of_every_filter_is_reported(whole: Whole) -> None:
+def test_a_bit_of_the_first_blocks_of_every_filter_is_reported(whole: OriginalFile) -> None:
     random_ = random.Random("blocks")
     for fact in whole.sound:
         for block in range(whole.bits(fact).start, whole.bits(fact).stop, 32)[:6]:
             bit = block * 8 + random_.randrange(256)
-            with told(f"{fact}, bit {bit}"):
+            with mutation(f"{fact}, bit {bit}"):
                 whole.flipped_bit(fact, flipped(whole.data, bit), cleared=is_set(whole.data, bit))
 
 
@@ -174,7 +174,7 @@ def test_every_bit_of_a_filter_over_a_zero_is_reported_but_the_one_that_makes_a_
         bloomcli.add(write(tmp_path / "bare", table), ["c"], output=path, max_bytes=32, readers="spark")
     else:
         write(path, table, blooms={"c": {"ndv": 3, "fpp": 0.1}})
-    whole = Whole.of(path, tmp_path)
+    whole = OriginalFile.of(path, tmp_path)
     (fact,) = whole.filters
     plain = packed(FORMS[kind])
     sound = [blooms.build(map(plain, (*values, *more)), 32) for more in ((), (0.0, -0.0))]
@@ -186,7 +186,7 @@ def test_every_bit_of_a_filter_over_a_zero_is_reported_but_the_one_that_makes_a_
         if data[span.start : span.stop] in sound:
             assert whole.findings(data) == []
             continue
-        with told(f"bit {bit - span.start * 8}"):
+        with mutation(f"bit {bit - span.start * 8}"):
             (finding,) = whole.findings(data)
             assert finding.id in {"value-missing", "filter-stray-bits"}
         caught += 1
@@ -194,27 +194,27 @@ def test_every_bit_of_a_filter_over_a_zero_is_reported_but_the_one_that_makes_a_
 
 
 @pytest.mark.parametrize("length", [True, False], ids=["length", "no_length"])
-def test_every_bit_of_a_header_is_reported(tiny: Whole, length: bool) -> None:
+def test_every_bit_of_a_header_is_reported(tiny: OriginalFile, length: bool) -> None:
     (fact,) = tiny.sound
     data = tiny.data if length else claimed(tiny, fact, fact.offset, None)
     assert tiny.check(data) == []
     for bit in range(tiny.header(fact).start * 8, tiny.header(fact).stop * 8):
-        with told(f"bit {bit - fact.offset * 8} of the header"):
+        with mutation(f"bit {bit - fact.offset * 8} of the header"):
             assert tiny.check(flipped(data, bit))
 
 
 @pytest.mark.slow
-def test_every_other_byte_in_a_header_is_reported(tiny: Whole) -> None:
+def test_every_other_byte_in_a_header_is_reported(tiny: OriginalFile) -> None:
     (fact,) = tiny.sound
     for at in tiny.header(fact):
         for byte in set(range(256)) - {tiny.data[at]}:
-            with told(f"byte {at - fact.offset} of the header is {byte}"):
+            with mutation(f"byte {at - fact.offset} of the header is {byte}"):
                 assert tiny.catches(put(tiny.data, at, bytes([byte])))
 
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_byte_of_any_header_is_reported(whole: Whole, data: st.DataObject) -> None:
+def test_any_byte_of_any_header_is_reported(whole: OriginalFile, data: st.DataObject) -> None:
     fact = data.draw(st.sampled_from(whole.sound))
     at = data.draw(st.sampled_from(whole.header(fact)))
     byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != whole.data[at]))
@@ -226,7 +226,7 @@ MOVES: Final = (1, 2, 8, 16, 32, 48, 64, 1 << 16, 1 << 40)
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_other_offset_is_reported(whole: Whole, data: st.DataObject) -> None:
+def test_any_other_offset_is_reported(whole: OriginalFile, data: st.DataObject) -> None:
     """One of 0 or below too, by which readers understand that there is no filter: the length is still there."""
     fact = data.draw(st.sampled_from(whole.sound))
     moves = st.sampled_from([sign * by for by in MOVES for sign in (1, -1)])
@@ -244,7 +244,9 @@ def test_any_other_offset_is_reported(whole: Whole, data: st.DataObject) -> None
 
 
 @pytest.mark.parametrize("offset", [None, 0, -1, -2, -(1 << 40)])
-def test_a_filter_that_is_no_longer_named_is_reported_by_what_is_left_of_it(tiny: Whole, offset: int | None) -> None:
+def test_a_filter_that_is_no_longer_named_is_reported_by_what_is_left_of_it(
+    tiny: OriginalFile, offset: int | None
+) -> None:
     (fact,) = tiny.sound
     for length in (None, 0, fact.length):
         tiny.work.write_bytes(claimed(tiny, fact, offset, length))
@@ -253,18 +255,18 @@ def test_a_filter_that_is_no_longer_named_is_reported_by_what_is_left_of_it(tiny
 
 
 @pytest.mark.slow
-def test_every_offset_of_a_small_file_is_reported(tiny: Whole) -> None:
+def test_every_offset_of_a_small_file_is_reported(tiny: OriginalFile) -> None:
     (fact,) = tiny.sound
     for to in range(1, len(tiny.data) + 40):
         if to != fact.offset:
-            with told(f"the filter of {fact.offset} is at {to}"):
+            with mutation(f"the filter of {fact.offset} is at {to}"):
                 assert tiny.catches(claimed(tiny, fact, to, fact.length))
 
 
 @given(data=st.data(), by=st.sampled_from([s * by for by in MOVES[:-1] for s in (1, -1)]) | st.integers(-5000, 5000))
 @example(data=None, by=0)
 @EXAMPLES
-def test_any_other_length_is_reported(whole: Whole, data: st.DataObject | None, by: int) -> None:
+def test_any_other_length_is_reported(whole: OriginalFile, data: st.DataObject | None, by: int) -> None:
     """Except a missing length: the header also has it, and a note reports that."""
     fact = whole.sound[0] if data is None else data.draw(st.sampled_from(whole.sound))
     assert fact.length is not None
@@ -276,12 +278,12 @@ def test_any_other_length_is_reported(whole: Whole, data: st.DataObject | None, 
         assert [(f.id, f.column, f.row_group) for f in noted] == [("filter-no-length", fact.column, fact.row_group)]
 
 
-def blob(whole: Whole, fact: FilterFacts) -> bytes:
+def blob(whole: OriginalFile, fact: FilterFacts) -> bytes:
     """Header and bitset."""
     return whole.data[fact.offset : whole.bits(fact).stop]
 
 
-def swap_claims(whole: Whole, one: FilterFacts, other: FilterFacts) -> bytes:
+def swap_claims(whole: OriginalFile, one: FilterFacts, other: FilterFacts) -> bytes:
     """The file whose footer has each filter's offset and length for the other."""
 
     def edit(metadata: Fields) -> None:
@@ -292,7 +294,7 @@ def swap_claims(whole: Whole, one: FilterFacts, other: FilterFacts) -> bytes:
     return footers.edited(whole.data, edit)
 
 
-def check_swap(whole: Whole, one: FilterFacts, other: FilterFacts) -> bool:
+def check_swap(whole: OriginalFile, one: FilterFacts, other: FilterFacts) -> bool:
     """Swap two filters' claims, and their bytes where they have the same size. Equal filters may be swapped."""
     if blob(whole, one) == blob(whole, other):
         assert whole.check(swap_claims(whole, one, other)) == []
@@ -302,7 +304,7 @@ def check_swap(whole: Whole, one: FilterFacts, other: FilterFacts) -> bool:
         swapped = put(whole.data, one.offset, blob(whole, other))
         changed.append(put(swapped, other.offset, blob(whole, one)))
     for data in changed:
-        with told(f"{one.column} in {one.row_group} for {other.column} in {other.row_group}"):
+        with mutation(f"{one.column} in {one.row_group} for {other.column} in {other.row_group}"):
             found = whole.findings(data)
             assert {(f.row_group, f.column) for f in found} <= {(f.row_group, f.column) for f in (one, other)}
             assert {f.id for f in found} <= {"value-missing", "filter-stray-bits"}
@@ -312,40 +314,40 @@ def check_swap(whole: Whole, one: FilterFacts, other: FilterFacts) -> bool:
 
 @given(data=st.data())
 @EXAMPLES
-def test_two_filters_of_different_columns_swapped_are_reported(whole: Whole, data: st.DataObject) -> None:
+def test_two_filters_of_different_columns_swapped_are_reported(whole: OriginalFile, data: st.DataObject) -> None:
     one = data.draw(st.sampled_from(whole.sound))
     other = data.draw(st.sampled_from([f for f in whole.sound if f.column != one.column]))
     check_swap(whole, one, other)
 
 
-def test_two_filters_of_a_column_swapped_between_row_groups_are_reported(whole: Whole) -> None:
+def test_two_filters_of_a_column_swapped_between_row_groups_are_reported(whole: OriginalFile) -> None:
     pairs = [(a, b) for a in whole.sound for b in whole.sound if a.column == b.column and a.row_group < b.row_group]
     for one, other in pairs[::3][:8]:
         check_swap(whole, one, other)
 
 
-def test_every_swap_in_a_small_file_is_reported(little: Whole) -> None:
+def test_every_swap_in_a_small_file_is_reported(little: OriginalFile) -> None:
     filters = little.sound
-    told_of = [check_swap(little, a, b) for i, a in enumerate(filters) for b in filters[i + 1 :]]
-    assert all(told_of)
-    assert len(told_of) == 6
+    reported = [check_swap(little, a, b) for i, a in enumerate(filters) for b in filters[i + 1 :]]
+    assert all(reported)
+    assert len(reported) == 6
 
 
-def test_every_truncation_of_a_small_file_is_reported(tiny: Whole) -> None:
+def test_every_truncation_of_a_small_file_is_reported(tiny: OriginalFile) -> None:
     for size in range(len(tiny.data)):
-        with told(f"cut to {size} bytes"):
+        with mutation(f"cut to {size} bytes"):
             assert tiny.catches(tiny.data[:size])
 
 
 @given(data=st.data())
 @EXAMPLES
-def test_any_truncation_is_reported(whole: Whole, data: st.DataObject) -> None:
+def test_any_truncation_is_reported(whole: OriginalFile, data: st.DataObject) -> None:
     assert whole.catches(whole.data[: data.draw(st.integers(0, len(whole.data) - 1))])
 
 
 @given(data=st.data())
 @EXAMPLES
-def test_bytes_taken_out_of_the_filters_are_reported(whole: Whole, data: st.DataObject) -> None:
+def test_bytes_taken_out_of_the_filters_are_reported(whole: OriginalFile, data: st.DataObject) -> None:
     """What lies behind moves, and the footer is still where the file's end says."""
     fact = data.draw(st.sampled_from(whole.sound))
     at = data.draw(st.integers(fact.offset, whole.bits(fact).stop - 1))
@@ -361,7 +363,7 @@ groups, rows = st.integers(0, 1), st.integers(0, IN_GROUP - 1)
 @given(group=groups, row=rows, number=st.integers(-(2**63), 2**63 - 1))
 @example(group=0, row=1, number=2)
 @MORE
-def test_a_changed_number_is_reported(little: Whole, group: int, row: int, number: int) -> None:
+def test_a_changed_number_is_reported(little: OriginalFile, group: int, row: int, number: int) -> None:
     """The page is plain, and its values come last."""
     chunk = chunk_metadata(little, "id", group)
     at = chunk.data_page_offset + chunk.total_compressed_size - (IN_GROUP - row) * 8
@@ -370,22 +372,22 @@ def test_a_changed_number_is_reported(little: Whole, group: int, row: int, numbe
 
 @given(group=groups, row=rows, text=st.text("abcxyz 0189", min_size=7, max_size=7))
 @MORE
-def test_a_changed_text_in_a_dictionary_is_reported(little: Whole, group: int, row: int, text: str) -> None:
+def test_a_changed_text_in_a_dictionary_is_reported(little: OriginalFile, group: int, row: int, text: str) -> None:
     """The dictionary's values lie directly before the data page, each with four bytes of length."""
     chunk = chunk_metadata(little, "text", group)
     at = chunk.data_page_offset - (IN_GROUP - row) * 11 + 4
     changed(little, put(little.data, at, text.encode()), "text", group, str.encode)
 
 
-def chunk_metadata(whole: Whole, column: str, group: int) -> Any:
-    """What Arrow says of a column chunk."""
+def chunk_metadata(whole: OriginalFile, column: str, group: int) -> Any:
+    """Arrow's metadata of a column chunk."""
     metadata = pq.read_metadata(pa.BufferReader(whole.data))
     names = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
     return metadata.row_group(group).column(names.index(column))
 
 
-def changed(whole: Whole, data: bytes, column: str, group: int, plain: Callable[..., bytes]) -> None:
-    """Told, but where the filter over the values that Arrow reads from the changed file is, bit for bit, the same."""
+def changed(whole: OriginalFile, data: bytes, column: str, group: int, plain: Callable[..., bytes]) -> None:
+    """The change is reported, unless the filter over the values that Arrow then reads is the same, bit for bit."""
     if data == whole.data:
         return
     (fact,) = [f for f in whole.filters if (f.column, f.row_group) == (column, group)]

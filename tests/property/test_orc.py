@@ -145,7 +145,7 @@ def test_rounds_of_adds_replacements_and_removals_leave_every_stream_as_it_was(
 
 
 def typed(value: Any) -> str:
-    """As a person types it."""
+    """A value as a user types it."""
     if isinstance(value, bytes):
         return f"0x{value.hex()}"
     return f"{value:f}" if isinstance(value, Decimal) else str(value)

@@ -1,4 +1,4 @@
-"""For any values that a real writer encodes: what is read from the streams is what pyarrow reads."""
+"""For any values that a real writer encodes: the values read from the streams equal those that pyarrow reads."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def shown(value: Any) -> str:
 
 
 def compared(path: Path, columns: dict[str, list[Any]]) -> int:
-    """Hold every column of a file against its values; how many there were."""
+    """Compare every column of a file with its values; returns their number."""
     seen = 0
     with open_source(path) as source:
         file = OrcFile(source)

@@ -137,7 +137,7 @@ scalars = st.one_of(
 
 
 def structures(inner: st.SearchStrategy[tuple[int, object]]) -> st.SearchStrategy[tuple[int, object]]:
-    """Structs and lists of structs over what there is."""
+    """Structs and lists of structs of the given columns."""
     fields = st.dictionaries(st.integers(1, 300), inner, max_size=6)
     lists = st.lists(fields, max_size=20).map(lambda values: (thrift.LIST, thrift.Items(thrift.STRUCT, values)))
     return fields.map(lambda value: (thrift.STRUCT, value)) | lists

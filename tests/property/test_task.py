@@ -32,7 +32,7 @@ ENDS = (b"", b"PAR1", b"PARE", b"ORC", b"ORC\x03", b"MOSA", b"\x10\0\0\0PAR1", b
 
 
 def check(data: bytes, command: str, suffix: str, walked: bool) -> Status:
-    """Run the task in place on a file of these bytes; gives what became of it."""
+    """Run the task in place on a file of these bytes; returns the row."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a" + suffix)
         path.write_bytes(data)

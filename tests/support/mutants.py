@@ -1,4 +1,4 @@
-"""Files with something changed, and what a deep check says of them: mutation tests of every format."""
+"""Changes files and checks that a deep check reports the change: for the mutation tests of every format."""
 
 from __future__ import annotations
 
@@ -31,40 +31,40 @@ def place(of: FilterFacts | Finding) -> Place:
 
 
 @dataclass(frozen=True)
-class Whole:
-    """An unchanged file, with its findings: true alarms, about wrong writers."""
+class OriginalFile:
+    """An unchanged file, with its findings, which are true: its writer made wrong filters."""
 
     data: bytes
     work: Path
-    """Where changed ones are put."""
+    """The path of the changed file."""
     known: frozenset[tuple[str, Place]]
     filters: tuple[FilterFacts, ...]
 
     @classmethod
-    def of(cls, path: Path, work: Path) -> Whole:
-        """Look at a file."""
+    def of(cls, path: Path, work: Path) -> OriginalFile:
+        """Validate a file."""
         report = bloomcli.validate(path, deep=True)
         known = frozenset((f.id, place(f)) for f in report.findings if f.counts)
         return cls(path.read_bytes(), work / "mutant", known, bloomcli.inspect(path).filters)
 
     @property
     def sound(self) -> list[FilterFacts]:
-        """The filters that nothing is said against: of the others any change goes under in what is said."""
+        """The filters without findings: a change of another filter wouldn't add a finding."""
         wrong = {where for _, where in self.known}
         return [f for f in self.filters if place(f) not in wrong and (f.stripe, None, f.column) not in wrong]
 
     def bits(self, fact: FilterFacts) -> range:
-        """Where a split-block filter's bitset lies."""
+        """The location of a split-block filter's bitset."""
         assert fact.header_bytes is not None
         assert fact.length is not None
         return range(fact.offset + fact.header_bytes, fact.offset + fact.length)
 
     def header(self, fact: FilterFacts) -> range:
-        """Where a split-block filter's header lies."""
+        """The location of a split-block filter's header."""
         return range(fact.offset, self.bits(fact).start)
 
     def check(self, data: bytes) -> list[Finding] | BloomError:
-        """What counts against the changed file and not against the whole one; or why it can't be read."""
+        """The findings that only the changed file has, or the error of reading it."""
         self.work.write_bytes(data)
         try:
             report = bloomcli.validate(self.work, deep=True)
@@ -81,7 +81,7 @@ class Whole:
         return bool(self.check(data))
 
     def findings(self, data: bytes) -> list[Finding]:
-        """As `check`, of a file that can be read."""
+        """As `check`, for a file that can be read."""
         found = self.check(data)
         assert isinstance(found, list), f"can't be read: {found}"
         return found
@@ -96,14 +96,14 @@ class Whole:
 
 
 def flipped(data: bytes, bit: int) -> bytes:
-    """With one bit changed; bits are counted from the file's start, the lowest of each byte first."""
+    """The data with one bit flipped; bits count from the file's start, the lowest of each byte first."""
     out = bytearray(data)
     out[bit >> 3] ^= 1 << (bit & 7)
     return bytes(out)
 
 
 def put(data: bytes, at: int, new: bytes) -> bytes:
-    """With other bytes at a place."""
+    """The data with other bytes at an offset."""
     return data[:at] + new + data[at + len(new) :]
 
 
@@ -113,8 +113,8 @@ def is_set(data: bytes, bit: int) -> bool:
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
-    """Say which mutation it was, where one slips through."""
+def mutation(what: str) -> Iterator[None]:
+    """Add the mutation to the error if an assertion in the block fails."""
     try:
         yield
     except AssertionError as error:

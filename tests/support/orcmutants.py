@@ -6,19 +6,19 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from bloomcli.model.filter_facts import FilterFacts
-from support.mutants import Whole
+from support.mutants import OriginalFile
 from support.orcfiles import BLOOM_FILTER, BLOOM_FILTER_UTF8, File
 from support.orcwalk import Orc
 
 _CPP: Final = 1
 
 
-def parts(whole: Whole) -> File:
+def parts(whole: OriginalFile) -> File:
     """The file in parts."""
     return File.split(whole.data)
 
 
-def checkable(whole: Whole) -> list[FilterFacts]:
+def checkable(whole: OriginalFile) -> list[FilterFacts]:
     """The filters that can be compared with the column, and that some reader looks up."""
     by_cpp = parts(whole).footer.writer == _CPP
     return [
@@ -32,7 +32,7 @@ def checkable(whole: Whole) -> list[FilterFacts]:
     ]
 
 
-def ids(whole: Whole) -> dict[str, int]:
+def ids(whole: OriginalFile) -> dict[str, int]:
     """Column ids by path."""
     path = whole.work.with_name("for_ids")
     path.write_bytes(whole.data)
@@ -44,7 +44,7 @@ def kind_of(fact: FilterFacts) -> int:
     return {"BLOOM_FILTER": BLOOM_FILTER, "BLOOM_FILTER_UTF8": BLOOM_FILTER_UTF8}[fact.encoding or ""]
 
 
-def edited(whole: Whole, fact: FilterFacts, edit: Callable[[Any], None]) -> bytes:
+def edited(whole: OriginalFile, fact: FilterFacts, edit: Callable[[Any], None]) -> bytes:
     """The file with one filter's message edited."""
     file, column, stripe = parts(whole), ids(whole)[fact.column], fact.stripe or 0
     index = file.filters(column, stripe, kind_of(fact))
@@ -66,7 +66,7 @@ def set_bitset(item: Any, bits: bytes) -> None:
         item.bitset[:] = [int.from_bytes(bits[at : at + 8], "little") for at in range(0, len(bits), 8)]
 
 
-def message(whole: Whole, fact: FilterFacts) -> Any:
+def message(whole: OriginalFile, fact: FilterFacts) -> Any:
     """A filter's message."""
     index = parts(whole).filters(ids(whole)[fact.column], fact.stripe or 0, kind_of(fact))
     return index.bloom_filter[fact.row_group]

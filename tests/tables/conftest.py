@@ -1,7 +1,7 @@
-"""A Spark session with Iceberg and Delta, of the Spark version that both support, in a process of its own.
+"""A Spark session with Iceberg and Delta, of the Spark version that both support, in a separate process.
 
-`tests/support/servers/install.py` installs that Spark, its Java and the jars; `tests/check.py` runs this folder as a
-part of its own, as a process has one PySpark.
+`tests/support/servers/install.py` installs that Spark, its Java and the jars; `tests/check.py` runs this folder
+separately, because a process can import only one PySpark.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Deletion vectors as Iceberg and Delta store them: all kinds of containers, and what is damaged."""
+"""Deletion vectors as Iceberg and Delta store them: all kinds of containers, and damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run loop of `--table`: batches, commits, conflicts, failures and stops, on a table with a log of its own."""
+"""The run loop of `--table`: batches, commits, conflicts, failures and stops, on the tests' small table format."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ROWS = 200
 
 
 def write(path: Path, start: int) -> None:
-    """A file of rows that no other start has."""
+    """A file whose rows have no ids of files with another start."""
     path.parent.mkdir(parents=True, exist_ok=True)
     ids = [start * ROWS + n * 7 % ROWS for n in range(ROWS)]
     pq.write_table(pa.table({"id": ids, "name": [f"n{i}" for i in ids]}), path)
@@ -81,7 +81,7 @@ def statuses(report: DatasetReport) -> list[str]:
 
 
 def data_files(table: DirectoryTable) -> set[str]:
-    """The data files below the table, whether a version has them or not."""
+    """The data files below the table, even if no version has them."""
     return {str(path.relative_to(table.root)) for path in table.root.rglob("*.parquet")}
 
 
@@ -240,7 +240,7 @@ def test_a_file_of_another_format_is_a_row_with_its_error(spark: SparkSession, t
 
 
 class Interfered(DirectoryTable):
-    """A table in which something happens before the first commits: one call a commit."""
+    """A table that makes calls before its first commits: one call for each commit."""
 
     before: list[Callable[[DirectoryTable], None]]
 
@@ -251,7 +251,7 @@ class Interfered(DirectoryTable):
 
 
 def interfered(table: DirectoryTable, *before: Callable[[DirectoryTable], None]) -> Interfered:
-    """The table, with what happens before its commits."""
+    """The table, with the calls before its commits."""
     other = Interfered(table.root)
     other.before = list(before)
     return other
@@ -356,7 +356,7 @@ def test_files_that_are_replaced_again_and_again_end_as_failed_rows(
 
 
 class Failing(DirectoryTable):
-    """A table whose commits raise, from the given one on."""
+    """A table whose commits raise an error, from the given commit on."""
 
     error: BaseException
     good: int = 0
@@ -376,7 +376,7 @@ class Failing(DirectoryTable):
 
 
 def failing(table: DirectoryTable, error: BaseException, *, good: int = 0) -> Failing:
-    """The table, failing."""
+    """The table with failing commits."""
     other = Failing(table.root)
     other.error, other.good = error, good
     return other
@@ -465,7 +465,7 @@ def test_a_job_that_fails_ends_the_run_and_leaves_no_new_files(
 
 
 class Choosy(DirectoryTable):
-    """A table that has no place for one of its files."""
+    """A table that has no path for one of its new files."""
 
     def new_path(self, file: DataFile) -> str:
         if "part-3" in file.path:

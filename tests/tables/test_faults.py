@@ -1,4 +1,4 @@
-"""What becomes of a table when a run on it is killed or stopped, and when a commit fails or its answer is lost."""
+"""The state of a table after a run is killed or stopped, or a commit fails or its answer is lost."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ def maker(spark: SparkSession, folder: Path, kind: str) -> Make:
 
 
 def add(table: LakeTable, **options: Any) -> list[Row]:
-    """Run add on the column id, two files to a commit; gives the rows of the report."""
+    """Run add on the column id, with two files in each commit; returns the rows of the report."""
     options = {"columns": ["id"], "commit_every": 2, **options}
     return bloom_spark.add_to_table(table.spark, table.name, **options).collect()
 
 
 def sound(table: LakeTable, rows: Rows, version: int) -> None:
-    """The rows are those given, and those of the version before the run too."""
+    """Check that the table has these rows, and the version before the run too."""
     assert table.rows() == rows
     assert table.rows(version) == rows
     assert all(path.exists() for path in table.live())
 
 
 def finished(table: LakeTable, rows: Rows, version: int) -> list[str]:
-    """A run that is started again does the rest; gives the statuses of the files."""
+    """Check that a second run completes the work; returns the statuses of the files."""
     found = [row.status for row in add(table, commit_every=None)]
     assert set(found) <= {"done", "skipped"}
     assert len(found) == FILES
@@ -78,7 +78,7 @@ def finished(table: LakeTable, rows: Rows, version: int) -> list[str]:
 
 
 def settings(spark: SparkSession, folder: Path) -> list[str]:
-    """The session's catalogs, as ``--conf`` takes them."""
+    """The session's catalogs, in the form of ``--conf``."""
     names = [*_SETTINGS, *(f"spark.sql.catalog.ice.{name}" for name in _MORE)]
     return [
         *(f"{name}={spark.conf.get(name)}" for name in names),
@@ -94,7 +94,7 @@ def settings(spark: SparkSession, folder: Path) -> list[str]:
 def in_process(
     spark: SparkSession, folder: Path, how: str, runs: list[dict[str, Any]], master: str = "local[2]"
 ) -> tuple[int, str, Any]:
-    """Run a plan of `support.killed_runs`; gives the process's exit code, its errors and the answers."""
+    """Run a plan of `support.killed_runs`; returns the process's exit code, its errors and the answers."""
     folder.mkdir(exist_ok=True)
     plan, answers = folder / "plan.json", folder / "answers.json"
     said = {"conf": settings(spark, folder), "answers": os.fspath(answers), "master": master}
@@ -186,7 +186,7 @@ def test_a_killed_worker_s_files_are_written_by_another(
 
 @contextmanager
 def java_may_not_write(spark: SparkSession) -> Iterator[None]:
-    """No file that Java writes can have more bytes than none, as on a full disk."""
+    """Java can't write any byte, as on a full disk."""
     context: Any = spark.sparkContext
     java = context._gateway.proc.pid
     before = resource.prlimit(java, resource.RLIMIT_FSIZE)
@@ -292,7 +292,7 @@ def test_a_java_process_that_is_killed_leaves_the_table_sound_and_the_run_says_s
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """First an executor's on a cluster with two, and then the driver's; in another process the driver's right after
-    its commit. The two processes run side by side."""
+    its commit. The two processes run in parallel."""
     tables = [maker(spark, tmp_path, kind)() for kind in ("iceberg", "delta", "delta")]
     before = [(table.rows(), table.version()) for table in tables]
     plans = [

@@ -1,4 +1,4 @@
-"""find on tables: a snapshot's rows under the table's names, without deleted ones, as Spark's own scan has them."""
+"""find on tables: a snapshot's rows under the table's names, without deleted rows, as in Spark's own scan."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def files(spark: SparkSession, table: str) -> list[Path]:
 
 
 def assert_named_as_spark_does(spark: SparkSession, table: str, names: ColumnNames, folder: Path) -> Path:
-    """Filters on the first file of a table with the older schema. Gives the new file, which isn't in the table."""
+    """Add filters to a table's first file, which has the older schema. Returns the new file, not in the table."""
     (file,) = files(spark, table)
     new = folder / f"new{file.suffix}"
     report = add.run(file, AddOptions(columns=list(FILTERED), names=names, output=new))
@@ -95,7 +95,7 @@ def assert_named_as_spark_does(spark: SparkSession, table: str, names: ColumnNam
 
 
 def assert_without_the_new_column(new: Path, names: ColumnNames) -> None:
-    """`name` was added anew: the older file has another column of that name."""
+    """`name` was added again: the older file has another column of that name."""
     by_column = inspect.run(new, InspectOptions(names=names)).by_column
     assert sum(column.column.endswith(" (not a column of the table)") for column in by_column) == 1
     options = AddOptions(columns=["name"], names=names, in_place=True).checked()

@@ -1,4 +1,4 @@
-"""What others write to a table at each stage of a run on it: nothing of it is lost, undone or brought back."""
+"""Writes of others to a table at each stage of a run: none is lost, undone or repeated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ same to Delta, whose statements take seconds: there it comes once."""
 
 
 class Writer:
-    """Writes to a partition, and keeps what rows the table has to have then."""
+    """Writes to a partition, and keeps the rows that the table must have then."""
 
     def __init__(self, table: LakeTable) -> None:
         self.table = table
@@ -109,7 +109,7 @@ WRITERS: dict[str, Callable[[Writer, int], None]] = {
 
 
 def partition_of(path: str) -> int:
-    """The partition of a file of the first rows. Its path doesn't tell where columns are mapped."""
+    """The partition of a file of the first rows. Its path doesn't show it if columns are mapped."""
     lowest: int = min(pq.ParquetFile(path).read().column(0).to_pylist())
     return lowest % PARTITIONS
 

@@ -242,7 +242,7 @@ class _VectorPlan(_DeletePlan):
         if add and not remove:
             raise UnsupportedError(
                 "position delete files of this table name data files that are replaced and others that aren't; in"
-                " format version 3 they can't be written anew",
+                " format version 3 they can't be rewritten",
                 path=next(iter(older)),
                 hint="this SQL turns them into deletion vectors: CALL CATALOG.system.rewrite_position_delete_files("
                 f"table => '{self.table.name()}')",

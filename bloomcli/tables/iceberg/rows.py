@@ -15,7 +15,7 @@ from bloomcli.tables.iceberg.java import Java
 from bloomcli.tables.spark_shape import arrow_type
 
 _DEFAULT: Final = "the file was written before the column {} was added, whose rows have a default value there"
-_PARTITION: Final = "the file lacks the partition column {}: its value is only in the table's metadata"
+_PARTITION: Final = "the file has no partition column {}: its value is only in the table's metadata"
 
 
 def rows_of(java: Java, table: Any, schema: Any, mapping: list[Any] | None, files: Sequence[DataFile]) -> TableRows:
@@ -126,8 +126,8 @@ def _columns_of(ids: Sequence[int], shape: Shape, path: str) -> Shape:
     found = {field.field_id: field for field in shape if not field.parts}
     if missing := [number for number in ids if number not in found]:
         raise UnsupportedError(
-            f"an equality delete file compares the field {missing[0]}, which isn't a column of the table any more, or"
-            " is within another one",
+            f"an equality delete file compares the field {missing[0]}, which is no longer a column of the table, or"
+            " is nested in another column",
             path=path,
             hint="rewrite_data_files applies equality deletes",
         )

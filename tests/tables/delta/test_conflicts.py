@@ -32,18 +32,18 @@ TOUCHING = {
         dict.fromkeys(range(10), 1),
     ),
 }
-"""Statements on the file with the ids below 10, and the new values of `v` by id; None where the row goes."""
+"""Statements on the file with the ids below 10, and the new values of `v` by id; None for deleted rows."""
 
 APART = {
     "append": ("insert into {t} select 50, 9", {50: 9}),
     "delete of other files": ("delete from {t} where id = 13", {13: None}),
     "a column added": ("alter table {t} add columns (w string)", {}),
 }
-"""Statements that leave that file alone."""
+"""Statements that don't change that file."""
 
 
 def values(lake: Lake) -> dict[int, int]:
-    """`v` by id. Every id is there once."""
+    """`v` by id. Every id exists once."""
     rows = lake.sql("select id, v from {t}").collect()
     found = {row.id: row.v for row in rows}
     assert len(found) == len(rows)
@@ -51,7 +51,7 @@ def values(lake: Lake) -> dict[int, int]:
 
 
 def after(changes: dict[int, int | None]) -> dict[int, int]:
-    """What `values` gives after a statement."""
+    """The result of `values` after a statement."""
     return {i: v for i, v in {**dict.fromkeys(range(20), 0), **changes}.items() if v is not None}
 
 
@@ -108,7 +108,7 @@ def test_what_touches_a_file_is_a_conflict_that_names_it(
 
 
 def within(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]) -> None:
-    """Have a commit come between the start of the next transaction and its commit."""
+    """Run another commit between the start of the next transaction and its commit."""
     prepare, waiting = commits._prepare, [work]
 
     def prepare_and_work(*arguments: Any) -> tuple[Any, Any, Any]:

@@ -1,4 +1,4 @@
-"""The log's entries, names of new files, and table features, as far as they need no Spark."""
+"""The log's entries, names of new files, and table features, as far as they don't need Spark."""
 
 from __future__ import annotations
 

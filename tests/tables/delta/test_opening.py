@@ -1,4 +1,4 @@
-"""Which tables open, at which version, and which of their files a condition leaves."""
+"""Which tables open, at which version, and which files a condition selects."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_table_properties_ask_parquet_s_writer_for_filters(lake: Lake) -> None:
     lake.insert("id, array(cast(id as int)), true, 1 from range(1000)")
     (file,) = lake.open().files()
     written = {c.column for c in bloomcli.inspect(portable(file.path)).by_column if c.filters}
-    assert written == {"id", "l.list.element"}  # Delta's own writer heeds them
+    assert written == {"id", "l.list.element"}  # Delta's own writer uses them
     assert lake.open().filter_requests() == [
         FilterRequest(column="id", fpp=0.001, max_bytes=4096),
         FilterRequest(column="l.element", max_bytes=4096),

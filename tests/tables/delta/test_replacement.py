@@ -25,7 +25,7 @@ ODD = ("'a b'", "'x/y'", "'50%'", "'%25'", "'ü=1'", "'c:d'", "'[e]*?'", "'{f}#'
 
 
 def ids_by_delta_rs(lake: Lake) -> list[int]:
-    """The ids that delta-rs reads, in a copy: it takes a percent sign in a table's path for an escape."""
+    """The ids that delta-rs reads from a copy: it treats a percent sign in a table's path as an escape."""
     copy = shutil.copytree(lake.folder, lake.folder.with_name("copy"), dirs_exist_ok=True)
     query = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(copy)))
     return sorted(pa.table(query.execute("select id from t"))["id"].to_pylist())

@@ -230,7 +230,7 @@ def test_files_without_equality_deletes_between_them_are_replaced_by_one_snapsho
 
 def test_equality_deletes_apply_to_the_same_files_before_and_after(spark: SparkSession) -> None:
     name = make(spark, "equality", appends=0)
-    for start in (0, 0, 0):  # the same ids: an equality delete hides them in the files before it, and in no other
+    for start in (0, 0, 0):  # the same ids: an equality delete hides them only in earlier files
         append(spark, name, start)
         delete_equal(spark, name, "id", [start + 7, start + 8])
     append(spark, name, 0)

@@ -1,4 +1,4 @@
-"""What other writers commit between the planning of files and bloom's commit: nothing of it is lost or undone."""
+"""Commits of other writers between the planning of files and bloom's commit: none is lost or undone."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_data_files_that_other_commits_removed_are_named_and_nothing_changes(spa
     assert summaries(spark, name) == snapshots
     assert table.remove_files([one.path for one in replacements]) == []
     live = {Path(row.file_path).name for row in spark.table(f"{name}.all_files").select("file_path").collect()}
-    assert files_below(table) <= live  # the delete files of failed tries are removed, too
+    assert files_below(table) <= live  # the delete files of failed attempts are removed too
 
 
 def test_the_other_files_of_a_batch_can_be_committed_after_a_conflict(spark: SparkSession) -> None:

@@ -119,13 +119,13 @@ def test_a_damaged_delete_file_is_an_error_and_no_row_comes_back(tmp_path: Path,
             assert error.path == str(tmp_path / "d")
             continue
         assert found.equals(expected[: len(found)]), end
-        assert kind == "avro", "an Avro file has no end: only its size tells that blocks are missing"
+        assert kind == "avro", "an Avro file has no end mark: only its size shows that blocks are missing"
         with pytest.raises(CorruptFile, match="bytes, and the table says"):
             PositionDeletes(path=str(tmp_path / "d"), format=kind, size=len(data)).positions("f")
 
 
 def test_a_parquet_delete_file_whose_pages_end_early_is_an_error_and_no_row_comes_back(tmp_path: Path) -> None:
-    """Arrow passes over a page of another type, and ends without an error where a file has one column."""
+    """Arrow skips a page of another type, and ends without an error if a file has one column."""
     path = tmp_path / "d"
     pq.write_table(_table([{"id": 7}], "PARQUET:field_id", {"id": 1}), path, use_dictionary=False, compression="none")
     data, at = bytearray(path.read_bytes()), pq.ParquetFile(path).metadata.row_group(0).column(0).data_page_offset

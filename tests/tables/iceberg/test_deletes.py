@@ -1,4 +1,4 @@
-"""Deleted rows stay deleted when the data files of an Iceberg table are swapped."""
+"""Deleted rows stay deleted when the data files of an Iceberg table are replaced."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_deleted_rows_stay_deleted(spark: SparkSession, title: str) -> None:
 
 
 def new_deletes(spark: SparkSession, name: str) -> list[tuple[Any, ...]]:
-    """Of each delete file its format, rows, and whether it belongs to one data file."""
+    """For each delete file, its format, its rows, and whether it belongs to one data file."""
     found = swaps.delete_files(spark, name)
     return sorted((row.format, row.record_count, row.referenced_data_file is not None) for row in found)
 

@@ -1,4 +1,4 @@
-"""What is read of a table's metadata without Java: columns, wanted filters, and files that go together."""
+"""Metadata that is read without Java: columns, requested filters, and groups of files."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def lineage(spark: SparkSession, name: str) -> list[tuple[Any, ...]]:
 
 
 def changed(spark: SparkSession, label: str) -> str:
-    """A v3 table with deleted rows, and with files that Iceberg has given the columns, partly without values."""
+    """A v3 table with deleted rows, and with files in which Iceberg wrote the columns, partly without values."""
     name = make(spark, label, version="3", appends=3, **{"write.parquet.page-row-limit": "20"})
     spark.sql(f"delete from {name} where id % 10 = 3")
     spark.sql(f"update {name} set name = 'updated' where id % 50 = 4")
