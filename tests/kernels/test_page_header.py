@@ -140,7 +140,7 @@ def same(value: int, other: int | None) -> bool:
 
 
 @given(headers(), st.binary(max_size=5), st.binary(max_size=5))
-@THOROUGH
+@settings(THOROUGH, max_examples=examples(100))
 def test_thriftpy2_decodes_the_same(header: Any, lead: bytes, behind: bytes) -> None:
     data = encoded(header)
     found, other = read(data, lead, behind), decoded(data)

@@ -229,7 +229,7 @@ def test_a_damaged_file_gives_no_other_rows_than_those_that_are_there(tmp_path: 
     reported = 0
     with open_source(str(tmp_path / "a.parquet")) as source:
         first = values.filter_lookup.rows(source) if values.filter_lookup is not None else None
-    for _ in range(300):
+    for _ in range(300 if codec == "none" else 100):  # what is damaged seldom decompresses
         damaged = bytearray(whole)
         for _ in range(chance.randrange(1, 4)):
             damaged[chance.randrange(4, len(damaged))] = chance.randrange(256)

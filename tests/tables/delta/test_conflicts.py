@@ -27,10 +27,6 @@ TOUCHING = {
         "merge into {t} t using (select 3 as k) s on t.id = s.k when matched then update set v = 5",
         {3: 5},
     ),
-    "overwrite": (
-        "insert into {t} replace where id < 10 select id, 1 from range(10)",
-        dict.fromkeys(range(10), 1),
-    ),
 }
 """Statements on the file with the ids below 10, and the new values of `v` by id; None for deleted rows."""
 
@@ -83,7 +79,6 @@ def low(new: Sequence[Replacement]) -> Replacement:
         ("delete of a whole file", True, True),
         ("update", False, True),
         ("merge", False, False),
-        ("overwrite", True, True),
     ],
 )
 def test_what_touches_a_file_is_a_conflict_that_names_it(
@@ -120,9 +115,7 @@ def within(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]) -> None:
     monkeypatch.setattr(commits, "_prepare", prepare_and_work)
 
 
-@pytest.mark.parametrize(
-    ("what", "during"), [*((what, True) for what in APART), ("append", False), ("a column added", False)]
-)
+@pytest.mark.parametrize(("what", "during"), [*((what, True) for what in APART), ("a column added", False)])
 def test_what_touches_no_file_is_no_conflict(
     lake: Lake, what: str, during: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
