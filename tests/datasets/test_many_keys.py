@@ -70,7 +70,7 @@ def early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compact, "_OPEN_BLOCKS", 1)
     monkeypatch.setattr(task_order, "_SORTED_OF_MANY", 3)
     monkeypatch.setattr(planning, "_LOOKED_FOR_AT_ONCE", 3)
-    monkeypatch.setattr(managed_tables, "_REMEMBERED", 1)
+    monkeypatch.setattr(managed_tables, "_CACHED_DIRECTORIES", 1)
     monkeypatch.setattr(child_process, "_GROUP", 3)
 
 

@@ -68,9 +68,7 @@ def test_an_index_of_a_delta_table_rules_files_out_and_loses_no_row(
             f"create table {table} (id int, label string) using delta tblproperties("
             f"'delta.columnMapping.mode'='{mapping}', 'delta.enableDeletionVectors'='true')"
         )
-        for start in (0, 100, 200):
-            rows = f"select cast(id as int), concat('n', id) from range({start}, {start + 100}, 1, 1)"
-            spark.sql(f"insert into {table} {rows}")
+        spark.sql(f"insert into {table} select cast(id as int), concat('n', id) from range(0, 300, 1, 3)")
         index = index_of(spark, table, ["id"], tmp_path / f"{mapping}-index")
         spark.sql(f"insert into {table} select 150, 'again'")
         spark.sql(f"delete from {table} where id = 42")
