@@ -47,11 +47,6 @@ class Plan(NamedTuple):
     """The number of random parts that a unit's values are divided into, to measure the variance within a unit."""
 
     @property
-    def value_unit_keys(self) -> list[UnitKey]:
-        """The value units in order."""
-        return [(file, unit) for file, units in sorted(self.value_units.items()) for unit in units]
-
-    @property
     def sampled(self) -> set[UnitKey]:
         """The units of both samples."""
         return {

@@ -51,8 +51,6 @@ class Option(NamedTuple):
     """The meaning of the option, for errors: ``kind of filter``."""
     choices: tuple[str, ...] = ()
     """The possible values; empty for a flag."""
-    usual: str | None = None
-    """The choice that is the default; None if the default is no choice."""
     ignored_elsewhere: bool = False
     """Whether files of other formats ignore the option. Otherwise it is an error for them."""
     old_readers: frozenset[str] = frozenset()

@@ -22,7 +22,6 @@ ORC: Final = Format(
             help="ORC: 'both' also writes BLOOM_FILTER streams, for readers before ORC 1.4, where that is sound.",
             noun="kind of filter",
             choices=("utf8", "both"),
-            usual="utf8",
         ),
     ),
     rate_margin=RATE_MARGIN,

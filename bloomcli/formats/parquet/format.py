@@ -25,7 +25,6 @@ PARQUET: Final = Format(
             help="For tests and old readers only: write filters of the 2018 drafts, which today's readers misread.",
             noun="variant of filter",
             choices=("parquet", "parquet-2018-12byte", "parquet-2018-header", "parquet-2018-page"),
-            usual="parquet",
             old_readers=frozenset({"parquet-2018-12byte", "parquet-2018-header", "parquet-2018-page"}),
             fact="variant",
         ),

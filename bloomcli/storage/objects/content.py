@@ -73,11 +73,6 @@ class Content:
         """Bytes so far, without those that are placed further on."""
         return self.segments[-1].end if self.segments else 0
 
-    @property
-    def new_bytes(self) -> int:
-        """Bytes so far that aren't the source's."""
-        return self._new_size
-
     def add(self, piece: Piece) -> None:
         """Add a piece.
 

@@ -81,7 +81,7 @@ def test_new_bytes_that_are_many_are_kept_in_a_file(source: Source, monkeypatch:
     spool: Any = content._new
     assert spool._rolled
     assert content.read(10, 8) == b"xx" + OLD[5:8] + b"yyy"
-    assert content.new_bytes == 24
+    assert content.size == 27
 
 
 def test_a_planned_object_can_be_read_before_it_exists(source: Source) -> None:
