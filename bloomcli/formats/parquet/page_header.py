@@ -13,7 +13,6 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Location, Struct
 
-DATA_PAGES: Final = ("DATA_PAGE", "DATA_PAGE_V2")
 _HEADS: Final = {
     "DATA_PAGE": ("data_page_header", "DataPageHeader"),
     "DATA_PAGE_V2": ("data_page_header_v2", "DataPageHeaderV2"),
