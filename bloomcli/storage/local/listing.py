@@ -1,10 +1,10 @@
 """Resolves a local path, directory or pattern to files.
 
 Listings of directories leave out names that start with ``.`` or ``_`` (``_SUCCESS``, checksums, temporary files), as
-Spark and Hive do, but not Hive partitions such as ``_p=1``. A file or directory that the user names is never left out.
-A pattern matches such names only if it spells the dot or underscore. Links to directories are followed if the user
-names them, but not within a directory: they may lead out of the tree, or in circles. Relative paths, for mirrored
-trees, begin with the Hive partitions above a named directory or file, or with a pattern's first wildcard.
+Spark and Hive do, but not Hive partitions such as ``_p=1``. A path that the user names is never left out. A pattern
+matches such names only if it spells the dot or underscore. Links to directories are followed if the user names them,
+but not within a directory: they may lead out of the tree, or in circles. Relative paths, used for mirrored trees,
+keep the Hive partitions above a named directory or file, and the parts that a pattern's wildcards match.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _walk(root: Path, base: Path) -> Iterator[FileEntry]:
 
 
 def _files_of(folder: Path, relative: Path, names: list[str]) -> Iterator[FileEntry]:
-    """Files of a directory, which may have a million: `pathlib` would be slow."""
+    """The files in a directory, which may be a million."""
     above, below = _before_name(folder), _before_name(relative)
     for name in sorted(names):
         if is_hidden(name):

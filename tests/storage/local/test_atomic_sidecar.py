@@ -245,7 +245,7 @@ def test_damage_that_the_sidecar_tells_of_is_refused_and_not_vouched_for(
     file.write_bytes(damaged)
     before = sidecar.read_bytes()
     target = file.with_name("target") if elsewhere else file
-    with pytest.raises(CorruptFile, match=r"its checksums say \(\.data\.parquet\.crc\)") as caught:
+    with pytest.raises(CorruptFile, match=r"match its checksums \(\.data\.parquet\.crc\)") as caught:
         replace(target, source=file)
     assert caught.value.path == str(file)
     assert caught.value.offset == at // size * size
