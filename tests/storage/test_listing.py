@@ -222,7 +222,7 @@ def test_a_directory_that_cannot_be_read_is_an_error_and_not_an_empty_one(tmp_pa
         (root / "closed").chmod(0o755)
     assert done.stderr == ""
     said = f"{root}/closed: the directory can't be read: permission denied"
-    looked = f"{root}/closed/b.parquet: can't be looked at: permission denied"
+    looked = f"{root}/closed/b.parquet: its status can't be read: permission denied"
     assert done.stdout.splitlines() == [looked] * 2 + [
         "['a.parquet', 'b.parquet']",
         str([("closed", said), ("open/a.parquet", "None")]),
