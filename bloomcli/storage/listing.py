@@ -56,7 +56,7 @@ def no_files(paths: Sequence[str]) -> UsageError:
     """The error for directories without files.
 
     Args:
-        paths: the directories, as they were named; none where a table names its files.
+        paths: the directories, as they were named; empty if the files come from a table.
     """
     hint = "files and directories whose names start with . or _ are left out; a file that is named is taken"
     if not paths:

@@ -102,20 +102,20 @@ def replacing(target: Path, *, source: Source, overwrite: bool, verify: Callable
     final, exists = final_path(target)
     if not overwrite and exists:
         raise output_exists(str(target))
-    here = source if isinstance(source, LocalSource) else None
-    known = None if here is None else hadoop_crc.verified_checksums(here)
-    expected = here if here is not None and Path(os.path.realpath(here.local_path)) == final else None
-    with write_errors(target, TemporaryFile(final, 0o666 if here is None and not exists else 0o600)) as temporary:
+    local = source if isinstance(source, LocalSource) else None
+    checksums = None if local is None else hadoop_crc.verified_checksums(local)
+    expected = local if local is not None and Path(os.path.realpath(local.local_path)) == final else None
+    with write_errors(target, TemporaryFile(final, 0o666 if local is None and not exists else 0o600)) as temporary:
         fd = temporary.open()  # this may change the temporary's path
         new = NewFile(temporary.path, fd)
         try:
             yield new
-            copy_attributes(fd, here, final, exists=exists)
+            copy_attributes(fd, local, final, exists=exists)
             new.flush()
             verify(temporary.path)
             with FileLock(final, partial(_may_bypass_lock, temporary, final, expected)) as lock:
                 source.check_unchanged()
-                with replacing_checksums(temporary, final, known, new.prefix):
+                with replacing_checksums(temporary, final, checksums, new.prefix):
                     if expected is not None and overwrite:
                         temporary.replace(expected, alone=not lock.bypassed)
                     else:

@@ -109,7 +109,7 @@ class Copier:
         assert self._direct_fd is not None  # noqa: S101  _can_direct opened it
         base = offset - offset % mmap.ALLOCATIONGRANULARITY
         try:
-            # the next step's bytes are read from the disk meanwhile
+            # the system reads the next step's bytes from the disk during this write
             os.posix_fadvise(source.fileno(), offset, size + STEP_BYTES, os.POSIX_FADV_WILLNEED)
             with (
                 mmap.mmap(source.fileno(), offset + size - base, prot=mmap.PROT_READ, offset=base) as mapped,

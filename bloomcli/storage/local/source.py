@@ -16,7 +16,7 @@ from bloomcli.storage.os_errors import cannot_read
 
 
 class LocalSource(Source):
-    """A regular file on this machine.
+    """A local regular file.
 
     Attributes:
         local_path: its path, without a scheme.
