@@ -1,4 +1,4 @@
-"""Commands and formats work in any store: none of them knows where a file lies."""
+"""Commands and formats work in any store: none of them depends on the store of a file."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_source_says_nothing_of_where_it_lies() -> None:
 
 
 def without_places(report: object) -> dict[str, Any]:
-    """A report's fields but those that say where and how fast."""
+    """A report's fields, except those for paths and durations."""
     fields = dataclasses.asdict(report)  # type: ignore[call-overload]
     return {name: value for name, value in fields.items() if name not in {"path", "output", "seconds"}}
 

@@ -1,4 +1,4 @@
-"""What paths, directories, patterns and lists mean: which files, each once, and where their copies go."""
+"""Listings of paths, directories, patterns and lists: each file once, with the relative path of its copy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def touch(root: Path, *names: str) -> Path:
 
 
 def relatives(*paths: object) -> list[str]:
-    """Where the copies of what is listed would go."""
+    """The relative paths of the copies of listed files."""
     return [item.relative for item in expand([str(p) for p in paths])]
 
 

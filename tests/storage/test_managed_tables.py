@@ -1,4 +1,4 @@
-"""Files that somebody else's log, manifest or summary describes are not changed in place, but for --force."""
+"""Files that a table's log, a manifest or a summary describes aren't changed in place without --force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which file a path opens, and what becomes of it afterwards; what every store does is tested in ``suite``."""
+"""Opening a path, and detecting changes of the open file. ``suite`` tests the behaviour that all stores share."""
 
 from __future__ import annotations
 
