@@ -172,7 +172,7 @@ class TableSearch:
 def _directory_reason(store: Store, directory: str) -> str | None:
     """The reason that a directory's table or summary gives against changes of the files below it; None without one.
 
-    Isn't cached here, because a table may be created at any time.
+    Not cached here, because a table may be created at any time; `TableSearch` caches it for one run.
     """
     found = store.existing(directory, _TABLE_NAMES)
     if "_delta_log" in found:

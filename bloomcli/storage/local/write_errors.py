@@ -43,7 +43,7 @@ def final_path(target: Path) -> tuple[Path, bool]:
     try:
         final = Path(os.path.realpath(target, strict=True))
         mode = final.stat().st_mode
-    except FileNotFoundError:  # writing reports whether it can be made
+    except FileNotFoundError:  # writing reports it if it can't be made
         return Path(os.path.realpath(target)), False
     except OSError as error:
         if error.errno == errno.ELOOP:
