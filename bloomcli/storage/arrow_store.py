@@ -1,6 +1,6 @@
-"""Files behind URIs, read and listed through pyarrow's file systems (S3, GCS, Azure, HDFS). They can't be changed.
+"""Reads and lists files at URIs through pyarrow's file systems, such as HDFS. It doesn't change files.
 
-pyarrow is imported when a URI is opened, not before.
+Imports pyarrow when the first URI is opened.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from pyarrow import fs
 
 _READ_AHEAD_BYTES: Final = 4 << 20
-"""Each read is a request, which takes its time."""
+"""Bytes per read: each read is a request, which takes long however little it reads."""
 
 
 class ArrowSource(Source):
-    """A file behind a URI."""
+    """A file at a URI."""
 
     read_ahead_bytes = _READ_AHEAD_BYTES
 
@@ -70,7 +70,7 @@ class ArrowSource(Source):
 
 
 class ArrowStore(ReadOnlyStore):
-    """The file systems of pyarrow."""
+    """The store of URIs that only pyarrow's file systems read."""
 
     remote = True
 
@@ -79,7 +79,7 @@ class ArrowStore(ReadOnlyStore):
         return ArrowSource(path)
 
     def status(self, path: str) -> Status | None:
-        """What has a URI. Raises UnreadableError, UnsupportedError."""
+        """The status of a URI; None if it doesn't exist. Raises UnreadableError, UnsupportedError."""
         from pyarrow import fs
 
         system, name = _file_system(path)
@@ -97,7 +97,7 @@ class ArrowStore(ReadOnlyStore):
         return has_wildcard(path) or path.endswith("/")
 
     def list(self, path: str) -> Iterator[FileEntry]:
-        """The file itself, or what lies below it; patterns can't be listed. Raises UnsupportedError."""
+        """The file itself, or the files below a directory. Raises UnsupportedError, also for patterns."""
         import pyarrow as pa
         from pyarrow import fs
 
@@ -112,7 +112,7 @@ class ArrowStore(ReadOnlyStore):
                 return
             below = system.get_file_info(fs.FileSelector(name, recursive=True))
         except (pa.ArrowException, OSError, ValueError, ImportError) as error:
-            reason = str(error).partition("\n")[0]  # libhdfs lists each place where it looked for Java
+            reason = str(error).partition("\n")[0]  # libhdfs adds the list of directories that it searched for Java
             raise UnsupportedError(
                 f"can't be listed here ({reason})", path=path, hint="mount it, or copy it"
             ) from None
@@ -125,12 +125,12 @@ class ArrowStore(ReadOnlyStore):
 
 
 def _file_system(uri: str) -> tuple[fs.FileSystem, str]:
-    """The file system of a URI, and the file's name in it. Raises UnsupportedError, UnreadableError."""
+    """The file system of a URI, and the file's path in it. Raises UnsupportedError, UnreadableError."""
     from pyarrow import fs
 
     try:
         system, name = fs.FileSystem.from_uri(uri)
-    except (ValueError, NotImplementedError, ImportError) as error:  # pyarrow's own errors are kinds of these
+    except (ValueError, NotImplementedError, ImportError) as error:  # pyarrow's errors are subclasses of these
         raise _not_here(uri, error) from None
     except OSError as error:
         raise cannot_read(uri, error) from None

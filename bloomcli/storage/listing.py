@@ -1,4 +1,4 @@
-"""Resolves the files, directories, globs and lists that a user names to files, in any store."""
+"""Resolves the files, directories and globs that a user names to files, in any store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bloomcli.storage.registry import store_of
 from bloomcli.words import plural
 
 _NAMED: Final = 3
-"""Directories without files that an error names."""
+"""Maximum number of directories without files that an error names."""
 
 
 def is_dataset(paths: Sequence[str]) -> bool:
@@ -33,18 +33,18 @@ def is_dataset(paths: Sequence[str]) -> bool:
 
 
 def expand(paths: Sequence[str]) -> Sequence[FileEntry]:
-    """The files that the paths mean, each once, in order of their paths within each. Millions are kept packed.
+    """The files of the paths, each once, sorted within each path. Millions are kept packed.
 
-    A file that is named but isn't there is listed all the same: it becomes a row with its error. Where there are
-    other files, so does a directory that can't be read, a glob that matches nothing, a URI that can't be listed. A
-    directory without files then becomes a skipped row, so that it isn't taken for one that was worked on.
+    A file that is named but doesn't exist is listed too: the command shows a row with its error. If other files
+    exist, a directory that can't be read, a glob without matches and a URI that can't be listed also become rows with
+    errors, and a directory without files becomes a skipped row, which shows that the command did nothing in it.
 
     Raises:
-        UnreadableError: a glob matches nothing, or a directory can't be read, and there is nothing else.
-        UnsupportedError: a URI's file system can't be listed here, and there is nothing else.
+        UnreadableError: a glob has no matches or a directory can't be read, and no other file exists.
+        UnsupportedError: a URI's file system can't be listed, and no other file exists.
     """
     found = compacted(_each_once(paths))
-    if any(item.problem is None and not item.empty for item in found):  # most often the first one is a file
+    if any(item.problem is None and not item.empty for item in found):  # usually the first one is a file
         return found
     for item in found:
         if item.problem is not None:
@@ -56,7 +56,7 @@ def no_files(paths: Sequence[str]) -> UsageError:
     """The error for directories without files.
 
     Args:
-        paths: the directories, as they were named; none where a table names its files.
+        paths: the directories, as they were named; empty if the files come from a table.
     """
     hint = "files and directories whose names start with . or _ are left out; a file that is named is taken"
     if not paths:
@@ -81,7 +81,7 @@ def _each_once(paths: Sequence[str]) -> Iterator[FileEntry]:
         try:
             with convert_os_errors(path):
                 store = store_of(path)
-                # there is nothing to remember where one path is listed, and not by a pattern that may match twice
+                # a single path lists no file twice, unless it is a local pattern: no need to remember names
                 surely = len(paths) == 1 and (store.remote or not has_wildcard(path))
                 if surely:
                     yield from store.list(path)
@@ -99,8 +99,10 @@ def _each_once(paths: Sequence[str]) -> Iterator[FileEntry]:
 
 
 def spelling() -> Callable[[str], str]:
-    """A function that maps all paths of a file to one spelling, in any store. It caches directories:
-    don't keep it."""
+    """A function that maps all paths of a file to one spelling, in any store.
+
+    It caches directories, so use it for one listing only.
+    """
     of_store: dict[Store, Callable[[str], str]] = {}
 
     def spell(path: str) -> str:

@@ -1,17 +1,17 @@
-"""Finds tables whose metadata would be out of date if a file below them changed.
+"""Finds tables whose metadata would be out of date if one of their files changed.
 
-A file that gets filters becomes larger. Tables record the sizes of their files, or copies of their footers:
+Filters make a file larger. Tables record the sizes of their files, or copies of their footers:
 
 Delta      _delta_log/ in a directory above     each add action has the file's size
 Iceberg    metadata/*.metadata.json above       manifests have file_size_in_bytes and split offsets
 Hudi       .hoodie/ above                       commit metadata has the file's size
 _metadata  in a directory above                 a summary file copies the footers of the files below it
 
-Above means: above the path as it was named, above what it leads to, and above each link on the way. A summary called
-_common_metadata holds the schema only, which doesn't change.
+Above means: above the path as it was named, above the file that its links lead to, and above each link in between. A
+summary named _common_metadata contains only the schema, which doesn't change.
 
-On this machine, tables are looked for above each file before it is changed. In a store where each look is a request,
-`TableSearch` looks into each directory once in a run.
+For a local file, the directories above it are searched before each change. In other stores, where each lookup is a
+request, `TableSearch` searches each directory once per run.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from bloomcli.storage.base import Kind, Store
 from bloomcli.storage.objects.client import AccessDenied
 
 _LEVELS: Final = 16
-"""The number of parent directories that are searched for a table's root: partitions don't nest deeper."""
+"""Maximum number of directories above a file that are searched for a table's root: partitions don't nest deeper."""
 
 _ICEBERG: Final = (".metadata.json", ".metadata.json.gz")
-"""The suffixes of its metadata files; the second is the compressed form of old releases (TableMetadataParser)."""
+"""Suffixes of Iceberg's metadata files. Old releases wrote compressed ones with the second (TableMetadataParser)."""
 
 _TABLE_NAMES: Final = {
     "_delta_log": Kind.DIRECTORY,
@@ -38,23 +38,23 @@ _TABLE_NAMES: Final = {
     "metadata": Kind.DIRECTORY,
     "_metadata": Kind.FILE,
 }
-"""Names that show that a directory has a table or a summary."""
+"""Names that show that a directory contains a table or a summary."""
 _IS_DELTA: Final = " is a Delta table: its log records each file's size"
 _IS_ICEBERG: Final = " is an Iceberg table: its manifests record each file's size"
 _CONCURRENT_LOOKUPS: Final = 16
-"""Directories that are looked into at the same time."""
+"""Number of directories that are searched at the same time."""
 _CACHED_DIRECTORIES: Final = 1 << 16
-"""Directories that are remembered besides those of the files at hand."""
+"""Number of directories that are cached in addition to those above the current files."""
 
 
 def table_error(path: str, reason: str, command: str, columns: Sequence[str] = ()) -> UsageError:
-    """The error of a file that isn't changed in place.
+    """The error for a file that isn't changed in place because a table records facts about it.
 
     Args:
-        path: the file's.
-        reason: as `reason_against` gave it.
+        path: the file.
+        reason: the result of `reason_against`.
         command: the command that would change the file.
-        columns: the columns that the command names, which the hint's command names too.
+        columns: the columns that the command names; the hint's command names them too.
     """
     import shlex
 
@@ -71,9 +71,11 @@ def table_error(path: str, reason: str, command: str, columns: Sequence[str] = (
 
 
 def table_name(reason: str) -> str | None:
-    """The name for ``--table`` of the table that `reason_against` names; None for a table whose files `bloom`
-    doesn't replace, and for a summary. An Iceberg table's name isn't in its files: the parts are the user's to fill
-    in."""
+    """The ``--table`` name of the table in a result of `reason_against`.
+
+    None for a summary, and for a table whose files `bloom` doesn't replace. An Iceberg table's files don't contain
+    its name, so the result is a template for the user to fill in.
+    """
     if reason.endswith(_IS_DELTA):
         root = reason.removesuffix(_IS_DELTA).replace("`", "``")
         return f"delta.`{root}`"
@@ -81,7 +83,7 @@ def table_name(reason: str) -> str | None:
 
 
 def reason_against(store: Store, path: str) -> str | None:
-    """Why a file must not be changed in place; None where no table or summary is found above it.
+    """The reason not to change a file in place; None if no table or summary exists above it.
 
     Raises:
         UnreadableError: the store can't tell.
@@ -99,26 +101,26 @@ def reason_against(store: Store, path: str) -> str | None:
             reason = _directory_reason(store, directory)
         except UnreadableError as error:
             if not isinstance(error.__cause__, PermissionError) or store.may_search(directory):
-                raise  # there may be a table that isn't seen
-            continue  # a directory that may not be searched, above one that was; the file's other names are left
+                raise  # a table may exist there
+            continue  # above a directory that was searched; the file's other paths remain
         if reason is not None:
             return reason
     return None
 
 
 class TableSearch:
-    """The tables above many files of one store. A directory is looked into once, several at a time.
+    """Finds the tables above many files of one store. Searches each directory once, several at a time.
 
-    Of many thousands of directories only the last ones are remembered, which are those of neighbouring files.
+    Caches the results of the most recently used directories: neighbouring files have the same ones.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._reasons: dict[str, str | UnreadableError | None] = {}
-        """The one that wasn't needed for longest is the first."""
+        """The result of each directory, the least recently used first."""
 
     def look_above(self, paths: Iterable[str]) -> None:
-        """Note what each directory above these files holds against changes below it."""
+        """Search each directory above these files for tables and summaries, and keep the results."""
         needed: dict[str, None] = {}
         for path in {self._store.directory(path): path for path in paths}.values():
             needed |= dict.fromkeys(self._store.directories_above(path, _LEVELS))
@@ -129,7 +131,7 @@ class TableSearch:
         self._look(directory for directory in needed if directory not in known)
 
     def _look(self, directories: Iterable[str]) -> None:
-        from bloomcli.concurrency.threads import Threads  # commands that only read start without it
+        from bloomcli.concurrency.threads import Threads  # commands that only read don't import it
 
         meter = traffic.current()
 
@@ -146,11 +148,10 @@ class TableSearch:
                     self._reasons[directory] = error
 
     def reason_against(self, path: str) -> str | None:
-        """Why one of the files of the last `look_above` must not be changed in place; None where no table or summary
-        is found above it.
+        """The reason not to change one of the last `look_above`'s files in place; None if no table or summary exists
+        above it.
 
-        A directory above that the user may not list is passed over: a store's permissions are often those of a
-        prefix.
+        Skips directories above a readable one that the user may not list: permissions are often those of a prefix.
 
         Raises:
             UnreadableError: the store can't tell.
@@ -169,8 +170,10 @@ class TableSearch:
 
 
 def _directory_reason(store: Store, directory: str) -> str | None:
-    """The table or summary in a directory. It is looked up anew each time, as tables come into being; a store whose
-    look-ups are requests may remember it for the time of a run."""
+    """The reason that a directory's table or summary gives against changes of the files below it; None without one.
+
+    Not cached here, because a table may be created at any time; `TableSearch` caches it for one run.
+    """
     found = store.existing(directory, _TABLE_NAMES)
     if "_delta_log" in found:
         return directory + _IS_DELTA

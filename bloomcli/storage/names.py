@@ -33,12 +33,12 @@ def has_wildcard(path: str) -> bool:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether listings of directories leave a name out: ``.name`` and ``_name``, but not ``_name=value``."""
+    """Whether listings of directories leave out a name: ``.name`` and ``_name``, but not ``_name=value``."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def read_list(lines: Iterable[str], before: Iterable[str] = ()) -> Sequence[str]:
-    """The paths of `before`, then those of a list, one a line, without empty lines. Millions are kept packed."""
+    """The paths of `before`, then those of a list with one path per line. Skips empty lines. Packs millions."""
     listed = (text for line in lines if (text := line.rstrip("\r\n")))
     return LazySequence(attrgetter("path"), compacted(map(_PathLine, chain(before, listed))))
 

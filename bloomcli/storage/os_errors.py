@@ -1,11 +1,11 @@
-"""Errors of the operating system, as errors of bloomcli's family.
+"""Converts errors of the operating system to subclasses of `BloomError`.
 
-Code that knows the operation and the file raises its own error. `convert_os_errors` is the boundary for the rest:
-`stat` of an open file may fail on a mount that went away, `close` on a disk that is full. Every command's function
-runs within it, so that no OSError leaves bloomcli.
+Code that knows the operation and the file raises its own error. `convert_os_errors` converts all others: `stat` of an
+open file may fail because a mount was removed, `close` because the disk is full. Every command's function runs within
+it, so that bloomcli raises no OSError.
 
-The functions that look names up distinguish "there is no file" from "the system can't tell". Those of os.path return
-False in both cases, so that a file they can't see would be left out silently.
+The functions that look up names distinguish "no file has the name" from "the system can't tell". Those of os.path
+return False in both cases: a file that they can't look up would be left out silently.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from bloomcli.errors import BloomError, UnreadableError, WriteError
 F = TypeVar("F", bound=Callable[..., Any])
 
 _BUGS: Final = frozenset({errno.EBADF, errno.EFAULT})
-"""A closed descriptor, an invalid address: bugs of the program."""
+"""Errors of a closed descriptor and of an invalid address, which are bugs of the program."""
 
 _WRITING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG})
-"""Errors that only writing has."""
+"""Errors that only writing causes."""
 
 NO_FILE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
-"""No file has the name, or none can have it."""
+"""Errors of a name that no file has, or that none can have."""
 
 _READ_BYTES: Final = 1 << 20
 
@@ -56,7 +56,7 @@ _SOURCE_HINTS: Final = {
 
 
 def reason(error: OSError) -> str:
-    """The system's message in lower case: no such file or directory."""
+    """The system's message in lower case, such as "no such file or directory"."""
     return (error.strerror or str(error).partition("\n")[0]).lower()
 
 
@@ -69,8 +69,8 @@ def error_of(error: OSError, path: str | os.PathLike[str] | None = None) -> Bloo
     """Convert an error of the system to one of bloomcli's.
 
     Args:
-        error: the system's error. If it names a file, that is the path of the new error.
-        path: the file that was worked on.
+        error: the system's error. If it names a file, the new error has that path.
+        path: otherwise, the path of the new error.
     """
     named = path if error.filename is None or isinstance(error.filename, int) else error.filename
     where = None if named is None else os.fsdecode(named)
@@ -87,14 +87,14 @@ def out_of_memory(path: str | os.PathLike[str] | None = None) -> UnreadableError
 
 @contextmanager
 def convert_temporary_file_errors(what: str) -> Iterator[None]:
-    """Turn an OSError of a temporary file without a name into an error that names its directory: the file that is
-    worked on, or standard output, is not what can't be written.
+    """Convert an OSError of an unnamed temporary file to an error that names its directory, so that it isn't taken
+    for an error of the command's input or output.
 
     Args:
-        what: what the file keeps, such as ``rows``.
+        what: the content of the file, such as ``rows``.
 
     Raises:
-        WriteError: the system refused something.
+        WriteError: the block raised an OSError.
     """
     try:
         yield
@@ -110,17 +110,17 @@ def convert_temporary_file_errors(what: str) -> Iterator[None]:
 
 @contextmanager
 def convert_os_errors(path: str | os.PathLike[str] | None = None) -> Iterator[None]:
-    """Turn an OSError or a MemoryError of the block into an error of bloomcli. An OSError becomes its cause, which
-    BLOOM_DEBUG shows.
+    """Convert an OSError or a MemoryError of the block to an error of bloomcli.
 
-    A BrokenPipeError passes: the program that reads the output has closed it.
+    The original error is its cause, which BLOOM_DEBUG shows.
+    A BrokenPipeError isn't converted: it means that the program that reads the output has closed it.
 
     Args:
-        path: the file that is worked on, unless the system's error names another.
+        path: the path of the new error, unless the system's error names another.
 
     Raises:
-        UnreadableError, WriteError: the system refused something.
-        RuntimeError: the program used a closed descriptor.
+        UnreadableError, WriteError: the block raised an OSError or a MemoryError.
+        RuntimeError: the program used a closed descriptor or an invalid address.
     """
     try:
         yield
@@ -128,14 +128,14 @@ def convert_os_errors(path: str | os.PathLike[str] | None = None) -> Iterator[No
         raise
     except OSError as error:
         if error.errno in _BUGS:
-            raise RuntimeError(f"{error}: no file was meant by it") from error
+            raise RuntimeError(f"{error}: this is a bug of the program, not an error of a file") from error
         raise error_of(error, path) from error
     except MemoryError as error:
         raise out_of_memory(path) from error
 
 
 def convert_os_errors_of_file(function: F) -> F:
-    """Decorate a function with `convert_os_errors`. Its first argument is the file that it works on."""
+    """Decorate a function with `convert_os_errors`. The function's first argument is the path."""
 
     @wraps(function)
     def inside(path: Any, *arguments: Any, **options: Any) -> Any:
@@ -146,7 +146,7 @@ def convert_os_errors_of_file(function: F) -> F:
 
 
 def status(path: str | os.PathLike[str], *, follow: bool = True) -> os.stat_result | None:
-    """The status of a name; None if nothing has it.
+    """The status of a path; None if it doesn't exist.
 
     Raises:
         UnreadableError: the system can't tell.
@@ -157,15 +157,16 @@ def status(path: str | os.PathLike[str], *, follow: bool = True) -> os.stat_resu
         if error.errno in NO_FILE:
             return None
         raise UnreadableError(
-            f"can't be looked at: {reason(error)}", path=os.fsdecode(path), hint=hint(error)
+            f"its status can't be read: {reason(error)}", path=os.fsdecode(path), hint=hint(error)
         ) from error
     except ValueError:  # a null byte: no file can have such a name
         return None
 
 
 def read_file(path: str | os.PathLike[str], most: int | None = None) -> bytes:
-    """A file's content, or its first `most` bytes. A read that would have to wait is an error; Python's streams treat
-    it as the end of the file.
+    """A file's content, or its first `most` bytes.
+
+    If a read would block (EAGAIN), it raises the error; Python's streams treat it as the end of the file.
 
     Raises:
         OSError: it can't be read.
@@ -193,13 +194,14 @@ def cannot_read(path: str, error: OSError) -> UnreadableError:
 
 
 def option_file_error(error: OSError, path: str, what: str) -> UnreadableError | None:
-    """The error of a file that an option names and that can't be read; None if there is no such file, or it is a
-    directory, as the option is wrong then.
+    """The error for a file that an option names and that can't be read.
+
+    None if the file doesn't exist or is a directory: then the option is wrong.
 
     Args:
         error: the system's error.
         path: the file, as the user named it.
-        what: what the file is: "the policy".
+        what: a description of the file, such as "the policy".
     """
     if error.errno in NO_FILE or isinstance(error, IsADirectoryError):
         return None
@@ -212,18 +214,18 @@ def path_exists(path: str | os.PathLike[str]) -> bool:
 
 
 def is_directory(path: str | os.PathLike[str]) -> bool:
-    """Whether it is a directory, or a link to one. Raises UnreadableError."""
+    """Whether a path is a directory, or a link to one. Raises UnreadableError."""
     info = status(path)
     return info is not None and stat.S_ISDIR(info.st_mode)
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:
-    """Whether it is a regular file, or a link to one. Raises UnreadableError."""
+    """Whether a path is a regular file, or a link to one. Raises UnreadableError."""
     info = status(path)
     return info is not None and stat.S_ISREG(info.st_mode)
 
 
 def is_link(path: str | os.PathLike[str]) -> bool:
-    """Whether it is a symbolic link. Raises UnreadableError."""
+    """Whether a path is a symbolic link. Raises UnreadableError."""
     info = status(path, follow=False)
     return info is not None and stat.S_ISLNK(info.st_mode)

@@ -1,4 +1,4 @@
-"""A store without writing: its files are read and listed."""
+"""The base class of stores that read and list files, but don't write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bloomcli.storage.base import Cancelled, Pieces, Progress, Source, Store, Sw
 
 
 class ReadOnlyStore(Store):
-    """A base class for stores without writing. The methods that change files raise UsageError, or do nothing."""
+    """A store that doesn't write: methods that change files raise UsageError, or do nothing."""
 
     def spelling(self) -> Callable[[str], str]:
         """Return a function that returns each path unchanged: a file has one path."""

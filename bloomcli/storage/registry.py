@@ -59,18 +59,18 @@ MAKERS: Final[dict[str, Callable[[], Store]]] = {
     **dict.fromkeys(("gs", "gcs"), _gcs),
     **dict.fromkeys(("https", "http"), _https),
 }
-"""What makes the stores of URIs with these schemes, each imported when its first URI is used."""
+"""Functions that make the stores of these URI schemes. Each imports its store, so it is called on first use."""
 
 BY_SCHEME: Final[dict[str, Store]] = {}
-"""The stores of URIs with these schemes, once they are made. Those of other schemes are what pyarrow reads."""
+"""The stores that were made for these URI schemes. URIs of schemes without a maker are read by pyarrow."""
 
 
 def store_of(path: str | os.PathLike[str]) -> Store:
     """Find the store of a path: the local file system, unless the path is a URI that no local file has as its name.
 
     Raises:
-        UsageError: the URI's scheme is in capital letters. RFC 3986 says that they mean the same, but policies,
-            indexes, baselines and other programs compare them as text.
+        UsageError: the URI's scheme has capital letters. By RFC 3986 they mean the same, but policies, indexes,
+            baselines and other programs compare URIs as text.
     """
     text = os.fspath(path)
     if LOCAL.has(text):
@@ -86,7 +86,7 @@ def store_of(path: str | os.PathLike[str]) -> Store:
 
 
 def system_name(path: str) -> bytes | None:
-    """The name by which the system opens a file of this machine; None for a URI, and for a name that no file has."""
+    """The bytes of a local path, for a system call; None for a URI, and for a name that no file can have."""
     if is_uri(path) or path.startswith("file:") or "\0" in path:
         return None
     try:
@@ -100,24 +100,24 @@ def open_source(path: str | os.PathLike[str], end_bytes: int | None = None) -> S
 
     Args:
         path: the file.
-        end_bytes: how much of its end is read, which is done with the request that opens it in a store. None: as
-            much as the store reads of any file.
+        end_bytes: number of bytes at its end that will be read; a remote store reads them with the request that
+            opens the file. None: the store's default.
 
     Raises:
         UnreadableError: it doesn't exist, isn't a regular file, or may not be read.
-        UnsupportedError: nothing here can read URIs of that kind.
+        UnsupportedError: no store reads URIs of that scheme.
     """
     store, text = store_of(path), os.fspath(path)
     return store.open(text) if end_bytes is None else store.open_end(text, end_bytes)
 
 
 def open_from_parts(path: str, fingerprint: Fingerprint, parts: Sequence[tuple[int, bytes]]) -> Source | None:
-    """Open a file of which ranges are known, as `Store.open_from_parts`. Raises UnsupportedError, UsageError."""
+    """Open a file of which some ranges are known: `Store.open_from_parts`. Raises UnsupportedError, UsageError."""
     return store_of(path).open_from_parts(path, fingerprint, parts)
 
 
 class _StorePaths(Iterable[str]):
-    """The paths of a store among many, in the store's spelling."""
+    """The paths that belong to one store, in the store's spelling."""
 
     def __init__(self, store: Store, paths: Iterable[str]) -> None:
         self._store, self._paths = store, paths
@@ -140,7 +140,7 @@ def read_file(path: str | os.PathLike[str], most: int | None = None) -> bytes:
     """The content of a small file that an option names, or its first `most` bytes.
 
     Raises:
-        OSError, ValueError: a file of this machine can't be read, as for `os_errors.read_file`.
+        OSError, ValueError: a local file can't be read, as for `os_errors.read_file`.
         UnreadableError, UnsupportedError, UsageError: a file in another store can't be read.
     """
     text = os.fspath(path)

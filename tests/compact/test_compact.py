@@ -1,4 +1,4 @@
-"""Long sequences: the same items as a list has, in little memory, in a file where there are very many."""
+"""Packed sequences have the same items as a list, in little memory, and in a file if they are very many."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MANY = PLAIN_MOST + 3000
 
 
 def listed(count: int) -> Iterator[FileEntry]:
-    """Names as a lake has them, one of them with a problem."""
+    """Entries with names like a data lake's, one of them with a problem."""
     for i in range(count):
         name = f"date=2024-{i // 1000:03}/part-{i:07}.parquet"
         if i == 100:
@@ -34,7 +34,7 @@ def listed(count: int) -> Iterator[FileEntry]:
 
 
 def row(i: int) -> FileRow:
-    """The row of a file with a column, or one with an error."""
+    """A row of a file with one column, or a row with an error."""
     if i % 1000 == 7:
         return FileRow(path=f"{i}.orc", status=Status.FAILED, error=f"{i} can't be read \udcff", exit_code=3)
     column = ColumnFilters(
@@ -52,7 +52,7 @@ def tasks(count: int) -> Iterator[Task]:
 
 
 def described(items: Sequence[object]) -> list[str]:
-    """What can be compared of items: errors are equal only to themselves."""
+    """The comparable part of an item: errors are equal only to themselves."""
     return list(map(repr, items))
 
 
@@ -86,7 +86,7 @@ def test_tasks_share_their_options_however_many_there_are() -> None:
 
 
 @pytest.mark.slow
-def test_items_that_come_in_any_order_are_in_the_order_of_their_positions() -> None:
+def test_items_added_in_any_order_are_in_the_order_of_their_positions() -> None:
     order = list(range(0, MANY * 2, 2))  # every second position stays empty
     random.Random(7).shuffle(order)
     order.sort(key=lambda i: i // 3000)
@@ -120,7 +120,7 @@ def test_a_mapped_sequence_computes_items_when_they_are_read() -> None:
 
 
 class Pair(NamedTuple):
-    """Something that zlib can't make smaller."""
+    """An item that zlib can't compress."""
 
     name: bytes
     number: int
@@ -132,7 +132,7 @@ def pairs(count: int) -> list[Pair]:
     return [Pair(chance.randbytes(100), i) for i in range(count)]
 
 
-def test_what_doesnt_fit_into_some_memory_goes_to_a_file_that_has_no_name(
+def test_blocks_beyond_the_memory_limit_go_to_an_unnamed_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(packed_blocks, "_MEMORY_BYTES", 1 << 20)
@@ -150,7 +150,7 @@ def test_what_doesnt_fit_into_some_memory_goes_to_a_file_that_has_no_name(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["no file", "full", "half"])
-def test_where_no_file_can_be_written_the_items_stay_in_memory(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_no_file_can_be_written_the_items_stay_in_memory(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed_blocks, "_MEMORY_BYTES", 1 << 20)
     real, calls = os.pwrite, 0
 

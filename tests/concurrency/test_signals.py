@@ -1,4 +1,4 @@
-"""Signals that end a process unwind it, once, and leave alone what others handle or ignore."""
+"""Signals that end a process raise SystemExit once. Ignored signals and other handlers are unaffected."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bloomcli.concurrency.signals import STOPS, plain_interrupts, stop_by_defaul
 
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
-    """Every signal has its default action before a test, and afterwards what it had."""
+    """Sets every signal to its default action for a test, and restores it afterwards."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in STOPS}
     yield
     for number, action in before.items():
@@ -24,7 +24,7 @@ def handlers() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", STOPS)
-def test_the_first_signal_unwinds_and_a_second_does_not_stop_the_tidying_up(number: signal.Signals) -> None:
+def test_the_first_signal_raises_and_a_second_does_not_interrupt_the_cleanup(number: signal.Signals) -> None:
     tidied = False
     with pytest.raises(SystemExit) as caught, terminable():
         try:
@@ -38,7 +38,7 @@ def test_the_first_signal_unwinds_and_a_second_does_not_stop_the_tidying_up(numb
     assert [signal.getsignal(each) for each in STOPS] == [signal.SIG_DFL] * len(STOPS)
 
 
-def test_what_is_ignored_or_handled_by_others_stays_so() -> None:
+def test_ignored_signals_and_other_handlers_stay() -> None:
     others: list[int] = []
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda number, _: others.append(number))
@@ -62,7 +62,7 @@ def test_in_another_thread_signals_are_not_touched() -> None:
     assert seen == [signal.SIG_DFL]
 
 
-def test_a_forked_process_takes_off_its_parents_handlers_but_ignores_what_was_ignored() -> None:
+def test_a_forked_process_restores_default_handlers_but_keeps_ignored_signals() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: None)
     stop_by_default()
@@ -70,7 +70,7 @@ def test_a_forked_process_takes_off_its_parents_handlers_but_ignores_what_was_ig
     assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 
-def test_work_in_other_threads_goes_on_until_it_is_asked_to_end() -> None:
+def test_work_in_other_threads_continues_until_a_stop_is_requested() -> None:
     stop = Stop()
     stop.check()
     stop.requested = True
@@ -78,7 +78,7 @@ def test_work_in_other_threads_goes_on_until_it_is_asked_to_end() -> None:
         stop.check()
 
 
-def test_ctrl_c_raises_keyboard_interrupt_where_pyspark_s_handler_would_fail() -> None:
+def test_ctrl_c_raises_keyboard_interrupt_if_pyspark_s_handler_fails() -> None:
     def failing(number: int, frame: object) -> None:
         raise RuntimeError("the connection is in use")
 

@@ -1,4 +1,4 @@
-"""A pool of threads: what it hasn't begun can be given up, and the system may refuse threads."""
+"""A pool of threads cancels work that hasn't started, and works if the system refuses to start threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bloomcli.concurrency.cancellation import Stopped
 from bloomcli.concurrency.threads import Threads
 
 
-def test_work_is_begun_in_the_order_in_which_it_came_and_errors_reach_whoever_takes_the_result() -> None:
+def test_work_starts_in_order_of_submission_and_result_raises_its_error() -> None:
     begun: list[int] = []
 
     def work(number: int) -> int:
@@ -31,14 +31,14 @@ def test_work_is_begun_in_the_order_in_which_it_came_and_errors_reach_whoever_ta
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
-def test_results_of_many_items_come_in_their_order_and_the_first_error_ends_it(most: int) -> None:
+def test_map_returns_results_in_order_and_raises_the_first_error(most: int) -> None:
     with Threads(most, "test") as threads:
         assert threads.map(lambda n: n * n, range(50)) == [n * n for n in range(50)]
         with pytest.raises(ZeroDivisionError):
             threads.map(lambda n: 1 // n, [1, 0, 2])
 
 
-def test_what_was_not_begun_when_it_ends_is_given_up() -> None:
+def test_close_cancels_work_that_has_not_started() -> None:
     release, done = threading.Event(), []
     with Threads(1, "test") as threads:
         threads.submit(release.wait)
@@ -51,7 +51,7 @@ def test_what_was_not_begun_when_it_ends_is_given_up() -> None:
 
 
 @pytest.mark.parametrize("allowed", [0, 1, 3])
-def test_fewer_threads_do_all_the_work_and_without_any_it_is_done_where_it_is_waited_for(
+def test_fewer_threads_do_all_the_work_and_without_any_the_waiting_thread_does_it(
     allowed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, started = threading.Thread.start, []
@@ -103,7 +103,7 @@ print(hit)
 
 
 @pytest.mark.slow
-def test_a_pool_ends_wherever_a_signal_met_the_thread_that_submits_and_waits() -> None:
+def test_a_pool_closes_wherever_a_signal_interrupts_the_submitting_thread() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )

@@ -1,4 +1,4 @@
-"""Commands and formats work in any store: none of them knows where a file lies."""
+"""Commands and formats work in any store: none of them depends on the store of a file."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_what_writes_is_imported_with_a_command_that_writes() -> None:
         assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip() == loaded
 
 
-def test_a_source_says_nothing_of_where_it_lies() -> None:
+def test_a_source_does_not_expose_its_store() -> None:
     assert {n for n in vars(Source) if not n.startswith("_")} == {
         "changed",
         "check_range",
@@ -81,13 +81,13 @@ def test_a_source_says_nothing_of_where_it_lies() -> None:
 
 
 def without_places(report: object) -> dict[str, Any]:
-    """A report's fields but those that say where and how fast."""
+    """A report's fields, except those for paths and durations."""
     fields = dataclasses.asdict(report)  # type: ignore[call-overload]
     return {name: value for name, value in fields.items() if name not in {"path", "output", "seconds"}}
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_command_does_in_another_store_what_it_does_here(
+def test_every_command_has_the_same_result_in_another_store(
     name: str, memory: MemoryStore, fixtures: Path, tmp_path: Path
 ) -> None:
     column, value = FILES[name]
@@ -114,7 +114,7 @@ def test_every_command_does_in_another_store_what_it_does_here(
     assert memory.objects.keys() == {there}
 
 
-def test_an_output_may_lie_elsewhere_in_the_same_store(memory: MemoryStore, fixtures: Path) -> None:
+def test_an_output_may_have_another_path_in_the_same_store(memory: MemoryStore, fixtures: Path) -> None:
     original = (fixtures / "parquet/orders.parquet").read_bytes()
     memory.put("memory://bucket/a", original)
     report = bloomcli.add("memory://bucket/a", ["id"], output="memory://bucket/b")
@@ -185,7 +185,7 @@ def test_an_output_may_be_a_file_uri(fixtures: Path, tmp_path: Path) -> None:
     assert bloomcli.validate(output, deep=True).ok
 
 
-def test_each_directory_is_swept_once_and_what_is_in_use_is_named(
+def test_each_directory_is_swept_once_and_files_in_use_are_named(
     memory: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(3):

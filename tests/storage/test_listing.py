@@ -1,4 +1,4 @@
-"""What paths, directories, patterns and lists mean: which files, each once, and where their copies go."""
+"""Listings of paths, directories, patterns and lists: each file once, with the relative path of its copy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def touch(root: Path, *names: str) -> Path:
 
 
 def relatives(*paths: object) -> list[str]:
-    """Where the copies of what is listed would go."""
+    """The relative paths of the copies of listed files."""
     return [item.relative for item in expand([str(p) for p in paths])]
 
 
@@ -63,7 +63,7 @@ def test_a_directory_gives_its_files_in_order_and_leaves_hidden_names_alone(lake
     )
 
 
-def test_what_is_named_is_taken_regardless_of_its_name(lake: Path) -> None:
+def test_a_named_path_is_listed_even_if_its_name_is_hidden(lake: Path) -> None:
     (found,) = expand([str(lake / "_metadata")])
     changed = (lake / "_metadata").stat().st_mtime_ns
     assert found == FileEntry(
@@ -89,16 +89,14 @@ def test_what_is_named_is_taken_regardless_of_its_name(lake: Path) -> None:
         (".g*/*", [".git/x.parquet"]),
     ],
 )
-def test_a_pattern_gives_what_it_matches_and_hidden_names_only_where_it_spells_them(
-    lake: Path, pattern: str, expected: list[str]
-) -> None:
+def test_a_pattern_matches_hidden_names_only_if_it_spells_them(lake: Path, pattern: str, expected: list[str]) -> None:
     names = [Path(n).name for n in expected]
     found = expand([str(lake / pattern) + ("/" if pattern.endswith("/") else "")])
     assert sorted(Path(item.path).name for item in found) == sorted(names)
 
 
 @pytest.mark.parametrize("pattern", ["year=*", "*", "**", "**/*.parquet", "year=2024/*", "year=2023/*.parquet"])
-def test_copies_of_what_a_pattern_matches_keep_their_partitions(lake: Path, pattern: str) -> None:
+def test_copies_of_a_patterns_matches_keep_their_partitions(lake: Path, pattern: str) -> None:
     for item in expand([str(lake / pattern)]):
         assert item.relative == str(Path(item.path).relative_to(lake))
 
@@ -164,7 +162,7 @@ def test_a_pattern_that_matches_nothing_is_an_error(lake: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "said"), [("nothing*", "the pattern matches no file"), ("gopher://x/y/", "can't be listed here")]
 )
-def test_what_cannot_be_listed_does_not_stop_the_rest(lake: Path, path: str, said: str) -> None:
+def test_a_path_that_cannot_be_listed_does_not_stop_the_others(lake: Path, path: str, said: str) -> None:
     path = path if ":" in path else str(lake / path)
     found = expand([str(lake / "a.parquet"), path, str(lake / "year=2023")])
     assert [i.relative for i in found if i.problem is None] == ["a.parquet", "year=2023/e.parquet"]
@@ -222,7 +220,7 @@ def test_a_directory_that_cannot_be_read_is_an_error_and_not_an_empty_one(tmp_pa
         (root / "closed").chmod(0o755)
     assert done.stderr == ""
     said = f"{root}/closed: the directory can't be read: permission denied"
-    looked = f"{root}/closed/b.parquet: can't be looked at: permission denied"
+    looked = f"{root}/closed/b.parquet: its status can't be read: permission denied"
     assert done.stdout.splitlines() == [looked] * 2 + [
         "['a.parquet', 'b.parquet']",
         str([("closed", said), ("open/a.parquet", "None")]),
@@ -244,13 +242,13 @@ def test_file_uris_are_local_paths_directories_and_patterns_too(tmp_path: Path) 
 
 @pytest.mark.parametrize("start", ["file:", "file://", "file://localhost"])
 @pytest.mark.parametrize("name", ["x#1.parquet", "x?2", "p=a%3Ab", "a b", "100%"])
-def test_what_follows_the_scheme_of_a_file_uri_is_the_name_as_it_is(tmp_path: Path, start: str, name: str) -> None:
+def test_the_text_after_the_scheme_of_a_file_uri_is_the_unchanged_name(tmp_path: Path, start: str, name: str) -> None:
     touch(tmp_path, name, "x", "p=a:b")
     assert local_path(f"{start}{tmp_path}/{name}") == str(tmp_path / name)
     assert [i.path for i in expand([f"{start}{tmp_path}/{name}"])] == [str(tmp_path / name)]
 
 
-def test_a_file_uri_is_decoded_only_where_no_file_has_the_name_as_it_is(tmp_path: Path) -> None:
+def test_a_file_uri_is_decoded_only_if_no_file_has_the_encoded_name(tmp_path: Path) -> None:
     touch(tmp_path, "a b/x#1.parquet", "p=a%3Ab/f.parquet")
     uri = f"file:{tmp_path}"
     assert local_path((tmp_path / "a b/x#1.parquet").as_uri()) == str(tmp_path / "a b/x#1.parquet")
@@ -261,7 +259,7 @@ def test_a_file_uri_is_decoded_only_where_no_file_has_the_name_as_it_is(tmp_path
     assert local_path(f"{uri}/a%20b/x#1.parquet") == f"{tmp_path}/a%20b/x#1.parquet"
 
 
-def test_a_file_uri_of_another_machine_stays_what_it_is() -> None:
+def test_a_file_uri_of_another_machine_stays_unchanged() -> None:
     (found,) = expand(["file://elsewhere/x.parquet"])
     assert (found.path, found.size) == ("file://elsewhere/x.parquet", -1)
     assert local_path("file://[bad/x") == "file://[bad/x"
@@ -328,7 +326,7 @@ def test_thousands_of_files_are_listed_quickly_and_in_order(tmp_path: Path) -> N
     assert [item.relative for item in found] == [f"{i:05}.parquet" for i in range(2000)]
 
 
-def test_the_mixed_dataset_of_other_tests_is_what_it_says(tmp_path: Path) -> None:
+def test_the_mixed_dataset_of_other_tests_has_the_expected_files(tmp_path: Path) -> None:
     datasets.mixed(tmp_path)
     listed = {item.relative for item in expand([str(tmp_path)])}
     assert listed == {*datasets.GOOD, *datasets.FILTERED, *datasets.BROKEN, *datasets.OTHER}
@@ -348,7 +346,7 @@ def test_directories_without_files_are_named(paths: list[str], message: str) -> 
     assert str(no_files(paths)) == message
 
 
-def test_a_directory_without_files_is_a_row_beside_others_and_nothing_alone(tmp_path: Path) -> None:
+def test_a_directory_without_files_is_a_row_among_others_and_empty_alone(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "lake").mkdir()

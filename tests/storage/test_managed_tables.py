@@ -1,4 +1,4 @@
-"""Files that somebody else's log, manifest or summary describes are not changed in place, but for --force."""
+"""Files that a table's log, a manifest or a summary describes aren't changed in place without --force."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PLACES = ("part.parquet", "year=2024/part.parquet", "data/year=2024/month=2/day=
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("words", GUARDS)
-def test_the_reason_names_the_table_however_deep_the_file_lies(tmp_path: Path, words: str, place: str) -> None:
+def test_the_reason_names_the_table_at_any_depth(tmp_path: Path, words: str, place: str) -> None:
     root = tmp_path / "table"
     path = datasets.write(root / place, rows=10)
     GUARDS[words](root)
@@ -65,14 +65,14 @@ def test_the_reason_names_the_table_however_deep_the_file_lies(tmp_path: Path, w
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("words", HARMLESS)
-def test_nothing_speaks_against_files_of_no_table(tmp_path: Path, words: str, place: str) -> None:
+def test_files_outside_of_tables_may_be_changed(tmp_path: Path, words: str, place: str) -> None:
     root = tmp_path / "table"
     path = datasets.write(root / place, rows=10)
     HARMLESS[words](root)
     assert reason_against(LOCAL, str(path)) is None
 
 
-def test_a_link_into_a_table_is_as_guarded_as_the_file(tmp_path: Path) -> None:
+def test_a_link_into_a_table_is_guarded_like_the_file(tmp_path: Path) -> None:
     path = datasets.write(tmp_path / "table" / "part.parquet", rows=10)
     GUARDS["a Delta table"](path.parent)
     link = tmp_path / "link.parquet"

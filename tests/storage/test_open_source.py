@@ -1,4 +1,4 @@
-"""Which file a path opens, and what becomes of it afterwards; what every store does is tested in ``suite``."""
+"""Opening a path, and detecting changes of the open file. ``suite`` tests the behaviour that all stores share."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_file_touched_has_changed(source: Source, file: Path) -> None:
         source.check_unchanged()
 
 
-def test_a_range_that_has_gone_is_a_change_and_no_short_read(source: Source, file: Path) -> None:
+def test_a_range_that_is_missing_is_a_change_and_not_a_short_read(source: Source, file: Path) -> None:
     os.truncate(file, 100)
     assert source.read_at(0, 100) == CONTENT[:100]
     with pytest.raises(SourceChanged, match="became shorter"):
@@ -107,7 +107,7 @@ def test_a_symbolic_link_is_followed(file: Path) -> None:
         assert source.read_at(0, 9) == CONTENT[:9]
 
 
-def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> None:
+def test_only_regular_files_are_opened_and_others_are_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path, what in (
         (tmp_path, "a directory"),
@@ -140,7 +140,7 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> N
         ("loop", UnreadableError, "symbolic link"),
     ],
 )
-def test_what_cannot_be_opened_says_why(
+def test_a_path_that_cannot_be_opened_has_an_error_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, kind: type[BloomError], reason: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

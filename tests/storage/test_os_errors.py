@@ -1,4 +1,4 @@
-"""What the system refuses is an error of the one family, with the path and the system's reason."""
+"""Errors of the system become subclasses of BloomError, with the path and the system's reason."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from bloomcli.storage.managed_tables import reason_against
 from bloomcli.storage.registry import LOCAL
 
 UNSURE = (errno.EIO, errno.ESTALE, errno.ENOMEM, errno.EINTR)
-"""Errors of stat that say nothing of whether there is a file."""
+"""Errors of stat that don't show whether a file exists."""
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: int) -> None:
-    """From now on `stat` and `lstat` of files of that name fail."""
+    """Make `stat` and `lstat` of files with a name fail."""
     for function in ("stat", "lstat"):
         real = getattr(os, function)
 
@@ -57,7 +57,7 @@ def test_a_name_that_cannot_be_accessed_is_not_one_that_does_not_exist(
 
 @pytest.mark.parametrize("name", ["_delta_log", ".hoodie", "metadata", "_metadata"])
 @pytest.mark.parametrize("error", [*UNSURE, errno.EACCES])
-def test_a_file_is_not_changed_where_it_is_not_known_whether_it_is_a_tables(
+def test_a_file_is_not_changed_if_it_is_unknown_whether_a_table_has_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, error: int
 ) -> None:
     path = datasets.write(tmp_path / "part.parquet", rows=10)
@@ -122,9 +122,7 @@ def test_a_policy_that_cannot_be_accessed_is_not_passed_over(
 
 
 @pytest.mark.parametrize("command", ["inspect", "probe", "dump", "validate", "add", "remove", "fold"])
-def test_functions_raise_nothing_of_the_systems(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
+def test_functions_raise_no_os_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     path = datasets.write(tmp_path / "part.parquet", rows=10)
     bloomcli.add(path, ["id"], in_place=True)
     for what, kind in (
@@ -150,17 +148,17 @@ def test_functions_raise_nothing_of_the_systems(
             assert caught.value.exit_code == 3
 
 
-def test_what_only_a_mistake_of_the_program_brings_about_stays_a_bug() -> None:
+def test_an_error_that_only_a_bug_causes_is_a_runtime_error() -> None:
     with pytest.raises(RuntimeError, match="Bad file descriptor"), os_errors.convert_os_errors("x"):
         os.fstat(1 << 20)
 
 
-def test_a_closed_pipe_is_left_to_who_reads_the_output() -> None:
+def test_a_closed_pipe_is_not_converted() -> None:
     with pytest.raises(BrokenPipeError), os_errors.convert_os_errors("x"):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
 
-def test_the_file_that_the_system_names_is_reported_before_the_one_that_is_worked_on() -> None:
+def test_the_path_in_the_systems_error_takes_precedence() -> None:
     told: list[str | None] = []
     for error in (OSError(errno.EIO, "x", b"named"), OSError(errno.EIO, "x"), OSError(errno.EIO, "x", 3)):
         with pytest.raises(BloomError) as caught, os_errors.convert_os_errors("worked on"):

@@ -1,6 +1,6 @@
 """Replaces a file so that readers see the old content or the new content, and nothing in between.
 
-The steps, and the modules that do them, are in `bloomcli.storage.local`.
+`bloomcli.storage.local` describes the steps and their modules.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NO_DIRECTORY_SYNC: Final = (
     errno.EOPNOTSUPP,
     errno.EPERM,
 )
-"""Not every system opens directories, and not every file system syncs them."""
+"""Errors of systems that can't open directories, and of file systems that can't sync them."""
 
 
 def replace(
@@ -47,7 +47,7 @@ def replace(
     cancelled: Cancelled | None,
     progress: Progress | None,
 ) -> int:
-    """Write a file from its pieces: `Store.replace` of local files. Gives the file's size."""
+    """Write a file from its pieces: `Store.replace` of local files. Returns the file's size in bytes."""
     size = 0
 
     def check(temporary: Path) -> None:
@@ -59,10 +59,10 @@ def replace(
             verify(written)
 
     with closing(pieces), replacing(target, source=source, overwrite=overwrite, verify=check) as new:
-        with closing(pieces):  # their threads end before the file is synced
+        with closing(pieces):  # ends their threads before the file is synced
             for piece in pieces:
                 _write_piece(new, piece, source, cancelled, progress)
-                del piece  # a filter may be large, and the next one is built where it was
+                del piece  # frees a filter, which may be large, before the next one is built
         size = new.size
     return size
 
@@ -80,42 +80,42 @@ def _write_piece(
 
 @contextmanager
 def replacing(target: Path, *, source: Source, overwrite: bool, verify: Callable[[Path], None]) -> Iterator[NewFile]:
-    """Write a file that has its name only when it is whole and verified.
+    """Write a file that gets its name only when it is complete and verified.
 
-    A symbolic link is followed: the file that it points to is replaced. A hard link is broken: the other names keep
-    the old content.
+    Follows a symbolic link: the file that it points to is replaced. Breaks a hard link: the other names keep the old
+    content.
 
     Args:
         target: the final name.
-        source: the file that the new one is made from, in whatever store. It must not change meanwhile. A local one
-            gives mode and owner.
+        source: the file that the new one is made from, in any store. It must not change during the replacement. If it
+            is local, the new file gets its mode and owner.
         overwrite: whether the target may exist.
-        verify: looks at the finished temporary file; what it raises stops the replacement.
+        verify: checks the finished temporary file. An exception from it cancels the replacement.
 
     Raises:
-        UsageError: the target exists and may not be overwritten, or is no regular file.
-        CorruptFile: the source isn't what its checksum file says.
-        UnreadableError: checksums can't be read.
-        SourceChanged: the source changed meanwhile.
-        WriteError: the system refused to write. Nothing is left behind, unless the error says so.
+        UsageError: the target exists and may not be overwritten, or isn't a regular file.
+        CorruptFile: the source doesn't match its checksum file.
+        UnreadableError: the checksum file can't be read.
+        SourceChanged: the source changed during the replacement.
+        WriteError: a system call failed. No temporary file remains, unless the error says so.
     """
     final, exists = final_path(target)
     if not overwrite and exists:
         raise output_exists(str(target))
-    here = source if isinstance(source, LocalSource) else None
-    known = None if here is None else hadoop_crc.verified_checksums(here)
-    expected = here if here is not None and Path(os.path.realpath(here.local_path)) == final else None
-    with write_errors(target, TemporaryFile(final, 0o666 if here is None and not exists else 0o600)) as temporary:
+    local = source if isinstance(source, LocalSource) else None
+    checksums = None if local is None else hadoop_crc.verified_checksums(local)
+    expected = local if local is not None and Path(os.path.realpath(local.local_path)) == final else None
+    with write_errors(target, TemporaryFile(final, 0o666 if local is None and not exists else 0o600)) as temporary:
         fd = temporary.open()  # this may change the temporary's path
         new = NewFile(temporary.path, fd)
         try:
             yield new
-            copy_attributes(fd, here, final, exists=exists)
+            copy_attributes(fd, local, final, exists=exists)
             new.flush()
             verify(temporary.path)
             with FileLock(final, partial(_may_bypass_lock, temporary, final, expected)) as lock:
                 source.check_unchanged()
-                with replacing_checksums(temporary, final, known, new.prefix):
+                with replacing_checksums(temporary, final, checksums, new.prefix):
                     if expected is not None and overwrite:
                         temporary.replace(expected, alone=not lock.bypassed)
                     else:
@@ -127,11 +127,11 @@ def replacing(target: Path, *, source: Source, overwrite: bool, verify: Callable
 
 
 def write_file(target: Path, data: bytes, *, overwrite: bool) -> None:
-    """Write a small file of bloom's own, such as a baseline, whole or not at all.
+    """Write a small file, such as a baseline, completely or not at all.
 
     Raises:
-        UsageError: the target exists and may not be overwritten, or is no regular file.
-        WriteError: the system refused to write. Nothing is left behind, unless the error says so.
+        UsageError: the target exists and may not be overwritten, or isn't a regular file.
+        WriteError: a system call failed. No temporary file remains, unless the error says so.
     """
     exists = UsageError("the file exists already", path=str(target), hint="move it away, or name another")
     with _atomic_writer(target, overwrite=overwrite, exists=exists) as stream:
@@ -139,23 +139,23 @@ def write_file(target: Path, data: bytes, *, overwrite: bool) -> None:
 
 
 def new_file(target: Path, hint: str) -> AbstractContextManager[IO[bytes]]:
-    """A file to write, which has its name only when the block has ended without an exception.
+    """Open a file to write. It gets its name when the block ends without an exception.
 
     Args:
         target: the final name.
-        hint: of the error that another file has the name, before the block or at its end.
+        hint: the hint of the UsageError, which is raised before the block or at its end.
 
     Raises:
         UsageError: the target exists. That file is unchanged.
-        WriteError: the system refused to write. Nothing is left behind, unless the error says so.
+        WriteError: a system call failed. No temporary file remains, unless the error says so.
     """
     return _atomic_writer(target, overwrite=False, exists=output_exists(str(target), hint=hint))
 
 
 @contextmanager
 def _atomic_writer(target: Path, *, overwrite: bool, exists: UsageError) -> Iterator[IO[bytes]]:
-    final, there = final_path(target)
-    if there and not overwrite:
+    final, taken = final_path(target)
+    if taken and not overwrite:
         raise exists
     sweep(final.parent)
     with write_errors(target, TemporaryFile(final, 0o666)) as temporary:
@@ -172,7 +172,7 @@ def _atomic_writer(target: Path, *, overwrite: bool, exists: UsageError) -> Iter
 
 
 def _place(temporary: TemporaryFile, final: Path, *, overwrite: bool, exists: UsageError | None = None) -> None:
-    """Give the file its final name; with `overwrite`, replace an existing file. Without, raise `exists`."""
+    """Give the file its final name. If a file has the name, replace it with `overwrite`, else raise `exists`."""
     if overwrite:
         os.replace(temporary.path, final)  # noqa: PTH105  the os call is the one with the documented atomicity
         return
@@ -183,16 +183,16 @@ def _place(temporary: TemporaryFile, final: Path, *, overwrite: bool, exists: Us
 
 
 def _may_bypass_lock(temporary: TemporaryFile, final: Path, expected: LocalSource | None) -> bool:
-    """Whether a file may be replaced though another process, which may hang, has its lock.
+    """Whether a file may be replaced although another process, which may hang, holds its lock.
 
-    It may not if it has checksums: both processes would replace them. A source may only be if one of the two will
-    notice: see `TemporaryFile.may_bypass_lock`.
+    A file with checksums may not, as both processes would replace the checksums. A source may if one of the two
+    processes is sure to detect the other's replacement: see `TemporaryFile.may_bypass_lock`.
     """
     return not has_checksums(final) and (expected is None or temporary.may_bypass_lock(expected))
 
 
 def _sync_directory(directory: Path) -> None:
-    """Sync a rename, where the file system can. Raises OSError."""
+    """Sync a rename, if the file system supports that. Raises OSError."""
     try:
         fd = os.open(directory, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
         try:

@@ -22,35 +22,36 @@ _NO_ATTRIBUTE: Final = (
     errno.EOPNOTSUPP,
     errno.EPERM,
 )
-"""The file system doesn't have the attribute, or the user may not read or set it."""
+"""Errors of a file system without the attribute, and of a user who may not read or set it."""
 
 
 def copy_attributes(fd: int, source: LocalSource | None, final: Path, *, exists: bool) -> None:
-    """Give a new file the mode, owner and attributes of the file that it replaces, else those of its source.
+    """Copy mode, owner and extended attributes to a new file from the file that it replaces, else from its source.
 
-    Without either, the file keeps what it has: `source` is None where it lies in another store.
+    Does nothing if neither exists: `source` is None if it is in another store. Skips attributes that the file system
+    doesn't have, or that the user may not read or set.
 
     Raises:
-        OSError: the system refused. What it doesn't have, or doesn't permit, is left out.
+        OSError: another system call failed.
     """
     if source is None and not exists:
         return
     model: Path | int = final if exists or source is None else source.fileno()
     try:
         info = os.stat(model)  # noqa: PTH116  a file descriptor has no Path
-    except FileNotFoundError:  # another process has removed it
+    except FileNotFoundError:  # another process removed it
         if source is None:
             return
         model = source.fileno()
         info = os.fstat(model)
     if hasattr(os, "fchown"):
-        mine = os.fstat(fd)
-        if (mine.st_uid, mine.st_gid) != (info.st_uid, info.st_gid):
+        current = os.fstat(fd)
+        if (current.st_uid, current.st_gid) != (info.st_uid, info.st_gid):
             try:
                 os.fchown(fd, info.st_uid, info.st_gid)
             except PermissionError:
                 with contextlib.suppress(PermissionError):
-                    os.fchown(fd, -1, info.st_gid)  # the group at least, where we are a member of it
+                    os.fchown(fd, -1, info.st_gid)  # the group only, which its members may set
     os.fchmod(fd, stat.S_IMODE(info.st_mode))
     if hasattr(os, "listxattr"):
         with _if_possible():
@@ -61,7 +62,7 @@ def copy_attributes(fd: int, source: LocalSource | None, final: Path, *, exists:
 
 @contextmanager
 def _if_possible() -> Iterator[None]:
-    """Skip what the file system doesn't have, or the user may not read or set."""
+    """Ignore the errors in `_NO_ATTRIBUTE`."""
     try:
         yield
     except OSError as error:

@@ -1,14 +1,14 @@
-"""Appends ranges of one file to another in the cheapest way that the file systems have.
+"""Appends ranges of one file to another in the cheapest way that the file systems support.
 
     direct          the disk reads the bytes from the source's page cache; the processor copies none
-    in the kernel   copy_file_range: reflinked, or copied by a server, where that can be; else from cache to cache
-    by hand         read and written; from other stores always, the next ranges being announced to the source
+    in the kernel   copy_file_range: a reflink or a copy by the file server if possible, else from cache to cache
+    read and write  the fallback, and the only way from another store, to which the next reads are announced
 
-A new file is synced before it gets its name, so its bytes have to reach the disk in any case. Through the page cache
-they cost 0.4 s of processor time a GB (more where memory has to be freed first), which decoding columns could use,
-and they drive other files out of the cache. Direct writes cost a fifth of that. They are used for large ranges only,
-so that a small file is in the cache for its next reader, and on file systems that are known to do them well and have
-no reflinks. On a network file system, the server copies without sending the data.
+A new file is synced before it gets its name, so its bytes have to reach the disk in any case. A copy through the page
+cache takes 0.4 s of processor time per GB (more if memory has to be freed first), which decoding columns could use,
+and evicts other files from the cache. Direct writes take a fifth of that. They are used for large ranges only, so
+that a small file is in the cache for its next reader, and only on file systems that are known to do them well and
+have no reflinks. On a network file system, the server copies without sending the data.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from bloomcli.storage.base import STEP_BYTES, Source
 from bloomcli.storage.local.source import LocalSource
 
 READ_BYTES: Final = 4 << 20
-"""Bytes read at a time where they are copied by hand."""
+"""Bytes per read where ranges are read and written."""
 
 _AHEAD: Final = 4
-"""So many reads from another store are announced at a time."""
+"""Number of reads from another store that are announced at a time."""
 
 DIRECT_LEAST: Final = 32 << 20
-"""Bytes of the smallest range that is written directly."""
+"""Minimum size in bytes of a range that is written directly."""
 
 BLOCK: Final = 4096
-"""Direct writes begin and end at multiples of this, which is enough for every disk."""
+"""Direct writes begin and end at multiples of this number of bytes, which suffices for every disk."""
 
 _DIRECT_ON: Final = ("ext4",)
 _NO_DIRECT: Final = (errno.EINVAL, errno.EFAULT, errno.ENOMEM, errno.EOPNOTSUPP)
-"""After these errors, the range is copied in another way, which reports the cause: EFAULT is a source that can't be
-read, or that was truncated."""
+"""After these errors, the range is copied in another way, which reports the cause: EFAULT means that the source can't
+be read, or was truncated."""
 
 _NO_COPY_RANGE: Final = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF)
 _MOUNTS: Final = Path("/proc/self/mountinfo")
@@ -56,9 +56,9 @@ class Copier:
         self._in_kernel = hasattr(os, "copy_file_range")
 
     def steps(self, source: Source, offset: int, length: int, position: int) -> Iterator[tuple[int, bool]]:
-        """Append a range at `position`, the end of the file and the offset of its descriptor.
+        """Append a range at `position`, which is the end of the file and the offset of its descriptor.
 
-        Yields after each step how many bytes it copied, and whether they are on the disk rather than in the cache.
+        Yields for each step the number of bytes copied, and whether they are on the disk, not only in the cache.
         """
         end = offset + length
         if not isinstance(source, LocalSource):
@@ -105,11 +105,11 @@ class Copier:
         return self._may_direct
 
     def _write_direct(self, source: LocalSource, offset: int, size: int, position: int) -> int:
-        """Write directly; gives the number of bytes, 0 where that isn't possible."""
+        """Write directly. Returns the number of bytes written; 0 if direct writes aren't possible."""
         assert self._direct_fd is not None  # noqa: S101  _can_direct opened it
         base = offset - offset % mmap.ALLOCATIONGRANULARITY
         try:
-            # the next step's bytes are read from the disk meanwhile
+            # the system reads the next step's bytes from the disk during this write
             os.posix_fadvise(source.fileno(), offset, size + STEP_BYTES, os.POSIX_FADV_WILLNEED)
             with (
                 mmap.mmap(source.fileno(), offset + size - base, prot=mmap.PROT_READ, offset=base) as mapped,
@@ -117,7 +117,7 @@ class Copier:
                 whole[offset - base :] as range_,
             ):
                 count = os.pwrite(self._direct_fd, range_, position)  # only the kernel looks at the mapped bytes
-        except ValueError:  # the source became shorter
+        except ValueError:  # the source was truncated
             count = 0
         except OSError as error:
             if error.errno not in _NO_DIRECT:
@@ -137,7 +137,7 @@ class Copier:
                 count = 0
             if count:
                 return count
-            self._in_kernel = False  # some file systems (procfs, FUSE) copy nothing and report no error
+            self._in_kernel = False  # procfs and some FUSE file systems copy nothing, without an error
         return os.write(self._fd, source.read_at(offset, min(size, READ_BYTES)))
 
     def close(self) -> None:
@@ -149,7 +149,7 @@ class Copier:
 
 @lru_cache(maxsize=64)
 def file_system(device: int) -> str:
-    """The type of the mounted file system of a device number; "" if it isn't known.
+    """The type of the file system with a device number, such as ``ext4``; "" if it is unknown.
 
     Layout (proc_pid_mountinfo(5)): id, parent, major:minor, root, mount point, options, tags until "-", type, ...
     """

@@ -1,19 +1,19 @@
-"""Replaces a file only if it is still the one that the new file was made from.
+"""Replaces a file only if it is still the file that the new one was made from.
 
     .NAME.bloom-RANDOM-NEW-OLD.tmp  <- exchanged ->  NAME      renameat2(2), RENAME_EXCHANGE: both names in one step
     the temporary name has OLD?    yes: the old file is removed
-                                   no: another process has replaced the file; both are exchanged once more
+                                   no: another process has replaced the file; both are exchanged again
 
-If a third file has come meanwhile, the second exchange gives that one the temporary name. It is newer than the file
-that was put back, and is exchanged in turn, until the file with the temporary name is the one that was
-put back last.
+If a third file got the name in between, the second exchange gives that file the temporary name. It is newer than the
+file that just got the name back, so they are exchanged again, until the file with the temporary name is the one that
+the previous exchange gave the name.
 
 NEW and OLD are marks of the two files (see `temporary_names`). A run that is killed between the steps leaves one of
-three files under the temporary name. The marks show the next sweep which: the new file, which never had the name; the
-old file, which has lost it; or another process's file, which gets its name back.
+three files under the temporary name. The marks show the next sweep which one: the new file, which never had the name;
+the old file, which lost it; or another process's file, which gets its name back.
 
-Linux can exchange names on file systems such as ext4, xfs, btrfs, tmpfs. Elsewhere no call compares and renames in
-one step.
+Linux exchanges names on file systems such as ext4, xfs, btrfs and tmpfs. Other systems have no call that compares and
+renames in one step.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ _EXCHANGE: Final = 2
 """Flags of renameat2(2)."""
 
 _AT_FDCWD: Final = -100
-"""AT_FDCWD: the name is a path."""
+"""Instead of a directory's descriptor: the name is a path."""
 
 _CANNOT: Final = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTTY, errno.EPERM)
-"""The system, or the file system, has no such rename. Where no rename is permitted, the next one fails likewise."""
+"""Errors of a system or file system without these flags. If no rename is permitted, the plain one fails too."""
 
 _UNSTABLE: Final = ("overlay",)
-"""File systems that copy a file before they rename it, which may give it another inode."""
+"""File systems that may copy a file before they rename it, which changes its inode."""
 
 
 class CannotExchange(Exception):
-    """The system, or the file system, can't exchange files. Nothing was changed."""
+    """The system or the file system can't exchange files. Nothing was changed."""
 
 
 class Folder:
-    """A directory that is held open, so that its files are found even if it is renamed meanwhile.
+    """An open directory: its files are found even if it is renamed.
 
     Raises:
         OSError: it can't be opened.
     """
 
     fd = -1
-    """Its descriptor."""
+    """The directory's descriptor; -1 if it is closed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -73,11 +73,11 @@ class Folder:
 
     @property
     def may_exchange(self) -> bool:
-        """Whether files keep their inodes when they are exchanged here."""
+        """Whether files in this directory keep their inodes when they are exchanged."""
         return file_system(os.fstat(self.fd).st_dev) not in _UNSTABLE
 
     def look(self, name: str) -> str | None:
-        """The mark of the file that has a name; None where there is none."""
+        """The mark of the file that has a name; None if no file has it."""
         try:
             return mark(os.stat(name, dir_fd=self.fd, follow_symlinks=False))
         except FileNotFoundError:
@@ -93,19 +93,19 @@ class Folder:
     def swap(self, exchange_name: str, final: str, expected: str) -> str:
         """Exchange the files named `exchange_name` and `final`.
 
-        If the file that was named `final` isn't the `expected` one, another process has put it there, and it gets its
-        name back. Returns the mark of the file that is named `exchange_name` at the end. The caller may remove it.
+        If the file named `final` doesn't have the mark `expected`, it is another process's, and gets its name back.
+        Returns the mark of the file that is named `exchange_name` at the end. The caller may remove that file.
 
         Raises:
-            CannotExchange: the system can't exchange files here.
-            FileNotFoundError: no file is named `final` any more.
-            OSError: the system refused.
+            CannotExchange: the system can't exchange files in this directory.
+            FileNotFoundError: no file is named `final`.
+            OSError: another system call failed.
         """
         while True:
             placed = self.look(exchange_name)
             self._exchange(exchange_name, final)
             found = self.look(exchange_name)
-            if found is None or placed is None:  # a file system that ignored the flag, and renamed
+            if found is None or placed is None:  # the file system ignored the flag, and renamed
                 return expected
             if found == expected:
                 return found
@@ -120,11 +120,11 @@ class Folder:
 
 
 def rename_no_replace(one: Path, other: Path) -> bool:
-    """Rename a file to a name that no file has. False: the system can't do that in one step here.
+    """Rename a file to a name that no file has. Returns False if the system can't do that in one step.
 
     Raises:
         FileExistsError: a file has the name.
-        OSError: the system refused.
+        OSError: another system call failed.
     """
     code = _rename(_AT_FDCWD, one, _AT_FDCWD, other, _NO_REPLACE)
     if code and code not in _CANNOT:

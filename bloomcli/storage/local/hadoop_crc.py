@@ -1,8 +1,8 @@
-"""Hadoop's checksum files: `.NAME.crc` has the checksums of NAME in the same directory.
+"""Hadoop's checksum files: `.NAME.crc` contains the checksums of the file NAME in the same directory.
 
 Layout (hadoop-common, ChecksumFileSystem): "crc\\0", u32 BE bytes per checksum, then a u32 BE checksum of each chunk
 of that many bytes; the last chunk may be shorter. The checksums are CRC32, which Hadoop's local file system reads, or
-CRC32C; the first one shows which. A file that doesn't begin like this isn't a checksum file; Hadoop ignores it too.
+CRC32C; the first checksum shows which. A file without this header isn't a checksum file; Hadoop ignores it too.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ MAGIC: Final = b"crc\0"
 _HEAD: Final = 8
 _SUM: Final = 4
 _CHUNK_BYTES: Final = 512
-"""Hadoop's default."""
+"""Bytes per checksum: Hadoop's default."""
 
 _READ_BYTES: Final = 4 << 20
 
 Algorithm = Callable[[bytes, int], bytes]
-"""The checksums of each chunk of so many bytes, one after the other."""
+"""Computes the concatenated checksums of the chunks of data, from the data and the bytes per chunk."""
 
 
 def _crc32_chunks(data: bytes, size: int) -> bytes:
-    view = memoryview(data)  # slices of bytes would be copies: it takes four times as long with them
+    view = memoryview(data)  # slices of bytes would be copies, which takes four times as long
     sums = [zlib.crc32(view[at : at + size]) for at in range(0, len(view), size)]
     return struct.pack(f">{len(sums)}I", *sums)
 
@@ -59,7 +59,7 @@ def load(checksum_file: Path) -> bytes | None:
     """The content of a checksum file; None if it doesn't exist.
 
     Raises:
-        UnreadableError: there is one, and it can't be read.
+        UnreadableError: it exists, and can't be read.
     """
     try:
         fd = os.open(checksum_file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
@@ -80,7 +80,7 @@ def load(checksum_file: Path) -> bytes | None:
                 path=str(checksum_file),
                 hint="a changed file has to get new ones; check who may read them",
             ) from None
-        return None  # the name is too long for there to be one
+        return None  # the name is too long: no file can have it
 
 
 def parse(data: bytes, start: Callable[[int], bytes]) -> Checksums | None:
@@ -88,8 +88,8 @@ def parse(data: bytes, start: Callable[[int], bytes]) -> Checksums | None:
 
     Args:
         data: the content.
-        start: reads so many bytes, or all that exist, from the start of the file that it belongs to: they
-            determine the algorithm.
+        start: reads a number of bytes (fewer if the file is shorter) from the start of the file that it belongs to.
+            The first chunk determines the algorithm.
     """
     if len(data) < _HEAD or not data.startswith(MAGIC):
         return None
@@ -106,7 +106,8 @@ def _start(source: LocalSource) -> Callable[[int], bytes]:
 
 
 def _first_difference(source: LocalSource, known: Checksums) -> int | None:
-    """The offset of the first chunk that doesn't have its checksum; the file's size if there are too many."""
+    """The offset of the first chunk that doesn't match its checksum; the file's size if there are too many checksums;
+    None if all match."""
     step = max(_READ_BYTES // known.chunk, 1) * known.chunk
     for at in range(0, source.size, step):
         found = known.algorithm(source.read_at(at, min(step, source.size - at)), known.chunk)
@@ -119,13 +120,13 @@ def _first_difference(source: LocalSource, known: Checksums) -> int | None:
 
 
 def verified_checksums(source: LocalSource) -> Checksums | None:
-    """A file's checksums, each compared with its chunk; None where it has none. Reads the whole file.
+    """A file's checksums, each compared with its chunk; None if it has no checksum file. Reads the whole file.
 
-    Otherwise new checksums would confirm damage that the old ones reveal.
+    Without the comparison, new checksums would hide damage that the old ones reveal.
 
     Raises:
-        CorruptFile: a chunk doesn't have its checksum.
-        SourceChanged: the file was replaced or changed meanwhile.
+        CorruptFile: a chunk doesn't match its checksum.
+        SourceChanged: the file was replaced or changed during the comparison.
         UnreadableError: the checksums can't be read.
     """
     checksum_file = checksum_file_of(Path(os.path.realpath(source.local_path)))
@@ -135,12 +136,12 @@ def verified_checksums(source: LocalSource) -> Checksums | None:
         return None
     wrong = _first_difference(source, known)
     if wrong is not None:
-        source.check_unchanged()  # they may be those of another file, which has its name now
+        source.check_unchanged()  # the checksums may be those of a file that replaced this one
         raise CorruptFile(
-            f"the file is not what its checksums say ({checksum_file.name})",
+            f"the file doesn't match its checksums ({checksum_file.name})",
             path=source.path,
             offset=wrong,
-            hint="get both from their source again; where the file is known to be right, remove the checksums",
+            hint="get both from their source again; if the file is known to be right, remove the checksums",
         )
     return known
 
@@ -163,7 +164,7 @@ def new_checksum_file(old: bytes, final: Path, new: Path, known: Checksums | Non
         final: the file with that content, if it exists.
         new: the file with the new content.
         known: verified checksums of the content that the new one was made from.
-        prefix: how many bytes at the start are the same in both; their checksums are copied.
+        prefix: number of bytes at the start that are the same in both; their checksums are copied.
     """
 
     def start(count: int) -> bytes:

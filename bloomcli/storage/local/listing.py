@@ -1,10 +1,10 @@
-"""Resolves a path, directory or pattern of this machine to files.
+"""Resolves a local path, directory or pattern to files.
 
-In a directory, names that start with ``.`` or ``_`` are left out (``_SUCCESS``, checksums, temporary files),
-as Spark and Hive do; a Hive partition such as ``_p=1`` is not such a name. What is named is always taken.
-A pattern matches such names only where it spells them. Links to directories are followed where they are named, not
-where they are found: they may lead out of the tree, and in circles. Mirrored trees keep the Hive partitions that
-lead to a directory or file that is named, and what a pattern's wildcards stand for.
+Listings of directories leave out names that start with ``.`` or ``_`` (``_SUCCESS``, checksums, temporary files), as
+Spark and Hive do, but not Hive partitions such as ``_p=1``. A path that the user names is never left out. A pattern
+matches such names only if it spells the dot or underscore. Links to directories are followed if the user names them,
+but not within a directory: they may lead out of the tree, or in circles. Relative paths, used for mirrored trees,
+keep the Hive partitions above a named directory or file, and the parts that a pattern's wildcards match.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bloomcli.storage.os_errors import is_directory, is_link, reason
 
 
 def files(path: str) -> Iterator[FileEntry]:
-    """The files that a path of this machine means: itself, those below it, or those that it matches as a pattern.
+    """The files of a local path: the file itself, the files below a directory, or those that match a pattern.
 
     Raises:
         UnreadableError: a pattern matches no file, or the system can't tell.
@@ -43,7 +43,7 @@ def files(path: str) -> Iterator[FileEntry]:
 
 
 def _matched(match: str, base: Path) -> Iterator[FileEntry]:
-    """Yield a match of a pattern, and the files below it."""
+    """Yield a match of a pattern: the file, or the files below the directory."""
     try:
         directory = is_directory(match)
     except UnreadableError as error:
@@ -56,7 +56,7 @@ def _matched(match: str, base: Path) -> Iterator[FileEntry]:
 
 
 def _error_collector(problems: list[FileEntry], path: str) -> Callable[[OSError], None]:
-    """A function that adds a row for a directory that can't be read."""
+    """A function that adds an entry with the error of a directory that can't be read."""
 
     def failed(error: OSError) -> None:
         folder = path if error.filename is None else os.fspath(error.filename)
@@ -69,21 +69,21 @@ def _error_collector(problems: list[FileEntry], path: str) -> Callable[[OSError]
 
 
 def _before_wildcards(pattern: str) -> Path:
-    """The directory that a pattern's first wildcard is in."""
+    """The path before the first part of a pattern that has a wildcard."""
     parts = Path(pattern).parts
     first = next(i for i, part in enumerate(parts) if has_wildcard(part))
     return Path(*parts[:first])
 
 
 def _is_meant(match: str, pattern: str) -> bool:
-    """Whether the pattern spells the dots and underscores of the hidden names that it matches."""
+    """Whether a pattern spells the dots and underscores of the hidden names in a match."""
     start = len(_before_wildcards(pattern).parts)
     spelled = {part[0] for part in Path(pattern).parts[start:]}
     return all(part[0] in spelled for part in Path(match).parts[start:] if is_hidden(part))
 
 
 def _above_partitions(directory: Path) -> Path:
-    """The directory that the Hive partitions which lead to this one are in."""
+    """The directory that contains the Hive partitions at the end of this path."""
     while "=" in directory.name:
         directory = directory.parent
     return directory
@@ -100,7 +100,7 @@ def _named_entry(path: str, base: Path, *, matched: bool = False) -> FileEntry:
 
 
 def _walk(root: Path, base: Path) -> Iterator[FileEntry]:
-    """Files below a directory, their relative paths from `base` on; links to directories are listed, not followed."""
+    """Files below a directory, with paths relative to `base`. Links to directories are listed, but not followed."""
     problems: list[FileEntry] = []
     for folder, directories, names in os.walk(root, onerror=_error_collector(problems, str(root))):
         yield from problems
@@ -121,7 +121,7 @@ def _walk(root: Path, base: Path) -> Iterator[FileEntry]:
 
 
 def _files_of(folder: Path, relative: Path, names: list[str]) -> Iterator[FileEntry]:
-    """Files of a directory, which may have a million."""
+    """The files in a directory, which may be a million."""
     above, below = _before_name(folder), _before_name(relative)
     for name in sorted(names):
         if is_hidden(name):
@@ -136,5 +136,5 @@ def _files_of(folder: Path, relative: Path, names: list[str]) -> Iterator[FileEn
 
 
 def _before_name(folder: Path) -> str:
-    """What is before the name of a file in a directory, as pathlib writes it."""
+    """The prefix of the paths of files in a directory, as pathlib writes it: empty for the current directory."""
     return "" if str(folder) == "." else os.path.join(folder, "")  # noqa: PTH118

@@ -1,7 +1,7 @@
-"""Locks of files, and whether a file is open for writing.
+"""Locks files, and finds out whether a file is open for writing.
 
-Locks are those of flock(2): they belong to an open file, end with the process that has it open, and don't hinder
-programs that take none. Some network file systems have none, others lock only files that are open for writing.
+The locks are those of flock(2): they belong to an open file, end with the process that has it open, and don't affect
+programs that don't lock. Some network file systems have no locks, others lock only files that are open for writing.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _fcntl: Final[Any] = import_module("fcntl") if os.name == "posix" else None
 _OPEN: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 _NO_LOCKS: Final = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-"""The file system has no locks, or, where it is EBADF, none for a file that is open for reading."""
+"""Errors of a file system without locks. EBADF: it has none for a file that is open for reading only."""
 
 WAIT_SECONDS: Final = 30.0
-"""How long to wait for a lock. Another run holds it while it computes checksums and renames a file."""
+"""Maximum wait for a lock. Another run holds it while it computes checksums and renames a file."""
 
 _FIRST_PAUSE_SECONDS: Final = 0.001
 _LONGEST_PAUSE_SECONDS: Final = 0.05
 
 _LEASES_ON: Final = ("btrfs", "ext2", "ext3", "ext4", "f2fs", "tmpfs", "xfs")
-"""Local file systems, on which a read lease is refused for one reason only: the file is open for writing."""
+"""Local file systems that refuse a read lease for one reason only: the file is open for writing."""
 
 
 def can_lock() -> bool:
@@ -41,11 +41,11 @@ def can_lock() -> bool:
 
 
 def lock(fd: int) -> bool:
-    """Take a file's lock. False: the file system has no locks, so that other writers can't be detected.
+    """Take a file's lock. Returns False if the file system has no locks: other writers can't be detected then.
 
     Raises:
-        BlockingIOError: another process has it.
-        OSError: the system refused.
+        BlockingIOError: another process holds it.
+        OSError: another system call failed.
     """
     if _fcntl is None:
         return False
@@ -59,19 +59,19 @@ def lock(fd: int) -> bool:
 
 
 class FileLock:
-    """Holds the lock of the file that has a name, where there is one and its file system has locks.
+    """Holds the lock of the file that has a name, if the file exists and its file system has locks.
 
-    If another file gets the name during the wait, the lock of that file is taken next: only the holder of the lock of
-    the file with this name may replace it.
+    If another file gets the name during the wait, that file's lock is taken next: only the holder of the lock of the
+    file with this name may replace it.
 
     Args:
         path: the name.
-        overtake: called when another process has had the lock for `WAIT_SECONDS`, and may hang: whether to go on
-            without the lock.
+        bypass: called when another process has held the lock for `WAIT_SECONDS`, and may hang. Returns whether to
+            continue without the lock.
     """
 
     bypassed = False
-    """Another process has the lock."""
+    """Whether another process holds the lock, and the block runs without it."""
 
     _fd = -1
 
@@ -80,18 +80,16 @@ class FileLock:
         self._bypass = bypass
 
     def __enter__(self) -> Self:
-        """Take it.
+        """Take the lock.
 
         Raises:
-            WriteError: another process had it for `WAIT_SECONDS`.
-            OSError: the system refused.
+            WriteError: another process held it for `WAIT_SECONDS`.
+            OSError: another system call failed.
         """
         deadline = time.monotonic() + WAIT_SECONDS
         try:
-            for access in (
-                os.O_RDONLY,
-                os.O_RDWR,
-            ):  # some network file systems lock only files that are open for writing
+            # some network file systems lock only files that are open for writing
+            for access in (os.O_RDONLY, os.O_RDWR):
                 while self._open(access) and _wait(self._fd, deadline):
                     if _has_name(self._fd, self._path) or time.monotonic() > deadline:
                         return self
@@ -108,13 +106,13 @@ class FileLock:
         self._close()
 
     def __del__(self) -> None:
-        self._close()  # a stop (Ctrl-C) may come before __exit__ is called
+        self._close()  # Ctrl-C may come before __exit__ is called
 
     def _open(self, access: int) -> bool:
         self._close()
         try:
             self._fd = os.open(self._path, access | _OPEN)
-        except (FileNotFoundError, NotADirectoryError, PermissionError):  # nothing to lock, or not permitted
+        except (FileNotFoundError, NotADirectoryError, PermissionError):  # no file to lock, or not permitted
             return False
         return True
 
@@ -126,7 +124,7 @@ class FileLock:
 
 
 def lock_timeout_error(path: Path) -> WriteError:
-    """The error of a file that another process has locked."""
+    """The error for a file that another process has locked."""
     return WriteError(
         f"can't be replaced: another process has held its lock for {WAIT_SECONDS:g} seconds",
         path=str(path),
@@ -135,7 +133,7 @@ def lock_timeout_error(path: Path) -> WriteError:
 
 
 def _wait(fd: int, deadline: float) -> bool:
-    """Wait until a lock is taken; False where the file system has none. Raises TimeoutError."""
+    """Wait for a lock, and take it. Returns False if the file system has no locks. Raises TimeoutError."""
     pause = _FIRST_PAUSE_SECONDS
     while True:
         try:
@@ -151,18 +149,21 @@ def _has_name(fd: int, path: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(fd), path.stat())
     except (FileNotFoundError, NotADirectoryError):
-        return True  # there is none to lock any more; a later step finds that the source is gone
+        return True  # no file to lock; a later step reports that the source is missing
 
 
 def open_for_writing(fd: int) -> bool:
-    """Whether a process has a file open for writing; False if the system can't tell. `fd` is open for reading only.
+    """Whether a process has a file open for writing; False if the system can't tell.
 
-    This takes a read lease (fcntl(2), F_SETLEASE), which Linux refuses in that case, and gives it back.
+    Takes a read lease (fcntl(2), F_SETLEASE), which Linux refuses in that case, and releases it.
+
+    Args:
+        fd: a descriptor that is open for reading only.
     """
     if not hasattr(_fcntl, "F_SETLEASE") or file_system(os.fstat(fd).st_dev) not in _LEASES_ON:
         return False
     try:
-        # the signal to this process when another one opens the file meanwhile; SIGIO, the default, would end it
+        # sent to this process if another one opens the file during the lease; the default, SIGIO, would end it
         _fcntl.fcntl(fd, _fcntl.F_SETSIG, signal.SIGURG)
         _fcntl.fcntl(fd, _fcntl.F_SETLEASE, _fcntl.F_RDLCK)
     except OSError as error:

@@ -1,10 +1,10 @@
 """Replaces a file's checksum file (see `hadoop_crc`) when the file is replaced.
 
-    the new checksum file is written under a temporary name, the old one is renamed to another
+    the new checksum file is written under a temporary name, the old one is renamed to another temporary name
     -> the file is replaced     -> the new checksum file gets its name
        the file isn't replaced  -> the old checksum file gets its name back
 
-A file can be read without its checksum file, but not with one that is out of date: hence the order.
+This order is needed because Hadoop reads a file without checksums, but not one whose checksums are out of date.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def replacing_checksums(
         temporary: the new file.
         final: its final name. The caller holds the lock of the file that has it.
         known: verified checksums of the file that the new one was made from.
-        prefix: how many bytes at the start are the same in both.
+        prefix: number of bytes at the start that are the same in both.
 
     Raises:
-        UnreadableError: there is a checksum file, and it can't be read.
+        UnreadableError: the checksum file exists, and can't be read.
         WriteError: neither checksum file could get the name. Both are left for a sweep.
-        OSError: the system refused. The old checksum file has its name.
+        OSError: another system call failed. The old checksum file has its name.
     """
     checksums = hadoop_crc.checksum_file_of(final)
     old = hadoop_crc.load(checksums)
@@ -64,24 +64,24 @@ def replacing_checksums(
                 os.fchmod(new.fd, stat.S_IMODE(temporary.path.stat().st_mode) & 0o666)
                 os.fsync(new.fd)
             locks.enter_context(FileLock(checksums))
-            with contextlib.suppress(FileNotFoundError):  # another process replaces the same file
+            with contextlib.suppress(FileNotFoundError):  # another process is replacing the same file
                 os.replace(checksums, old_name)  # noqa: PTH105
             yield
         finally:
             try:
                 settle()
-            except OSError as error:  # it isn't known which checksums fit; a sweep compares them
+            except OSError as error:  # unknown which checksums match; a sweep compares them
                 new.keep()
                 raise _not_placed_error(checksums, error) from None
             except WriteError:
                 raise
-            except BaseException:  # stopped midway
+            except BaseException:  # interrupted
                 settle()
                 raise
 
 
 def has_checksums(final: Path) -> bool:
-    """Whether a file has a checksum file, or another run is replacing it."""
+    """Whether a file has a checksum file, or another run is replacing one."""
     checksums = hadoop_crc.checksum_file_of(final)
     return os.path.lexists(checksums) or any(
         may_be_for(p.name, checksums.name) for p in temporary_files(final.parent)
@@ -92,7 +92,7 @@ def _not_placed_error(checksums: Path, error: OSError) -> WriteError:
     return WriteError(
         f"the checksums can't be put in place: {(error.strerror or str(error)).lower()}",
         path=str(checksums),
-        hint="they have temporary names; the next bloom that writes to the directory puts those in place that fit",
+        hint="they have temporary names; the next bloom that writes to the directory restores those that match",
     )
 
 
@@ -112,7 +112,7 @@ def _place(new: TemporaryFile, checksums: Path, temporary: TemporaryFile) -> Non
             path=str(checksums),
             hint=f"they are kept as {new.path}; the next bloom that writes to the directory puts them in place",
         ) from None
-    if not temporary.placed and new.placed:  # replaced meanwhile, perhaps by a run that saw no checksums
+    if not temporary.placed and new.placed:  # another run, which may have seen no checksums, replaced the file
         with contextlib.suppress(OSError):
             checksums.unlink()
 
@@ -121,7 +121,7 @@ def _restore(old_name: Path, checksums: Path) -> None:
     """Give the old checksum file its name back."""
     try:
         rename_to_free_name(old_name, checksums)
-    except (FileExistsError, FileNotFoundError):  # another process has made one; or the old one was never renamed
+    except (FileExistsError, FileNotFoundError):  # another process made one, or the old one was never renamed
         return
     except OSError as error:
         raise WriteError(
@@ -132,7 +132,7 @@ def _restore(old_name: Path, checksums: Path) -> None:
 
 
 def _differs(path: Path, content: bytes) -> bool:
-    """Whether a checksum file isn't the one that was read before."""
+    """Whether a checksum file has changed since it was read; False if it can't be read."""
     try:
         return path.read_bytes() != content
     except OSError:

@@ -13,15 +13,15 @@ from bloomcli.storage.base import Source
 from bloomcli.storage.local.copying import Copier
 
 _FLUSH_BYTES: Final = 32 << 20
-"""So many bytes are synced at a time while the file is written."""
+"""Bytes that are synced at a time while the file is written."""
 
 
 class NewFile:
     """A temporary file while it is being written.
 
     Attributes:
-        path: where it lies.
-        position: bytes that were appended so far.
+        path: its path.
+        position: number of bytes appended.
     """
 
     def __init__(self, path: Path, fd: int) -> None:
@@ -33,19 +33,19 @@ class NewFile:
         self._flusher: Threads | None = None
         self._flush: Future[None] | None = None
         self._flushed = 0
-        """Bytes that the disk has, or is being given."""
+        """Number of bytes that are on the disk, or being synced."""
         self._copier = Copier(path, fd)
         self.prefix = 0
-        """Bytes at the start that are the source's."""
+        """Number of bytes at the start that are the same as the source's."""
 
     @property
     def size(self) -> int:
-        """Bytes of the file so far."""
+        """Size of the file in bytes."""
         return max(self.position, self._placed_end)
 
     def write_at(self, offset: int, data: bytes | bytearray) -> None:
-        """Write bytes at an offset that copying has yet to reach. Ranges are copied up to there; `write` appends
-        after these bytes."""
+        """Write bytes at an offset that copying hasn't reached. Ranges are copied up to there; `write` appends after
+        these bytes."""
         view = memoryview(data).cast("B")
         while view:
             count = os.pwrite(self._fd, view, offset)
@@ -71,9 +71,9 @@ class NewFile:
         progress: Callable[[int], None] | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> None:
-        """Append a range of the source in the cheapest way that the file systems have (see `copying`).
+        """Append a range of the source in the cheapest way that the file systems support (see `copying`).
 
-        Stops early, without an error, once `cancelled()` is true: the caller is about to raise.
+        Stops early, without an error, once `cancelled()` is true: the caller raises the error.
         """
         steps = self._copier.steps(source, offset, length, self.position)
         while not (cancelled is not None and cancelled()) and (step := next(steps, None)) is not None:
@@ -89,7 +89,7 @@ class NewFile:
                 progress(count)
 
     def _flush_behind(self) -> None:
-        """Sync what was written while more is written or decoded, so that little is left for `flush`."""
+        """Sync written bytes in another thread, so that little is left for `flush`."""
         if self.position - self._flushed < _FLUSH_BYTES or not hasattr(os, "fdatasync"):
             return
         if self._flush is not None:
@@ -101,16 +101,16 @@ class NewFile:
         self._flushed = self.position
         self._flush = self._flusher.submit(partial(os.fdatasync, self._fd))
         if self._flusher.refused:
-            self._flusher.result(self._flush)  # no thread could be started
+            self._flusher.result(self._flush)  # no thread was started: this one syncs
 
     def flush(self) -> None:
-        """Sync everything that was written. Raises OSError."""
+        """Sync all bytes. Raises OSError."""
         if self._flush is not None:
-            self._flush.result()  # the system reports an error once: it must not be lost
+            self._flush.result()  # the system reports an error only once
         os.fsync(self._fd)
 
     def close(self) -> None:
-        """End the thread that syncs, and close what copying opened. The descriptor stays open."""
+        """End the thread that syncs, and close the descriptor for direct writes. The file's own stays open."""
         if self._flusher is not None:
             self._flusher.close()
         self._copier.close()

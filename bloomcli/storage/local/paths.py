@@ -1,4 +1,4 @@
-"""Paths of this machine: ``file:`` URIs, the names that links give a file, and where an output goes."""
+"""Local paths: ``file:`` URIs, the names that links give a file, and the paths of outputs."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from bloomcli.storage.names import has_wildcard
 from bloomcli.storage.os_errors import is_link, path_exists, reason
 
 _MOST_NAMES: Final = 40
-"""Names of one file that are looked at; the system follows as many links."""
+"""Maximum number of names of one file; Linux follows as many links."""
 
 _SEPARATORS: Final = tuple(filter(None, (os.sep, os.altsep)))
 
 
 def local_path(path: str) -> str:
-    """Return a ``file:`` URI of this machine as a path, anything else unchanged.
+    """Return the path of a ``file:`` URI of this machine, and any other text unchanged.
 
     As in Hadoop's ``Path``, everything after the scheme is the path: ``#`` and ``?`` are part of it, and so is
-    ``%3A``, which Spark writes into the names of partitions. If there is no such path, but the decoded one exists,
-    the decoded one is returned, because other programs encode URIs.
+    ``%3A``, which Spark writes into the names of partitions. If this path doesn't exist, but the percent-decoded one
+    does, the latter is returned, because other programs encode URIs.
     """
     if not path.startswith("file:"):
         return path
@@ -42,17 +42,17 @@ def local_path(path: str) -> str:
 
 
 def _is_there(path: str) -> bool:
-    """Whether something has that name or, where it is a pattern, matches it."""
+    """Whether a path exists or, if it is a pattern, matches a file."""
     return path_exists(path) or (has_wildcard(path) and any(matches(path, lambda _: None)))
 
 
 def is_pattern(path: str) -> bool:
-    """Whether a path is a pattern: it has wildcards, and no file has that very name. Raises UnreadableError."""
+    """Whether a path is a pattern: it has wildcards, and no file has it as its name. Raises UnreadableError."""
     return has_wildcard(path) and not path_exists(path)
 
 
 def spelling() -> Callable[[str], str]:
-    """A function that gives one spelling for all names of a file; links to files stay names of their own."""
+    """A function that maps all paths of a file to one spelling. Links to files aren't followed."""
 
     @cache
     def real(folder: str) -> str:
@@ -66,7 +66,7 @@ def spelling() -> Callable[[str], str]:
 
 
 def names_of(path: Path) -> Iterator[Path]:
-    """The absolute names of a file: as named, with each link on the way followed, and with all of them."""
+    """The absolute paths of a file: the given one, one for each link in it that is followed, and the resolved one."""
     waiting = [Path(os.path.abspath(path))]  # noqa: PTH100  Path.absolute leaves .. in
     seen: set[Path] = set()
     while waiting and len(seen) < _MOST_NAMES:
@@ -77,16 +77,16 @@ def names_of(path: Path) -> Iterator[Path]:
         yield name
         for part in (name, *name.parents):
             if is_link(part):
-                led = os.path.normpath(part.parent.resolve() / part.readlink())
-                waiting.append(Path(led, name.relative_to(part)))
+                target = os.path.normpath(part.parent.resolve() / part.readlink())
+                waiting.append(Path(target, name.relative_to(part)))
     yield path.resolve()
 
 
 def destination(output: str, path: str) -> str:
-    """The path to write for a file, where a user names an output.
+    """The path to write for a file, from the output that the user named.
 
     Raises:
-        UsageError: it is the file itself, or a directory, or can't be a file's name.
+        UsageError: it is the file itself or a directory, or no file can have this name.
         WriteError: the system can't tell.
     """
     try:
@@ -95,7 +95,7 @@ def destination(output: str, path: str) -> str:
         info = None
     except OSError as error:
         if error.errno == ELOOP:
-            return str(Path(output))  # a link that leads in a circle: writing it reports that
+            return str(Path(output))  # links that form a circle: writing reports them
         raise WriteError(
             f"can't be written: {reason(error)}",
             path=str(Path(output)),
@@ -116,4 +116,4 @@ def _is_file(path: Path, info: os.stat_result) -> bool:
     try:
         return os.path.samestat(path.stat(), info)
     except OSError:
-        return False  # it is open; whether it still has its name is checked before anything is replaced
+        return False  # the input is open; whether it still has its name is checked before a replacement

@@ -1,7 +1,7 @@
-"""Files that a pattern with wildcards matches, as a shell has it; ``**`` is any number of directories.
+"""Finds the files that match a pattern with a shell's wildcards; ``**`` stands for any number of directories.
 
-The standard library's glob treats a directory that can't be read as if it were empty. Here such a directory is
-reported to the caller: a check that silently left out files would let them pass.
+The standard library's glob treats a directory that can't be read as if it were empty. This module reports it to the
+caller, because a check that silently left out files would let them pass.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Failed = Callable[[OSError], None]
 
 
 def matches(pattern: str, failed: Failed) -> Iterator[str]:
-    """The paths that a pattern matches, in no order; they begin as the pattern does. May give a path twice.
+    """The paths that match a pattern, in no order. They begin as the pattern does. A path may occur twice.
 
-    Hidden names are matched only where the pattern spells their dot.
+    Hidden names match only if the pattern spells their dot.
 
     Raises:
         UnreadableError: the system can't tell whether a file exists.
@@ -52,7 +52,7 @@ def _matches(pattern: str, failed: Failed, *, directories: bool) -> Iterator[str
 
 
 def _below(folder: str, failed: Failed, *, directories: bool) -> Iterator[str]:
-    """A directory, and everything below it that isn't hidden."""
+    """A directory, and the paths below it that aren't hidden."""
     if folder and not is_directory(folder):
         return
     yield _join(folder, "")
@@ -68,12 +68,12 @@ def _below(folder: str, failed: Failed, *, directories: bool) -> Iterator[str]:
 
 
 def _names(folder: str, failed: Failed) -> list[tuple[str, bool]]:
-    """The names in a directory, and whether each leads to a directory, itself or by a link."""
+    """The names in a directory, each with whether it is a directory or a link to one."""
     try:
         with os.scandir(folder or os.curdir) as entries:
             return [(entry.name, _leads_on(entry)) for entry in entries]
     except OSError as error:
-        if error.errno not in NO_FILE:  # else a wildcard matched it, and it is gone or no directory
+        if error.errno not in NO_FILE:  # else a wildcard matched a name that isn't a directory, or was removed
             error.filename = folder or os.curdir
             failed(error)
         return []

@@ -1,7 +1,6 @@
-"""Reading a file of this machine.
+"""Reads a local file with pread(2).
 
-It is read with pread(2): no seek position is shared, so threads may read at once, and neither pyarrow nor fsspec is
-imported.
+Threads can read at the same time, as they share no seek position. Neither pyarrow nor fsspec is imported.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from bloomcli.storage.os_errors import cannot_read
 
 
 class LocalSource(Source):
-    """A regular file on this machine.
+    """A local regular file.
 
     Attributes:
-        local_path: where it lies.
+        local_path: its path, without a scheme.
     """
 
     def __init__(self, path: str, local_path: Path) -> None:
         self.path = path
         self.local_path = local_path
         try:
-            # O_NONBLOCK: opening a FIFO must not wait for a writer; it means nothing for regular files
+            # O_NONBLOCK: opening a FIFO must not wait for a writer; regular files ignore it
             self._fd = os.open(local_path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
         except OSError as error:
             raise cannot_read(path, error) from None
@@ -47,7 +46,7 @@ class LocalSource(Source):
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """The state of the file when it was opened."""
+        """The file's fingerprint when it was opened."""
         return self._fingerprint
 
     def fileno(self) -> int:
@@ -67,7 +66,7 @@ class LocalSource(Source):
     def _read(self, offset: int, length: int) -> bytes:
         try:
             data = os.pread(self._fd, length, offset)
-            while len(data) < length:  # the kernel reads at most 2 GiB at once, and may be interrupted
+            while len(data) < length:  # one call reads at most 2 GiB, and may be interrupted
                 more = os.pread(self._fd, length - len(data), offset + len(data))
                 if not more:
                     break
@@ -85,5 +84,5 @@ class LocalSource(Source):
 
 
 def fingerprint_of(info: os.stat_result) -> Fingerprint:
-    """The fingerprint of a file by its status."""
+    """The fingerprint of a file, from its status."""
     return Fingerprint(size=info.st_size, mtime_ns=info.st_mtime_ns, inode=info.st_ino, device=info.st_dev)

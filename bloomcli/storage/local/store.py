@@ -1,4 +1,4 @@
-"""The local file system as a store. What only writing needs is imported when a file is written."""
+"""The local file system as a store. Modules that only writing needs are imported when a file is written."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from bloomcli.storage.os_errors import hint, is_directory, reason, status
 
 
 class LocalStore(Store):
-    """Paths of this machine, also as ``file:`` URIs."""
+    """The store of local paths, also as ``file:`` URIs."""
 
     def has(self, path: str) -> bool:
-        """Whether a path is one of this machine: no URI, or there is a file that has such a name."""
+        """Whether a path is local: it isn't a URI, or a local file has it as its name."""
         return not is_uri(path) or os.path.exists(path)  # noqa: PTH110  unlike Path.exists it never raises
 
     def open(self, path: str) -> LocalSource:
@@ -43,7 +43,7 @@ class LocalStore(Store):
         return LocalSource(path, Path(local))
 
     def status(self, path: str) -> Status | None:
-        """What has a path. Raises UnreadableError."""
+        """Kind, size and modification time of a path; None if it doesn't exist. Raises UnreadableError."""
         info = status(paths.local_path(path))
         if info is None:
             return None
@@ -51,16 +51,16 @@ class LocalStore(Store):
         return Status(kind=kind, size=info.st_size, mtime_ns=info.st_mtime_ns)
 
     def fingerprint(self, path: str) -> Fingerprint | None:
-        """The fingerprint of the file that has a path, links being followed. Raises UnreadableError."""
+        """The fingerprint of a file; None if it doesn't exist. Follows links. Raises UnreadableError."""
         info = status(paths.local_path(path))
         return None if info is None else fingerprint_of(info)
 
     def list(self, path: str) -> Iterator[FileEntry]:
-        """The files that a path means. Raises UnreadableError."""
+        """The files of a path: see `listing.files`. Raises UnreadableError."""
         return listing.files(paths.local_path(path))
 
     def is_dataset(self, path: str) -> bool:
-        """Whether it is a directory or a pattern. Raises UnreadableError."""
+        """Whether a path is a directory or a pattern. Raises UnreadableError."""
         local = paths.local_path(path)
         return is_directory(local) or paths.is_pattern(local)
 
@@ -73,7 +73,7 @@ class LocalStore(Store):
         return str(Path(paths.local_path(path)))
 
     def check_changes(self, path: str) -> None:
-        """Any file may be changed, as far as the store goes."""
+        """Do nothing: the store allows changes of any file."""
 
     def directories_above(self, path: str, levels: int) -> Iterator[str]:
         """Yield the directories above the named path, above the link's target, and above each link between them."""
@@ -81,7 +81,7 @@ class LocalStore(Store):
             yield from map(str, list(name.parents)[:levels])
 
     def directory(self, path: str) -> str:
-        """The directory of the path, whose links aren't followed."""
+        """The directory of a path. Doesn't follow links."""
         return str(Path(path).parent)
 
     def join(self, directory: str, name: str) -> str:
@@ -96,15 +96,15 @@ class LocalStore(Store):
             raise UnreadableError(f"the directory can't be read: {reason(error)}", path=directory) from error
 
     def may_search(self, directory: str) -> bool:
-        """Whether the user may execute it, as access(2) says."""
+        """Whether the user may search a directory, by access(2)."""
         return os.access(directory, os.X_OK)
 
     def destination(self, output: str, path: str) -> str:
-        """The path to write. Raises UsageError, WriteError."""
+        """The path to write for an output. Raises UsageError, WriteError."""
         return paths.destination(_output_path(output), path)
 
     def mirrored(self, output: str, relative: str) -> str:
-        """The path below a directory. Raises UsageError for a key with parts that no file name can be."""
+        """The path below a directory. Raises UsageError if a part of `relative` can't be a file name."""
         wrong = next((part for part in relative.split("/") if part in {"", ".", ".."} or "\0" in part), None)
         if wrong is not None:
             raise UsageError(
@@ -114,7 +114,7 @@ class LocalStore(Store):
         return str(Path(_output_path(output), relative))
 
     def make_directory(self, path: str) -> None:
-        """Make the directory of a file to write. Raises WriteError."""
+        """Make the directory of a file that will be written. Raises WriteError."""
         folder = Path(path).parent
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -124,15 +124,15 @@ class LocalStore(Store):
             ) from None
 
     def link_target(self, path: str) -> str | None:
-        """The file that a symbolic link leads to."""
+        """The file that a symbolic link leads to; None for any other path."""
         local = paths.local_path(path)
         return os.path.realpath(local) if os.path.islink(local) else None  # noqa: PTH114  unlike Path's it never raises
 
     def check_output(
         self, path: str, *, overwrite: bool, makes_directories: bool = False, force: bool = False
     ) -> None:
-        """Look at the file and at its directory. Raises UsageError, WriteError."""
-        del force  # nothing is lost here
+        """Check the file and its directory. Raises UsageError, WriteError."""
+        del force  # replacing a local file loses nothing
         from bloomcli.storage.local.write_errors import check_output
 
         check_output(Path(path), overwrite=overwrite, makes_directories=makes_directories)
@@ -150,7 +150,7 @@ class LocalStore(Store):
         force: bool = False,
     ) -> int:
         """Write a temporary file and give it the path: see `bloomcli.storage.local` for the steps."""
-        del force  # nothing is lost here
+        del force  # replacing a local file loses nothing
         from bloomcli.storage.local.atomic import replace
 
         return replace(
@@ -170,14 +170,14 @@ class LocalStore(Store):
         write_file(Path(path), data, overwrite=overwrite)
 
     def sweep(self, path: str) -> SweepResult:
-        """Remove the temporary files of killed writers in the file's directory, and give others their names back."""
+        """Remove the temporary files of killed runs in the file's directory, or give them their names back."""
         from bloomcli.storage.local.temporary import sweep
 
         return sweep(Path(path).parent)
 
 
 def _output_path(output: str) -> str:
-    """An output's path. Raises UsageError for the URI of another machine's file."""
+    """The local path of an output. Raises UsageError for the URI of another machine's file."""
     local = paths.local_path(output)
     if local.startswith("file:"):
         raise UsageError(

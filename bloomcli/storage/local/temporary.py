@@ -1,12 +1,12 @@
-"""Temporary files: how they are made and get their final name, and what a sweep does with those of killed runs.
+"""Creates temporary files, gives them their final names, and sweeps those of killed runs.
 
-A run holds the lock of its temporary file until it is done with it. The lock ends with the process, however that
-ends, so that a sweep knows whether the file is in use. Between a file's creation and its lock, a sweep may take it
-for one that was left behind; its creator notices that, and makes another one.
+A run holds the lock of its temporary file as long as it uses the file. The lock ends with the process, however that
+ends, so a sweep can determine whether the file is in use. Between a file's creation and its lock, a sweep may remove
+the file; its creator detects that, and makes another one.
 
 A checksum file (see `hadoop_crc`) has a temporary name while its file is replaced. If the run is killed then, the
-sweep gives it its name back if it fits the file: no file gets checksums that are out of date. Of a run that was
-killed while it exchanged two files (see `exchange`), the sweep removes no file that is neither of the two.
+sweep gives it its name back only if it matches the file, so that no file gets checksums that are out of date. If a
+run was killed while it exchanged two files (see `exchange`), the sweep removes only these two, never a third file.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from bloomcli.storage.local.temporary_names import Marks, is_temporary, mark, ma
 
 _CLOSE_ON_EXEC: Final = getattr(os, "O_CLOEXEC", 0)
 _SWEEPING: Final = _CLOSE_ON_EXEC | getattr(os, "O_NONBLOCK", 0)
-"""Opening doesn't wait for a process that checks whether the file is open for writing (see `locks`)."""
+"""O_NONBLOCK: opening doesn't wait for the end of another process's read lease (see `locks`)."""
 
 _CAN_EXCHANGE: Final = hasattr(os, "O_PATH")
-"""This is Linux."""
+"""Whether the system is Linux."""
 
 
 class TemporaryFile:
-    """A new file in the directory of the final one, locked where the file system has locks. It is removed when the
-    block ends, unless it has its final name by then.
+    """A new file in the directory of the final one, locked if the file system has locks. It is removed when the block
+    ends, unless it has its final name by then.
 
-    Its name is chosen before the file is made, so that a stop at any instant (Ctrl-C) leaves nothing.
+    Its name is chosen before the file is made, so that Ctrl-C at any time leaves no file.
     """
 
     fd = -1
@@ -48,7 +48,7 @@ class TemporaryFile:
     _identity: tuple[int, int] | None = None
     _folder: Folder | None = None
     _exchange_name = ""
-    """Its name while it is exchanged. Another process's file may get that name."""
+    """Its name during an exchange. Another process's file may get that name."""
 
     def __init__(self, final: Path, mode: int = 0o600) -> None:
         self.path = temporary_name(final)
@@ -63,14 +63,14 @@ class TemporaryFile:
         self._remove()
 
     def __del__(self) -> None:
-        if self._process == os.getpid():  # a stop (Ctrl-C) may come before __exit__ is called
+        if self._process == os.getpid():  # Ctrl-C may come before __exit__ is called
             self._remove()
 
     def open(self) -> int:
-        """Make the file; gives its descriptor.
+        """Make the file, and return its descriptor.
 
         Raises:
-            OSError: the system refused.
+            OSError: a system call failed.
         """
         while True:
             self._created = True
@@ -90,18 +90,19 @@ class TemporaryFile:
 
     @property
     def placed(self) -> bool:
-        """Whether it has its final name. Raises OSError where the system can't tell."""
+        """Whether it has its final name. Raises OSError if the system can't tell."""
         return self._identity is not None and file_identity(self._final) == self._identity
 
     def keep(self) -> None:
-        """Leave the file under its temporary name when the block ends, for the next sweep."""
+        """Keep the file under its temporary name when the block ends, for the next sweep."""
         self._kept = True
 
     def may_bypass_lock(self, source: LocalSource) -> bool:
-        """Whether a source may be replaced though another process, which may hang, has its lock.
+        """Whether a source may be replaced although another process, which may hang, holds its lock.
 
-        It may where files can be exchanged, as the later one of the two notices. It may not while the other process
-        has exchanged its file and not yet looked at the one that it replaced, which it may have to put back.
+        It may if files can be exchanged, because the later of the two processes detects the other's replacement. It
+        may not while the other process has exchanged its file but not yet checked which file it replaced, because it
+        may have to put that file back.
         """
         if not _CAN_EXCHANGE or not self._open_folder().may_exchange:
             return False
@@ -110,16 +111,16 @@ class TemporaryFile:
         return all(marks is None or marks.new != new for marks in found)
 
     def replace(self, source: LocalSource, *, alone: bool = True) -> None:
-        """Take the final name from the source's file, if that has the name and is unchanged.
+        """Give this file the final name, if the source has that name and is unchanged.
 
         Args:
             source: the file that this one was made from.
-            alone: whether no other process has its lock.
+            alone: whether no other process holds the source's lock.
 
         Raises:
-            SourceChanged: it hasn't, or it changed. The file that has the name is unchanged.
-            WriteError: this needs the lock here, and another process has it.
-            OSError: the system refused.
+            SourceChanged: the source doesn't have the name, or changed. The file that has the name is unchanged.
+            WriteError: files can't be exchanged, so the lock is needed, and another process holds it.
+            OSError: another system call failed.
         """
         source.check_unchanged()
         if _CAN_EXCHANGE and self._open_folder().may_exchange:
@@ -155,7 +156,7 @@ class TemporaryFile:
             if folder.look(exchange_name.name) not in (None, *marks):
                 error.hint = f"a file that had its name before it was removed is kept as {exchange_name}"
             raise error from None
-        except BaseException:  # stopped midway: which file has the name has to be known before it gets checksums
+        except BaseException:  # interrupted: checksums depend on which file has the name
             _finish_exchange(folder, exchange_name.name)
             raise
         folder.remove(exchange_name.name)
@@ -181,7 +182,7 @@ class TemporaryFile:
         self._created = False
         fd, self.fd = self.fd, -1
         if fd >= 0:
-            os.close(fd)  # last, as the lock shows that the file is in use
+            os.close(fd)  # last, because the lock shows that the file is in use
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
@@ -194,14 +195,15 @@ def file_identity(path: Path) -> tuple[int, int] | None:
 
 
 def _finish_exchange(folder: Folder, exchange_name: str, *, alone: bool = True) -> bool:
-    """Remove the file that an interrupted exchange has left. Gives whether that was possible.
+    """Remove the file that an interrupted exchange left. Returns whether that was possible.
 
-    It is the new file or the old one. Another process's file gets its name back from the new one first.
+    Removes the new file or the old one. If another process's file has the temporary name, it is first exchanged with
+    the new one, and so gets its name back.
 
     Args:
-        folder: its directory.
-        held: its temporary name, which has the marks of the two files.
-        alone: whether the new file is the caller's own. If not, it has to be locked, as its run may be at work.
+        folder: the directory of the files.
+        exchange_name: the temporary name, which contains the marks of the two files.
+        alone: whether the new file is the caller's own. If not, it has to be locked, because its run may be active.
     """
     marks, found = marks_in(exchange_name), folder.look(exchange_name)
     if marks is None or found is None:
@@ -210,7 +212,7 @@ def _finish_exchange(folder: Folder, exchange_name: str, *, alone: bool = True) 
         there = [name for name in os.listdir(folder.path) if may_be_for(exchange_name, name)]  # noqa: PTH208
         final = next((name for name in there if folder.look(name) == marks.new), None)
         if final is None:
-            return False  # it isn't known which of them is newer
+            return False  # unknown which file is newer
         fd = -1 if alone else os.open(folder.path / final, os.O_RDONLY | _SWEEPING)
         try:
             if not alone and not lock(fd):
@@ -224,7 +226,7 @@ def _finish_exchange(folder: Folder, exchange_name: str, *, alone: bool = True) 
 
 
 def temporary_files(directory: Path) -> list[Path]:
-    """Temporary files in a directory, in use or left behind; none if it can't be read."""
+    """The temporary files in a directory, whether in use or not; none if it can't be read."""
     try:
         return [Path(directory, name) for name in os.listdir(directory) if is_temporary(name)]  # noqa: PTH208  names do
     except OSError:
@@ -234,15 +236,15 @@ def temporary_files(directory: Path) -> list[Path]:
 def sweep(directory: Path) -> SweepResult:
     """Remove the temporary files of killed runs in a directory.
 
-    A file that is in use is locked, and stays. Another process's file that a killed run was about to put back gets
-    its name back, and so does a checksum file that fits a file which has none.
+    Files in use are locked, and stay. Another process's file that a killed run had to put back gets its name back. A
+    checksum file gets its name back if it matches a file without one.
     """
     found = temporary_files(directory)
     if not can_lock():
-        return SweepResult(remaining=[str(path) for path in found])  # it isn't known whether files are in use
+        return SweepResult(remaining=[str(path) for path in found])  # unknown which files are in use
     removed: list[str] = []
-    left: list[str] = []
-    # checksum files come last: the files that they may belong to have their names then
+    remaining: list[str] = []
+    # checksum files last: by then, the files that they may belong to have their names
     for path in sorted(found, key=lambda p: (marks_in(p.name) is None, p.name)):
         done = False
         with contextlib.suppress(OSError, CannotExchange):
@@ -250,19 +252,19 @@ def sweep(directory: Path) -> SweepResult:
         if done:
             removed.append(str(path))
         elif os.path.lexists(path):
-            left.append(str(path))
-    return SweepResult(removed, left)
+            remaining.append(str(path))
+    return SweepResult(removed, remaining)
 
 
 def _sweep(path: Path) -> bool:
-    """Remove a temporary file that isn't in use; gives whether it was removed."""
+    """Remove a temporary file if it isn't in use. Returns whether it was removed."""
     exchanged = marks_in(path.name) is not None
     try:
         fd = os.open(path, os.O_RDWR | _SWEEPING)
     except PermissionError:
         if not exchanged:
             raise
-        fd = os.open(path, os.O_RDONLY | _SWEEPING)  # another user's file, whose name a killed run took
+        fd = os.open(path, os.O_RDONLY | _SWEEPING)  # another user's file, which a killed run exchanged
     try:
         if not lock(fd):
             return False
@@ -280,21 +282,21 @@ def _sweep(path: Path) -> bool:
         os.close(fd)
 
 
-def _restore_checksums(left: Path, fd: int) -> bool:
-    """Give a checksum file its name back if it fits a file that has none. False: it fits none."""
+def _restore_checksums(temporary: Path, fd: int) -> bool:
+    """Give a checksum file its name back if it matches a file without one. Returns whether it did."""
     if os.pread(fd, len(hadoop_crc.MAGIC), 0) != hadoop_crc.MAGIC:
         return False
     data = os.pread(fd, os.fstat(fd).st_size, 0)
-    for file in _without_checksums(left):
+    for file in _without_checksums(temporary):
         try:
             with LocalSource(str(file), file) as source:
                 if not hadoop_crc.fits(source, data):
                     continue
                 final = hadoop_crc.checksum_file_of(file)
-                rename_to_free_name(left, final)
+                rename_to_free_name(temporary, final)
                 try:
                     source.check_unchanged()
-                except SourceChanged:  # replaced meanwhile by a run that saw no checksums, and wrote none
+                except SourceChanged:  # replaced by a run that saw no checksums, and wrote none
                     final.unlink(missing_ok=True)
                 return True
         except (UnreadableError, FileExistsError):
@@ -302,18 +304,18 @@ def _restore_checksums(left: Path, fd: int) -> bool:
     return False
 
 
-def _without_checksums(left: Path) -> list[Path]:
-    """Files without checksums that a checksum file may belong to. Long names were cut, so there may be several."""
-    files = set(os.listdir(left.parent))  # noqa: PTH208
+def _without_checksums(temporary: Path) -> list[Path]:
+    """The files without checksums that a checksum file may belong to: several, if their long names were cut."""
+    files = set(os.listdir(temporary.parent))  # noqa: PTH208
     return [
-        left.with_name(name)
+        temporary.with_name(name)
         for name in sorted(files)
-        if may_be_for(left.name, f".{name}.crc") and f".{name}.crc" not in files
+        if may_be_for(temporary.name, f".{name}.crc") and f".{name}.crc" not in files
     ]
 
 
 def _is_same_file(one: Path, other: Path) -> bool:
-    """Whether both are names of one file."""
+    """Whether both paths are names of one file."""
     try:
         return os.path.samestat(one.lstat(), other.lstat())
     except FileNotFoundError:
@@ -325,14 +327,13 @@ def rename_to_free_name(temporary: Path, final: Path) -> None:
 
     Raises:
         FileExistsError: another file has it.
-        OSError: the system refused.
+        OSError: another system call failed.
     """
     try:
-        os.link(temporary, final)  # unlike a rename, this fails if a file has the name meanwhile
+        os.link(temporary, final)  # unlike a rename, this fails if a file has the name
     except OSError as error:
-        if not _is_same_file(
-            temporary, final
-        ):  # else a server did it, and its answer was lost, or is that of a second try
+        # else a file server made the link: its answer was lost, or is the answer to a second request
+        if not _is_same_file(temporary, final):
             if isinstance(error, FileExistsError):
                 raise
             if not rename_no_replace(temporary, final):  # the file system has no hard links

@@ -1,4 +1,4 @@
-"""Errors of the system while a file is replaced, and of targets that can't be written."""
+"""Converts the system's errors during a replacement, and checks whether targets can be written."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from bloomcli.storage.os_errors import reason
 
 @contextmanager
 def write_errors(target: Path, temporary: TemporaryFile) -> Iterator[TemporaryFile]:
-    """Turn an OSError from within into a WriteError, which says whether the new file has its final name.
+    """Convert an OSError of the block to a WriteError that says whether the new file has its final name.
 
-    SIGTERM and SIGHUP unwind the block, so that the temporary file is removed.
+    SIGTERM and SIGHUP raise SystemExit in the block, so that the temporary file is removed.
     """
     try:
         with terminable(), temporary:
@@ -58,7 +58,7 @@ def final_path(target: Path) -> tuple[Path, bool]:
 
 
 def check_output(target: Path, *, overwrite: bool, makes_directories: bool = False) -> None:
-    """Raise the error with which writing a file would begin, without writing. Arguments as `Store.check_output`.
+    """Raise the first error that writing a file would raise, without writing. Arguments: as for `Store.check_output`.
 
     Raises:
         UsageError: the target exists and may not be overwritten, or isn't a regular file.
@@ -82,7 +82,7 @@ def check_output(target: Path, *, overwrite: bool, makes_directories: bool = Fal
 
 
 def write_error(target: Path, error: OSError, *, placed: bool | None = False) -> WriteError:
-    """The error of a replacement that the system refused.
+    """The error for a replacement that failed because of a system error.
 
     Args:
         target: the file to write.
@@ -92,15 +92,15 @@ def write_error(target: Path, error: OSError, *, placed: bool | None = False) ->
     why = reason(error)
     if placed is None:
         return WriteError(
-            f"can't be looked at any more: {why}",
+            f"its state can't be determined: {why}",
             path=str(target),
-            hint="it is whole, the original or the new file: look at it when the file system answers again",
+            hint="it is whole, either the original or the new file: check it when the file system responds again",
         )
     if placed:
         return WriteError(
             f"the new file is in place, but the system then reported an error: {why}",
             path=str(target),
-            hint="the file was synced and compared before it got its name; `bloom validate` looks at it again",
+            hint="the file was synced and compared before it got its name; `bloom validate` checks it again",
         )
     hints = {
         errno.ENOSPC: "the disk is full; free some room, or write elsewhere with -o",

@@ -1,4 +1,4 @@
-"""Replacing a file: the target is what it was or what it was to become, and nothing else is left."""
+"""Replacing a file: the target has the old content or the new one, and no temporary file remains."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_the_owner_is_kept(file: Path) -> None:
     assert (file.stat().st_uid, file.stat().st_gid) == (12345, 23456)
 
 
-def test_where_files_cannot_be_given_away_the_group_is_tried(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_the_owner_cannot_be_set_the_group_is(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need(os.geteuid() == 0, "root, who may give files away")
     os.chown(file, 12345, 23456)
     real = os.fchown
@@ -114,7 +114,7 @@ def test_extended_attributes_are_kept(file: Path) -> None:
     assert os.getxattr(file, "user.origin") == b"spark"
 
 
-def test_the_attributes_are_those_of_the_file_that_goes_not_of_the_source(file: Path) -> None:
+def test_attributes_are_those_of_the_replaced_file_not_of_the_source(file: Path) -> None:
     target = file.with_name("target")
     target.write_bytes(b"goes")
     target.chmod(0o606)
@@ -123,7 +123,7 @@ def test_the_attributes_are_those_of_the_file_that_goes_not_of_the_source(file: 
     assert target.stat().st_mode & 0o777 == 0o606
 
 
-def test_a_symbolic_link_stays_and_what_it_names_is_replaced(file: Path) -> None:
+def test_a_symbolic_link_stays_and_its_target_is_replaced(file: Path) -> None:
     (file.parent / "links").mkdir()
     link = file.parent / "links" / "link"
     link.symlink_to("../data.parquet")
@@ -134,7 +134,7 @@ def test_a_symbolic_link_stays_and_what_it_names_is_replaced(file: Path) -> None
     assert names(link.parent) == {"link"}
 
 
-def test_a_dangling_link_is_followed_to_where_it_points(file: Path) -> None:
+def test_a_dangling_link_is_followed_to_its_target(file: Path) -> None:
     link = file.with_name("link")
     link.symlink_to("there")
     replace(link, source=file, overwrite=False)
@@ -170,7 +170,7 @@ def test_an_output_that_exists_needs_overwrite(file: Path) -> None:
     assert names(file.parent) == {"data.parquet", "target"}
 
 
-def test_a_name_taken_meanwhile_is_not_overwritten(file: Path) -> None:
+def test_a_file_that_gets_the_name_during_the_work_is_not_overwritten(file: Path) -> None:
     target = file.with_name("target")
     with pytest.raises(UsageError, match="exists already"):
         replace(target, source=file, overwrite=False, during=lambda: target.write_bytes(b"somebody's"))
@@ -192,7 +192,7 @@ def test_a_new_output_has_one_name(file: Path) -> None:
 
 @pytest.mark.parametrize("error", [ValueError("bug"), KeyboardInterrupt(), WriteError("no"), SystemExit(3)])
 @pytest.mark.parametrize("where", ["during", "verify"])
-def test_what_goes_wrong_meanwhile_is_passed_on_and_nothing_stays(
+def test_errors_during_the_work_are_passed_on_and_no_temporary_file_stays(
     file: Path, where: str, error: BaseException
 ) -> None:
     def stop(*_: object) -> None:
@@ -215,7 +215,7 @@ def test_what_goes_wrong_meanwhile_is_passed_on_and_nothing_stays(
         (errno.EIO, "original is whole"),
     ],
 )
-def test_a_system_that_refuses_is_a_write_error_and_leaves_the_original(
+def test_a_failed_system_call_is_a_write_error_and_leaves_the_original(
     file: Path, monkeypatch: pytest.MonkeyPatch, call: str, code: int, hint: str
 ) -> None:
     with LocalSource(str(file), file) as source:
@@ -234,7 +234,7 @@ def test_a_system_that_refuses_is_a_write_error_and_leaves_the_original(
 
 
 @pytest.mark.parametrize("call", ["setxattr", "listxattr", "fchown"])
-def test_attributes_that_cannot_be_set_do_not_stop_the_work(
+def test_attributes_that_the_user_may_not_set_are_skipped(
     file: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     monkeypatch.setattr(os, call, fail(errno.EPERM))
@@ -244,7 +244,7 @@ def test_attributes_that_cannot_be_set_do_not_stop_the_work(
 
 @pytest.mark.parametrize("call", ["listxattr", "getxattr", "setxattr"])
 @pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.ESTALE])
-def test_attributes_that_get_lost_are_an_error(
+def test_an_io_error_while_attributes_are_copied_is_an_error(
     file: Path, monkeypatch: pytest.MonkeyPatch, call: str, code: int
 ) -> None:
     try:
@@ -259,7 +259,7 @@ def test_attributes_that_get_lost_are_an_error(
 
 
 def fails_later(monkeypatch: pytest.MonkeyPatch, call: str, file: Path, code: int) -> None:
-    """A call that succeeds but reports a failure, after the file has its new content."""
+    """A call that succeeds but reports a failure, when the file already has its new content."""
     real = getattr(os, call)
 
     def late(*arguments: Any, **named: Any) -> Any:
@@ -274,7 +274,7 @@ def fails_later(monkeypatch: pytest.MonkeyPatch, call: str, file: Path, code: in
 @pytest.mark.parametrize("how", ["in place", "over", "new"])
 @pytest.mark.parametrize("call", ["close", "fsync"])
 @pytest.mark.parametrize("code", [errno.EIO, errno.EDQUOT, errno.ESTALE])
-def test_what_fails_after_the_rename_does_not_say_that_the_original_is_there(
+def test_an_error_after_the_rename_does_not_say_that_the_original_is_in_place(
     file: Path, monkeypatch: pytest.MonkeyPatch, how: str, call: str, code: int
 ) -> None:
     target = file if how == "in place" else file.with_name("target")
@@ -291,18 +291,18 @@ def test_what_fails_after_the_rename_does_not_say_that_the_original_is_there(
     assert names(file.parent) == {file.name, target.name}
 
 
-def test_an_exchange_that_fails_though_it_was_done_does_not_say_that_the_original_is_there(
+def test_an_error_of_a_completed_exchange_does_not_say_that_the_original_is_in_place(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = exchange._rename
-    monkeypatch.setattr(exchange, "_rename", lambda *a: real(*a) or errno.EIO)  # the answer of a server was lost
+    monkeypatch.setattr(exchange, "_rename", lambda *a: real(*a) or errno.EIO)  # a file server's answer was lost
     with pytest.raises(WriteError, match="new file is in place, but"):
         replace(file)
     assert file.read_bytes() == NEW
     assert names(file.parent) == {file.name}
 
 
-def test_a_link_that_fails_though_it_was_made_is_no_file_of_somebody_else(
+def test_an_error_of_a_completed_link_is_not_taken_for_another_processs_file(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = os.link
@@ -348,7 +348,7 @@ def test_an_output_that_cannot_be_accessed_is_not_taken_for_one_that_does_not_ex
     assert target.read_bytes() == b"stays"
 
 
-def test_a_file_of_our_own_is_swept_beside_first(file: Path) -> None:
+def test_writing_a_small_file_first_sweeps_its_directory(file: Path) -> None:
     file.with_name(".report.txt.bloom-0123456789ab.tmp").write_bytes(b"half")
     write_file(file.with_name("report.txt"), b"new", overwrite=True)
     assert names(file.parent) == {file.name, "report.txt"}
@@ -391,7 +391,7 @@ IRREGULAR: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("kind", IRREGULAR)
-def test_what_is_no_regular_file_is_not_replaced(
+def test_only_regular_files_are_replaced(
     file: Path, monkeypatch: pytest.MonkeyPatch, kind: str, overwrite: bool
 ) -> None:
     monkeypatch.chdir(file.parent)  # names of sockets are short
@@ -443,7 +443,7 @@ def test_a_really_full_disk_leaves_the_original_whole(file: Path) -> None:
 
 
 def append(path: Path) -> None:
-    """Somebody else writes to the file."""
+    """Another process writes to the file."""
     with path.open("ab") as out:
         out.write(b"!")
 
@@ -459,7 +459,7 @@ def append(path: Path) -> None:
     ids=["longer", "touched", "replaced", "gone"],
 )
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_a_source_that_changes_meanwhile_stops_the_work(
+def test_a_source_that_changes_during_the_work_stops_it(
     file: Path, change: Callable[[Path], object], elsewhere: bool
 ) -> None:
     target = file.with_name("target") if elsewhere else file
@@ -470,7 +470,7 @@ def test_a_source_that_changes_meanwhile_stops_the_work(
 
 
 @pytest.mark.parametrize("code", [errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM])
-def test_without_copying_in_the_kernel_the_bytes_are_copied_by_hand(
+def test_without_copying_in_the_kernel_bytes_are_read_and_written(
     file: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     monkeypatch.setattr(os, "copy_file_range", fail(code))
@@ -478,7 +478,9 @@ def test_without_copying_in_the_kernel_the_bytes_are_copied_by_hand(
     assert file.read_bytes() == NEW
 
 
-def test_a_kernel_that_copies_nothing_or_little_is_helped(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_copies_no_or_few_bytes_per_call_gives_a_complete_file(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "copy_file_range", lambda *_, **__: 0)
     replace(file)
     assert file.read_bytes() == NEW
@@ -490,14 +492,14 @@ def test_a_kernel_that_copies_nothing_or_little_is_helped(file: Path, monkeypatc
     assert file.read_bytes() == NEW
 
 
-def test_a_system_without_copy_file_range_copies_by_hand(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_copy_file_range_reads_and_writes(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "copy_file_range")
     replace(file)
     assert file.read_bytes() == NEW
 
 
 @pytest.mark.parametrize("in_kernel", [True, False])
-def test_copies_tell_their_progress_and_can_be_stopped(
+def test_copies_report_their_progress_and_can_be_cancelled(
     file: Path, monkeypatch: pytest.MonkeyPatch, in_kernel: bool
 ) -> None:
     if not in_kernel:

@@ -1,4 +1,4 @@
-"""Concurrent writers of a file: at any instant, nobody's data is overwritten silently."""
+"""Concurrent writers of a file: no data is ever overwritten silently."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ WITHIN = (*WRITING, "source.py", "sidecar.py")
 
 @pytest.fixture
 def file(tmp_path: Path) -> Iterator[Path]:
-    """A file in a folder of its own, where files can be exchanged; in memory if that can be, as disks take their time
-    to sync."""
+    """A file in its own folder, on a file system that exchanges files: in memory if possible, because disks sync
+    slowly."""
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as made:
         yield begin(Path(made))
@@ -46,7 +46,7 @@ def file(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def on_disk(tmp_path: Path) -> Path:
-    """The same where the tests' other files are."""
+    """The same on the file system of the tests' other files."""
     return begin(tmp_path)
 
 
@@ -78,7 +78,7 @@ class Appends(Others):
 
 
 class WritesLater(Others):
-    """Opens the file that has the name, and writes when we are done."""
+    """Opens the file that has the name, and writes after the replacement."""
 
     def act(self) -> None:
         self.fd = os.open(self.file, os.O_WRONLY | os.O_APPEND)
@@ -130,7 +130,7 @@ def at_every_instant(others: Others) -> Iterator[tuple[str, bool]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("vouched", [False, True], ids=["plain", "checksums"])
 @pytest.mark.parametrize("kind", [Renames, Appends, WritesLater, Removes])
-def test_what_others_do_at_whatever_instant_is_never_overwritten(
+def test_changes_by_other_processes_at_any_time_are_never_overwritten(
     file: Path, kind: type[Others], vouched: bool
 ) -> None:
     if kind is WritesLater:
@@ -138,11 +138,11 @@ def test_what_others_do_at_whatever_instant_is_never_overwritten(
             need(locks.open_for_writing(source.fileno()), "a file system that tells who has a file open")
     outcomes = [refused for _, refused in at_every_instant(kind(file, vouched))]
     assert {True, False} == set(outcomes)
-    assert outcomes == sorted(outcomes, reverse=True), "refused until the file has its name, and not after that"
+    assert outcomes == sorted(outcomes, reverse=True), "it fails until the file has its name, and not after that"
 
 
 def without_exchange(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    """As on a file system, or a system, that can't exchange files."""
+    """Simulates a system or file system that can't exchange files."""
     real = exchange._rename
     monkeypatch.setattr(exchange, "_rename", lambda *a: code if a[-1] == exchange._EXCHANGE else real(*a))
 
@@ -166,7 +166,7 @@ def test_on_overlays_files_are_renamed(file: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.slow
-def test_where_files_cannot_be_exchanged_nothing_lies_between_the_last_look_and_the_rename(
+def test_without_exchanges_changes_are_lost_only_between_the_last_check_and_the_rename(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_exchange(monkeypatch, errno.EINVAL)
@@ -179,7 +179,7 @@ def test_where_files_cannot_be_exchanged_nothing_lies_between_the_last_look_and_
     for place, _ in at_every_instant(others):
         at += [place] * len(lost)
         lost.clear()
-    assert at, "or the documentation may promise more"
+    assert at, "if no change is ever lost, the documentation can promise more"
     assert {place.partition(":")[0] for place in at} <= {
         "LocalSource._current",
         "LocalSource.fingerprint",
@@ -189,9 +189,7 @@ def test_where_files_cannot_be_exchanged_nothing_lies_between_the_last_look_and_
     }
 
 
-def test_a_file_system_that_takes_no_notice_of_the_flag_has_renamed(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_system_that_ignores_the_flag_has_renamed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def rename(fd: int, one: Path, other_fd: int, other: Path, flags: int) -> int:
         del fd, other_fd, flags
         one.replace(other)
@@ -203,7 +201,7 @@ def test_a_file_system_that_takes_no_notice_of_the_flag_has_renamed(
     assert names(file.parent) == {file.name}
 
 
-def test_the_newest_of_several_files_that_others_write_at_the_critical_instants_stays(
+def test_the_newest_of_several_files_that_others_write_during_exchanges_stays(
     on_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = on_disk
@@ -228,7 +226,7 @@ def test_the_newest_of_several_files_that_others_write_at_the_critical_instants_
         assert names(file.parent) == {file.name}
 
 
-def test_a_file_that_is_removed_while_another_is_put_back_is_not_lost_without_a_word(
+def test_a_file_that_cannot_be_put_back_because_the_name_was_removed_is_reported(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     just_before(monkeypatch, Renames(file, False).act, file.unlink)
@@ -244,7 +242,7 @@ def test_a_file_that_is_removed_while_another_is_put_back_is_not_lost_without_a_
 @pytest.mark.slow
 @pytest.mark.parametrize("swapped", [False, True], ids=["alone", "with others"])
 @pytest.mark.parametrize("vouched", [False, True], ids=["plain", "checksums"])
-def test_killed_at_whatever_instant_nobodys_file_is_lost(file: Path, swapped: bool, vouched: bool) -> None:
+def test_a_kill_at_any_time_loses_no_file(file: Path, swapped: bool, vouched: bool) -> None:
     command = [sys.executable, "-m", "support.killed_replacing", file, *["swapped"] * swapped, *["vouched"] * vouched]
     env = os.environ | {"PYTHONPATH": f"{ROOT / 'tests'}:{ROOT}"}
     done = subprocess.run(command, env=env, capture_output=True, text=True)
@@ -252,7 +250,7 @@ def test_killed_at_whatever_instant_nobodys_file_is_lost(file: Path, swapped: bo
 
 
 @pytest.mark.slow
-def test_stopped_at_whatever_instant_nobodys_file_is_lost(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_at_any_time_loses_no_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     others = Renames(file, True)
     came: list[int] = []
     for number in range(10_000):
@@ -275,7 +273,7 @@ def test_stopped_at_whatever_instant_nobodys_file_is_lost(file: Path, monkeypatc
 
 @pytest.mark.slow
 @pytest.mark.parametrize("swapped", [False, True], ids=["alone", "with others"])
-def test_a_sweeper_at_whatever_instant_does_no_harm_to_a_writer(
+def test_a_sweep_at_any_time_does_not_harm_a_writer(
     file: Path, monkeypatch: pytest.MonkeyPatch, swapped: bool
 ) -> None:
     others = Renames(file, True)
@@ -307,14 +305,14 @@ def left(file: Path, held: bytes, new: bytes) -> Path:
     return path
 
 
-def test_a_sweeper_puts_back_what_a_killed_writer_had_in_hand(file: Path) -> None:
+def test_a_sweep_puts_back_the_file_that_a_killed_writer_exchanged(file: Path) -> None:
     left(file, OTHERS, NEW)
     sweep(file.parent)
     assert file.read_bytes() == OTHERS
     assert names(file.parent) == {file.name}
 
 
-def test_a_sweeper_leaves_alone_what_nobody_can_tell_the_age_of(file: Path) -> None:
+def test_a_sweep_keeps_a_file_if_it_is_unknown_which_one_is_newer(file: Path) -> None:
     path = left(file, OTHERS, NEW)
     file.unlink()
     file.write_bytes(NEWEST)
@@ -322,7 +320,7 @@ def test_a_sweeper_leaves_alone_what_nobody_can_tell_the_age_of(file: Path) -> N
     assert (file.read_bytes(), path.read_bytes()) == (NEWEST, OTHERS)
 
 
-def test_a_sweeper_leaves_alone_what_a_living_writer_has_in_hand(file: Path) -> None:
+def test_a_sweep_keeps_the_files_of_a_running_writer(file: Path) -> None:
     path = left(file, OTHERS, NEW)
     with file.open("rb") as writers:
         fcntl.flock(writers, fcntl.LOCK_EX)
@@ -330,7 +328,7 @@ def test_a_sweeper_leaves_alone_what_a_living_writer_has_in_hand(file: Path) -> 
         assert (file.read_bytes(), path.read_bytes()) == (NEW, OTHERS)
 
 
-def test_a_long_name_finds_its_file_again(file: Path) -> None:
+def test_a_sweep_finds_the_file_of_a_long_name(file: Path) -> None:
     long = file.with_name("ü" * 127)
     file.replace(long)
     long.with_name("ü" * 126).write_bytes(NEWEST)
@@ -343,7 +341,7 @@ def test_a_long_name_finds_its_file_again(file: Path) -> None:
 
 
 @pytest.mark.parametrize("why", ["checksums", "no exchange", "no exchange after all"])
-def test_a_lock_that_another_process_keeps_is_an_error_that_names_the_file(
+def test_a_lock_that_another_process_holds_is_an_error_that_names_the_file(
     file: Path, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     monkeypatch.setattr(locks, "WAIT_SECONDS", 0.2)
@@ -369,7 +367,7 @@ def test_a_lock_that_another_process_keeps_is_an_error_that_names_the_file(
 
 
 def hanging(file: Path, when: str) -> int:
-    """A process that is replacing the file by OLD and more, and has been stopped before or after the exchange."""
+    """A process that replaces the file by OLD and more, stopped before or after the exchange."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -401,7 +399,9 @@ def hanging(file: Path, when: str) -> int:
     return child
 
 
-def test_a_writer_that_hangs_is_overtaken_and_notices(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lock_of_a_writer_that_hangs_is_bypassed_and_the_writer_detects_it(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(locks, "WAIT_SECONDS", 0.2)
     child = hanging(file, "before")
     try:
@@ -415,7 +415,7 @@ def test_a_writer_that_hangs_is_overtaken_and_notices(file: Path, monkeypatch: p
     assert names(file.parent) == {file.name}
 
 
-def test_a_writer_that_hangs_before_it_has_looked_is_not_overtaken(
+def test_the_lock_of_a_writer_that_hangs_before_its_check_is_not_bypassed(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locks, "WAIT_SECONDS", 0.2)
@@ -432,7 +432,7 @@ def test_a_writer_that_hangs_before_it_has_looked_is_not_overtaken(
     assert names(file.parent) == {file.name}
 
 
-def test_an_output_whose_lock_another_process_keeps_is_replaced_as_it_was_ordered(
+def test_an_output_whose_lock_another_process_holds_is_overwritten(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locks, "WAIT_SECONDS", 0.2)
@@ -454,7 +454,7 @@ def test_a_lock_is_waited_for(file: Path) -> None:
     assert file.read_bytes() == NEW
 
 
-def test_without_locks_a_file_is_replaced_all_the_same(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_replaced_on_a_file_system_without_locks_too(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_locks(*_: object) -> None:
         raise OSError(errno.ENOLCK, "no locks available")
 

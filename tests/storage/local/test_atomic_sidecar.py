@@ -61,9 +61,7 @@ def test_a_replaced_file_has_checksums_of_its_new_content(
         b"crc\0\xff\xff\xff\xff",
     ],
 )
-def test_a_sidecar_that_vouches_for_nothing_becomes_one_that_hadoop_reads(
-    file: Path, sidecar: Path, old: bytes
-) -> None:
+def test_an_invalid_sidecar_becomes_one_that_hadoop_reads(file: Path, sidecar: Path, old: bytes) -> None:
     sidecar.write_bytes(old)
     replace(file)
     assert sidecar.read_bytes() == checksums(NEW, 512)
@@ -89,7 +87,7 @@ def test_a_sidecar_left_over_under_the_outputs_name_is_not_left_stale(file: Path
     assert names(file.parent) == {file.name, "target", left_over.name}
 
 
-def test_the_sidecar_lies_beside_what_a_link_points_to(file: Path, sidecar: Path) -> None:
+def test_the_sidecar_is_in_the_directory_of_a_links_target(file: Path, sidecar: Path) -> None:
     (file.parent / "links").mkdir()
     link = file.parent / "links" / "link"
     link.symlink_to(file)
@@ -108,9 +106,7 @@ def test_a_sidecar_may_be_read_by_everyone_who_may_read_the_file(file: Path, sid
     assert sidecar.stat().st_mode & 0o777 == 0o644
 
 
-def test_at_no_instant_is_there_a_new_file_with_an_old_sidecar(
-    file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_file_never_has_an_old_sidecar(file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
     def look() -> None:
@@ -165,7 +161,7 @@ def test_a_stop_after_the_rename_leaves_the_new_sidecar(
     assert names(file.parent) == {file.name, sidecar.name}
 
 
-def test_where_new_checksums_cannot_be_written_nothing_changes(
+def test_if_new_checksums_cannot_be_written_nothing_changes(
     file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> bytes:
@@ -236,7 +232,7 @@ LONG = bytes(range(256)) * 40_000
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize(("size", "at"), [(512, 0), (512, 5000), (1, 77), (1000, 5119), (1 << 20, 5)])
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_damage_that_the_sidecar_tells_of_is_refused_and_not_vouched_for(
+def test_damage_that_the_sidecar_shows_is_an_error_and_gets_no_new_checksums(
     file: Path, sidecar: Path, algorithm: str, size: int, at: int, elsewhere: bool
 ) -> None:
     sidecar.write_bytes(checksums(OLD, size, algorithm))
@@ -245,7 +241,7 @@ def test_damage_that_the_sidecar_tells_of_is_refused_and_not_vouched_for(
     file.write_bytes(damaged)
     before = sidecar.read_bytes()
     target = file.with_name("target") if elsewhere else file
-    with pytest.raises(CorruptFile, match=r"its checksums say \(\.data\.parquet\.crc\)") as caught:
+    with pytest.raises(CorruptFile, match=r"match its checksums \(\.data\.parquet\.crc\)") as caught:
         replace(target, source=file)
     assert caught.value.path == str(file)
     assert caught.value.offset == at // size * size
@@ -258,7 +254,7 @@ def test_damage_that_the_sidecar_tells_of_is_refused_and_not_vouched_for(
 
 
 @pytest.mark.parametrize("at", [4_194_303, 4_194_304, 9_999_999])
-def test_damage_is_found_however_far_in_it_lies(file: Path, sidecar: Path, at: int) -> None:
+def test_damage_is_found_at_any_offset(file: Path, sidecar: Path, at: int) -> None:
     file.write_bytes(LONG)
     sidecar.write_bytes(checksums(LONG, 1000))
     with LocalSource(str(file), file) as source:
@@ -294,7 +290,7 @@ def test_checksums_of_a_longer_or_shorter_file_are_refused(
     assert file.read_bytes() == OLD
 
 
-def test_checksums_that_cannot_be_read_are_not_left_beside_a_changed_file(
+def test_a_file_whose_checksums_cannot_be_read_is_not_changed(
     file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = os.open
@@ -313,7 +309,7 @@ def test_checksums_that_cannot_be_read_are_not_left_beside_a_changed_file(
     assert names(file.parent) == {file.name, sidecar.name}
 
 
-def test_checksums_of_bytes_that_stay_are_taken_over_and_not_read_again(
+def test_checksums_of_unchanged_bytes_are_copied_without_reading_the_bytes_again(
     file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     summed = 0
@@ -335,7 +331,7 @@ def test_checksums_of_bytes_that_stay_are_taken_over_and_not_read_again(
     "ranges", [[(0, 600), (700, 1000)], [(10, 5000)], [(0, 512), (0, 512)], [(0, 1000), (1000, 1)]]
 )
 @pytest.mark.parametrize("head", [b"", b"before"])
-def test_checksums_are_right_whichever_bytes_stay(
+def test_checksums_are_right_for_any_range_of_unchanged_bytes(
     file: Path, sidecar: Path, ranges: list[tuple[int, int]], head: bytes
 ) -> None:
     with (

@@ -1,4 +1,4 @@
-"""Signals while a file is being replaced: the original stays whole, and what can be tidied up is."""
+"""Signals during a replacement: the original stays complete, and temporary files are removed if possible."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ def test_a_process_that_is_stopped_leaves_the_original_whole(
         process.send_signal(number)
         assert process.wait(60) == code
     assert file.read_bytes() == OLD
-    assert len(names(file.parent)) == left  # nobody can tidy up after SIGKILL
+    assert len(names(file.parent)) == left  # after SIGKILL, the process can't remove it
     replace(file)
     assert file.read_bytes() == NEW
 
 
 @pytest.mark.parametrize("second", [signal.SIGHUP, signal.SIGTERM])
-def test_a_second_signal_does_not_stop_the_tidying_up(file: Path, second: signal.Signals) -> None:
+def test_a_second_signal_does_not_interrupt_the_cleanup(file: Path, second: signal.Signals) -> None:
     with writing(file, "twice") as process:
         process.send_signal(signal.SIGHUP)
         assert said(process) == b"stopped\n"
@@ -96,7 +96,7 @@ def test_a_second_signal_does_not_stop_the_tidying_up(file: Path, second: signal
     assert names(file.parent) == {file.name}
 
 
-def test_a_process_that_is_to_outlive_its_terminal_does(file: Path) -> None:
+def test_a_process_that_ignores_sighup_outlives_its_terminal(file: Path) -> None:
     with writing(file, "nohup") as process:
         process.send_signal(signal.SIGHUP)
         assert said(process) == b"undisturbed\n"
@@ -105,7 +105,7 @@ def test_a_process_that_is_to_outlive_its_terminal_does(file: Path) -> None:
 
 
 @pytest.mark.parametrize("number", STOPS)
-def test_handlers_are_given_back(file: Path, number: signal.Signals) -> None:
+def test_handlers_are_restored(file: Path, number: signal.Signals) -> None:
     before = signal.signal(number, signal.SIG_DFL)
     try:
         replace(file)
@@ -121,7 +121,7 @@ def test_handlers_are_given_back(file: Path, number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize("number", STOPS)
-def test_somebody_elses_handler_stays(file: Path, number: signal.Signals) -> None:
+def test_another_handler_stays(file: Path, number: signal.Signals) -> None:
     def handler(*_: object) -> None: ...
 
     before = signal.signal(number, handler)
@@ -145,7 +145,7 @@ source, target = folder / "source", folder / ("source" if overwrite else "target
 sidecar = target.with_name(f".{target.name}.crc")
 left = -1
 
-def count(event, arguments):  # killed before the next of what changes the folder
+def count(event, arguments):  # killed before the next call that changes the folder
     global left
     named = event in CHANGES and str(arguments[0])  # by its path, or by its name in a directory that is open
     if left >= 0 and named and (str(folder) in named or named.endswith(".tmp")):
@@ -189,7 +189,7 @@ print(instant, len(seen))
 
 
 @pytest.mark.parametrize("mode", ["over", "new"])
-def test_killed_at_whatever_instant_a_file_has_its_own_checksums_or_none_and_ends_as_undisturbed(
+def test_after_a_kill_at_any_time_a_file_has_its_own_checksums_or_none_and_a_rerun_completes(
     tmp_path: Path, mode: str
 ) -> None:
     done = subprocess.run(
@@ -207,8 +207,8 @@ def test_killed_at_whatever_instant_a_file_has_its_own_checksums_or_none_and_end
 
 
 @pytest.mark.parametrize("how", ["over", "new", "checksums", "own"])
-def test_ctrl_c_at_whatever_instant_leaves_nothing_behind(file: Path, how: str) -> None:
-    """A file that somebody could take for one that is being written would stay until the next run."""
+def test_ctrl_c_at_any_time_leaves_no_temporary_file(file: Path, how: str) -> None:
+    """Otherwise a temporary file would stay until the next run."""
     target = file if how in {"over", "checksums"} else file.with_name("target")
     sidecar = target.with_name(f".{target.name}.crc")
 

@@ -1,4 +1,5 @@
-"""Ranges copied directly, in the kernel or by hand: the same bytes, whichever way it is and whenever it changes."""
+"""Copies ranges directly, in the kernel, or by reading and writing: all ways, and changes between them, give the same
+bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ DATA = os.urandom(5 * STEP + 1234)
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file of several steps, all of which may be copied directly where the file system does that."""
+    """A file of several steps, all of which can be copied directly if the file system supports it."""
     monkeypatch.setattr(copying, "STEP_BYTES", STEP)
     monkeypatch.setattr(copying, "READ_BYTES", BLOCK)
     monkeypatch.setattr(copying, "DIRECT_LEAST", 2 * BLOCK)
@@ -40,7 +41,7 @@ def direct(file: Path) -> Path:
 
 
 def copy(file: Path, head: bytes, *ranges: tuple[int, int]) -> tuple[bytes, list[tuple[int, bool]]]:
-    """What a file holds after `head`, the ranges, and a tail were written to it; and the steps."""
+    """The content of a file after `head`, the ranges and a tail were written to it; and the steps."""
     target = file.with_name("copy")
     fd = os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     copier = Copier(target, fd)
@@ -62,7 +63,7 @@ def copy(file: Path, head: bytes, *ranges: tuple[int, int]) -> tuple[bytes, list
 
 
 def on_disk(steps: list[tuple[int, bool]]) -> int:
-    """Bytes that went directly."""
+    """Number of bytes that were written directly."""
     return sum(count for count, direct in steps if direct)
 
 
@@ -82,7 +83,7 @@ def test_a_range_that_begins_within_a_block_goes_directly_from_the_next_one_on(d
     assert sum(count for count, _ in steps) == len(DATA) - shift
 
 
-def test_ranges_that_are_small_or_lie_otherwise_within_blocks_go_through_the_cache(direct: Path) -> None:
+def test_ranges_that_are_small_or_aligned_differently_go_through_the_cache(direct: Path) -> None:
     ranges = [(0, 2 * BLOCK - 1), (10, STEP), (100, 3)]
     copied, steps = copy(direct, b"head", *ranges)
     assert copied == b"head" + b"".join(DATA[at : at + size] for at, size in ranges) + b"tail"
@@ -98,7 +99,7 @@ def test_several_ranges_with_bytes_between_them_are_whole(direct: Path) -> None:
 
 @pytest.mark.parametrize("code", copying._NO_DIRECT)
 @pytest.mark.parametrize("after", [0, 2])
-def test_a_direct_write_that_cannot_be_done_is_done_otherwise(
+def test_if_a_direct_write_fails_the_range_is_copied_in_another_way(
     direct: Path, monkeypatch: pytest.MonkeyPatch, code: int, after: int
 ) -> None:
     calls = []
@@ -117,7 +118,7 @@ def test_a_direct_write_that_cannot_be_done_is_done_otherwise(
     assert len(calls) == after + 1, "it isn't tried again"
 
 
-def test_a_direct_write_that_does_less_goes_on_where_it_ended(direct: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_direct_write_continues_where_it_ended(direct: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda fd, data, at: real(fd, data[: 3 * BLOCK], at))
     copied, steps = copy(direct, b"", (0, len(DATA)))
@@ -193,7 +194,7 @@ def test_without_direct_writes_everything_goes_through_the_cache(
         ("", ""),
     ],
 )
-def test_the_file_system_is_read_off_the_mounts(
+def test_the_file_systems_type_is_read_from_the_mounts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, kind: str
 ) -> None:
     mounts = tmp_path / "mounts"
@@ -209,7 +210,7 @@ def test_the_file_system_is_read_off_the_mounts(
 @pytest.mark.parametrize(
     "refuse", [lambda *_, **__: 0, lambda *_, **__: (_ for _ in ()).throw(OSError(errno.EXDEV, "elsewhere"))]
 )
-def test_what_the_kernel_does_not_copy_is_copied_by_hand(
+def test_ranges_that_the_kernel_does_not_copy_are_read_and_written(
     file: Path, monkeypatch: pytest.MonkeyPatch, refuse: Callable[..., int]
 ) -> None:
     monkeypatch.setattr(copying, "_DIRECT_ON", ())

@@ -1,4 +1,4 @@
-"""Patterns match what the standard library's glob matches, and tell of directories that can't be read."""
+"""Patterns match what the standard library's glob matches, and report directories that can't be read."""
 
 from __future__ import annotations
 

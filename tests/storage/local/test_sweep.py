@@ -43,7 +43,7 @@ KEPT = (
 
 
 def names(folder: Path) -> set[str]:
-    """What lies in a folder."""
+    """The names in a folder."""
     return {p.name for p in folder.iterdir()}
 
 
@@ -56,7 +56,7 @@ def names(folder: Path) -> set[str]:
         f".{'x' * 48}.bloom-{'0' * 12}.tmp",
     ],
 )
-def test_a_temporary_file_that_nobody_writes_is_removed(tmp_path: Path, name: str) -> None:
+def test_a_temporary_file_that_is_not_in_use_is_removed(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"half")
     assert sweep(tmp_path).removed == [str(tmp_path / name)]
     assert names(tmp_path) == set()
@@ -70,14 +70,14 @@ def test_other_names_stay(tmp_path: Path) -> None:
     assert names(tmp_path) == set(KEPT)
 
 
-def test_every_name_that_a_writer_gives_is_one_that_is_swept(tmp_path: Path) -> None:
+def test_every_name_of_a_writers_temporary_file_is_swept(tmp_path: Path) -> None:
     for name in ("a", "a.parquet", "ä" * 60, "x" * 255, "with space", "a\nb", ".hidden.crc"):
         path = temporary_name(tmp_path / name)
         path.write_bytes(b"half")
         assert sweep(tmp_path).removed == [str(path)]
 
 
-def test_a_file_that_is_being_written_stays_and_is_whole_in_the_end(tmp_path: Path) -> None:
+def test_a_file_that_is_being_written_stays_and_is_completed(tmp_path: Path) -> None:
     path = tmp_path / "part.parquet"
     path.write_bytes(b"old")
     with (
@@ -118,7 +118,7 @@ def test_a_lock_of_another_process_counts_until_that_process_is_killed(tmp_path:
 
 
 def flock_after(done: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Something happens between the creation of the next file and its lock."""
+    """Runs an action between the creation of the next file and its lock."""
     real, waiting = fcntl.flock, [done]
 
     def flock(fd: int, how: int) -> None:
@@ -129,7 +129,7 @@ def flock_after(done: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(fcntl, "flock", flock)
 
 
-def test_a_file_that_is_swept_before_it_is_locked_is_begun_again(
+def test_a_file_that_is_swept_before_it_is_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     swept: list[Path] = []
@@ -142,7 +142,7 @@ def test_a_file_that_is_swept_before_it_is_locked_is_begun_again(
     assert names(tmp_path) == set()
 
 
-def test_a_writer_knows_the_name_of_the_file_that_was_begun_again(
+def test_a_writer_knows_the_name_of_the_file_that_was_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "part.parquet"
@@ -160,7 +160,7 @@ def test_a_writer_knows_the_name_of_the_file_that_was_begun_again(
     assert names(tmp_path) == {file.name}
 
 
-def test_a_file_that_a_sweeper_has_locked_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_a_sweep_has_locked_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sweepers: list[int] = []
 
     def hold() -> None:
@@ -176,7 +176,7 @@ def test_a_file_that_a_sweeper_has_locked_is_begun_again(tmp_path: Path, monkeyp
         assert names(tmp_path) == {made.path.name}
 
 
-def test_writers_beside_a_sweeper_never_lose_their_files(tmp_path: Path) -> None:
+def test_writers_never_lose_their_files_to_a_concurrent_sweep(tmp_path: Path) -> None:
     program = (
         "import sys\n"
         "from pathlib import Path\n"
@@ -207,7 +207,7 @@ def test_writers_beside_a_sweeper_never_lose_their_files(tmp_path: Path) -> None
 
 
 def put_aside(file: Path, data: bytes) -> Path:
-    """Checksums as a killed writer leaves them."""
+    """Checksums that a killed writer left under a temporary name."""
     path = temporary_name(checksum_file_of(file))
     path.write_bytes(data)
     return path
@@ -215,7 +215,7 @@ def put_aside(file: Path, data: bytes) -> Path:
 
 @pytest.mark.parametrize("name", ["part.parquet", "x" * 250, "ä" * 60, "a\nb"])
 @pytest.mark.parametrize("algorithm", ["CRC32", "CRC32C"])
-def test_checksums_that_a_file_lacks_and_that_fit_it_are_put_back(tmp_path: Path, name: str, algorithm: str) -> None:
+def test_checksums_that_match_a_file_without_any_are_put_back(tmp_path: Path, name: str, algorithm: str) -> None:
     file = tmp_path / name
     file.write_bytes(b"content" * 1000)
     right = checksums(b"content" * 1000, 512, algorithm)
@@ -227,7 +227,7 @@ def test_checksums_that_a_file_lacks_and_that_fit_it_are_put_back(tmp_path: Path
     assert checksum_file_of(file).read_bytes() == right
 
 
-def test_checksums_never_take_the_place_of_others_and_belong_to_a_file_of_that_name(tmp_path: Path) -> None:
+def test_checksums_never_replace_others_and_belong_to_a_file_of_that_name(tmp_path: Path) -> None:
     file, other = tmp_path / "part.parquet", tmp_path / "other.parquet"
     for path in (file, other):
         path.write_bytes(b"content" * 1000)
@@ -250,7 +250,7 @@ def test_of_names_that_were_cut_each_file_gets_its_own_checksums(tmp_path: Path)
     assert [checksum_file_of(p).read_bytes() for p in files] == [checksums(p.read_bytes(), 512) for p in files]
 
 
-def test_checksums_are_not_put_back_beside_a_file_that_is_replaced_meanwhile(
+def test_checksums_are_not_put_back_for_a_file_that_is_replaced_during_the_sweep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "part.parquet"
@@ -268,7 +268,7 @@ def test_checksums_are_not_put_back_beside_a_file_that_is_replaced_meanwhile(
     assert names(tmp_path) == {file.name}
 
 
-def test_where_locks_tell_nothing_temporary_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_files_stay_on_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_locks(fd: int, how: int) -> None:
         raise OSError(95, "Operation not supported")  # as some network file systems answer
 
@@ -314,7 +314,7 @@ def test_a_run_sweeps_where_it_writes_and_nowhere_else(tmp_path: Path, jobs: int
     assert len(datasets.digests(out)) == 4
 
 
-def test_a_file_that_is_changed_by_itself_is_swept_beside_first(tmp_path: Path) -> None:
+def test_changing_a_single_file_first_sweeps_its_directory(tmp_path: Path) -> None:
     path = datasets.write(tmp_path / "part.parquet", rows=100)
     (tmp_path / STALE).write_bytes(b"half")
     put_aside(path, checksums(path.read_bytes(), 512))
@@ -326,10 +326,10 @@ def test_a_file_that_is_changed_by_itself_is_swept_beside_first(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("error", [errno.EIO, errno.EEXIST, errno.ESTALE])
-def test_a_name_that_was_given_though_the_system_denies_it_counts(
+def test_a_completed_link_that_the_system_reports_as_failed_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int
 ) -> None:
-    """A server's answer may be lost, and the client's second try finds the first one's work."""
+    """A file server's answer may be lost: then the client's second request finds the link of the first."""
     left, final = tmp_path / "left", tmp_path / "final"
     left.write_bytes(b"new")
     link = os.link
