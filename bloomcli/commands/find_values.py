@@ -30,7 +30,7 @@ T = TypeVar("T")
 class Conversions(Generic[T]):
     """A cache of values converted for each kind of column: each conversion runs once for many files.
 
-    It also keeps LiteralErrors, so that the texts before a wrong one aren't converted again for each file.
+    It also keeps LiteralErrors, so that the texts before an invalid text are converted only once.
     """
 
     def __init__(self) -> None:
@@ -72,10 +72,10 @@ class Values:
         texts: a few, or many as UTF-8 in an Arrow array.
 
     Attributes:
-        filter_lookup: looks the values up in the filters of files with the schema of one that was searched.
+        filter_lookup: looks the values up in the filters of files with the schema of a file that was searched.
         given: the texts: a tuple of a few, or an array.
         file: the path of the file that the values come from.
-        plain: what a search without Arrow may return, until a file needs Arrow. "rows": rows, as
+        plain: the results of a search without Arrow, until a file needs Arrow. "rows": rows, as
             `plain_search.PlainRows`; "absence": only that a file has no rows; "nothing": such a search isn't tried.
     """
 

@@ -1,4 +1,4 @@
-"""index: reads what an index needs of one file. `bloomcli.indexing` makes the index of all files."""
+"""index: reads the bits of one file for an index. `bloomcli.indexing` builds the index of all files."""
 
 from __future__ import annotations
 
@@ -43,12 +43,15 @@ def run(path: str, options: IndexOptions) -> FileRow:
     with open_source(path) as source:
         file = open_file(source, options.names)
         identity = _identity(path, source, file) if file.indexable else None
-        why = NO_IDENTITY if identity is None else None
+        reason = NO_IDENTITY if identity is None else None
         if not file.indexable:
-            why = f"files of the format {file.format} aren't indexed"
-        if why is not None:
+            reason = f"files of the format {file.format} aren't indexed"
+        if reason is not None:
             return FileRow(
-                path=path, status=Status.SKIPPED, format=file.format, reason=f"{why}; `find` looks into them itself"
+                path=path,
+                status=Status.SKIPPED,
+                format=file.format,
+                reason=f"{reason}; `find` searches them without an index",
             )
         columns = _columns(file, options.columns)
         row = IndexedRow(
@@ -70,9 +73,9 @@ def _wait_for_clock(path: str) -> None:
     if found is None:
         return
     step = _TICK_NS if found.mtime_ns % 1_000_000_000 else _COARSE_NS
-    left = found.mtime_ns + step - time.time_ns()
-    if 0 < left <= step:
-        time.sleep(left / 1e9)
+    wait_ns = found.mtime_ns + step - time.time_ns()
+    if 0 < wait_ns <= step:
+        time.sleep(wait_ns / 1e9)
 
 
 def _identity(path: str, source: Source, file: FilterFile) -> IndexedFile | None:
@@ -101,7 +104,7 @@ def _columns(file: FilterFile, paths: Sequence[str]) -> list[Column]:
 
 
 def _estimated(row: IndexedRow, file: FilterFile, columns: Sequence[Column]) -> IndexedRow:
-    """Estimate from the metadata what would be read."""
+    """Estimate the reads from the metadata."""
     from dataclasses import replace
 
     filters = read = decoded = 0

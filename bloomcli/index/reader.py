@@ -1,7 +1,7 @@
 """Opens an index of filters and looks values up.
 
-Requests to a store: the first reads the tail, with the footer and the tables of a small index; another one reads
-longer tables; one reads the rows of bits of a value; one reads the ends of the files that may have it. With
+Requests to a store: the first reads the tail, with the footer and the tables of a small index; another reads longer
+tables; another the rows of bits of a value; and another the ends of the files that may have it. With
 `END_BYTES`, the first request has the tables of 100,000 row groups.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 END_BYTES: Final = 2 << 20
 """Bytes of an index's end that are read when it is opened for a search: enough for the tables of 100,000 row groups.
-The request takes as long as a second one, for tables longer than the usual tail."""
+The larger request takes as long as a second request for tables that are longer than the usual tail."""
 _TOGETHER_BYTES: Final = 16 << 20
 """Limit up to which all tables are read in one request."""
 _PART: Final = 1 << 18
@@ -230,7 +230,7 @@ class Index:
         layout, units = self.layout(column), self.units(column)
         state = bytes(units.state)
         states = [state.count(value) for value in range(NEVER + 1)]
-        rates = [rate for rate, one in zip(units.fpp, state, strict=True) if one == FILTER]
+        rates = [rate for rate, slot_state in zip(units.fpp, state, strict=True) if slot_state == FILTER]
         return IndexedColumnFacts(
             column=column.path,
             physical=column.type.physical,
@@ -258,8 +258,8 @@ class Index:
 
     def _read_properties(self) -> tuple[tuple[str, ...], float]:
         """Read the indexed columns, and the rate."""
-        given = self._footer.properties
-        version = number_of(given.get(VERSION), 1 << 31)
+        properties = self._footer.properties
+        version = number_of(properties.get(VERSION), 1 << 31)
         if version is None:
             raise UnknownFormat(
                 "it is a Puffin file, but no index of filters",
@@ -277,8 +277,8 @@ class Index:
                 hint=f"a later version of bloom reads it; {rebuild(self.source.path)}",
             )
         try:
-            paths = json.loads(given.get("columns", ""))
-            fpp = float(given.get("fpp", ""))
+            paths = json.loads(properties.get("columns", ""))
+            fpp = float(properties.get("fpp", ""))
         except (ValueError, RecursionError):
             raise self._wrong("the columns are no JSON, or the rate is no number", "properties.columns") from None
         if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
@@ -296,7 +296,7 @@ class Index:
         if not any(found.values()):
             return None
         if any(len(blobs) != 1 for blobs in found.values()):
-            raise self._wrong("there is more than one blob of ends, or one without their sizes", "blobs")
+            raise self._wrong("it has several blobs of ends, or ends without their sizes", "blobs")
         return EndBlobs(*found[ENDS][0], *found[END_SIZES][0])
 
     def _read_blobs(self) -> tuple[dict[IndexedColumn, ColumnBlobs], Blob, int]:
@@ -319,7 +319,7 @@ class Index:
                     raise self._wrong("it is no column's number, or comes twice", f"{field}.properties.column-number")
                 units[number_found] = blob, field
         if len(files) != 1:
-            raise self._wrong(f"there are {counted(len(files), 'table')} of files", "blobs")
+            raise self._wrong(f"it has {counted(len(files), 'table')} of files", "blobs")
         if bits.keys() != units.keys():
             raise self._wrong("a column has bits without units, or units without bits", "blobs")
         found = {column: ColumnBlobs(blob, layout, *units[at]) for at, (column, layout, blob) in sorted(bits.items())}

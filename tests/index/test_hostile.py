@@ -122,7 +122,7 @@ def test_every_flipped_bit_of_rows_that_are_read_is_found(index: Path, tmp_path:
                 for h in everything(found.layout(IDS).blocks)
                 if selects(h, found.layout(IDS).blocks, block, word, bit)
             ]
-            with pytest.raises(CorruptFile, match=f"row {row} of the bits isn't what was written") as caught:
+            with pytest.raises(CorruptFile, match=f"row {row} of the bits doesn't match its checksum") as caught:
                 answers(found, mine[0].to_bytes(8, "little"))
             assert caught.value.offset == bits["offset"] + row * stride
             with pytest.raises(CorruptFile, match=f"row {row} of the bits"):
@@ -186,7 +186,11 @@ LIES: list[tuple[str, str, Callable[[dict[str, Any]], object]]] = [
     ("blobs[0].properties", "isn't an indexed one", lambda f: f["blobs"][0]["properties"].update(column="other")),
     ("blobs[0].properties.column-number", "no number", lambda f: f["blobs"][0]["properties"].pop("column-number")),
     ("blobs[1].properties.column-number", "no column", lambda f: f["blobs"][1]["properties"].pop("column-number")),
-    ("blobs[1].properties.xxh64", "written", lambda f: f["blobs"][1]["properties"].update(xxh64="0" * 16)),
+    (
+        "blobs[1].properties.xxh64",
+        "match their checksum",
+        lambda f: f["blobs"][1]["properties"].update(xxh64="0" * 16),
+    ),
     ("blobs[1].properties.rows", "no number", lambda f: f["blobs"][1]["properties"].update(rows="many")),
     ("blobs[2].properties.rows", "rows, not 3", lambda f: f["blobs"][2]["properties"].update(rows="3")),
     ("properties.fpp", "no rate", lambda f: f["properties"].update(fpp="nan")),
@@ -423,7 +427,7 @@ def test_an_update_of_a_damaged_index_is_an_error_and_leaves_it(index: Path, tmp
     path.write_bytes(data)
     with opened(path) as old, IndexWriter([COLUMN], fpp=0.01, old=old) as writer:
         writer.keep(range(len(old.files)))
-        with pytest.raises(CorruptFile, match="isn't what was written"):
+        with pytest.raises(CorruptFile, match="doesn't match its checksum"):
             writer.write(str(path), overwrite=True)
     assert path.read_bytes() == data
     assert list(tmp_path.iterdir()) == [path]
@@ -441,7 +445,7 @@ def test_the_hint_of_damage_is_the_command_that_builds_the_index_anew(tmp_path: 
     with opened(path) as found, pytest.raises(CorruptFile) as caught:
         list(found.possible(column, bytes(8)))
     assert caught.value.hint == (
-        f"`bloom index build DIRECTORY -c 'user id,a\\,b' -o '{path}' --overwrite` builds it anew"
+        f"`bloom index build DIRECTORY -c 'user id,a\\,b' -o '{path}' --overwrite` rebuilds it"
     )
 
 
