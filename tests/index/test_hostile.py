@@ -346,7 +346,7 @@ def ends_table(sizes: list[int]) -> bytes:
         ([0, 1], "2 ends of 3 files"),
         ([-1, 1, 0], "aren't those"),
         ([3, 0, 1 << 20], "aren't those"),
-        (None, "blob of"),
+        (None, "ends without their sizes"),
     ],
     ids=["too few", "negative", "too many bytes", "no table"],
 )
