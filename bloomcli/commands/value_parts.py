@@ -124,7 +124,7 @@ class PartedSearch:
         self._file: StoredParts | None = None
 
     def candidates(self) -> list[Candidates]:
-        """For each row group, whether it may have a value. If not, `forms` is empty; if so, it has arbitrary positions.
+        """Whether each row group may have a value. If not, `forms` is empty; if so, its positions have no meaning.
 
         Raises Stopped.
         """

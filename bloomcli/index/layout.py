@@ -100,7 +100,7 @@ def read_properties(path: str, blob: Blob, field: str) -> tuple[int, IndexedColu
     def number(name: str, limit: int) -> int:
         value = number_of(raw.get(name), limit)
         if value is None:
-            raise damaged_property(name, f"it is no number up to {limit}")
+            raise damaged_property(name, f"it isn't a number up to {limit}")
         return value
 
     for name in ("column", "physical"):
@@ -108,7 +108,7 @@ def read_properties(path: str, blob: Blob, field: str) -> tuple[int, IndexedColu
             raise damaged_property(name, "it is missing")
     blocks, slots = number("blocks", INDEX_BLOCKS_MAX), number("slots", INDEX_SLOTS_MAX)
     if blocks & (blocks - 1) or not blocks:
-        raise damaged_property("blocks", f"{blocks} is no power of two")
+        raise damaged_property("blocks", f"{blocks} isn't a power of two")
     layout = Layout(blocks, slots)
     if number("row-bytes", _MOST) != layout.stride:
         raise damaged_property("row-bytes", f"a row of {counted(slots, 'slot')} has {counted(layout.stride, 'byte')}")

@@ -146,12 +146,12 @@ def _parsed(path: str, payload: bytes, start: int) -> Footer:
         content = json.loads(payload.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError) as error:
         detail = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise damaged(path, f"the footer is no JSON: {detail[:200]}", offset=start, field="FooterPayload") from None
+        raise damaged(path, f"the footer isn't JSON: {detail[:200]}", offset=start, field="FooterPayload") from None
     fields = _Fields(path, start)
     top = fields.mapping(content, "FooterPayload")
     described = top.get("blobs")
     if not isinstance(described, list):
-        raise damaged(path, "it is no list of blobs", offset=start, field="blobs")
+        raise damaged(path, "it isn't a list of blobs", offset=start, field="blobs")
     blobs = [fields.blob(item, f"blobs[{number}]") for number, item in enumerate(described)]
     _check_ranges(path, blobs, start)
     return Footer(blobs, fields.texts(top.get("properties", {}), "properties"), start)
@@ -179,28 +179,28 @@ class _Fields:
 
     def mapping(self, value: Any, field: str) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise self.wrong("it is no JSON object", field)
+            raise self.wrong("it isn't a JSON object", field)
         return value
 
     def texts(self, value: Any, field: str) -> dict[str, str]:
         found = self.mapping(value, field)
         for key, text in found.items():
             if not isinstance(text, str):
-                raise self.wrong("it is no text", f"{field}.{key[:100]}")
+                raise self.wrong("it isn't a text", f"{field}.{key[:100]}")
         return found
 
     def number(self, value: Any, field: str) -> int:
         if type(value) is not int or not 0 <= value < 1 << 63:
-            raise self.wrong("it is no number of bytes", field)
+            raise self.wrong("it isn't a number of bytes", field)
         return value
 
     def blob(self, value: Any, field: str) -> Blob:
         item = self.mapping(value, field)
         kind, codec = item.get("type"), item.get("compression-codec")
         if not isinstance(kind, str):
-            raise self.wrong("it is no text", f"{field}.type")
+            raise self.wrong("it isn't a text", f"{field}.type")
         if codec is not None and not isinstance(codec, str):
-            raise self.wrong("it is no text", f"{field}.compression-codec")
+            raise self.wrong("it isn't a text", f"{field}.compression-codec")
         return Blob(
             kind,
             self.number(item.get("offset"), f"{field}.offset"),

@@ -85,7 +85,7 @@ class Index:
         """Read the footer and the table of files. The index doesn't close the source.
 
         Raises:
-            CorruptFile: it is no index, or damaged.
+            CorruptFile: the file is damaged, or isn't an index.
             UnsupportedError: it was written for a later version of the format.
         """
         self.source = source
@@ -121,7 +121,7 @@ class Index:
     def possible(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> Iterator[PossiblePairs]:
         """The row groups that may have each of some values.
 
-        For a few hashes it reads only their rows; for many, the bits in their order, in bounded memory. The answers
+        Reads only the rows of a few hashes; for many, the bits in their order, in bounded memory. The answers
         are those of the filters at the common size.
 
         Args:
@@ -135,7 +135,7 @@ class Index:
             part.
 
         Raises:
-            CorruptFile: the bits that were read aren't those that were written.
+            CorruptFile: the bits don't match their checksums.
         """
         import pyarrow as pa
 
@@ -280,11 +280,11 @@ class Index:
             paths = json.loads(properties.get("columns", ""))
             fpp = float(properties.get("fpp", ""))
         except (ValueError, RecursionError):
-            raise self._wrong("the columns are no JSON, or the rate is no number", "properties.columns") from None
+            raise self._wrong("the columns aren't JSON, or the rate isn't a number", "properties.columns") from None
         if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
-            raise self._wrong("it is no list of names", "properties.columns")
+            raise self._wrong("it isn't a list of names", "properties.columns")
         if not 0 < fpp < 1:
-            raise self._wrong("it is no rate", "properties.fpp")
+            raise self._wrong("it isn't a rate", "properties.fpp")
         return tuple(paths), fpp
 
     def _end_blobs(self) -> EndBlobs | None:
@@ -316,7 +316,9 @@ class Index:
             elif blob.type == UNITS:
                 number_found = number_of(blob.properties.get("column-number"), 1 << 31)
                 if number_found is None or number_found in units:
-                    raise self._wrong("it is no column's number, or comes twice", f"{field}.properties.column-number")
+                    raise self._wrong(
+                        "it isn't a column's number, or comes twice", f"{field}.properties.column-number"
+                    )
                 units[number_found] = blob, field
         if len(files) != 1:
             raise self._wrong(f"it has {counted(len(files), 'table')} of files", "blobs")

@@ -108,7 +108,7 @@ class Spool:
         Raises WriteError if the temporary file can't be read any more.
         """
         if self._file is None:
-            raise ValueError("there is no temporary file")
+            raise ValueError("it has no temporary file")
         chosen = array("i", numbers)
         offsets = array("q", [self._offsets[number] for number in chosen])
         sizes = array("i", [self._blocks[number] for number in chosen])

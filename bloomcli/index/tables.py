@@ -113,7 +113,7 @@ def unpacked(path: str, blob: Blob, data: bytes, kinds: Mapping[str, str], field
         raise wrong("the bytes don't match their checksum", ".properties.xxh64")
     rows = number_of(blob.properties.get("rows"), INDEX_TABLE_MAX_BYTES)
     if rows is None:
-        raise wrong("it is no number of rows", ".properties.rows")
+        raise wrong("it isn't a number of rows", ".properties.rows")
     if blob.codec != "zstd":
         raise wrong(f"the table is compressed with {blob.codec}, not with zstd", ".compression-codec")
     try:
@@ -310,7 +310,7 @@ _WRONG_UNITS: Final = (
     ("the index has no such file", "file"),
     ("the format has no such state", "state"),
     ("a free slot has a file, or a unit has none", "state"),
-    ("it is no rate", "fpp"),
+    ("it isn't a rate", "fpp"),
     ("the file has no such row group", "row_group"),
     ("a row group comes twice", "row_group"),
 )

@@ -124,7 +124,7 @@ def _refuse_other_file(path: str) -> None:
         return
     with open_source(path) as source:
         if source.size and source.read_at(0, min(source.size, len(MAGIC))) != MAGIC:
-            raise UsageError("the output exists already, and is no index", path=path, hint="name another file")
+            raise UsageError("the output exists already, and isn't an index", path=path, hint="name another file")
 
 
 def _with_index_traffic(report: IndexReport, traffic: Traffic) -> IndexReport:
