@@ -128,12 +128,12 @@ def _run(
     """As `run`; raises SourceChanged for a file whose end an index has, and that changed since it was indexed."""
     with opened(path, indexed) as original:
         try:
-            found = _searched(original, options, values, emit, stop, indexed, filter_result)
+            result = _searched(original, options, values, emit, stop, indexed, filter_result)
         except (CorruptFile, UnsupportedError):
             check_not_written(original)  # raises another error if something writes to the file
             raise
         check_not_written(original)
-        return found
+        return result
 
 
 def _searched(
@@ -238,10 +238,10 @@ def _plain(
     if search is None:
         return values.searched_plainly(plain_search.Fallback.NOT_PLAIN)
     rows = emit if values.plain == "rows" or not options.rows else None
-    found = plain_search.found(file, source, search, options, values.few, row_groups, rows, stop)
-    if isinstance(found, FileFound) and (values.filter_lookup is None or row_groups is None):
+    result = plain_search.found(file, source, search, options, values.few, row_groups, rows, stop)
+    if isinstance(result, FileFound) and (values.filter_lookup is None or row_groups is None):
         values.filter_lookup = search.filter_lookup()
-    return values.searched_plainly(found)
+    return values.searched_plainly(result)
 
 
 def _scanned(original: Source, values: Values | ValueParts, options: FindOptions, emit: Emit) -> FileFound | None:
@@ -252,12 +252,12 @@ def _scanned(original: Source, values: Values | ValueParts, options: FindOptions
     filter_lookup = values.filter_lookup if isinstance(values, Values) else None
     if filter_lookup is None or not options.rows or options.limit is not None:
         return None
-    found = filter_lookup.rows(original)
-    if found is None or not isinstance(values, Values):
+    scan = filter_lookup.rows(original)
+    if scan is None or not isinstance(values, Values):
         return None
-    if len(found.rows):
-        emit(_batch_of([original.path], found, values))
-    return _of_scan(original.path, filter_lookup, found.files[0])
+    if len(scan.rows):
+        emit(_batch_of([original.path], scan, values))
+    return _of_scan(original.path, filter_lookup, scan.files[0])
 
 
 def scanned_together(
@@ -280,12 +280,12 @@ def scanned_together(
     if filter_lookup is None or not filter_lookup.scans or not options.rows or options.limit is not None:
         return [], None
     names = [name for name in takewhile(lambda name: name is not None, map(system_name, paths)) if name is not None]
-    found = filter_lookup.rows_of(names, rows, size) if names else None
-    if found is None:
+    scans = filter_lookup.rows_of(names, rows, size) if names else None
+    if scans is None:
         return [], None
-    scanned_paths = paths[: len(found.files)]
-    results = [_of_scan(path, filter_lookup, scan) for path, scan in zip(scanned_paths, found.files, strict=True)]
-    return results, _batch_of(scanned_paths, found, values) if len(found.rows) else None
+    scanned_paths = paths[: len(scans.files)]
+    results = [_of_scan(path, filter_lookup, scan) for path, scan in zip(scanned_paths, scans.files, strict=True)]
+    return results, _batch_of(scanned_paths, scans, values) if len(scans.rows) else None
 
 
 def _batch_of(paths: Sequence[str], found: FileRows, values: Values) -> pa.RecordBatch:

@@ -49,20 +49,20 @@ class Conversions(Generic[T]):
             LiteralError: a text isn't a value of the column.
         """
         with self._lock:
-            found = self._found.get(kind)
-            if found is None:
+            converted = self._found.get(kind)
+            if converted is None:
                 try:
-                    found = convert()
+                    converted = convert()
                 except LiteralError as error:
-                    found = error
-                self._found[kind] = found
-        if isinstance(found, LiteralError):
-            raise found.of_file(path)
-        return found
+                    converted = error
+                self._found[kind] = converted
+        if isinstance(converted, LiteralError):
+            raise converted.of_file(path)
+        return converted
 
     def made(self) -> Iterator[T]:
         """Yield all conversions that succeeded."""
-        return (found for found in self._found.values() if not isinstance(found, LiteralError))
+        return (converted for converted in self._found.values() if not isinstance(converted, LiteralError))
 
 
 class Values:

@@ -220,9 +220,9 @@ def work_of(
         return Work(file, search, values.booleans(file, column, search), options, emit)
     from bloomcli.commands.value_parts import PartedSearch
 
-    found = _found_values(values, file, column, search, options, stop)
-    if found is not None:
-        return _FoundValuesWork(file, search, found, options, emit)
+    found_values = _found_values(values, file, column, search, options, stop)
+    if found_values is not None:
+        return _FoundValuesWork(file, search, found_values, options, emit)
     work = _PartedWork(file, search, None, options, emit)
     work.parted = PartedSearch(search, values.of(file, column, search), maybe=options.maybe)
     return work

@@ -128,7 +128,7 @@ class PartedSearch:
 
         Raises Stopped.
         """
-        found: list[Candidates] = []
+        result: list[Candidates] = []
         for number in range(len(self._parts)):
             if self._search.stop is not None:
                 self._search.stop.check()
@@ -138,17 +138,17 @@ class PartedSearch:
             for at, candidates in enumerate(self._search.candidates(wanted)):
                 forms = pa.array([0][: len(candidates.forms)], pa.int64())  # a slice would keep the whole array
                 if number == 0:
-                    found.append(candidates._replace(forms=forms))
+                    result.append(candidates._replace(forms=forms))
                     self._held[candidates.stripe, candidates.row_group] = []
                 elif candidates.possible:
-                    found[at] = found[at]._replace(
-                        forms=forms if len(forms) else found[at].forms,
-                        nan=found[at].nan or candidates.nan,
-                        trusted=found[at].trusted and candidates.trusted,
+                    result[at] = result[at]._replace(
+                        forms=forms if len(forms) else result[at].forms,
+                        nan=result[at].nan or candidates.nan,
+                        trusted=result[at].trusted and candidates.trusted,
                     )
                 if candidates.possible and not self._maybe:
                     self._keep(candidates, part.take(candidates.forms), nan if candidates.nan else None)
-        return found
+        return result
 
     def _keep(self, candidates: Candidates, batch: pa.RecordBatch, nan: tuple[bytes, int] | None) -> None:
         batches = self._held[candidates.stripe, candidates.row_group]
@@ -198,9 +198,9 @@ def first_of_each(
     rows: Sequence[pa.Int64Array], owners: Sequence[pa.Int64Array], texts: Sequence[pa.LargeBinaryArray]
 ) -> tuple[pa.Int64Array, pa.LargeBinaryArray]:
     """Sort the rows of several rounds, and keep each once, with the first of its values."""
-    found = pa.table([pa.concat_arrays(rows), pa.concat_arrays(owners)], ["row", "owner"])
-    order = pc.sort_indices(found, [("row", "ascending"), ("owner", "ascending")])
-    ordered = found.column("row").take(order).combine_chunks()
+    entries = pa.table([pa.concat_arrays(rows), pa.concat_arrays(owners)], ["row", "owner"])
+    order = pc.sort_indices(entries, [("row", "ascending"), ("owner", "ascending")])
+    ordered = entries.column("row").take(order).combine_chunks()
     is_first = pc.not_equal(ordered[1:], ordered[:-1])
     first_rows = pc.indices_nonzero(pa.concat_arrays([pa.array([True]), is_first]))
     return ordered.take(first_rows), pa.concat_arrays(texts).take(order.take(first_rows))

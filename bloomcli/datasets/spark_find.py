@@ -100,9 +100,9 @@ def frame(
         if not files:
             return session.createDataFrame([], schema)
         stream = partial(_stream, search=search, arrow=_arrow(schema))
-        found = _pairs(context, files, blocks).mapPartitions(stream)
+        rows = _pairs(context, files, blocks).mapPartitions(stream)
         pieces = StructType([StructField("piece", BinaryType(), nullable=False)])
-        wire = session.createDataFrame(found, pieces, verifySchema=False)
+        wire = session.createDataFrame(rows, pieces, verifySchema=False)
         return wire.mapInArrow(_batches, schema)
 
 
@@ -129,16 +129,16 @@ def results(
 
     context = job_context(session)
     with importable(context), job(session, description):
-        found = _found(context, parts, blocks, search).persist(StorageLevel.DISK_ONLY)
+        pickled = _found(context, parts, blocks, search).persist(StorageLevel.DISK_ONLY)
         try:
-            found.count()
-            for item in found.toLocalIterator():
+            pickled.count()
+            for item in pickled.toLocalIterator():
                 yield pickle.loads(item)  # noqa: S301  of this run's own executors
         except (PySparkException, java_error()) as error:
             raise job_error(error) from None
         finally:
             with suppress(java_error(), OSError):
-                found.unpersist()
+                pickled.unpersist()
 
 
 def _found(context: Any, parts: Sequence[Part], blocks: Sequence[bytes], search: Search) -> RDD[bytes]:
@@ -229,11 +229,11 @@ def _mapped(blocks: Iterable[Any], function: Callable[[Iterator[bytes]], Iterato
 
 
 def _pickled_of_shared(parts: Iterable[Part], shared: Broadcast[Any], search: Search) -> Iterator[bytes]:
-    return (pickle.dumps(one, 5) for part in parts for one in search(part, shared.value))
+    return (pickle.dumps(item, 5) for part in parts for item in search(part, shared.value))
 
 
 def _pickled(pairs: Iterable[tuple[Part, Any]], search: Search) -> Iterator[bytes]:
-    return (pickle.dumps(one, 5) for one in _searched(pairs, search))
+    return (pickle.dumps(item, 5) for item in _searched(pairs, search))
 
 
 class _Wire:

@@ -53,10 +53,10 @@ def _collected(chosen: DataFrame, forms: Forms) -> pa.ChunkedArray | None:
     if known is not None and known <= SHARED_BYTES:
         return chosen.toArrow().column(0)
     pieces = partial(forms.blocks_of, most=SHARED_BYTES // _SHARED_PIECES)
-    found = chosen.mapInArrow(pieces, "block binary").limit(_SHARED_PIECES).collect()
-    if len(found) == _SHARED_PIECES:
+    collected = chosen.mapInArrow(pieces, "block binary").limit(_SHARED_PIECES).collect()
+    if len(collected) == _SHARED_PIECES:
         return None
-    arrays = [forms.unpacked(bytes(row[0])) for row in found]
+    arrays = [forms.unpacked(bytes(row[0])) for row in collected]
     return pa.chunked_array(arrays) if arrays else pa.chunked_array([], pa.null())
 
 

@@ -179,11 +179,11 @@ class Search:
                     continue
                 try:
                     with convert_os_errors(item.path):
-                        found, size = find.record_type(item.path, self._options)
+                        record_type, size = find.record_type(item.path, self._options)
                 except BloomError:
                     continue
                 self._add(bytes_read=size)
-                return found
+                return record_type
         return None
 
     def _each(self) -> Iterator[FileResult | FilterAnswer | RuledOutFiles]:

@@ -80,8 +80,8 @@ def find(
         )
     named = [paths_or_table] if isinstance(paths_or_table, str | os.PathLike) else paths_or_table
     options = FindOptions(column=column, select=select).checked()
-    found = of_paths(spark, [os.fspath(path) for path in named], options, shaped=True)
-    return _frame(spark, found, values, values_column, index)
+    files = of_paths(spark, [os.fspath(path) for path in named], options, shaped=True)
+    return _frame(spark, files, values, values_column, index)
 
 
 def find_table(
@@ -212,10 +212,10 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
         raise no_files(paths)
     files = []
     for item in listed:
-        found = None if item.problem is None else failed(item.path, item.problem)
+        result = None if item.problem is None else failed(item.path, item.problem)
         if item.skipped:
-            found = FileFound(path=item.path, reason=skip_reason(item))
-        files.append(FileWork(item.path, walked=item.walked, found=found))
+            result = FileFound(path=item.path, reason=skip_reason(item))
+        files.append(FileWork(item.path, walked=item.walked, found=result))
     job = Job(options)
     if shaped:
         shape = _chosen(_first_shape(listed, options), options)
@@ -291,14 +291,14 @@ def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bo
         raise UsageError(f"--select names a part of {needed_fields[0].name}, which deletes of the table compare")
     files, items = [], []
     for file in listed:
-        path, found = file.path, None
+        path, result = file.path, None
         try:
             path = portable(file.path)
         except BloomError as error:
-            found = failed(file.path, error)
+            result = failed(file.path, error)
         items.append(FileEntry(path, file.size, path, walked=False))
         files.append(
-            FileWork(path, deleted=rows.deleted.get(file.path), constants=rows.constants.get(file.path), found=found)
+            FileWork(path, deleted=rows.deleted.get(file.path), constants=rows.constants.get(file.path), found=result)
         )
     job = Job(
         replace(options, names=names),

@@ -70,9 +70,9 @@ def _line_of(text: str, path: str) -> int | None:
     before = 0
     for lines in _whole_lines(path, _blocks(path)):
         data = lines if before else lines.removeprefix(BOM_UTF8)
-        found = pattern.search(data)
-        if found is not None:
-            return before + data.count(b"\n", 0, found.start()) + 1
+        match = pattern.search(data)
+        if match is not None:
+            return before + data.count(b"\n", 0, match.start()) + 1
         before += lines.count(b"\n")
     return None
 

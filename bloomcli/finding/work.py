@@ -81,13 +81,13 @@ def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) ->
         file = files[at]
         spool, buffer = Spool(), RowBuffer()
         needs_conversion = file.deleted is not None or bool(file.constants)
-        found = _searched(job, file, blocks, spool, None, None if needs_conversion else buffer)
-        if buffer.rows or not (found.rows or found.error):
-            yield from waiting.add(at, buffer, found)
+        result = _searched(job, file, blocks, spool, None, None if needs_conversion else buffer)
+        if buffer.rows or not (result.rows or result.error):
+            yield from waiting.add(at, buffer, result)
         else:
             yield from waiting.flush()
             yield from spool.batches()
-            yield found
+            yield result
         at += 1
     yield from waiting.flush()
 
@@ -105,9 +105,9 @@ def _rows_of(
 ) -> Iterator[pa.RecordBatch | FileFound]:
     """Yield the rows of a file, and then its result."""
     spool = Spool()
-    found = _searched(job, file, blocks, spool, remaining)
+    result = _searched(job, file, blocks, spool, remaining)
     yield from spool.batches()
-    yield found
+    yield result
 
 
 def _searched(
@@ -192,7 +192,7 @@ class _File:
             column = only_column(open_file(source, self.options.names), self.options.column, purpose="find")
             file = open_file(source)
             same = self._indexed is not None and self._indexed.possible(source) is not None
-            if same and next((one.path for one in file.columns if one.index == column.index), None) == path:
+            if same and next((leaf.path for leaf in file.columns if leaf.index == column.index), None) == path:
                 return len(file.row_group_rows()) if file.indexable else 0
             self._indexed = None
             return None

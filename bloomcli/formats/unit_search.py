@@ -79,12 +79,12 @@ class UnitSearch(ColumnSearch):
         for facts, low, high in self.bounded_units(len(wanted.forms)):
             bounds = decoded(low, self._typed), decoded(high, self._typed)
             remaining = answer.may_have(facts, wanted.hashes, len(wanted.forms))
-            found = _positions(remaining.positions, len(wanted.forms))
+            positions = _positions(remaining.positions, len(wanted.forms))
             yield Candidates(
                 facts.row_group,
                 facts.rows,
                 facts.chunk_bytes,
-                within(found, wanted.keys, *bounds) if remaining.bounded else found,
+                within(positions, wanted.keys, *bounds) if remaining.bounded else positions,
                 nan=wanted.nan is not None and facts.contents is answer.Contents.VALUES,
                 trusted=facts.problem != answer.WRONG,
                 stripe=facts.stripe,

@@ -137,10 +137,10 @@ def read_footer(source: Source) -> Footer:
 
 
 def _parsed(path: str, payload: bytes, start: int) -> Footer:
-    found = _DIGITS.search(payload)
-    if found is None:
+    checksum = _DIGITS.search(payload)
+    if checksum is None:
         raise damaged(path, "the footer has no checksum", offset=start, field=f"properties.{CHECKSUM}")
-    if kernels.xxh64(payload[: found.start(1)] + b"0" * 16 + payload[found.end(1) :]) != int(found[1], 16):
+    if kernels.xxh64(payload[: checksum.start(1)] + b"0" * 16 + payload[checksum.end(1) :]) != int(checksum[1], 16):
         raise damaged(path, "the footer doesn't match its checksum", offset=start, field=f"properties.{CHECKSUM}")
     try:
         content = json.loads(payload.decode("utf-8", "surrogateescape"))
@@ -183,11 +183,11 @@ class _Fields:
         return value
 
     def texts(self, value: Any, field: str) -> dict[str, str]:
-        found = self.mapping(value, field)
-        for key, text in found.items():
+        texts = self.mapping(value, field)
+        for key, text in texts.items():
             if not isinstance(text, str):
                 raise self.wrong("it isn't a text", f"{field}.{key[:100]}")
-        return found
+        return texts
 
     def number(self, value: Any, field: str) -> int:
         if type(value) is not int or not 0 <= value < 1 << 63:

@@ -145,9 +145,9 @@ class Index:
             pa.Array.from_buffers(pa.int32(), len(numbers), [None, pa.py_buffer(numbers)])
             for numbers in (units.file, units.row_group)
         )
-        for found, slots in self._lookups(column, hashes).pairs(mask, _PART):
+        for hash_positions, slots in self._lookups(column, hashes).pairs(mask, _PART):
             taken = pa.Array.from_buffers(pa.int32(), len(slots), [None, pa.py_buffer(slots)])
-            positions = pa.Array.from_buffers(pa.int64(), len(found), [None, pa.py_buffer(found)])
+            positions = pa.Array.from_buffers(pa.int64(), len(hash_positions), [None, pa.py_buffer(hash_positions)])
             yield PossiblePairs(positions, file.take(taken), row_group.take(taken))
 
     def possible_for_any(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> RowGroups:
@@ -191,13 +191,13 @@ class Index:
 
     def units(self, column: IndexedColumn) -> Units:
         """The units of a column by their slots. Raises CorruptFile."""
-        found = self._units.get(column)
-        if found is None:
+        units = self._units.get(column)
+        if units is None:
             at = self._columns[column]
             data = self._table(at.units)
-            found = read_units(self.source.path, at.units, data, self.files, at.layout.slots, at.field)
-            self._units[column] = found
-        return found
+            units = read_units(self.source.path, at.units, data, self.files, at.layout.slots, at.field)
+            self._units[column] = units
+        return units
 
     def layout(self, column: IndexedColumn) -> Layout:
         """The shape of a column's bits."""
@@ -221,8 +221,8 @@ class Index:
         """The row groups of the slots in a bitmap."""
         units = self.units(column)
         slots = memoryview(kernels.index_slots(bitmap)).cast("i")
-        found = sorted((units.file[slot], units.row_group[slot]) for slot in slots)
-        return RowGroups(*(array("i", (pair[at] for pair in found)) for at in range(2)))
+        row_groups = sorted((units.file[slot], units.row_group[slot]) for slot in slots)
+        return RowGroups(*(array("i", (pair[at] for pair in row_groups)) for at in range(2)))
 
     def _column_facts(self, column: IndexedColumn) -> IndexedColumnFacts:
         from bloomcli.model.index_facts import IndexedColumnFacts
@@ -289,15 +289,15 @@ class Index:
 
     def _end_blobs(self) -> EndBlobs | None:
         """The blobs of files' ends; None if the index has none."""
-        found = {
+        by_type = {
             kind: [(blob, f"blobs[{at}]") for at, blob in enumerate(self._footer.blobs) if blob.type == kind]
             for kind in (ENDS, END_SIZES)
         }
-        if not any(found.values()):
+        if not any(by_type.values()):
             return None
-        if any(len(blobs) != 1 for blobs in found.values()):
+        if any(len(blobs) != 1 for blobs in by_type.values()):
             raise self._wrong("it has several blobs of ends, or ends without their sizes", "blobs")
-        return EndBlobs(*found[ENDS][0], *found[END_SIZES][0])
+        return EndBlobs(*by_type[ENDS][0], *by_type[END_SIZES][0])
 
     def _read_blobs(self) -> tuple[dict[IndexedColumn, ColumnBlobs], Blob, int]:
         """The columns in the order of their numbers, and the blob of files with its position."""
@@ -324,7 +324,9 @@ class Index:
             raise self._wrong(f"it has {counted(len(files), 'table')} of files", "blobs")
         if bits.keys() != units.keys():
             raise self._wrong("a column has bits without units, or units without bits", "blobs")
-        found = {column: ColumnBlobs(blob, layout, *units[at]) for at, (column, layout, blob) in sorted(bits.items())}
-        if len(found) != len(bits):
+        columns = {
+            column: ColumnBlobs(blob, layout, *units[at]) for at, (column, layout, blob) in sorted(bits.items())
+        }
+        if len(columns) != len(bits):
             raise self._wrong("a column comes twice in a type", "blobs")
-        return found, *files[0]
+        return columns, *files[0]

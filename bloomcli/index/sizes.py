@@ -33,12 +33,12 @@ def rates(bitset: bytes | bytearray) -> array[float]:
     if size != blocks:
         bits = bytearray(size * BLOCK_BYTES)
         kernels.sbbf_spread(bitset, 0, blocks, size, 0, size, bits, 0)
-    found = [kernels.sbbf_stats(bits)[1]]
+    result = [kernels.sbbf_stats(bits)[1]]
     while size > 1:
         size //= 2
         bits = kernels.sbbf_fold(bits)
-        found.append(kernels.sbbf_stats(bits)[1])
-    return array("f", reversed(found))
+        result.append(kernels.sbbf_stats(bits)[1])
+    return array("f", reversed(result))
 
 
 class Rates:

@@ -123,10 +123,10 @@ def unpacked(path: str, blob: Blob, data: bytes, kinds: Mapping[str, str], field
         raw = zstandard.ZstdDecompressor().decompress(data)
     except (zstandard.ZstdError, ValueError, MemoryError) as error:
         raise wrong(_unreadable(error)) from None
-    found = columns_of(raw, kinds) or _by_arrow(raw, kinds, wrong)
-    if found[0] != rows:
-        raise wrong(f"the table has {counted(found[0], 'row')}, not {rows}", ".properties.rows")
-    return found
+    table = columns_of(raw, kinds) or _by_arrow(raw, kinds, wrong)
+    if table[0] != rows:
+        raise wrong(f"the table has {counted(table[0], 'row')}, not {rows}", ".properties.rows")
+    return table
 
 
 def _unreadable(error: Exception) -> str:
@@ -149,17 +149,17 @@ def _by_arrow(raw: bytes, kinds: Mapping[str, str], wrong: Callable[..., Corrupt
         batch.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, StopIteration, MemoryError) as error:
         raise wrong(_unreadable(error)) from None
-    found: list[Column] = []
+    columns: list[Column] = []
     for (name, kind), column in zip(kinds.items(), batch.columns, strict=True):
         if column.null_count or (kind == LISTS and column.values.null_count):
             raise wrong("a value is missing", f".{name}")
         if kind == TEXT:
-            found.append(column.to_pylist())
+            columns.append(column.to_pylist())
         elif kind == LISTS:
-            found.append(Lists(_view(column.offsets, "q"), _view(column.values, "q")))
+            columns.append(Lists(_view(column.offsets, "q"), _view(column.values, "q")))
         else:
-            found.append(_view(column, kind))
-    return batch.num_rows, found
+            columns.append(_view(column, kind))
+    return batch.num_rows, columns
 
 
 def _view(column: pa.Array, form: str) -> memoryview:

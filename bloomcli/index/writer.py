@@ -221,10 +221,10 @@ class IndexWriter:
 
         def verify(written: Source) -> None:
             try:
-                found = Index(written)
+                new_index = Index(written)
             except BloomError as error:
                 raise WriteError(f"the new index can't be read: {error.reason}", path=path) from None
-            if len(found.files) != len(files) or len(found.columns) != len(plans):
+            if len(new_index.files) != len(files) or len(new_index.columns) != len(plans):
                 raise WriteError("the new index has other files or columns", path=path)
 
         store = store_of(path)
@@ -296,9 +296,12 @@ class IndexWriter:
         if old is None:
             return UnitArrays(array("i"), array("i"), array("B"), array("f")), (), 0, known
         position = {before: at for at, before in enumerate(self._kept)}
-        found = old.units(column)
+        old_units = old.units(column)
         units = UnitArrays(
-            array("i", found.file), array("i", found.row_group), array("B", found.state), array("f", found.fpp)
+            array("i", old_units.file),
+            array("i", old_units.row_group),
+            array("B", old_units.state),
+            array("f", old_units.fpp),
         )
         level = old.layout(column).blocks.bit_length() - 1
         dropped = []

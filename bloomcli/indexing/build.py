@@ -198,11 +198,11 @@ class _Run:
         kept: list[int] = []
         changed: list[FileEntry] = []
         for item in listed:
-            found = check.found(item)
-            if isinstance(found, NoAnswer):
+            entry = check.found(item)
+            if isinstance(entry, NoAnswer):
                 changed.append(item)
             else:
-                kept.append(found[0])
+                kept.append(entry[0])
         return kept, changed
 
     def _read(

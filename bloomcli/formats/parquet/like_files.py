@@ -114,8 +114,8 @@ class ParquetFilterLookup(FilterLookup):
         at = 0
         while at < len(ended):
             stop.check()
-            found, at = self._query.files(ended, at, _CHECK_SECONDS)
-            yield from map(FilterAnswer._make, found)
+            answers, at = self._query.files(ended, at, _CHECK_SECONDS)
+            yield from map(FilterAnswer._make, answers)
 
     def _texts(self, remaining: bytes) -> pa.Int64Array:
         import pyarrow as pa
