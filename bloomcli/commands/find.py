@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class FilterResult(NamedTuple):
-    """What a file's filters say of the values, before the file is searched."""
+    """The answer of a file's filters, from a lookup before the file is searched."""
 
     lookup: FilterLookup
     """The lookup that gave the answer."""
@@ -42,7 +42,7 @@ class FilterResult(NamedTuple):
 
 
 class IndexedRowGroups(NamedTuple):
-    """The row groups of a file that may have a value, as an index says."""
+    """The row groups of a file that may have a value, by an index."""
 
     row_groups: frozenset[int]
     """Numbers of the row groups (ORC: stripes)."""
@@ -74,7 +74,7 @@ def run(
         emit: called with the rows in order, at most `options.limit`. Not called with `maybe` and `files_only`.
         stop: cancels the search.
         indexed: the row groups to search, from an index; None: all. Ignored if the file changed since.
-        filter_result: the answer of the file's filters, if they were looked at already.
+        filter_result: the answer of the file's filters, if it is known already.
 
     Raises:
         UsageError, LiteralError: no such column, a text that isn't a value of the column.
@@ -125,15 +125,15 @@ def _run(
     indexed: IndexedRowGroups | None,
     filter_result: FilterResult | None,
 ) -> FileFound:
-    """As `run`; raises SourceChanged for a file that is read by its end in an index, and that changed since."""
+    """As `run`; raises SourceChanged for a file whose end an index has, and that changed since it was indexed."""
     with opened(path, indexed) as original:
         try:
-            found = _searched(original, options, values, emit, stop, indexed, filter_result)
+            result = _searched(original, options, values, emit, stop, indexed, filter_result)
         except (CorruptFile, UnsupportedError):
             check_not_written(original)  # raises another error if something writes to the file
             raise
         check_not_written(original)
-        return found
+        return result
 
 
 def _searched(
@@ -147,7 +147,7 @@ def _searched(
 ) -> FileFound:
     """Find the rows of an open file."""
     row_groups: Collection[int] | None = None if indexed is None else indexed.possible(original)
-    by_index = row_groups is not None  # the index says as much as the filters
+    by_index = row_groups is not None  # the index has the filters' answers
     source = _counted(original, values)
     if not by_index and (scanned := _scanned(original, values, options, emit)) is not None:
         return scanned
@@ -157,7 +157,7 @@ def _searched(
     without_rows = _without_rows(original, values, row_groups, options, filters)
     if without_rows is not None:
         return without_rows
-    values = values if answer is None else _left(values, answer)
+    values = values if answer is None else _remaining(values, answer)
     file = open_file(source, options.names)
     plain = _plain(file, source, values, row_groups, options, emit, stop)
     if plain is not None:
@@ -172,13 +172,15 @@ def _searched(
     if isinstance(values, Values) and work.wanted is not None and row_groups is None:
         values.filter_lookup = search.filter_lookup(work.wanted, work.columns)
     groups = list(placed(work.candidates()))
-    has_some = [
+    is_possible = [
         place.candidates.possible and (row_groups is None or place.candidates.indexed_unit in row_groups)
         for place in groups
     ]
     if not options.maybe:
-        work.row_groups_of(compress(groups, has_some), stop)
-    possible = [p.candidates for p, some in zip(groups, has_some, strict=True) if some or work.was_read(p.candidates)]
+        work.row_groups_of(compress(groups, is_possible), stop)
+    possible = [
+        p.candidates for p, some in zip(groups, is_possible, strict=True) if some or work.was_read(p.candidates)
+    ]
     return FileFound(
         path=original.path,
         format=file.format,
@@ -236,10 +238,10 @@ def _plain(
     if search is None:
         return values.searched_plainly(plain_search.Fallback.NOT_PLAIN)
     rows = emit if values.plain == "rows" or not options.rows else None
-    found = plain_search.found(file, source, search, options, values.few, row_groups, rows, stop)
-    if isinstance(found, FileFound) and (values.filter_lookup is None or row_groups is None):
+    result = plain_search.found(file, source, search, options, values.few, row_groups, rows, stop)
+    if isinstance(result, FileFound) and (values.filter_lookup is None or row_groups is None):
         values.filter_lookup = search.filter_lookup()
-    return values.searched_plainly(found)
+    return values.searched_plainly(result)
 
 
 def _scanned(original: Source, values: Values | ValueParts, options: FindOptions, emit: Emit) -> FileFound | None:
@@ -250,12 +252,12 @@ def _scanned(original: Source, values: Values | ValueParts, options: FindOptions
     filter_lookup = values.filter_lookup if isinstance(values, Values) else None
     if filter_lookup is None or not options.rows or options.limit is not None:
         return None
-    found = filter_lookup.rows(original)
-    if found is None or not isinstance(values, Values):
+    scan = filter_lookup.rows(original)
+    if scan is None or not isinstance(values, Values):
         return None
-    if len(found.rows):
-        emit(_batch_of([original.path], found, values))
-    return _of_scan(original.path, filter_lookup, found.files[0])
+    if len(scan.rows):
+        emit(_batch_of([original.path], scan, values))
+    return _of_scan(original.path, filter_lookup, scan.files[0])
 
 
 def scanned_together(
@@ -271,43 +273,43 @@ def scanned_together(
         size: or this number of bytes of values.
 
     Returns:
-        The results of the first files; it may be none, and the caller then searches the next file on its own. And the
-        rows of these files in order; None if they have no rows.
+        The results of the first files, and their rows in order; None if they have no rows. If there are no results,
+        the caller searches the next file alone.
     """
     filter_lookup = values.filter_lookup
     if filter_lookup is None or not filter_lookup.scans or not options.rows or options.limit is not None:
         return [], None
     names = [name for name in takewhile(lambda name: name is not None, map(system_name, paths)) if name is not None]
-    found = filter_lookup.rows_of(names, rows, size) if names else None
-    if found is None:
+    scans = filter_lookup.rows_of(names, rows, size) if names else None
+    if scans is None:
         return [], None
-    done = paths[: len(found.files)]
-    results = [_of_scan(path, filter_lookup, one) for path, one in zip(done, found.files, strict=True)]
-    return results, _batch_of(done, found, values) if len(found.rows) else None
+    scanned_paths = paths[: len(scans.files)]
+    results = [_of_scan(path, filter_lookup, scan) for path, scan in zip(scanned_paths, scans.files, strict=True)]
+    return results, _batch_of(scanned_paths, scans, values) if len(scans.rows) else None
 
 
 def _batch_of(paths: Sequence[str], found: FileRows, values: Values) -> pa.RecordBatch:
     texts = values.texts.take(found.texts)
-    counts = [one.rows for one in found.files]
+    counts = [scan.rows for scan in found.files]
     return batch_of_files(paths, counts, None, found.groups, found.rows, texts, found.records)
 
 
-def _of_scan(path: str, filter_lookup: FilterLookup, found: FileScan) -> FileFound:
+def _of_scan(path: str, filter_lookup: FilterLookup, scan: FileScan) -> FileFound:
     return FileFound(
         path=path,
         format=filter_lookup.format,
-        row_groups=found.row_groups,
-        row_groups_possible=found.searched,
-        row_groups_read=len(found.searched),
-        pages_read=found.pages,
-        rows=found.rows,
-        bytes_read=found.bytes_read,
-        scan_bytes=found.scan_bytes,
+        row_groups=scan.row_groups,
+        row_groups_possible=scan.searched,
+        row_groups_read=len(scan.searched),
+        pages_read=scan.pages,
+        rows=scan.rows,
+        bytes_read=scan.bytes_read,
+        scan_bytes=scan.scan_bytes,
     )
 
 
 def _filter_result(original: Source, values: Values | ValueParts, known: FilterResult | None) -> FilterResult | None:
-    """What the filters of a file say, if a file with the same schema was searched before; else None.
+    """The answer of a file's filters, if a file with the same schema was searched before; else None.
 
     `known`: the answer of an earlier lookup.
     """
@@ -323,8 +325,8 @@ def _filter_result(original: Source, values: Values | ValueParts, known: FilterR
     return FilterResult(filter_lookup, answer._replace(bytes_read=answer.bytes_read + known.answer.bytes_read))
 
 
-def _left(values: Values | ValueParts, answer: FilterAnswer) -> Values | ValueParts:
-    """The values that filters don't rule out, if the lookup says which."""
+def _remaining(values: Values | ValueParts, answer: FilterAnswer) -> Values | ValueParts:
+    """The values that filters don't rule out; all values if the answer doesn't name them."""
     if answer.texts is None or not isinstance(values, Values):
         return values
     return Values(values.texts.take(answer.texts))
@@ -337,7 +339,7 @@ def _without_rows(
     options: FindOptions,
     filters: FilterResult | None,
 ) -> FileFound | None:
-    """The result of a file without rows, if compiled code can find that out without opening it; else None.
+    """The result of a file without rows, if compiled code can determine that without opening it; else None.
 
     `row_groups`: the row groups that may have values, by the filters or an index; None if not known.
     """
@@ -349,21 +351,21 @@ def _without_rows(
     answer = lookup.look_up(original, row_groups) if filters is None else filters.answer
     if answer is None or answer.possible is None:
         return None
-    left = [group for group in answer.possible if group in row_groups]
-    found = FalsePositives()
-    if left:
-        searched = None if options.maybe else lookup.false_positives(original, left)
-        if searched is None:
+    remaining = [group for group in answer.possible if group in row_groups]
+    reads = FalsePositives()
+    if remaining:
+        false_positives = None if options.maybe else lookup.false_positives(original, remaining)
+        if false_positives is None:
             return None
-        found = searched
+        reads = false_positives
     return FileFound(
         path=original.path,
         format=lookup.format,
         row_groups=answer.row_groups,
-        row_groups_possible=found.searched,
-        row_groups_read=len(found.searched),
-        pages_read=found.pages,
-        bytes_read=answer.bytes_read + found.bytes_read,
+        row_groups_possible=reads.searched,
+        row_groups_read=len(reads.searched),
+        pages_read=reads.pages,
+        bytes_read=answer.bytes_read + reads.bytes_read,
         scan_bytes=answer.scan_bytes if options.rows else answer.chunk_bytes,
     )
 
@@ -374,4 +376,4 @@ def _counted(original: Source, values: Values | ValueParts) -> CountingSource:
         return CountingSource(original)
     from bloomcli.storage.caching_source import CachingSource
 
-    return CachingSource(original)  # each part of the values reads the filters
+    return CachingSource(original)  # each part of the values is looked up in the filters

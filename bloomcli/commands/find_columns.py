@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = ("path", "stripe", "row_group", "row", "value", "record")
 """The columns: the file, the stripe (null in formats without stripes), the row group (ORC: its number in the stripe),
-the row's number in the file from 0, the value as it was given (binary), and the record, a struct of the selected
+the row's number in the file from 0, the value as given (binary), and the record, a struct of the selected
 columns."""
 
 Emit = Callable[["pa.RecordBatch"], None]
@@ -48,8 +48,8 @@ def batch_of_files(
 
     count = len(rows)
     names: list[bytes] = []
-    for path, of_path in zip(paths, counts, strict=True):
-        names += [shown(path).encode("utf-8", "backslashreplace")] * of_path
+    for path, rows_of_path in zip(paths, counts, strict=True):
+        names += [shown(path).encode("utf-8", "backslashreplace")] * rows_of_path
     columns = [
         binaries(names).cast(pa.string()),
         pa.nulls(count, pa.int64()) if stripe is None else repeated(stripe, count),

@@ -30,7 +30,7 @@ T = TypeVar("T")
 class Conversions(Generic[T]):
     """A cache of values converted for each kind of column: each conversion runs once for many files.
 
-    It also keeps LiteralErrors, so that the texts before a wrong one aren't converted again for each file.
+    It also keeps LiteralErrors, so that the texts before an invalid text are converted only once.
     """
 
     def __init__(self) -> None:
@@ -49,20 +49,20 @@ class Conversions(Generic[T]):
             LiteralError: a text isn't a value of the column.
         """
         with self._lock:
-            found = self._found.get(kind)
-            if found is None:
+            converted = self._found.get(kind)
+            if converted is None:
                 try:
-                    found = convert()
+                    converted = convert()
                 except LiteralError as error:
-                    found = error
-                self._found[kind] = found
-        if isinstance(found, LiteralError):
-            raise found.of_file(path)
-        return found
+                    converted = error
+                self._found[kind] = converted
+        if isinstance(converted, LiteralError):
+            raise converted.of_file(path)
+        return converted
 
     def made(self) -> Iterator[T]:
         """Yield all conversions that succeeded."""
-        return (found for found in self._found.values() if not isinstance(found, LiteralError))
+        return (converted for converted in self._found.values() if not isinstance(converted, LiteralError))
 
 
 class Values:
@@ -72,10 +72,10 @@ class Values:
         texts: a few, or many as UTF-8 in an Arrow array.
 
     Attributes:
-        filter_lookup: looks the values up in the filters of files with the schema of one that was searched.
+        filter_lookup: looks the values up in the filters of files with the schema of a file that was searched.
         given: the texts: a tuple of a few, or an array.
         file: the path of the file that the values come from.
-        plain: what a search without Arrow may return, until a file needs Arrow. "rows": rows, as
+        plain: the results of a search without Arrow, until a file needs Arrow. "rows": rows, as
             `plain_search.PlainRows`; "absence": only that a file has no rows; "nothing": such a search isn't tried.
     """
 

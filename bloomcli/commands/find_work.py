@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _ROWS_BEFORE_FIRST: Final = 1 << 20
-"""Most rows of a file whose column is read as a whole although the first rows may be enough."""
+"""Limit for the rows of a file whose whole column is read although the first rows may be enough."""
 
 
 class Place(NamedTuple):
@@ -59,7 +59,7 @@ class Work:
         return self.search.candidates(self.wanted)
 
     def was_read(self, candidates: Candidates) -> bool:
-        """Whether the row group's column was read to find out which values it may have. By default it isn't."""
+        """Whether the row group's column was read to determine the values that it may have. By default False."""
         del candidates
         return False
 
@@ -85,7 +85,7 @@ class Work:
         return sum(place.candidates.chunk_bytes for place in groups)
 
     def row_groups_of(self, places: Iterable[Place], stop: Stop | None) -> None:
-        """Find the rows of row groups, until they are enough. Raises Stopped."""
+        """Find the rows of row groups, until the search has enough rows. Raises Stopped."""
         for place in places:
             if stop is not None:
                 stop.check()
@@ -144,7 +144,7 @@ class Work:
 
 
 class _FoundValuesWork(Work):
-    """The search of one file for the few of many values that it may have, by the hashes of its column."""
+    """The search of one file for those of many values that it may have, by the hashes of its column."""
 
     def __init__(
         self, file: FilterFile, search: ColumnSearch, found: FoundValues, options: FindOptions, emit: Emit
@@ -158,7 +158,7 @@ class _FoundValuesWork(Work):
         return super().candidates() if self._found.any_value else self._found.row_groups
 
     def was_read(self, candidates: Candidates) -> bool:
-        """Whether the row group's column was read to find out which values it may have."""
+        """Whether the row group's column was read to determine the values that it may have."""
         return (candidates.stripe, candidates.row_group) in self._found.pages
 
     def row_group(self, place: Place) -> None:
@@ -191,17 +191,17 @@ class _PartedWork(Work):
         from bloomcli.commands.value_parts import first_of_each
 
         self.row_groups += 1
-        found, owners, texts = [], [], []
+        found_rows, owners, texts = [], [], []
         for wanted, positions in self.parted.rounds(place.candidates):
             forms = wanted.owners  # 0, 1, 2 and so on
-            rows, own = self.matches(wanted, place.candidates._replace(forms=forms, nan=wanted.nan is not None))
-            found.append(rows)
-            owners.append(positions.take(own))
-            texts.append(wanted.texts.take(own))
+            rows, matched = self.matches(wanted, place.candidates._replace(forms=forms, nan=wanted.nan is not None))
+            found_rows.append(rows)
+            owners.append(positions.take(matched))
+            texts.append(wanted.texts.take(matched))
             if self.options.files_only and len(rows):
                 break
-        if any(map(len, found)):
-            self.show(place, *first_of_each(found, owners, texts))
+        if any(map(len, found_rows)):
+            self.show(place, *first_of_each(found_rows, owners, texts))
 
 
 def work_of(
@@ -220,9 +220,9 @@ def work_of(
         return Work(file, search, values.booleans(file, column, search), options, emit)
     from bloomcli.commands.value_parts import PartedSearch
 
-    found = _found_values(values, file, column, search, options, stop)
-    if found is not None:
-        return _FoundValuesWork(file, search, found, options, emit)
+    found_values = _found_values(values, file, column, search, options, stop)
+    if found_values is not None:
+        return _FoundValuesWork(file, search, found_values, options, emit)
     work = _PartedWork(file, search, None, options, emit)
     work.parted = PartedSearch(search, values.of(file, column, search), maybe=options.maybe)
     return work
@@ -236,7 +236,7 @@ def _found_values(
     options: FindOptions,
     stop: Stop | None,
 ) -> FoundValues | None:
-    """The values of many that a file may have; None if only the search finds them."""
+    """Of many values, those that a file may have; None if only the search determines them."""
     if options.maybe:  # filters and statistics decide, for all values
         return None
     if (options.files_only or options.limit is not None) and file.rows > _ROWS_BEFORE_FIRST:

@@ -1,4 +1,4 @@
-"""index: reads what an index needs of one file. `bloomcli.indexing` makes the index of all files."""
+"""index: reads the bits of one file for an index. `bloomcli.indexing` builds the index of all files."""
 
 from __future__ import annotations
 
@@ -43,12 +43,15 @@ def run(path: str, options: IndexOptions) -> FileRow:
     with open_source(path) as source:
         file = open_file(source, options.names)
         identity = _identity(path, source, file) if file.indexable else None
-        why = NO_IDENTITY if identity is None else None
+        reason = NO_IDENTITY if identity is None else None
         if not file.indexable:
-            why = f"files of the format {file.format} aren't indexed"
-        if why is not None:
+            reason = f"files of the format {file.format} aren't indexed"
+        if reason is not None:
             return FileRow(
-                path=path, status=Status.SKIPPED, format=file.format, reason=f"{why}; `find` looks into them itself"
+                path=path,
+                status=Status.SKIPPED,
+                format=file.format,
+                reason=f"{reason}; `find` searches them without an index",
             )
         columns = _columns(file, options.columns)
         row = IndexedRow(
@@ -66,30 +69,34 @@ def run(path: str, options: IndexOptions) -> FileRow:
 def _wait_for_clock(path: str) -> None:
     """Wait until a further change of a file that has just changed would also change its modification time."""
     store = store_of(path)
-    found = None if store.remote else store.fingerprint(path)
-    if found is None:
+    fingerprint = None if store.remote else store.fingerprint(path)
+    if fingerprint is None:
         return
-    step = _TICK_NS if found.mtime_ns % 1_000_000_000 else _COARSE_NS
-    left = found.mtime_ns + step - time.time_ns()
-    if 0 < left <= step:
-        time.sleep(left / 1e9)
+    step = _TICK_NS if fingerprint.mtime_ns % 1_000_000_000 else _COARSE_NS
+    wait_ns = fingerprint.mtime_ns + step - time.time_ns()
+    if 0 < wait_ns <= step:
+        time.sleep(wait_ns / 1e9)
 
 
 def _identity(path: str, source: Source, file: FilterFile) -> IndexedFile | None:
     """The identity of a file in an index: path, size, time, tag; None if a change can't be noticed."""
-    found = source.fingerprint
-    if (not found.tag and not found.mtime_ns) or shown(path) != path:
+    fingerprint = source.fingerprint
+    if (not fingerprint.tag and not fingerprint.mtime_ns) or shown(path) != path:
         return None
     rows = tuple(file.row_group_rows())
     return IndexedFile(
-        path=path, size=found.size, mtime_ns=0 if found.tag else found.mtime_ns, tag=found.tag, rows=rows
+        path=path,
+        size=fingerprint.size,
+        mtime_ns=0 if fingerprint.tag else fingerprint.mtime_ns,
+        tag=fingerprint.tag,
+        rows=rows,
     )
 
 
 def _columns(file: FilterFile, paths: Sequence[str]) -> list[Column]:
     """The file's leaf columns that are to be indexed. Raises UsageError if two have the same path."""
-    found = [column for column in file.leaves if column.path in paths and not column.not_in_table]
-    names = [column.path for column in found]
+    columns = [column for column in file.leaves if column.path in paths and not column.not_in_table]
+    names = [column.path for column in columns]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(
@@ -97,11 +104,11 @@ def _columns(file: FilterFile, paths: Sequence[str]) -> list[Column]:
                 path=file.source.path,
                 hint="leave the column out",
             )
-    return found
+    return columns
 
 
 def _estimated(row: IndexedRow, file: FilterFile, columns: Sequence[Column]) -> IndexedRow:
-    """Estimate from the metadata what would be read."""
+    """Estimate the reads from the metadata."""
     from dataclasses import replace
 
     filters = read = decoded = 0
@@ -126,17 +133,17 @@ def _read(
         stop = Stop()
         for column in columns:
             named = IndexedColumn(path=column.path, type=ColumnType.of(file.indexed_column(column)))
-            for found in file.row_group_bits(column, fpp, stop):
-                filters += found.bits is not None and not found.decoded
-                read += found.decoded > 0
-                decoded += found.decoded
-                contradicted = contradicted or found.contradicted
-                state = ChunkState.ALWAYS if found.possible else ChunkState.NEVER
+            for row_group in file.row_group_bits(column, fpp, stop):
+                filters += row_group.bits is not None and not row_group.decoded
+                read += row_group.decoded > 0
+                decoded += row_group.decoded
+                contradicted = contradicted or row_group.contradicted
+                state = ChunkState.ALWAYS if row_group.possible else ChunkState.NEVER
                 yield IndexedChunk(
-                    row_group=found.row_group,
+                    row_group=row_group.row_group,
                     column=named,
-                    state=state if found.bits is None else ChunkState.FILTER,
-                    bitset=found.bits,
+                    state=state if row_group.bits is None else ChunkState.FILTER,
+                    bitset=row_group.bits,
                 )
 
     taken = tuple(chunks())

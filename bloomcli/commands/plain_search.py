@@ -49,7 +49,7 @@ class PlainRows(NamedTuple):
 
 
 def search_of(file: FilterFile, options: FindOptions, texts: Sequence[str]) -> PlainSearch | None:
-    """The search of an open file without Arrow; None if it needs Arrow, which then reports errors, too."""
+    """The search of an open file without Arrow; None if it needs Arrow. The search with Arrow then reports errors."""
     try:
         column = only_column(file, options.column, purpose="find")
         return file.plain_search(column, texts, selected(file, options) if options.rows else ())
@@ -83,22 +83,24 @@ def found(
     groups = file.row_group_count
     rows: list[dict[str, Any]] = []
     count = read = 0
-    most = (options.limit or sys.maxsize) if options.rows else 1
+    limit = (options.limit or sys.maxsize) if options.rows else 1
     try:
         possible = list(search.possible(range(groups) if row_groups is None else row_groups))
-        for one in () if options.maybe else possible:
+        for row_group in () if options.maybe else possible:
             if stop is not None:
                 stop.check()
             read += 1
             if not options.rows:
-                count = sum(1 for _ in search.rows(one, 1))
+                count = sum(1 for _ in search.rows(row_group, 1))
             elif emit is None:
-                if any(True for _ in search.rows(one, 1)):
+                if any(True for _ in search.rows(row_group, 1)):
                     return Fallback.HAS_ROWS
             else:
-                rows += _rows(file, search, one, texts, None if options.limit is None else options.limit - len(rows))
+                rows += _rows(
+                    file, search, row_group, texts, None if options.limit is None else options.limit - len(rows)
+                )
                 count = len(rows)
-            if count >= most:
+            if count >= limit:
                 break
         scanned = search.scanned_bytes()
     except (NeedsArrow, BloomError):
@@ -109,7 +111,7 @@ def found(
         path=source.path,
         format=file.format,
         row_groups=groups,
-        row_groups_possible=tuple(one.row_group for one in possible),
+        row_groups_possible=tuple(row_group.row_group for row_group in possible),
         row_groups_read=read,
         pages_read=search.pages_read,
         pages_left_out=search.pages_left_out,
@@ -120,10 +122,10 @@ def found(
 
 
 def _rows(
-    file: FilterFile, search: PlainSearch, possible: PossibleRowGroup, texts: Sequence[str], most: int | None
+    file: FilterFile, search: PlainSearch, possible: PossibleRowGroup, texts: Sequence[str], limit: int | None
 ) -> list[dict[str, Any]]:
-    """The rows of a row group, up to `most`."""
-    rows = list(search.rows(possible, most))[:most]
+    """The rows of a row group, up to `limit`; None: all."""
+    rows = list(search.rows(possible, limit))[:limit]
     if not rows:
         return []
     first = sum(file.row_group_rows()[: possible.row_group])

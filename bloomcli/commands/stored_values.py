@@ -37,7 +37,7 @@ class StoredParts(StoredBatches):
 def stored(wanted: WantedValues, first: int) -> pa.RecordBatch:
     """Make the batch of a part.
 
-    Its columns are `form`; `text`, the value as it was given; `owner`, the value's position in all values; `hash`, in
+    Its columns are `form`; `text`, the value as given; `owner`, the value's position in all values; `hash`, in
     ascending order; and `key`, if it isn't the form. The schema's metadata have the text that is NaN, and whether the
     values have keys.
 
@@ -77,8 +77,8 @@ def _ascending(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def nan_of(batch: pa.RecordBatch) -> tuple[bytes, int] | None:
     """The text of a part that is NaN, and its position in all values; None if no text is."""
-    found = batch.schema.metadata
-    return (found[_NAN], int(found[_NAN_OWNER])) if _NAN in found else None
+    metadata = batch.schema.metadata
+    return (metadata[_NAN], int(metadata[_NAN_OWNER])) if _NAN in metadata else None
 
 
 def wanted_of(batch: pa.RecordBatch, nan: tuple[bytes, int] | None, *, keyed: bool) -> WantedValues:
@@ -123,25 +123,25 @@ def keys_of(part: pa.RecordBatch) -> pa.Array:
 
 
 def selected_entries(
-    parts: Sequence[pa.RecordBatch], positions: Sequence[pa.Int64Array | None], most: int
+    parts: Sequence[pa.RecordBatch], positions: Sequence[pa.Int64Array | None], limit_bytes: int
 ) -> WantedValues | None:
     """Take entries of all parts, as values for a search.
 
     Args:
         parts: one part or more.
         positions: the positions in each part, ascending; None for no entries of it.
-        most: the limit for the entries' bytes.
+        limit_bytes: the limit for the entries' bytes.
 
     Returns:
         The values; None if they have more bytes.
     """
     batches: list[pa.RecordBatch] = []
     size = 0
-    for part, some in zip(parts, positions, strict=True):
-        if some is not None:
-            batches.append(part.take(some))
+    for part, chosen in zip(parts, positions, strict=True):
+        if chosen is not None:
+            batches.append(part.take(chosen))
             size += batches[-1].nbytes
-            if size > most:
+            if size > limit_bytes:
                 return None
     batches = batches or [parts[0].slice(0, 0)]
     names = [name for name in ("form", "text", "hash") if name in batches[0].schema.names]

@@ -1,9 +1,9 @@
-"""Finds which of millions of values a file may have, by the hashes of all values of the file's column.
+"""Determines which of millions of values a file may have, by the hashes of all values of the file's column.
 
     hashes of the column  ->  filter of all values to find ->  parts, in order of hashes    ->  the few values
     (page by page)            (memory)                        (temporary file)                  that the file may have
 
-The file is then searched for these few values as for any others. The time for a file depends on its own values, and
+The file is then searched for these few values. The time for a file depends on its own values, and
 hardly on the number of values to find.
 """
 
@@ -78,32 +78,34 @@ class ValueLookup:
         filters takes less time. Raises Stopped."""
         row_groups: list[Candidates] = []
         pages: dict[tuple[int | None, int], int] = {}
-        found = _Positions(self._parts)
+        positions = _Positions(self._parts)
         try:
-            stored = search.row_group_hashes(self._count, self._ranges, stop)
-            if stored is None:
+            hashed_groups = search.row_group_hashes(self._count, self._ranges, stop)
+            if hashed_groups is None:
                 return None
-            for group in stored:
+            for group in hashed_groups:
                 row_groups.append(group.candidates)
                 if group.hashes is None:
                     continue
-                place = group.candidates.stripe, group.candidates.row_group
-                pages[place] = 0
-                for some in group.hashes:
-                    pages[place] += some.pages
-                    found.look_up(self._passed(some.hashes, some.values))
-                    if found.too_many:
+                unit = group.candidates.stripe, group.candidates.row_group
+                pages[unit] = 0
+                for batch in group.hashes:
+                    pages[unit] += batch.pages
+                    positions.look_up(self._passed(batch.hashes, batch.values))
+                    if positions.too_many:
                         return None
         except (CorruptFile, UnsupportedError):  # the search raises it, if it reads these pages
             return None
-        wanted = found.wanted()
+        wanted = positions.wanted()
         return None if wanted is None else FoundValues(wanted, row_groups, pages)
 
     def _passed(self, hashes: bytes | bytearray, count: int) -> pa.UInt64Array:
         """The hashes that pass the filter."""
         positions = kernels.sbbf_find(self._bits, hashes, count)
-        every = pa.Array.from_buffers(pa.uint64(), count, [None, pa.py_buffer(hashes)])
-        return every.take(pa.Array.from_buffers(pa.int64(), len(positions) // 8, [None, pa.py_buffer(positions)]))
+        all_hashes = pa.Array.from_buffers(pa.uint64(), count, [None, pa.py_buffer(hashes)])
+        return all_hashes.take(
+            pa.Array.from_buffers(pa.int64(), len(positions) // 8, [None, pa.py_buffer(positions)])
+        )
 
 
 class _Positions:
@@ -130,13 +132,13 @@ class _Positions:
             self._find()
 
     def _find(self) -> None:
-        sought = pc.unique(pa.concat_arrays(self._waiting))
-        ascending = memoryview(sought.take(pc.array_sort_indices(sought)).buffers()[1]).cast("B")
+        hashes = pc.unique(pa.concat_arrays(self._waiting))
+        ascending = memoryview(hashes.take(pc.array_sort_indices(hashes)).buffers()[1]).cast("B")
         self._waiting, self._waiting_count = [], 0
         for part, found in zip(self._parts, self._found, strict=True):
             if not part.num_rows:
                 continue
-            positions = kernels.hashes_among(hashes_of(part), part.num_rows, ascending, len(sought))
+            positions = kernels.hashes_among(hashes_of(part), part.num_rows, ascending, len(hashes))
             if positions:
                 found.append(pa.Array.from_buffers(pa.int64(), len(positions) // 8, [None, pa.py_buffer(positions)]))
                 self._count += len(positions) // 8
@@ -156,8 +158,8 @@ def _each_once(found: Sequence[pa.Int64Array]) -> pa.Int64Array | None:
     """Sort positions, and drop duplicates; None for no positions."""
     if len(found) < 2:
         return found[0] if found else None
-    once = pc.unique(pa.concat_arrays(found))
-    return once.take(pc.array_sort_indices(once))
+    distinct = pc.unique(pa.concat_arrays(found))
+    return distinct.take(pc.array_sort_indices(distinct))
 
 
 def _range(part: pa.RecordBatch) -> tuple[Any, Any] | None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PART_VALUES: Final = 1 << 20
 """Most values of a part."""
 PART_BYTES: Final = 64 << 20
-"""About the bytes of a part's texts."""
+"""Approximate bytes of a part's texts."""
 _HELD_BYTES: Final = 32 << 20
 """Limit for the remaining values of a file in memory. Beyond it, they go to a temporary file."""
 
@@ -80,7 +80,7 @@ class ValueParts:
         return self._booleans.of(kind_of(file, column), file.source.path, lambda: self._different(search))
 
     def lookup(self, file: FilterFile, column: Column, search: ColumnSearch) -> ValueLookup:
-        """The lookup that finds which values a file may have. Raises LiteralError."""
+        """The lookup that determines which values a file may have. Raises LiteralError."""
         parts = self.of(file, column, search)
         return self._lookups.of(kind_of(file, column), file.source.path, lambda: ValueLookup(parts))
 
@@ -124,11 +124,11 @@ class PartedSearch:
         self._file: StoredParts | None = None
 
     def candidates(self) -> list[Candidates]:
-        """For each row group, whether it may have a value. If not, `forms` is empty; else its positions mean nothing.
+        """Whether each row group may have a value. If not, `forms` is empty; if so, its positions have no meaning.
 
         Raises Stopped.
         """
-        found: list[Candidates] = []
+        result: list[Candidates] = []
         for number in range(len(self._parts)):
             if self._search.stop is not None:
                 self._search.stop.check()
@@ -136,30 +136,30 @@ class PartedSearch:
             nan = nan_of(part)
             wanted = wanted_of(part, nan, keyed=is_keyed(part))
             for at, candidates in enumerate(self._search.candidates(wanted)):
-                some = pa.array([0][: len(candidates.forms)], pa.int64())  # a slice would keep the whole array
+                forms = pa.array([0][: len(candidates.forms)], pa.int64())  # a slice would keep the whole array
                 if number == 0:
-                    found.append(candidates._replace(forms=some))
+                    result.append(candidates._replace(forms=forms))
                     self._held[candidates.stripe, candidates.row_group] = []
                 elif candidates.possible:
-                    found[at] = found[at]._replace(
-                        forms=some if len(some) else found[at].forms,
-                        nan=found[at].nan or candidates.nan,
-                        trusted=found[at].trusted and candidates.trusted,
+                    result[at] = result[at]._replace(
+                        forms=forms if len(forms) else result[at].forms,
+                        nan=result[at].nan or candidates.nan,
+                        trusted=result[at].trusted and candidates.trusted,
                     )
                 if candidates.possible and not self._maybe:
                     self._keep(candidates, part.take(candidates.forms), nan if candidates.nan else None)
-        return found
+        return result
 
     def _keep(self, candidates: Candidates, batch: pa.RecordBatch, nan: tuple[bytes, int] | None) -> None:
-        held = self._held[candidates.stripe, candidates.row_group]
+        batches = self._held[candidates.stripe, candidates.row_group]
         batch = only_nan(batch, nan)
         self._bytes += batch.nbytes
         if self._bytes <= _HELD_BYTES:
-            held.append(batch)
+            batches.append(batch)
             return
         if self._file is None:
             self._file = StoredParts()
-        held.append(self._file.add(batch))
+        batches.append(self._file.add(batch))
 
     def rounds(self, candidates: Candidates) -> Iterator[tuple[WantedValues, pa.Int64Array]]:
         """Yield the values that a row group may have, up to a part's number at a time, and their positions."""
@@ -182,9 +182,9 @@ class PartedSearch:
 def _round(batches: Sequence[pa.RecordBatch]) -> tuple[WantedValues, pa.Int64Array]:
     keyed = all(map(is_keyed, batches))
     nan = next((found for found in map(nan_of, batches) if found is not None), None)
-    alike = len({tuple(batch.schema.names) for batch in batches}) == 1
+    same_columns = len({tuple(batch.schema.names) for batch in batches}) == 1
     names = [name for name in ("form", "text", "owner", "key") if name in batches[0].schema.names]
-    if not alike:  # in some parts the keys are the forms
+    if not same_columns:  # parts without a column of keys use the forms as keys
         keyed, names = False, ["form", "text", "owner"]
     columns = [pa.concat_arrays([batch.column(name) for batch in batches]) for name in names]
     joined = pa.record_batch(columns, names)
@@ -198,9 +198,9 @@ def first_of_each(
     rows: Sequence[pa.Int64Array], owners: Sequence[pa.Int64Array], texts: Sequence[pa.LargeBinaryArray]
 ) -> tuple[pa.Int64Array, pa.LargeBinaryArray]:
     """Sort the rows of several rounds, and keep each once, with the first of its values."""
-    found = pa.table([pa.concat_arrays(rows), pa.concat_arrays(owners)], ["row", "owner"])
-    order = pc.sort_indices(found, [("row", "ascending"), ("owner", "ascending")])
-    ordered = found.column("row").take(order).combine_chunks()
-    new = pc.not_equal(ordered[1:], ordered[:-1])
-    kept = pc.indices_nonzero(pa.concat_arrays([pa.array([True]), new]))
-    return ordered.take(kept), pa.concat_arrays(texts).take(order.take(kept))
+    entries = pa.table([pa.concat_arrays(rows), pa.concat_arrays(owners)], ["row", "owner"])
+    order = pc.sort_indices(entries, [("row", "ascending"), ("owner", "ascending")])
+    ordered = entries.column("row").take(order).combine_chunks()
+    is_first = pc.not_equal(ordered[1:], ordered[:-1])
+    first_rows = pc.indices_nonzero(pa.concat_arrays([pa.array([True]), is_first]))
+    return ordered.take(first_rows), pa.concat_arrays(texts).take(order.take(first_rows))

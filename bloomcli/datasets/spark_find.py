@@ -3,9 +3,9 @@
     driver      list files -> parts of files        schema of the records
     executors   values -> distinct -> blocks        part x blocks -> rows
 
-Up to 64 MiB of values are broadcast to the executors. More values never are on the driver: every task reads all
-blocks, which are on the executors' disks (`StorageLevel.DISK_ONLY`) until nothing refers to them any more. Rows are
-on the driver only for the command line.
+Up to 64 MiB of values are broadcast to the executors. More values never reach the driver: every task reads all
+blocks, which stay on the executors' disks (`StorageLevel.DISK_ONLY`) until nothing refers to them any more. Rows
+reach the driver only for the command line.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WIRE_BYTES: Final = 8192
 """Bytes of a piece of the stream of results. Spark collects 10,000 rows for Python, whatever their size."""
 
 _BATCH_ROWS: Final = 10_000
-"""Limits of a batch for Java, which may have rows of several files. Spark's own batches have as many rows."""
+"""Limits of a batch for Java, which may have rows of several files. Spark's own batches have the same limit."""
 _BATCH_BYTES: Final = 8 << 20
 
 _STRIPE: Final = "stripe"
@@ -45,8 +45,8 @@ Part = Any
 """The files of a task, and the job."""
 
 MapBlocks = Callable[[Callable[[Iterator[bytes]], Iterator[Any]]], Sequence[Any]]
-"""Calls a function with blocks of values: once on the driver or, if only executors have the values, on each of them
-with some blocks. Returns what the calls yielded."""
+"""Calls a function with blocks of values: once on the driver or, if only executors have the values, on each
+executor with a part of the blocks. Returns the results of all calls."""
 
 Search = Callable[[Part, Iterable[bytes]], Iterator["pa.RecordBatch | FileFound"]]
 """Searches the files of a part for the values of blocks. Yields the rows of each file, and then its result. Must be a
@@ -87,20 +87,22 @@ def frame(
     with importable(context):
         few = few_of(chosen, forms)
         if few is not None:
-            left = [pickle.dumps(part, 5) for part in parts(lambda call: list(call(iter(few))))] if few else []
-            if not left:
+            pickled_parts = (
+                [pickle.dumps(part, 5) for part in parts(lambda call: list(call(iter(few))))] if few else []
+            )
+            if not pickled_parts:
                 return session.createDataFrame([], schema)
-            shared = context.broadcast((left, SharedBlocks(few)))
+            shared = context.broadcast((pickled_parts, SharedBlocks(few)))
             searched = partial(_of_shared, shared=shared, search=search, arrow=_arrow(schema))
-            return session.range(0, len(left), 1, len(left)).mapInArrow(searched, schema)
+            return session.range(0, len(pickled_parts), 1, len(pickled_parts)).mapInArrow(searched, schema)
         blocks = chosen.distinct().mapInArrow(forms.blocks_of, "block binary").rdd.persist(StorageLevel.DISK_ONLY)
         files = parts(lambda function: blocks.mapPartitions(partial(_mapped, function=function)).collect())
         if not files:
             return session.createDataFrame([], schema)
         stream = partial(_stream, search=search, arrow=_arrow(schema))
-        found = _pairs(context, files, blocks).mapPartitions(stream)
+        rows = _pairs(context, files, blocks).mapPartitions(stream)
         pieces = StructType([StructField("piece", BinaryType(), nullable=False)])
-        wire = session.createDataFrame(found, pieces, verifySchema=False)
+        wire = session.createDataFrame(rows, pieces, verifySchema=False)
         return wire.mapInArrow(_batches, schema)
 
 
@@ -127,16 +129,16 @@ def results(
 
     context = job_context(session)
     with importable(context), job(session, description):
-        found = _found(context, parts, blocks, search).persist(StorageLevel.DISK_ONLY)
+        pickled = _found(context, parts, blocks, search).persist(StorageLevel.DISK_ONLY)
         try:
-            found.count()
-            for one in found.toLocalIterator():
-                yield pickle.loads(one)  # noqa: S301  of this run's own executors
+            pickled.count()
+            for item in pickled.toLocalIterator():
+                yield pickle.loads(item)  # noqa: S301  of this run's own executors
         except (PySparkException, java_error()) as error:
             raise job_error(error) from None
         finally:
             with suppress(java_error(), OSError):
-                found.unpersist()
+                pickled.unpersist()
 
 
 def _found(context: Any, parts: Sequence[Part], blocks: Sequence[bytes], search: Search) -> RDD[bytes]:
@@ -194,8 +196,8 @@ def _of_shared(
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             part = pickle.loads(parts[number])  # noqa: S301  of the driver
-            for some in _gathered(search(part, blocks)):
-                yield some.cast(arrow)
+            for rows in _gathered(search(part, blocks)):
+                yield rows.cast(arrow)
 
 
 def _gathered(found: Iterable[pa.RecordBatch | FileFound]) -> Iterator[pa.RecordBatch]:
@@ -205,17 +207,19 @@ def _gathered(found: Iterable[pa.RecordBatch | FileFound]) -> Iterator[pa.Record
     """
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
-    for one in found:
-        if isinstance(one, FileFound):
-            _check(one)
+    for item in found:
+        if isinstance(item, FileFound):
+            _check(item)
             continue
         if waiting and (
-            rows + one.num_rows > _BATCH_ROWS or size + one.nbytes > _BATCH_BYTES or one.schema != waiting[0].schema
+            rows + item.num_rows > _BATCH_ROWS
+            or size + item.nbytes > _BATCH_BYTES
+            or item.schema != waiting[0].schema
         ):
             yield pa.concat_batches(waiting)
             waiting, rows, size = [], 0, 0
-        waiting.append(one)
-        rows, size = rows + one.num_rows, size + one.nbytes
+        waiting.append(item)
+        rows, size = rows + item.num_rows, size + item.nbytes
     if waiting:
         yield pa.concat_batches(waiting)
 
@@ -225,11 +229,11 @@ def _mapped(blocks: Iterable[Any], function: Callable[[Iterator[bytes]], Iterato
 
 
 def _pickled_of_shared(parts: Iterable[Part], shared: Broadcast[Any], search: Search) -> Iterator[bytes]:
-    return (pickle.dumps(one, 5) for part in parts for one in search(part, shared.value))
+    return (pickle.dumps(item, 5) for part in parts for item in search(part, shared.value))
 
 
 def _pickled(pairs: Iterable[tuple[Part, Any]], search: Search) -> Iterator[bytes]:
-    return (pickle.dumps(one, 5) for one in _searched(pairs, search))
+    return (pickle.dumps(item, 5) for item in _searched(pairs, search))
 
 
 class _Wire:
@@ -263,11 +267,11 @@ def _stream(pairs: Iterable[tuple[Part, Any]], search: Search, arrow: pa.Schema)
     """The rows of a task as an Arrow IPC stream in pieces. A file that fails ends the job. Runs on executors."""
     wire = _Wire()
     with pa.ipc.new_stream(pa.PythonFile(wire, "w"), arrow) as writer:
-        for one in _searched(pairs, search):
-            if isinstance(one, FileFound):
-                _check(one)
+        for item in _searched(pairs, search):
+            if isinstance(item, FileFound):
+                _check(item)
             else:
-                writer.write_batch(one.cast(arrow))
+                writer.write_batch(item.cast(arrow))
                 yield from wire.pieces()
     yield from wire.pieces(rest=True)
 
@@ -280,21 +284,21 @@ class _Pieces:
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self._batches = iter(batches)
         self._waiting: list[bytes] = []
-        self._left = b""
+        self._rest = b""
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes."""
         parts, missing = [], size
         while missing:
-            if not self._left:
+            if not self._rest:
                 if not self._waiting:
                     batch = next(self._batches, None)
                     if batch is None:
                         break
                     self._waiting = batch.column(0).to_pylist()[::-1]
                     continue
-                self._left = self._waiting.pop()
-            part, self._left = self._left[:missing], self._left[missing:]
+                self._rest = self._waiting.pop()
+            part, self._rest = self._rest[:missing], self._rest[missing:]
             parts.append(part)
             missing -= len(part)
         return b"".join(parts)

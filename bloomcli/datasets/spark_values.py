@@ -53,30 +53,30 @@ def _collected(chosen: DataFrame, forms: Forms) -> pa.ChunkedArray | None:
     if known is not None and known <= SHARED_BYTES:
         return chosen.toArrow().column(0)
     pieces = partial(forms.blocks_of, most=SHARED_BYTES // _SHARED_PIECES)
-    found = chosen.mapInArrow(pieces, "block binary").limit(_SHARED_PIECES).collect()
-    if len(found) == _SHARED_PIECES:
+    collected = chosen.mapInArrow(pieces, "block binary").limit(_SHARED_PIECES).collect()
+    if len(collected) == _SHARED_PIECES:
         return None
-    arrays = [forms.unpacked(bytes(row[0])) for row in found]
+    arrays = [forms.unpacked(bytes(row[0])) for row in collected]
     return pa.chunked_array(arrays) if arrays else pa.chunked_array([], pa.null())
 
 
 def _known_bytes(chosen: DataFrame) -> int | None:
-    """Upper bound of the bytes of a column's values; None if Spark doesn't know their number. It knows it for values
-    on the driver, in a cache, and of ranges, also with filters. Texts count as long ones."""
+    """Upper bound of the bytes of a column's values; None if Spark doesn't know their number. Spark knows it
+    for values on the driver, in a cache, and of ranges, also with filters. Each text counts as `_LONG_BYTES`."""
     with suppress(java_error()):
         node = chosen._jdf.queryExecution().optimizedPlan()
         while node.nodeName() in {"Filter", "Project"}:
             node = node.children().head()
         kind = node.nodeName()
-        each = _most_bytes(chosen.schema[0].dataType)
+        value_bytes = _most_bytes(chosen.schema[0].dataType)
         if kind == "LocalRelation":
-            return int(node.data().size()) * each
+            return int(node.data().size()) * value_bytes
         if kind not in _COUNTED or (kind == _COUNTED[0] and not node.cacheBuilder().isCachedColumnBuffersLoaded()):
             return None
         rows = node.stats().rowCount()
         if rows.isDefined():
-            cached = int(str(node.stats().sizeInBytes())) if each == _LONG_BYTES else 0  # texts may be longer
-            return max(int(str(rows.get())) * each, cached)
+            cached = int(str(node.stats().sizeInBytes())) if value_bytes == _LONG_BYTES else 0  # texts may be longer
+            return max(int(str(rows.get())) * value_bytes, cached)
     return None
 
 

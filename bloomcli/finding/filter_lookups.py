@@ -30,9 +30,9 @@ class FileToSearch(NamedTuple):
 
     item: FileEntry
     indexed: IndexAnswer | NoAnswer | None = None
-    """What an index says of the file, or why it has no answer; None without an index."""
+    """The answer of an index for the file, or why it has none; None without an index."""
     filters: FilterResult | None = None
-    """What the file's filters say; None where they weren't looked at."""
+    """The answer of the file's filters; None before they are read."""
 
 
 def files_to_search(
@@ -64,14 +64,14 @@ def files_to_search(
 
 
 def look_up(items: Sequence[FileEntry], filter_lookup: FilterLookup, stop: Stop) -> list[FileToSearch | FilterAnswer]:
-    """Look some files up: the files to search, and the answers for those that filters rule out, in order.
+    """Look the values up in the filters of files: the files to search, and the answers for the others, in order.
 
     Raises Stopped.
     """
     result: list[FileToSearch | FilterAnswer] = []
-    named = ((item, None if item.problem or item.skipped else system_name(item.path)) for item in items)
-    for local, some in groupby(named, lambda one: one[1] is not None):
-        files = list(some)
+    named_items = ((item, None if item.problem or item.skipped else system_name(item.path)) for item in items)
+    for local, group in groupby(named_items, lambda pair: pair[1] is not None):
+        files = list(group)
         if not local:
             result += (FileToSearch(item) for item, _ in files)
             continue

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _PART_BYTES: Final = 1 << 30
-"""Least size of a part. Tasks are this large because little is read of most files."""
+"""Minimum size of a part. Parts are this large because a task reads little of most files."""
 
 
 class DeletedRows(Protocol):
@@ -42,11 +42,11 @@ class FileWork:
     constants: Mapping[str, str | None] | None = None
     """Partition values of the file as text, by the names of the partition columns."""
     found: FileFound | None = None
-    """The result, where it is known without opening the file."""
+    """The result, if it is known without opening the file."""
     indexed: IndexedRowGroups | None = None
-    """The row groups that may have a value, as an index says; None: all."""
+    """The row groups that may have a value, by an index; None: all."""
     indexed_column: str | None = None
-    """The index's column, where only the file says whether it is the table's column; else None."""
+    """The index's column, if the file has to be opened to check that it is the table's column; else None."""
 
     @property
     def plain(self) -> bool:
@@ -55,9 +55,9 @@ class FileWork:
         return not (known or self.deleted is not None or self.constants)
 
     def __reduce__(self) -> tuple[type[FileWork], tuple[object, ...]]:
-        """Pickle in a fifth of the time that a dataclass takes by default: tasks have thousands of files."""
+        """Pickle five times as fast as a dataclass does by default: tasks have thousands of files."""
         rest = (self.deleted, self.constants, self.found, self.indexed, self.indexed_column)
-        return FileWork, (self.path, self.walked, *(rest if any(one is not None for one in rest) else ()))
+        return FileWork, (self.path, self.walked, *(rest if any(value is not None for value in rest) else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,10 @@ def parts_of(files: Sequence[FileWork], sizes: Sequence[int], job: Job, cores: i
         return []
     items = list(zip(files, sizes, strict=True))
     count = parts_for(items, itemgetter(1), cores, _PART_BYTES)
-    whole = sum(max(size, 0) + 1 for size in sizes)
+    total = sum(max(size, 0) + 1 for size in sizes)
     parts: list[list[FileWork]] = [[] for _ in range(count)]
-    done = 0
+    size_before = 0
     for file, size in items:
-        parts[min(done * count // whole, count - 1)].append(file)
-        done += max(size, 0) + 1
+        parts[min(size_before * count // total, count - 1)].append(file)
+        size_before += max(size, 0) + 1
     return [(tuple(part), job) for part in parts if part]

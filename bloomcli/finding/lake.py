@@ -50,15 +50,15 @@ class FileResult(NamedTuple):
     no_answer: NoAnswer | None = None
     """Why the index had no answer for the file."""
     unopened: bool = False
-    """The file wasn't opened: the index was enough."""
+    """Whether the index's answer was enough, so that the file wasn't opened."""
 
 
 _BATCH_FILES: Final = 1000
-"""Most files that an index rules out and that are counted at once."""
+"""Limit for the files of one `RuledOutFiles`."""
 
 
 _ALONE: Final = 0.04
-"""Seconds for which a single thread searches files whose row groups an index names. A page of such a file takes a
+"""Seconds for which a single thread searches files with an answer of the index. A page of such a file takes a
 millisecond, mostly in Python, so that two threads take longer than one."""
 
 
@@ -77,7 +77,7 @@ class Search:
         values: the values to find.
         options: the options of `find`.
         jobs: files at a time; None: the number of cores, and more for files in stores.
-        index: an index of these files, which is read first.
+        index: an index of these files, in which the values are looked up first.
 
     Raises:
         UsageError: contradicting options, no values, no files, an index without the column.
@@ -125,22 +125,22 @@ class Search:
 
     @staticmethod
     def checked_values(values: Values | ValueParts) -> Values | ValueParts:
-        """The values. Raises UsageError if there are none."""
+        """Return the values. Raises UsageError if there are none."""
         if not values.count:
             raise UsageError("no values to find", hint="name one before the paths, or a file with --values-from")
         return values
 
     def files(self) -> Iterator[FileResult]:
         """Yield the results of the files that filters don't rule out, in order. The limit ends the search."""
-        left = self._options.limit
-        for one in self._each():
-            if not isinstance(one, FileResult):
-                self._count_ruled_out(one)
+        remaining = self._options.limit
+        for result in self._each():
+            if not isinstance(result, FileResult):
+                self._count_ruled_out(result)
                 self._report_progress()
                 continue
-            found, batches, no_answer, unopened = one
-            if left is not None and found.rows > left:
-                found, batches = _first_rows(found, batches, left)
+            found, batches, no_answer, unopened = result
+            if remaining is not None and found.rows > remaining:
+                found, batches = _first_rows(found, batches, remaining)
             self._count(found)
             self._add(files_unopened=unopened)  # not for files after the one that ends the search
             if no_answer is not None and found.reason is None:
@@ -149,9 +149,9 @@ class Search:
                 )
             self._report_progress()
             yield FileResult(found, batches)
-            if left is not None:
-                left -= found.rows
-                if left == 0:
+            if remaining is not None:
+                remaining -= found.rows
+                if remaining == 0:
                     self._report = replace(self._report, limited=True)
                     break
         if self._index is not None:
@@ -179,11 +179,11 @@ class Search:
                     continue
                 try:
                     with convert_os_errors(item.path):
-                        found, size = find.record_type(item.path, self._options)
+                        record_type, size = find.record_type(item.path, self._options)
                 except BloomError:
                     continue
                 self._add(bytes_read=size)
-                return found
+                return record_type
         return None
 
     def _each(self) -> Iterator[FileResult | FilterAnswer | RuledOutFiles]:
@@ -192,27 +192,27 @@ class Search:
         stop = Stop()
         with Threads(jobs if jobs > 1 else 0, "bloom-find") as threads:
             waiting: deque[FileResult | FilterAnswer | RuledOutFiles | Future[FileResult]] = deque()
-            searched, most = 0, jobs if threads.most else 0  # one more than are in work
+            pending, pending_limit = 0, jobs if threads.most else 0  # one more file than the threads search
             alone = 0.0 if remote else _ALONE
             try:
                 for piece in self._pieces(threads, jobs, stop, remote=remote):
                     indexed = piece.indexed if isinstance(piece, FileToSearch) else None
                     if isinstance(piece, FileToSearch) and alone > 0 and not isinstance(indexed, NoAnswer | None):
-                        begun = time.perf_counter()
+                        started = time.perf_counter()
                         waiting.append(self._work(piece, stop))
-                        alone -= time.perf_counter() - begun
+                        alone -= time.perf_counter() - started
                     elif isinstance(piece, FileToSearch):
-                        searched += 1
+                        pending += 1
                         waiting.append(threads.submit(partial(self._work, piece, stop)))
                     else:
                         waiting.append(piece)
-                    while waiting and (searched > most or not isinstance(waiting[0], Future)):
-                        first = waiting.popleft()
-                        searched -= isinstance(first, Future)
-                        yield threads.result(first) if isinstance(first, Future) else first
+                    while waiting and (pending > pending_limit or not isinstance(waiting[0], Future)):
+                        next_result = waiting.popleft()
+                        pending -= isinstance(next_result, Future)
+                        yield threads.result(next_result) if isinstance(next_result, Future) else next_result
                 while waiting:
-                    first = waiting.popleft()
-                    yield threads.result(first) if isinstance(first, Future) else first
+                    next_result = waiting.popleft()
+                    yield threads.result(next_result) if isinstance(next_result, Future) else next_result
             finally:
                 stop.requested = True
 
@@ -235,21 +235,21 @@ class Search:
             return self._one(item, stop, None if indexed is None else indexed.indexed, filters)
 
     def _by_index(self, index: Pruning) -> Iterator[FileResult | RuledOutFiles | FileToSearch]:
-        """Yield the files to search, and the results of those that the index decides, in order."""
+        """Yield the files to search, and the results of those that needn't be opened, in order."""
         files = row_groups = 0
         for item in self._listed:
-            ruled = index.of(item)
-            out = not isinstance(ruled, NoAnswer) and not ruled.possible
-            if files and not (out and files < _BATCH_FILES):
+            answer = index.of(item)
+            ruled_out = not isinstance(answer, NoAnswer) and not answer.possible
+            if files and not (ruled_out and files < _BATCH_FILES):
                 yield RuledOutFiles(files, row_groups)
                 files = row_groups = 0
-            if isinstance(ruled, NoAnswer) or (ruled.possible and not self._options.maybe):
-                yield FileToSearch(item, ruled)
-            elif out:
-                files, row_groups = files + 1, row_groups + ruled.row_groups
+            if isinstance(answer, NoAnswer) or (answer.possible and not self._options.maybe):
+                yield FileToSearch(item, answer)
+            elif ruled_out:
+                files, row_groups = files + 1, row_groups + answer.row_groups
             else:
-                possible = tuple(sorted(ruled.possible))
-                found = FileFound(path=item.path, row_groups=ruled.row_groups, row_groups_possible=possible)
+                possible = tuple(sorted(answer.possible))
+                found = FileFound(path=item.path, row_groups=answer.row_groups, row_groups_possible=possible)
                 yield FileResult(found, iter(()), unopened=True)
         if files:
             yield RuledOutFiles(files, row_groups)
@@ -261,7 +261,7 @@ class Search:
         indexed: IndexedRowGroups | None = None,
         filters: FilterResult | None = None,
     ) -> FileResult:
-        """Search a file. Errors go to its result."""
+        """Search a file. The result has the error if the search fails."""
         spool = Spool()
         if item.problem is not None:
             return FileResult(failed(item.path, item.problem), iter(()))
@@ -331,19 +331,19 @@ def _index(path: str, values: Values | ValueParts, options: FindOptions) -> Prun
 
 
 def _first_rows(
-    found: FileFound, batches: Iterator[pa.RecordBatch], most: int
+    found: FileFound, batches: Iterator[pa.RecordBatch], count: int
 ) -> tuple[FileFound, Iterator[pa.RecordBatch]]:
     """The first rows of a file."""
 
     def first() -> Iterator[pa.RecordBatch]:
-        left = most
+        remaining = count
         for batch in batches:
-            yield batch.slice(0, left)
-            left -= min(batch.num_rows, left)
-            if not left:
+            yield batch.slice(0, remaining)
+            remaining -= min(batch.num_rows, remaining)
+            if not remaining:
                 return
 
-    return replace(found, rows=most), first()
+    return replace(found, rows=count), first()
 
 
 def failed(path: str, error: BloomError) -> FileFound:

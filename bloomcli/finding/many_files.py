@@ -1,7 +1,7 @@
 """Looks blocks of values up in the filters of many files. Each block is converted once, not once for each file.
 
-This is for local files whose schema is the same as that of a first file (`FilterLookup`). Other files are searched
-one by one, and so are files that change during the lookup.
+This works for local files with the schema of a first file (`FilterLookup`). Other files, and files that change during
+the lookup, are searched one by one.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from bloomcli.formats.finding import ColumnSearch
 
 _REMAINING_BYTES: Final = 64 << 20
-"""Limit for the remaining values of all files. Beyond it, the file with most of them is searched on its own."""
+"""Limit for the remaining values of all files. Beyond it, the file with most of them is searched alone."""
 _TRIES: Final = 3
-"""Most files that are opened to get a `FilterLookup`."""
+"""Limit for the files that are opened to get a `FilterLookup`."""
 
 Stamp = tuple[int, int, int]
 
 
 @dataclass(slots=True)
 class RemainingValues:
-    """The values that a file's filters don't rule out, and what was read for the lookup."""
+    """The values that a file's filters don't rule out, and the file's state at the lookup."""
 
     values: list[pa.Array] = field(default_factory=list)
     """Values of the frame, an array for each block."""
@@ -46,7 +46,7 @@ class RemainingValues:
     format: str | None = None
     bytes_read: int = 0
     stamp: Stamp | None = None
-    """The file's inode, size and change time, by which a change is noticed."""
+    """The file's inode, size and modification time. A change of the file changes them."""
 
     @property
     def nbytes(self) -> int:
@@ -65,21 +65,21 @@ def remaining_values(paths: Sequence[str | None], options: FindOptions, blocks: 
     Returns:
         The remaining values by the file's position, for the files that this lookup can decide.
     """
-    found = {at: RemainingValues() for at, path in enumerate(paths) if path is not None}
-    if len(found) == 1:  # a file's own search converts the values and reads the filters once, too
+    by_file = {at: RemainingValues() for at, path in enumerate(paths) if path is not None}
+    if len(by_file) == 1:  # the search of a single file also converts the values and reads the filters once
         return {}
-    for at in list(found)[:_TRIES]:
+    for at in list(by_file)[:_TRIES]:
         try:
             with _search_of(paths[at] or "", options) as (search, columns):
                 for block in blocks.each():
-                    like = search.filter_lookup(search.wanted(block.values.texts), columns)
-                    if like is None:
+                    lookup = search.filter_lookup(search.wanted(block.values.texts), columns)
+                    if lookup is None:
                         return {}
-                    _look_up(found, paths, like, block)
+                    _look_up(by_file, paths, lookup, block)
         except BloomError:  # the file's own search reports it
-            del found[at]
+            del by_file[at]
             continue
-        return found
+        return by_file
     return {}
 
 
@@ -92,34 +92,34 @@ def _search_of(path: str, options: FindOptions) -> Iterator[tuple[ColumnSearch, 
 
 
 def _look_up(
-    found: dict[int, RemainingValues], paths: Sequence[str | None], like: FilterLookup, block: Block
+    by_file: dict[int, RemainingValues], paths: Sequence[str | None], lookup: FilterLookup, block: Block
 ) -> None:
     """Add the remaining values of a block. Removes files whose filters give no answer."""
-    for at, remaining in list(found.items()):
-        answer, stamp = _answer_of(like, paths[at] or "")
+    for at, remaining in list(by_file.items()):
+        answer, stamp = _answer_of(lookup, paths[at] or "")
         if answer is None or remaining.stamp not in {None, stamp}:
-            del found[at]
+            del by_file[at]
             continue
-        remaining.answer, remaining.stamp, remaining.format = answer, stamp, like.format
+        remaining.answer, remaining.stamp, remaining.format = answer, stamp, lookup.format
         remaining.bytes_read += answer.bytes_read
         if answer.texts is not None:
             remaining.values.append(block.given.take(answer.texts))
-    sizes = {at: remaining.nbytes for at, remaining in found.items()}
-    whole = sum(sizes.values())
+    sizes = {at: remaining.nbytes for at, remaining in by_file.items()}
+    total = sum(sizes.values())
     for at in sorted(sizes, key=sizes.__getitem__, reverse=True):
-        if whole <= _REMAINING_BYTES:
+        if total <= _REMAINING_BYTES:
             break
-        whole -= sizes[at]
-        del found[at]
+        total -= sizes[at]
+        del by_file[at]
 
 
-def _answer_of(like: FilterLookup, path: str) -> tuple[FilterAnswer | None, Stamp | None]:
+def _answer_of(lookup: FilterLookup, path: str) -> tuple[FilterAnswer | None, Stamp | None]:
     try:
         with convert_os_errors(path), open_source(path) as source:
             descriptor = source.fileno()
             if descriptor is None:
                 return None, None
-            answer, stamp = like.look_up(source), _stamp(os.fstat(descriptor))
+            answer, stamp = lookup.look_up(source), _stamp(os.fstat(descriptor))
             known = answer is not None and (answer.ruled_out or answer.texts is not None)
             return answer if known else None, stamp
     except BloomError:  # the file's own search reports it
@@ -134,5 +134,5 @@ def is_same(path: str, remaining: RemainingValues) -> bool:
         return False
 
 
-def _stamp(found: os.stat_result) -> Stamp:
-    return found.st_ino, found.st_size, found.st_mtime_ns
+def _stamp(status: os.stat_result) -> Stamp:
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,4 +1,4 @@
-"""`find` for Spark jobs and notebooks, which `bloomcli.spark` exports: a frame of the rows that have values."""
+"""`find` for Spark jobs and notebooks, which `bloomcli.spark` exports: a frame of the rows that have the values."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def find(
         )
     named = [paths_or_table] if isinstance(paths_or_table, str | os.PathLike) else paths_or_table
     options = FindOptions(column=column, select=select).checked()
-    found = of_paths(spark, [os.fspath(path) for path in named], options, shaped=True)
-    return _frame(spark, found, values, values_column, index)
+    files = of_paths(spark, [os.fspath(path) for path in named], options, shaped=True)
+    return _frame(spark, files, values, values_column, index)
 
 
 def find_table(
@@ -108,7 +108,7 @@ def find_table(
         as_of: the time whose snapshot is read; in UTC without a zone.
         column, select: leaf paths of the table.
 
-    The other arguments mean what they mean to `find`.
+    The other arguments are those of `find`.
 
     Returns:
         As `find`; `record` has the table's names and types, and `row` is the row's number in its data file.
@@ -140,37 +140,41 @@ class SearchFiles(NamedTuple):
         return column_of(self.job.options.names, self.job.options.column)
 
     def pruned(self, pruning: Pruning) -> tuple[SearchFiles, PrunedFiles]:
-        """The files with the index's answers, and the same answers summed up."""
+        """The files with the answers of an index, and the totals of these answers."""
         result = pruned_files(pruning, self.files, self.listed, self.indexed, maybe=self.job.options.maybe)
         return self._replace(files=result.files), result
 
     def opened(self) -> SearchFiles:
-        """The files that have to be opened, and those that failed."""
-        left = [
+        """The files that have to be opened, and those that can't be searched."""
+        remaining = [
             (file, item)
             for file, item in zip(self.files, self.listed, strict=True)
             if file.found is None or file.found.error is not None
         ]
-        return self._replace(files=[file for file, _ in left], listed=[item for _, item in left])
+        return self._replace(files=[file for file, _ in remaining], listed=[item for _, item in remaining])
 
 
-def _frame(spark: Any, found: SearchFiles, values: Any, column: str | None, index: Name | None) -> Any:
+def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | None, index: Name | None) -> Any:
     from bloomcli.datasets.spark_find import MapBlocks, frame
     from bloomcli.datasets.spark_values import Forms
 
     path = None if index is None else everywhere(index)
 
     def parts(map_blocks: MapBlocks) -> list[Part]:
-        chosen = found if path is None else found.pruned(pruning_of(path, found.indexed.path, map_blocks))[0]
+        chosen = (
+            search_files
+            if path is None
+            else search_files.pruned(pruning_of(path, search_files.indexed.path, map_blocks))[0]
+        )
         return chosen.opened().parts
 
-    record = struct_of(found.job.shape or ())
+    record = struct_of(search_files.job.shape or ())
     forms = Forms(pieces_of, unpacked)
     return frame(spark, parts, values, column, record=record, forms=forms, search=search)
 
 
 def everywhere(index: Name) -> str:
-    """The path of an index as executors can open it."""
+    """The path of an index in a form that executors can open."""
     from bloomcli.datasets.hadoop_paths import absolute, portable
 
     return absolute(portable(os.fspath(index)))
@@ -208,10 +212,10 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
         raise no_files(paths)
     files = []
     for item in listed:
-        found = None if item.problem is None else failed(item.path, item.problem)
+        result = None if item.problem is None else failed(item.path, item.problem)
         if item.skipped:
-            found = FileFound(path=item.path, reason=skip_reason(item))
-        files.append(FileWork(item.path, walked=item.walked, found=found))
+            result = FileFound(path=item.path, reason=skip_reason(item))
+        files.append(FileWork(item.path, walked=item.walked, found=result))
     job = Job(options)
     if shaped:
         shape = _chosen(_first_shape(listed, options), options)
@@ -254,13 +258,13 @@ def _chosen(shape: Shape, options: FindOptions) -> Shape:
         raise UnknownColumn(
             f"no column {missing[0]!r} to select", hint=f"there are {', '.join(field.name for field in shape[:20])}"
         )
-    found = prune_shape(shape, set(chosen))
-    untyped = [field.name for field in found if field.type is None]
+    pruned = prune_shape(shape, set(chosen))
+    untyped = [field.name for field in pruned if field.type is None]
     if untyped:
         raise UnsupportedError(
             f"the column {untyped[0]} has a type that Arrow or Spark doesn't have", hint="select names other columns"
         )
-    return found
+    return pruned
 
 
 def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bool) -> SearchFiles:
@@ -278,26 +282,28 @@ def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bo
     rows = table.rows(listed)
     chosen = _chosen(rows.shape, options)
     _check_column(rows.shape, options.column, which.table)
-    needed = {name for one in rows.deleted.values() for name in one.columns}
-    own = {field.name: field for field in chosen}
-    whole = [field for field in rows.shape if field.name in needed and own.get(field.name) != field]
-    if any(field.name in own for field in whole):  # a column that deletes compare isn't selected in part
-        raise UsageError(f"--select names a part of {whole[0].name}, which deletes of the table compare")
+    needed = {name for deletes in rows.deleted.values() for name in deletes.columns}
+    chosen_by_name = {field.name: field for field in chosen}
+    needed_fields = [
+        field for field in rows.shape if field.name in needed and chosen_by_name.get(field.name) != field
+    ]
+    if any(field.name in chosen_by_name for field in needed_fields):  # deletes compare the whole column
+        raise UsageError(f"--select names a part of {needed_fields[0].name}, which deletes of the table compare")
     files, items = [], []
     for file in listed:
-        path, found = file.path, None
+        path, result = file.path, None
         try:
             path = portable(file.path)
         except BloomError as error:
-            found = failed(file.path, error)
+            result = failed(file.path, error)
         items.append(FileEntry(path, file.size, path, walked=False))
         files.append(
-            FileWork(path, deleted=rows.deleted.get(file.path), constants=rows.constants.get(file.path), found=found)
+            FileWork(path, deleted=rows.deleted.get(file.path), constants=rows.constants.get(file.path), found=result)
         )
     job = Job(
         replace(options, names=names),
         shape=chosen,
-        read=(*chosen, *whole),
+        read=(*chosen, *needed_fields),
         of_table=True,
         typed=typed,
         why_not_lacking=next((f.missing_reason for f in rows.shape if f.name == options.column), None),

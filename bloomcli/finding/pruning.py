@@ -40,7 +40,7 @@ class IndexAnswer(NamedTuple):
 
     @property
     def indexed(self) -> IndexedRowGroups:
-        """The answer as the search of the file takes it."""
+        """The answer in the form that the search of the file takes."""
         return IndexedRowGroups(self.possible, self.seen, self.end)
 
 
@@ -52,7 +52,7 @@ class PartialAnswer(NamedTuple):
     possible: dict[int, set[int]]
     """By file, the row groups that may have a value."""
     by: Fingerprint | None
-    """Fingerprint of the index: after a replacement the positions mean other files."""
+    """Fingerprint of the index. If the index is replaced, the positions mean other files."""
 
 
 class Pruning:
@@ -62,7 +62,7 @@ class Pruning:
         path: the index.
         column: its column, by the whole leaf path.
         values: the values to find; or the answers for parts of them.
-        ends: read the ends of files that the index keeps: files are going to be searched.
+        ends: read the packed ends that the index keeps, for files that are going to be searched.
 
     Attributes:
         path: the index.
@@ -97,54 +97,54 @@ class Pruning:
 
     @property
     def partial_answer(self) -> PartialAnswer:
-        """The answer for the values, to be sent to the driver."""
+        """The answer for the values, which an executor sends to the driver."""
         return PartialAnswer(frozenset(self._answered), self._possible, self._index)
 
     def _sum_up(self, answers: Sequence[PartialAnswer]) -> None:
         """Sum up the answers for parts of the values. No file is ruled out if the index was replaced in between."""
-        if any(some.by != self._index for some in answers):
+        if any(answer.by != self._index for answer in answers):
             return
         if answers:
-            self._answered = set(frozenset.intersection(*(some.answered for some in answers)))
-        for some in answers:
-            for file, groups in some.possible.items():
+            self._answered = set(frozenset.intersection(*(answer.answered for answer in answers)))
+        for answer in answers:
+            for file, groups in answer.possible.items():
                 self._possible.setdefault(file, set()).update(groups)
 
     def _look_up(self, index: Index, indexed: IndexedColumn, values: Values | ValueParts) -> None:
         unhashed = False
         try:
-            for found in values.hashed(indexed.type.column(indexed.path)):
-                unhashed = unhashed or found.unhashed
-                if found.hashes:
-                    self._add(index.possible_for_any(indexed, found.hashes))
-        except (LiteralError, UnsupportedError):  # files with the type are searched as without an index
+            for hashed in values.hashed(indexed.type.column(indexed.path)):
+                unhashed = unhashed or hashed.unhashed
+                if hashed.hashes:
+                    self._add(index.possible_for_any(indexed, hashed.hashes))
+        except (LiteralError, UnsupportedError):  # files with the type are searched without the index
             return
         if unhashed:
             self._add(index.with_values(indexed))
         self._answered |= index.having(indexed)
 
-    def _add(self, found: RowGroups) -> None:
-        for file, group in zip(found.files, found.row_groups, strict=True):
-            self._possible.setdefault(file, set()).add(group)
+    def _add(self, row_groups: RowGroups) -> None:
+        for file, row_group in zip(row_groups.files, row_groups.row_groups, strict=True):
+            self._possible.setdefault(file, set()).add(row_group)
 
     def of(self, item: FileEntry) -> IndexAnswer | NoAnswer:
-        """The answer for a listed file, or why there is none: the file is then searched without the index."""
-        fresh = self._fresh.found(item)
-        if isinstance(fresh, NoAnswer):
-            return fresh
-        at, (size, mtime_ns, tag) = fresh
+        """The answer for a listed file, or why the index has none: the file is then searched without it."""
+        entry = self._fresh.found(item)
+        if isinstance(entry, NoAnswer):
+            return entry
+        at, (size, mtime_ns, tag) = entry
         if at not in self._answered:
             return NoAnswer.UNKNOWN
-        found = self._possible.get(at)
-        possible = _NOTHING if found is None else frozenset(found)
+        row_groups = self._possible.get(at)
+        possible = _NOTHING if row_groups is None else frozenset(row_groups)
         return IndexAnswer(
             self._files.row_groups[at], possible, Fingerprint(size, mtime_ns, tag=tag), self._ends.get(at)
         )
 
 
-def _identity_of(found: Fingerprint) -> Fingerprint:
+def _identity_of(fingerprint: Fingerprint) -> Fingerprint:
     """The part of an index's fingerprint that is the same on all machines."""
-    return Fingerprint(found.size, 0 if found.tag else found.mtime_ns, tag=found.tag)
+    return Fingerprint(fingerprint.size, 0 if fingerprint.tag else fingerprint.mtime_ns, tag=fingerprint.tag)
 
 
 def _without(path: str, column: str, has: tuple[str, ...]) -> UsageError:

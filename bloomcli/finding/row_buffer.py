@@ -1,6 +1,6 @@
 """Buffers rows of several files, and converts them to a frame's types together.
 
-The conversion takes as long for few rows as for many.
+A conversion of a few rows takes as long as one of many.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BYTES_MOST: Final = 4 << 20
 
 
 class RowBuffer:
-    """A buffer of a few rows, as they were found.
+    """A buffer of a few rows before their conversion.
 
     Attributes:
         rows: number of rows.
@@ -33,10 +33,10 @@ class RowBuffer:
     @classmethod
     def of(cls, batch: pa.RecordBatch | None) -> RowBuffer:
         """A buffer with these rows, which may exceed the limits."""
-        found = cls()
+        buffer = cls()
         if batch is not None:
-            found.batches, found.rows, found.bytes = [batch], batch.num_rows, batch.nbytes
-        return found
+            buffer.batches, buffer.rows, buffer.bytes = [batch], batch.num_rows, batch.nbytes
+        return buffer
 
     def add(self, batch: pa.RecordBatch) -> bool:
         """Add rows. Returns False, and adds nothing, if they would exceed the limits."""
@@ -50,8 +50,8 @@ class RowBuffer:
     def fits(self, other: RowBuffer) -> bool:
         """Whether another buffer's rows have the same columns, and can be added within the limits."""
         schemas = [batch.schema for batch in (*self.batches[:1], *other.batches)]
-        alike = all(schema.equals(schemas[0], check_metadata=True) for schema in schemas[1:])
-        return alike and self._has_room(other.rows, other.bytes)
+        same_schema = all(schema.equals(schemas[0], check_metadata=True) for schema in schemas[1:])
+        return same_schema and self._has_room(other.rows, other.bytes)
 
     def extend(self, other: RowBuffer) -> None:
         """Add another buffer's rows, for which `fits` is true."""
@@ -71,40 +71,40 @@ class FileQueue:
     """Files whose rows wait for their conversion to the frame's types.
 
     Args:
-        kept: converts rows to the frame's types; may raise any error.
-        searched: searches a file by its number, and yields its converted rows and then its result.
+        convert: converts rows to the frame's types; may raise any error.
+        search: searches a file by its number, and yields its converted rows and then its result.
     """
 
     def __init__(
         self,
-        kept: Callable[[pa.RecordBatch], pa.RecordBatch],
-        searched: Callable[[int], Iterator[pa.RecordBatch | FileFound]],
+        convert: Callable[[pa.RecordBatch], pa.RecordBatch],
+        search: Callable[[int], Iterator[pa.RecordBatch | FileFound]],
     ) -> None:
-        self._kept, self._searched = kept, searched
+        self._convert, self._search = convert, search
         self._files: list[tuple[int, FileFound]] = []
         self._rows = RowBuffer()
 
-    def add(self, file: int, rows: RowBuffer, *found: FileFound) -> Iterator[pa.RecordBatch | FileFound]:
+    def add(self, file: int, rows: RowBuffer, *results: FileFound) -> Iterator[pa.RecordBatch | FileFound]:
         """Add files and their rows; `file` is the number of the first one. Yields earlier files if the buffer is
         full."""
         if not self._rows.fits(rows):
             yield from self.flush()
-        self._files += enumerate(found, file)
+        self._files += enumerate(results, file)
         self._rows.extend(rows)
-        if any(one.error is not None for one in found):
+        if any(result.error is not None for result in results):
             yield from self.flush()
 
     def flush(self) -> Iterator[pa.RecordBatch | FileFound]:
         """Empty the queue: yield all rows, and then the results of their files."""
         files, batches, self._files = self._files, self._rows.take_all(), []
-        made: list[pa.RecordBatch] = []
+        converted: list[pa.RecordBatch] = []
         try:
             if batches:
-                made.append(self._kept(pa.concat_batches(batches)))
-        except Exception:  # noqa: BLE001  the rows of one file don't convert: name that file
+                converted.append(self._convert(pa.concat_batches(batches)))
+        except Exception:  # noqa: BLE001  rows of one file can't be converted: find out which
             for file, _ in files:
-                yield from self._searched(file)
+                yield from self._search(file)
             return
-        yield from made
-        for _, found in files:
-            yield found
+        yield from converted
+        for _, result in files:
+            yield result

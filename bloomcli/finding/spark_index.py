@@ -1,7 +1,7 @@
 """Prunes the files of a search on Spark by an index: executors don't get files that can't have a value.
 
-If the driver has the values, it looks them up in the index. Else executors do, each some of the values, and the
-driver sums up which row groups may have a value.
+If the driver has the values, it looks them up in the index. Otherwise each executor looks up a part of them, and the
+driver merges the answers.
 """
 
 from __future__ import annotations
@@ -48,10 +48,13 @@ def column_of(names: ColumnNames | None, column: str) -> IndexColumn:
     """The column to look up in an index, for a column of a table or, if `names` is None, of files."""
     if names is None:
         return IndexColumn(column)
-    for one in names.columns:
-        if one.path == column:
-            paths = one.physical or (column,)
-            return IndexColumn(paths[0] if one.field_id is None else column, one.field_id is None and len(paths) == 1)
+    for table_column in names.columns:
+        if table_column.path == column:
+            paths = table_column.physical or (column,)
+            return IndexColumn(
+                paths[0] if table_column.field_id is None else column,
+                table_column.field_id is None and len(paths) == 1,
+            )
     return IndexColumn(column, certain=False)
 
 
@@ -73,18 +76,18 @@ def pruned_files(
         if file.found is not None:
             result.files.append(file)
             continue
-        ruled = pruning.of(item)
-        if isinstance(ruled, NoAnswer):
-            result.no_answers[file.path] = ruled
+        answer = pruning.of(item)
+        if isinstance(answer, NoAnswer):
+            result.no_answers[file.path] = answer
             result.files.append(file)
         elif not column.certain:
-            result.files.append(replace(file, indexed=ruled.indexed, indexed_column=column.path))
-        elif ruled.possible and not maybe:
-            result.files.append(replace(file, indexed=ruled.indexed))
+            result.files.append(replace(file, indexed=answer.indexed, indexed_column=column.path))
+        elif answer.possible and not maybe:
+            result.files.append(replace(file, indexed=answer.indexed))
         else:
             unopened += 1
-            possible = tuple(sorted(ruled.possible))
-            found = FileFound(path=file.path, row_groups=ruled.row_groups, row_groups_possible=possible)
+            possible = tuple(sorted(answer.possible))
+            found = FileFound(path=file.path, row_groups=answer.row_groups, row_groups_possible=possible)
             result.files.append(replace(file, found=found))
     return result._replace(unopened=unopened)
 
@@ -96,10 +99,10 @@ def pruning_of(index: str, column: str, map_blocks: MapBlocks) -> Pruning:
 
 
 def _partial_answers(blocks: Iterable[bytes], index: str, column: str) -> Iterator[PartialAnswer]:
-    """Look blocks of values up in an index. Runs where the values are."""
-    held = Blocks(blocks)
+    """Look blocks of values up in an index. Runs on executors or, for few values, on the driver."""
+    loaded = Blocks(blocks)
     try:
-        for block in held.each():
+        for block in loaded.each():
             yield Pruning(index, column, block.values, ends=False).partial_answer
     finally:
-        held.close()
+        loaded.close()

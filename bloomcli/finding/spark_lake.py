@@ -99,9 +99,9 @@ class SparkSearch(Search):
         blocks = [packed(texts[at : at + PIECE_VALUES]) for at in range(0, len(texts), PIECE_VALUES)]
         description = f"bloom find: {plural(len(self._found.files), 'file')}"
         spool = Spool()
-        for one in results(self._spark, parts, blocks, search=search, description=description):
-            if isinstance(one, pa.RecordBatch):
-                spool.add(one)
+        for result in results(self._spark, parts, blocks, search=search, description=description):
+            if isinstance(result, pa.RecordBatch):
+                spool.add(result)
             else:
-                yield FileResult(one, spool.batches(), self._no_answers.get(one.path))
+                yield FileResult(result, spool.batches(), self._no_answers.get(result.path))
                 spool = Spool()

@@ -34,8 +34,8 @@ def texts_of(values: Value | Sequence[Value] | pa.Array) -> pa.LargeBinaryArray:
 
 def lines_of(data: bytes) -> pa.LargeBinaryArray:
     """The lines of a file, without empty lines, the byte order mark and carriage returns."""
-    whole = binaries([data.removeprefix(BOM_UTF8)])
-    lines = pc.split_pattern(whole, "\n").values
+    text = binaries([data.removeprefix(BOM_UTF8)])
+    lines = pc.split_pattern(text, "\n").values
     if b"\r" in data:
         lines = pc.if_else(pc.ends_with(lines, "\r"), pc.binary_slice(lines, 0, -1), lines)
     return lines.filter(pc.greater(pc.binary_length(lines), 0))

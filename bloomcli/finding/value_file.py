@@ -39,12 +39,14 @@ def values_of(path: str) -> Values | ValueParts:
         UnreadableError: the file can't be read.
         UsageError: the file isn't UTF-8, has a line that is too long, or has no values.
     """
-    found = in_parts(_parts(_lines(path, _blocks(path))))
-    if not found.count:
+    values = in_parts(_parts(_lines(path, _blocks(path))))
+    if not values.count:
         raise UsageError("the file has no values", path=path, hint="write one in each line")
-    if path != "-" and (store_of(path) is not LOCAL or Path(local_path(path)).is_file()):  # not a pipe: read twice
-        found.file = path
-    return found
+    if path != "-" and (
+        store_of(path) is not LOCAL or Path(local_path(path)).is_file()
+    ):  # a pipe can't be read twice
+        values.file = path
+    return values
 
 
 def with_line(error: LiteralError, values: Values | ValueParts) -> LiteralError:
@@ -68,9 +70,9 @@ def _line_of(text: str, path: str) -> int | None:
     before = 0
     for lines in _whole_lines(path, _blocks(path)):
         data = lines if before else lines.removeprefix(BOM_UTF8)
-        found = pattern.search(data)
-        if found is not None:
-            return before + data.count(b"\n", 0, found.start()) + 1
+        match = pattern.search(data)
+        if match is not None:
+            return before + data.count(b"\n", 0, match.start()) + 1
         before += lines.count(b"\n")
     return None
 
@@ -95,13 +97,13 @@ def _parts(arrays: Iterable[pa.LargeBinaryArray]) -> Iterator[pa.LargeBinaryArra
     count = size = 0
     for array in arrays:
         for at in range(0, len(array), PART_VALUES):
-            some = array.slice(at, PART_VALUES)
-            if waiting and (count + len(some) > PART_VALUES or size + some.nbytes > PART_BYTES):
+            part = array.slice(at, PART_VALUES)
+            if waiting and (count + len(part) > PART_VALUES or size + part.nbytes > PART_BYTES):
                 yield pa.concat_arrays(waiting)
                 waiting, count, size = [], 0, 0
-            waiting.append(some)
-            count += len(some)
-            size += some.nbytes
+            waiting.append(part)
+            count += len(part)
+            size += part.nbytes
     if waiting:
         yield pa.concat_arrays(waiting)
 
@@ -118,8 +120,8 @@ def _blocks(path: str) -> Iterator[bytes]:
         with nullcontext() if path == "-" else file:
             while data := file.read(_BLOCK_BYTES):
                 yield data
-        if data is None:  # another program that shares it made it non-blocking
-            raise UnreadableError("can't be read: it does not wait for what is still to come", path=path)
+        if data is None:  # another program that shares the stream made it non-blocking
+            raise UnreadableError("can't be read: it is non-blocking, and has no data yet", path=path)
     except (OSError, ValueError) as error:
         if isinstance(error, UnreadableError):
             raise
@@ -130,23 +132,23 @@ def _blocks(path: str) -> Iterator[bytes]:
 def _lines(path: str, blocks: Iterable[bytes]) -> Iterator[pa.LargeBinaryArray]:
     """Yield the complete lines of each block. Raises UsageError for bytes that aren't UTF-8, and for long lines."""
     offset, line, first = 0, 1, True
-    for whole in _whole_lines(path, blocks):
+    for lines in _whole_lines(path, blocks):
         try:
-            whole.decode()
+            lines.decode()
         except UnicodeDecodeError as error:
-            at = line + whole.count(b"\n", 0, error.start)
+            at = line + lines.count(b"\n", 0, error.start)
             raise UsageError(
                 f"line {at} isn't UTF-8",
                 path=path,
                 offset=offset + error.start,
                 hint=_GZIP_HINT
-                if first and whole.startswith(_GZIP)
+                if first and lines.startswith(_GZIP)
                 else "write binary values as 0x0fff, and text as UTF-8: `iconv -t UTF-8` converts it",
             ) from None
-        yield lines_of(whole if first else _kept(whole))
+        yield lines_of(lines if first else _protected(lines))
         first = False
-        offset += len(whole)
-        line += whole.count(b"\n")
+        offset += len(lines)
+        line += lines.count(b"\n")
 
 
 def _whole_lines(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -173,6 +175,6 @@ def _whole_lines(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(waiting)
 
 
-def _kept(data: bytes) -> bytes:
+def _protected(data: bytes) -> bytes:
     """Protect a byte order mark inside a file: there it is part of a value."""
     return b"\n" + data if data.startswith(BOM_UTF8) else data

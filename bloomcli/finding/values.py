@@ -30,7 +30,7 @@ BLOCK_VALUES: Final = 1 << 20
 _BLOCK_BYTES: Final = 32 << 20
 PIECE_VALUES: Final = 1 << 16
 _PIECE_BYTES: Final = 1 << 20
-"""About the bytes of a row of values that is sent to the executors."""
+"""Approximate bytes of a row of values that is sent to the executors."""
 
 
 def pieces_of(batches: Iterable[pa.RecordBatch], most: int = _PIECE_BYTES) -> Iterator[pa.RecordBatch]:
@@ -40,9 +40,9 @@ def pieces_of(batches: Iterable[pa.RecordBatch], most: int = _PIECE_BYTES) -> It
         at = 0
         while at < len(values):
             size = max(values.nbytes // len(values), 1)
-            some = values.slice(at, max(min(PIECE_VALUES, most // size), 1))
-            at += len(some)
-            yield pa.record_batch([pa.array([packed(some)], pa.binary())], names=["block"])
+            part = values.slice(at, max(min(PIECE_VALUES, most // size), 1))
+            at += len(part)
+            yield pa.record_batch([pa.array([packed(part)], pa.binary())], names=["block"])
 
 
 def packed(values: pa.Array) -> bytes:
@@ -95,11 +95,11 @@ class Block(NamedTuple):
     """Values that are looked up together."""
 
     given: pa.Array
-    """The values as the frame has them."""
+    """The values in the frame's type."""
     values: Values
 
     def joined(self, texts: pa.Array) -> pa.Array:
-        """The frame's values for these texts."""
+        """The values of these texts in the frame's type."""
         types, kind = pa.types, self.given.type
         if types.is_string(kind) or types.is_large_string(kind):
             return texts.cast(kind)
@@ -108,10 +108,10 @@ class Block(NamedTuple):
         return self.given.take(pc.index_in(texts, value_set=self.values.texts))
 
 
-def block_of(given: pa.Array) -> Block:
+def block_of(values: pa.Array) -> Block:
     """A block of a frame's values, or of texts."""
-    texts = given if pa.types.is_large_binary(given.type) else searched_texts(given)
-    return Block(given, Values(texts))
+    texts = values if pa.types.is_large_binary(values.type) else searched_texts(values)
+    return Block(values, Values(texts))
 
 
 def _temporary() -> IO[bytes]:
@@ -119,9 +119,9 @@ def _temporary() -> IO[bytes]:
         return tempfile.TemporaryFile()  # closed with the task's process, or `Blocks.close`
 
 
-def _dump(given: object, file: IO[bytes]) -> None:
+def _dump(value: object, file: IO[bytes]) -> None:
     with convert_temporary_file_errors("values"):
-        pickle.dump(given, file, 5)
+        pickle.dump(value, file, 5)
         file.flush()
 
 
@@ -170,8 +170,8 @@ class Blocks:
     def _convert(self, convert: Callable[[pa.LargeBinaryArray], WantedValues]) -> IO[bytes]:
         file = _temporary()
         try:
-            for given in self._each(self._file):
-                _dump((given, convert(block_of(given).values.texts)), file)
+            for values in self._each(self._file):
+                _dump((values, convert(block_of(values).values.texts)), file)
         except BaseException:
             file.close()
             raise
@@ -181,8 +181,8 @@ class Blocks:
         """Yield each block."""
         if self.only is not None:
             yield self.only
-        for given in self._each(self._file):
-            yield block_of(given)
+        for values in self._each(self._file):
+            yield block_of(values)
 
     def close(self) -> None:
         """Remove the temporary files."""
@@ -197,9 +197,9 @@ class Blocks:
         file.seek(0)
         while True:
             try:
-                found = pickle.load(file)  # noqa: S301  this process wrote the file, which has no name
+                item = pickle.load(file)  # noqa: S301  this process wrote the file, which has no name
             except EOFError:
                 return
             at = file.tell()
-            yield found
+            yield item
             file.seek(at)

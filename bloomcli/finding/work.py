@@ -46,21 +46,21 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
     and fit into one block, the block is kept for the next part.
     """
     files, job = part
-    kept = pieces.made if isinstance(pieces, SharedBlocks) else None
-    blocks = kept or Blocks(pieces)
+    cached = pieces.made if isinstance(pieces, SharedBlocks) else None
+    blocks = cached or Blocks(pieces)
     # Several blocks are in memory one at a time, and aren't kept.
     if isinstance(pieces, SharedBlocks) and blocks.only is not None:
         pieces.made = blocks
     try:
-        known: dict[int, RemainingValues] = {}
+        remaining: dict[int, RemainingValues] = {}
         if blocks.only is None:
             paths = [file.path if file.found is None else None for file in files]
-            known = remaining_values(paths, job.options, blocks)
+            remaining = remaining_values(paths, job.options, blocks)
         if blocks.only is not None and job.typed:
             yield from _typed(job, files, blocks, blocks.only)
             return
         for at, file in enumerate(files):
-            yield from _rows_of(job, file, blocks, known.pop(at, None))
+            yield from _rows_of(job, file, blocks, remaining.pop(at, None))
     finally:
         blocks.close()
 
@@ -68,7 +68,7 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
 def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) -> Iterator[pa.RecordBatch | FileFound]:
     """As `search`, for typed rows and one block of values."""
     waiting = FileQueue(
-        lambda rows: _kept(job, FileWork(""), rows, block),  # rows of several files
+        lambda rows: _converted(job, FileWork(""), rows, block),  # rows of several files
         lambda at: _rows_of(job, files[at], blocks, None),
     )
     at = 0
@@ -79,21 +79,21 @@ def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) ->
             at += len(results)
             continue
         file = files[at]
-        spool, later = Spool(), RowBuffer()
-        alone = file.deleted is not None or bool(file.constants)
-        found = _searched(job, file, blocks, spool, None, None if alone else later)
-        if later.rows or not (found.rows or found.error):
-            yield from waiting.add(at, later, found)
+        spool, buffer = Spool(), RowBuffer()
+        needs_conversion = file.deleted is not None or bool(file.constants)
+        result = _searched(job, file, blocks, spool, None, None if needs_conversion else buffer)
+        if buffer.rows or not (result.rows or result.error):
+            yield from waiting.add(at, buffer, result)
         else:
             yield from waiting.flush()
             yield from spool.batches()
-            yield found
+            yield result
         at += 1
     yield from waiting.flush()
 
 
 def _scanned(job: Job, files: Sequence[FileWork], block: Block) -> tuple[Sequence[FileFound], pa.RecordBatch | None]:
-    """Search the first files in one call, as many as it can: their results, and their rows."""
+    """Search the first files in one call, up to one that needs its own search: their results, and their rows."""
     if block.values.filter_lookup is None or not block.values.filter_lookup.scans:
         return (), None
     paths = [file.path for file in takewhile(lambda file: file.plain, files)]
@@ -101,13 +101,13 @@ def _scanned(job: Job, files: Sequence[FileWork], block: Block) -> tuple[Sequenc
 
 
 def _rows_of(
-    job: Job, file: FileWork, blocks: Blocks, left: RemainingValues | None
+    job: Job, file: FileWork, blocks: Blocks, remaining: RemainingValues | None
 ) -> Iterator[pa.RecordBatch | FileFound]:
     """Yield the rows of a file, and then its result."""
     spool = Spool()
-    found = _searched(job, file, blocks, spool, left)
+    result = _searched(job, file, blocks, spool, remaining)
     yield from spool.batches()
-    yield found
+    yield result
 
 
 def _searched(
@@ -115,16 +115,16 @@ def _searched(
     file: FileWork,
     blocks: Blocks,
     spool: Spool,
-    left: RemainingValues | None,
-    later: RowBuffer | None = None,
+    remaining: RemainingValues | None,
+    buffer: RowBuffer | None = None,
 ) -> FileFound:
     if file.found is not None:
         return file.found
     try:
         with convert_os_errors(file.path):
-            if left is not None and file.indexed_column is None and is_same(file.path, left):
-                return _File(job, file, spool).search_remaining(left)
-            return _File(job, file, spool, later).search(blocks)
+            if remaining is not None and file.indexed_column is None and is_same(file.path, remaining):
+                return _File(job, file, spool).search_remaining(remaining)
+            return _File(job, file, spool, buffer).search(blocks)
     except UnknownFormat as error:
         if file.walked and not known_suffix(file.path):
             return FileFound(path=file.path, reason=OTHER_KIND)
@@ -150,11 +150,11 @@ class _File:
         job: the job.
         file: the file.
         spool: takes the rows, converted to the record's types.
-        later: takes a few rows as they were found; None: all rows are converted at once.
+        buffer: takes a few rows before their conversion; None: all rows are converted at once.
     """
 
-    def __init__(self, job: Job, file: FileWork, spool: Spool, later: RowBuffer | None = None) -> None:
-        self.job, self.file, self.spool, self.later = job, file, spool, later
+    def __init__(self, job: Job, file: FileWork, spool: Spool, buffer: RowBuffer | None = None) -> None:
+        self.job, self.file, self.spool, self.buffer = job, file, spool, buffer
         self._rows = 0
         self._indexed = file.indexed
         self._seen: Fingerprint | None = None
@@ -175,7 +175,7 @@ class _File:
             if row_groups is not None and self._indexed is not None and not self._indexed.row_groups:
                 return FileFound(path=self.file.path, row_groups=row_groups)
         if blocks.only is not None:
-            return self._found(self._block(blocks.only, self.spool))
+            return self._with_rows(self._block(blocks.only, self.spool))
         parts = [FileFound(path=self.file.path)]
         rows = Spool()
         parts.extend(self._block(block, rows) for block in self._possible(blocks, parts))
@@ -183,7 +183,7 @@ class _File:
             if source.fingerprint != self._seen:
                 raise source.changed("changed")
         self._in_order(rows)
-        return self._found(_sum(parts))
+        return self._with_rows(_sum(parts))
 
     def _indexed_as(self, path: str) -> int | None:
         """The number of the file's row groups; None if the column has another path in the file, so that the index
@@ -192,52 +192,52 @@ class _File:
             column = only_column(open_file(source, self.options.names), self.options.column, purpose="find")
             file = open_file(source)
             same = self._indexed is not None and self._indexed.possible(source) is not None
-            if same and next((one.path for one in file.columns if one.index == column.index), None) == path:
+            if same and next((leaf.path for leaf in file.columns if leaf.index == column.index), None) == path:
                 return len(file.row_group_rows()) if file.indexable else 0
             self._indexed = None
             return None
 
-    def search_remaining(self, left: RemainingValues) -> FileFound:
+    def search_remaining(self, remaining: RemainingValues) -> FileFound:
         """Find the rows with one of the values that the file's filters don't rule out."""
-        answer = left.answer
+        answer = remaining.answer
         parts = [
             FileFound(
                 path=self.file.path,
-                format=left.format,
+                format=remaining.format,
                 row_groups=0 if answer is None else answer.row_groups,
                 scan_bytes=0 if answer is None else answer.scan_bytes if self.options.rows else answer.chunk_bytes,
-                bytes_read=left.bytes_read,
+                bytes_read=remaining.bytes_read,
             )
         ]
         rows = Spool()
-        parts.extend(self._block(block_of(given), rows) for given in _joined(left.values))
-        if not is_same(self.file.path, left):
+        parts.extend(self._block(block_of(values), rows) for values in _joined(remaining.values))
+        if not is_same(self.file.path, remaining):
             with open_source(self.file.path) as source:
                 raise source.changed("changed")
         self._in_order(rows)
-        return self._found(_sum(parts))
+        return self._with_rows(_sum(parts))
 
     def _block(self, block: Block, spool: Spool) -> FileFound:
         def emit(batch: pa.RecordBatch) -> None:
-            given = [batch]
-            if self.later is not None:
-                if self.later.add(batch):
+            batches = [batch]
+            if self.buffer is not None:
+                if self.buffer.add(batch):
                     return
-                given = [*self.later.take_all(), batch]
-                self.later = None
-            for one in given:
-                kept = _kept(self.job, self.file, one, block)
-                if kept.num_rows:
-                    self._rows += kept.num_rows
+                batches = [*self.buffer.take_all(), batch]
+                self.buffer = None
+            for rows in batches:
+                converted = _converted(self.job, self.file, rows, block)
+                if converted.num_rows:
+                    self._rows += converted.num_rows
                     if not self._counts_rows:
-                        spool.add(kept)
+                        spool.add(converted)
 
         return find.run(self.file.path, self.options, block.values, emit, indexed=self._indexed)
 
-    def _found(self, found: FileFound) -> FileFound:
+    def _with_rows(self, found: FileFound) -> FileFound:
         if self.options.rows:
-            if self.later is not None:
-                return replace(found, rows=self._rows + self.later.rows)
+            if self.buffer is not None:
+                return replace(found, rows=self._rows + self.buffer.rows)
             rows = min(self._rows, 1) if self._counts_rows else self._rows
             return replace(found, rows=rows)
         return found
@@ -245,22 +245,22 @@ class _File:
     def _possible(self, blocks: Blocks, parts: list[FileFound]) -> Iterator[Block]:
         """Yield blocks of the values that the file may have."""
         waiting: list[pa.Array] = []
-        options, given = self.options, pa.nulls(0)
+        options, values = self.options, pa.nulls(0)
         with CachingSource(open_source(self.file.path)) as source:  # each block is looked up in the same filters
             self._seen = source.fingerprint
             file = open_file(source, options.names)
             column = only_column(file, options.column, purpose="find")
             finder = file.search(column)
-            left = None if self._indexed is None else self._indexed.possible(source)
-            for given, wanted in blocks.wanted(kind_of(file, column), finder.wanted, self.file.path):
-                owners = [_owners(found, wanted) for found in finder.candidates(wanted) if _may_have(found, left)]
+            indexed = None if self._indexed is None else self._indexed.possible(source)
+            for values, wanted in blocks.wanted(kind_of(file, column), finder.wanted, self.file.path):
+                owners = [_owners(found, wanted) for found in finder.candidates(wanted) if _may_have(found, indexed)]
                 if owners:
-                    waiting.append(given.take(pc.unique(pa.concat_arrays(owners))))
+                    waiting.append(values.take(pc.unique(pa.concat_arrays(owners))))
                 if sum(map(len, waiting)) >= BLOCK_VALUES:
                     yield block_of(pa.concat_arrays(waiting))
                     waiting = []
             parts.append(replace(parts[0], bytes_read=source.bytes_read))
-        yield block_of(pa.concat_arrays(waiting) if waiting else given.slice(0, 0))
+        yield block_of(pa.concat_arrays(waiting) if waiting else values.slice(0, 0))
 
     def _in_order(self, rows: Spool) -> None:
         """Sort the rows that were found block by block, and drop duplicates: a list may have several values."""
@@ -270,29 +270,29 @@ class _File:
         table = pa.Table.from_batches(batches).combine_chunks()
         table = table.take(pc.sort_indices(table["row"]))
         numbers = table["row"].combine_chunks()
-        again = pa.concat_arrays([pa.array([False]), pc.equal(numbers[1:], numbers[:-1])])
-        table = table.filter(pc.invert(again))
+        is_duplicate = pa.concat_arrays([pa.array([False]), pc.equal(numbers[1:], numbers[:-1])])
+        table = table.filter(pc.invert(is_duplicate))
         self._rows = table.num_rows
         for batch in table.to_batches():
             self.spool.add(batch)
 
 
-def _kept(job: Job, file: FileWork, batch: pa.RecordBatch, block: Block) -> pa.RecordBatch:
+def _converted(job: Job, file: FileWork, batch: pa.RecordBatch, block: Block) -> pa.RecordBatch:
     """Leave out deleted rows, and convert the others to the record's types."""
-    made: dict[str, pa.Array] = {}
+    new_columns: dict[str, pa.Array] = {}
     if job.shape is not None:
         read = job.read or job.shape
         record = apply_shape(batch.column("record"), read, file.path, file.constants)
         if file.deleted is not None:
-            kept = file.deleted.kept(batch.column("row"), record)
-            batch, record = batch.filter(kept), record.filter(kept)
+            is_kept = file.deleted.kept(batch.column("row"), record)
+            batch, record = batch.filter(is_kept), record.filter(is_kept)
         if len(read) > len(job.shape):
             columns = [record.field(field.name) for field in job.shape]
             record = pa.StructArray.from_arrays(columns, fields=list(struct_of(job.shape)))
-        made["record"] = record
+        new_columns["record"] = record
     if job.typed:
-        made["value"] = block.joined(batch.column("value"))
-    return _with(batch, made) if made else batch
+        new_columns["value"] = block.joined(batch.column("value"))
+    return _with(batch, new_columns) if new_columns else batch
 
 
 def _joined(arrays: Iterable[pa.Array]) -> Iterator[pa.Array]:
@@ -320,9 +320,9 @@ def _owners(found: Candidates, wanted: WantedValues) -> pa.Int64Array:
     return owners
 
 
-def _with(batch: pa.RecordBatch, made: Mapping[str, pa.Array]) -> pa.RecordBatch:
+def _with(batch: pa.RecordBatch, new_columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
     names = batch.schema.names
-    columns = [made[name] if name in made else batch.column(at) for at, name in enumerate(names)]
+    columns = [new_columns[name] if name in new_columns else batch.column(at) for at, name in enumerate(names)]
     return pa.RecordBatch.from_arrays(columns, names=names)
 
 

@@ -26,7 +26,7 @@ class FilterAnswer(NamedTuple):
     """As `ColumnSearch.scanned_bytes`."""
     bytes_read: int
     possible: tuple[int, ...] | None
-    """Numbers of the row groups that may have a value; None if the file has to be opened to find out."""
+    """Numbers of the row groups that may have a value; None if the file has to be opened to determine them."""
     texts: pa.Int64Array | None = None
     """Ascending positions of the texts that the file may have, if many are looked up and it may have one."""
     stamp: tuple[int, int] = (0, 0)
@@ -39,7 +39,7 @@ class FilterAnswer(NamedTuple):
 
 
 class FalsePositives(NamedTuple):
-    """What was read of row groups that filters let through although no row has a value."""
+    """The reads of row groups that filters don't rule out although no row has a value."""
 
     searched: tuple[int, ...] = ()
     """The numbers of the row groups whose pages were read."""
@@ -49,7 +49,7 @@ class FalsePositives(NamedTuple):
 
 
 class FileScan(NamedTuple):
-    """What was read of a file to find its rows by a scan of the column."""
+    """The scan of a file's column: the reads, and the number of rows that have a value."""
 
     row_groups: int
     searched: tuple[int, ...]
@@ -100,12 +100,12 @@ class FilterLookup(ABC):
     def look_up(self, source: Source, row_groups: Iterable[int] | None = None) -> FilterAnswer | None:
         """Look the values up in the filters of an open file; None for a file that isn't local.
 
-        `row_groups`: the numbers of the row groups to look at; the answer rules the others out. None: all.
+        `row_groups`: the numbers of the row groups to look up; the answer rules the others out. None: all.
         """
 
     def rows(self, source: Source) -> FileRows | None:
-        """The rows of an open file that have the values, with their records; None if the filters are to be read
-        first, or the rows can't be found here, as by default."""
+        """The rows of an open file that have the values, with their records; None if the filters should be
+        read first, or if the format can't find the rows: the default."""
         del source
         return None
 
@@ -113,14 +113,16 @@ class FilterLookup(ABC):
         """As `rows`, for the first files of several local ones.
 
         It ends before a file for which `rows` would return None, and after the file with which it has `rows` rows or
-        `size` bytes of values. None if it has no file.
+        `size` bytes of values. None if it scans no file.
         """
         del names, rows, size
         return None
 
     def false_positives(self, source: Source, row_groups: Container[int]) -> FalsePositives | None:
-        """Search the row groups of an open file that filters or an index let through. Returns what was read if none
-        has a value; None if one has, or if this can't be decided here, as by default."""
+        """Search the row groups of an open file that filters or an index don't rule out.
+
+        Returns the reads if no row has a value; None if one has, or if the format can't decide this: the default.
+        """
         del source, row_groups
         return None
 

@@ -1,9 +1,9 @@
-"""The interface between `find` and the formats: the values to find, where they may be, and the rows that have them.
+"""The interface between `find` and the formats: values to find, row groups that may have them, and matching rows.
 
     texts -> WantedValues -> FilterFile.candidates: row groups -> FilterFile.matches: rows -> FilterFile.records
 
 A value is found by the bytes that the column stores for it, its forms. A value may have several forms (zeros of both
-signs), and may be given several times.
+signs), and several texts may have the same value.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class WantedValues(NamedTuple):
     """The values to find, converted for a column."""
 
     texts: pa.LargeBinaryArray
-    """The values as they were given, in UTF-8."""
+    """The values as given, in UTF-8."""
     forms: pa.Array
-    """What the column may store for them: integers of its width, or bytes. Without duplicates."""
+    """The values as the column may store them: integers of its width, or bytes. Without duplicates."""
     owners: pa.Int64Array
     """For each form, the position of its text."""
     hashes: bytes
@@ -105,7 +105,7 @@ class StoredHashes(NamedTuple):
 
 
 class RowGroupHashes(NamedTuple):
-    """The hashes of all values of a row group, from which `find` finds out which values it may have."""
+    """The hashes of all values of a row group, by which `find` determines the values that it may have."""
 
     candidates: Candidates
     """Without values."""
@@ -124,7 +124,7 @@ class ColumnSearch(ABC):
     pages_follow = False
     """Whether `matches` is going to be called for every row group that may have a value."""
     row_groups: Container[int] | None = None
-    """The row groups (in ORC the stripes) that may have a value, as an index says; None: all."""
+    """The row groups (in ORC the stripes) that may have a value, by an index; None: all."""
     bounds_checked = False
     """Whether an index has checked that no filter and no value of `row_groups` contradicts the statistics."""
     stop: Stop | None = None
@@ -154,8 +154,8 @@ class ColumnSearch(ABC):
             stop: cancels it.
 
         Returns:
-            None if `candidates` finds in less time which values a row group may have, or if the format doesn't
-            support this: the default.
+            None if `candidates` determines the values in less time, or if the format doesn't support this: the
+            default.
         """
         del count, ranges, stop
         return None
@@ -205,16 +205,16 @@ def without_blanks(texts: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
 
 def xxh64_of(forms: pa.Array) -> bytes:
     """The XXH64 of each form, uint64s in native order."""
-    found = bytearray(8 * len(forms))
+    hashes = bytearray(8 * len(forms))
     if not len(forms):
         return b""
     _, *buffers = forms.buffers()
     views = [memoryview(b"" if buffer is None else buffer).cast("B") for buffer in buffers]
     if pa.types.is_large_binary(forms.type):
-        kernels.hash_binary(views[0], views[1], forms.offset, len(forms), True, None, found)
+        kernels.hash_binary(views[0], views[1], forms.offset, len(forms), True, None, hashes)
     else:
-        kernels.hash_fixed(views[0], forms.type.bit_width // 8, forms.offset, len(forms), None, found)
-    return bytes(found)
+        kernels.hash_fixed(views[0], forms.type.bit_width // 8, forms.offset, len(forms), None, hashes)
+    return bytes(hashes)
 
 
 def wanted(
@@ -240,9 +240,9 @@ def wanted(
         Stopped: soon after `stop` is set.
     """
     many = len(texts) > FEW
-    fast = _in_batches(texts, column, hashes_of) if many else None
-    if fast is not None:
-        return fast
+    converted = _in_batches(texts, column, hashes_of) if many else None
+    if converted is not None:
+        return converted
     literals: list[Literal] = []
     for at in range(0, len(texts), _PARSED_TOGETHER):
         if stop is not None:
@@ -303,16 +303,18 @@ def _in_batches(
 
 def _hex_made_negative(texts: pa.LargeBinaryArray, numbers: pa.Array) -> bool:
     """Whether Arrow parsed a text such as 0xffffffff as -1."""
-    least = pc.min(numbers).as_py()
-    if least is None or least >= 0:
+    minimum = pc.min(numbers).as_py()
+    if minimum is None or minimum >= 0:
         return False
-    found: bool | None = pc.any(pc.match_substring(texts.filter(pc.less(numbers, 0)), b"x", ignore_case=True)).as_py()
-    return bool(found)
+    has_hex: bool | None = pc.any(
+        pc.match_substring(texts.filter(pc.less(numbers, 0)), b"x", ignore_case=True)
+    ).as_py()
+    return bool(has_hex)
 
 
 def _decoded(text: pa.Scalar) -> str:
-    found: bytes = text.as_py()
-    return found.decode("utf-8", "surrogateescape")
+    data: bytes = text.as_py()
+    return data.decode("utf-8", "surrogateescape")
 
 
 def _booleans(texts: pa.LargeBinaryArray, literals: list[Literal], column: Column, path: str) -> WantedValues:

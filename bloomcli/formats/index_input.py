@@ -20,17 +20,17 @@ class RowGroupBits(NamedTuple):
     row_group: int
     rows: int
     bits: bytes | bytearray | None = None
-    """The bitset of a split-block filter of the values' XXH64; None if there is no filter: see `possible`."""
+    """The bitset of a split-block filter of the values' XXH64; None without a filter: see `possible`."""
     possible: bool = False
     """Without bits: True if the row group may have any value, False if it has only nulls."""
     contradicted: bool = False
-    """The bits don't have the minimum or the maximum of the row group's statistics, which can't be trusted then."""
+    """Whether the bits lack the minimum or the maximum of the row group's statistics, which then can't be trusted."""
     decoded: int = 0
     """Compressed bytes of the column's pages that were decoded for the bits; 0 where the file's filter has them."""
 
 
 class BitsSource(NamedTuple):
-    """Where the bits of a row group would come from, estimated from the metadata."""
+    """The source of a row group's bits, estimated from the metadata."""
 
     filter: bool = False
     """The bits are those of the file's filter."""
@@ -44,7 +44,7 @@ class HashedValues(NamedTuple):
     hashes: bytes
     """XXH64 of all forms that files may store for the values, uint64s in native order."""
     unhashed: bool = False
-    """Some values aren't in filters, such as NaN: every row group with values may have them."""
+    """Whether a value isn't in filters, such as NaN: every row group with values may have it."""
 
 
 class Indexable:
@@ -63,7 +63,7 @@ class Indexable:
         return column
 
     def bits_sources(self, column: Column) -> Iterator[BitsSource]:
-        """Estimate what `row_group_bits` would read of each row group. Raises UnsupportedError, CorruptFile."""
+        """Estimate the reads of `row_group_bits` for each row group. Raises UnsupportedError, CorruptFile."""
         del column
         raise UnsupportedError(f"files of the format {self.format} can't be indexed")
 
@@ -77,7 +77,7 @@ class Indexable:
 
     def end_ranges(self, columns: Sequence[Column]) -> Sequence[tuple[int, int]]:
         """The ranges of the file that an index of these columns keeps, to save a search the request that opens it:
-        offsets and lengths in order, the last one up to the file's end. By default there are none."""
+        offsets and lengths in order, the last one up to the file's end. By default none."""
         del columns
         return ()
 

@@ -16,7 +16,7 @@ VALUES_MOST: Final = 256
 
 
 class NeedsArrow(Exception):
-    """The search of the file needs Arrow, from the start."""
+    """The search of the file needs Arrow, and has to start again with it."""
 
 
 class PossibleRowGroup(NamedTuple):
@@ -41,7 +41,7 @@ class PlainRow(NamedTuple):
 
 
 class PlainSearch(ABC):
-    """Finds the rows of an open file that have values of a column, as Python's values.
+    """Finds the rows of an open file whose column has one of the values. Records have Python values.
 
     All methods may raise `NeedsArrow`, and the errors of files.
 
@@ -58,7 +58,7 @@ class PlainSearch(ABC):
 
     @abstractmethod
     def rows(self, possible: PossibleRowGroup, most: int | None) -> Iterator[PlainRow]:
-        """Yield the rows of a row group, in order: all, or `most` and maybe a few more."""
+        """Yield the rows of a row group, in order: all, or at least the first `most`."""
 
     @abstractmethod
     def records(self, row_group: int, rows: Sequence[PlainRow]) -> Sequence[dict[str, Any]]:

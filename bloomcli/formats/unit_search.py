@@ -78,13 +78,13 @@ class UnitSearch(ColumnSearch):
             return
         for facts, low, high in self.bounded_units(len(wanted.forms)):
             bounds = decoded(low, self._typed), decoded(high, self._typed)
-            left = answer.may_have(facts, wanted.hashes, len(wanted.forms))
-            found = _positions(left.positions, len(wanted.forms))
+            remaining = answer.may_have(facts, wanted.hashes, len(wanted.forms))
+            positions = _positions(remaining.positions, len(wanted.forms))
             yield Candidates(
                 facts.row_group,
                 facts.rows,
                 facts.chunk_bytes,
-                within(found, wanted.keys, *bounds) if left.bounded else found,
+                within(positions, wanted.keys, *bounds) if remaining.bounded else positions,
                 nan=wanted.nan is not None and facts.contents is answer.Contents.VALUES,
                 trusted=facts.problem != answer.WRONG,
                 stripe=facts.stripe,
@@ -105,10 +105,10 @@ class UnitSearch(ColumnSearch):
             facts: returns the facts of the row group, whose filter may contradict the bounds. Only called if the
                 bounds exclude all values.
         """
-        least, greatest = decoded(low, self._typed), decoded(high, self._typed)
-        if ranges is None or least is None or greatest is None or least > greatest:
+        minimum, maximum = decoded(low, self._typed), decoded(high, self._typed)
+        if ranges is None or minimum is None or maximum is None or minimum > maximum:
             return False
-        if not all(greatest < first or last < least for first, last in ranges):
+        if not all(maximum < first or last < minimum for first, last in ranges):
             return False
         return answer.may_have(facts(), b"", 0).bounded
 
@@ -122,18 +122,20 @@ class UnitSearch(ColumnSearch):
         """For each row group with its answers, the values that it may have."""
         owners = wanted.owners.to_pylist()
         for unit in units:
-            left = {
+            possible = {
                 at
-                for at, found in enumerate(unit.answers)
-                if not (found.excludes if self.hashed_alike(literals[at]) else found.excluded_unfiltered)
+                for at, value_answer in enumerate(unit.answers)
+                if not (
+                    value_answer.excludes if self.hashed_alike(literals[at]) else value_answer.excluded_unfiltered
+                )
             }
             yield Candidates(
                 unit.row_group,
                 unit.rows,
                 unit.chunk_bytes,
-                int64s(at for at, owner in enumerate(owners) if owner in left),
-                nan=wanted.nan in left,
-                trusted=all(found.trusted for found in unit.answers),
+                int64s(at for at, owner in enumerate(owners) if owner in possible),
+                nan=wanted.nan in possible,
+                trusted=all(value_answer.trusted for value_answer in unit.answers),
                 stripe=unit.stripe,
             )
 
@@ -148,19 +150,19 @@ def within(positions: pa.Int64Array, keys: pa.Array | list[Any] | None, low: Any
     if keys is None or (low is None and high is None) or (low is not None and high is not None and low > high):
         return positions
     if isinstance(keys, list):
-        kept = (
+        inside_bounds = (
             at
             for at in positions.to_pylist()
             if not ((low is not None and keys[at] < low) or (high is not None and keys[at] > high))
         )
-        return int64s(kept)
-    every = len(positions) == len(keys)
-    chosen = keys if every else keys.take(positions)
-    inside = pa.repeat(pa.scalar(True), len(chosen))
+        return int64s(inside_bounds)
+    all_forms = len(positions) == len(keys)
+    chosen_keys = keys if all_forms else keys.take(positions)
+    inside = pa.repeat(pa.scalar(True), len(chosen_keys))
     if low is not None:
-        inside = pc.and_(inside, pc.greater_equal(chosen, pa.scalar(low, keys.type)))
+        inside = pc.and_(inside, pc.greater_equal(chosen_keys, pa.scalar(low, keys.type)))
     if high is not None:
-        inside = pc.and_(inside, pc.less_equal(chosen, pa.scalar(high, keys.type)))
+        inside = pc.and_(inside, pc.less_equal(chosen_keys, pa.scalar(high, keys.type)))
     return positions.filter(inside)
 
 

@@ -15,7 +15,7 @@ from bloomcli.storage.base import Source
 
 _WORD_BITS: Final = 64
 _WORDS_AT_ONCE: Final = 8
-"""Words of a row that are made together: a cache line of the processor."""
+"""Words of a row that are set together: a cache line of the processor."""
 
 
 class ColumnBits(NamedTuple):
@@ -37,12 +37,12 @@ class ColumnBits(NamedTuple):
 def read_rows(source: Source, offset: int, stride: int, first: int, count: int, columns: Sequence[str]) -> bytes:
     """Read rows of a column's bits, and check their checksums. Raises CorruptFile."""
     rows = source.read_at(offset + first * stride, count * stride)
-    wrong = kernels.index_check(rows, stride, first)
-    if wrong >= 0:
+    bad_row = kernels.index_check(rows, stride, first)
+    if bad_row >= 0:
         raise damaged(
             source.path,
-            f"row {first + wrong} of the bits isn't what was written",
-            offset=offset + (first + wrong) * stride,
+            f"row {first + bad_row} of the bits doesn't match its checksum",
+            offset=offset + (first + bad_row) * stride,
             columns=columns,
         )
     return rows
@@ -68,24 +68,32 @@ def windows(
         spool: the bitsets.
         window_bytes: bytes of a window, which has at least one block.
     """
-    keep = _bitmap(layout, dropped, inverted=True) if dropped else None
-    ones = _bitmap(layout, always) if always else None
+    keep_mask = _bitmap(layout, dropped, inverted=True) if dropped else None
+    always_mask = _bitmap(layout, always) if always else None
     count = min(max(window_bytes // layout.slab_bytes, 1), layout.blocks)
     batches = list(_batches(bitsets))
     for first in range(0, layout.blocks, count):
         blocks = min(count, layout.blocks - first)
         window = bytearray(blocks * layout.slab_bytes)
         if old is not None:
-            have = old.layout.blocks
-            low = first * have // layout.blocks
-            high = (first + blocks - 1) * have // layout.blocks + 1
-            part = old.read(low, high - low)
+            old_blocks = old.layout.blocks
+            first_old = first * old_blocks // layout.blocks
+            end_old = (first + blocks - 1) * old_blocks // layout.blocks + 1
+            old_bits = old.read(first_old, end_old - first_old)
             kernels.index_copy(
-                part, old.layout.stride, low, have, window, layout.stride, first, blocks, layout.blocks
+                old_bits,
+                old.layout.stride,
+                first_old,
+                old_blocks,
+                window,
+                layout.stride,
+                first,
+                blocks,
+                layout.blocks,
             )
-            del part
-        if keep is not None or ones is not None:
-            kernels.index_mask(window, layout.stride, blocks, keep, ones)
+            del old_bits
+        if keep_mask is not None or always_mask is not None:
+            kernels.index_mask(window, layout.stride, blocks, keep_mask, always_mask)
         for batch in batches:
             gathered = spool.read(batch.numbers, layout.blocks, first, blocks)
             kernels.index_set(window, layout.stride, blocks, batch.words, batch.lanes, gathered)
@@ -120,8 +128,8 @@ def _batches(bitsets: Sequence[tuple[int, int]]) -> Iterator[_Batch]:
 
 
 def _bitmap(layout: Layout, slots: Sequence[int], *, inverted: bool = False) -> bytearray:
-    found = bytearray(b"\xff" * layout.width if inverted else layout.width)
+    bits = bytearray(b"\xff" * layout.width if inverted else layout.width)
     for slot in slots:
         if slot < layout.width * 8:
-            found[slot >> 3] ^= 1 << (slot & 7)
-    return found
+            bits[slot >> 3] ^= 1 << (slot & 7)
+    return bits

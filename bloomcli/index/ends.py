@@ -46,7 +46,7 @@ def unpacked_end(packed: bytes, size: int) -> list[Range]:
 
     frame = packed[CHECKSUM_BYTES:]
     if kernels.xxh64(frame).to_bytes(CHECKSUM_BYTES, "little") != packed[:CHECKSUM_BYTES]:
-        raise ValueError("the bytes aren't those that were written")
+        raise ValueError("the bytes don't match their checksum")
     try:
         length = zstandard.frame_content_size(frame)
         if not 4 <= length <= INDEX_END_MAX_BYTES + _HEAD_BYTES:
@@ -56,18 +56,18 @@ def unpacked_end(packed: bytes, size: int) -> list[Range]:
         raise ValueError(f"the end of a file can't be unpacked: {error}") from None
     (count,) = struct.unpack_from("<i", raw)
     if not 0 < count <= _RANGES_MOST or len(raw) < 4 + 16 * count:
-        raise ValueError("there are no ranges")
+        raise ValueError("it has no ranges")
     numbers = struct.unpack_from(f"<{2 * count}q", raw, 4)
-    found: list[Range] = []
+    ranges: list[Range] = []
     at, end = 4 + 16 * count, 0
     for offset, length in zip(numbers[::2], numbers[1::2], strict=True):
         if offset < end or not 0 < length <= len(raw) - at:
             raise ValueError("the ranges aren't those of a file")
-        found.append((offset, raw[at : at + length]))
+        ranges.append((offset, raw[at : at + length]))
         at, end = at + length, offset + length
     if at != len(raw) or end != size:
         raise ValueError("the ranges aren't those of the file's end")
-    return found
+    return ranges
 
 
 class Ends:
@@ -77,7 +77,7 @@ class Ends:
         source: the index.
         blob: where the ends lie, one after the other, in the order of the files.
         field: the blob's field path.
-        bytes_of: the bytes of each file's end; 0 if the index keeps none.
+        bytes_of: the length of each file's packed end; 0 if the index keeps none.
         files: the files.
     """
 
@@ -99,7 +99,7 @@ class Ends:
         chosen = [at for at in files if self._bytes[at]]
         if most is not None:
             sums = accumulate(self._bytes[at] for at in chosen)
-            chosen = [at for at, together in zip(chosen, sums, strict=True) if together <= most]
+            chosen = [at for at, total in zip(chosen, sums, strict=True) if total <= most]
         if not chosen:
             return
         ranges = [(self._blob.offset + self._starts[at], self._bytes[at]) for at in chosen]
@@ -107,12 +107,12 @@ class Ends:
         self._source.will_read([(first, end - first)] if end - first <= self._source.part_bytes else ranges)
         for at in chosen:
             offset = self._blob.offset + self._starts[at]
-            found = self._source.read_at(offset, self._bytes[at])
+            packed = self._source.read_at(offset, self._bytes[at])
             try:
-                unpacked_end(found, self._files.stamp(at).size)
+                unpacked_end(packed, self._files.stamp(at).size)
             except ValueError as error:
                 raise damaged(self._source.path, str(error), offset=offset, field=self._field) from None
-            yield at, found
+            yield at, packed
 
 
 class EndBlobs(NamedTuple):

@@ -33,12 +33,12 @@ def is_same(indexed: IndexedFile | Stamp, item: FileEntry) -> bool:
     size, mtime_ns, tag = item.size, item.mtime_ns, item.tag
     if not mtime_ns and not tag:
         try:
-            found = store_of(item.path).fingerprint(item.path)
+            fingerprint = store_of(item.path).fingerprint(item.path)
         except BloomError:  # opening the file raises it
             return False
-        if found is None:
+        if fingerprint is None:
             return False
-        size, mtime_ns, tag = found.size, found.mtime_ns, found.tag
+        size, mtime_ns, tag = fingerprint.size, fingerprint.mtime_ns, fingerprint.tag
     if size != indexed.size or bool(tag) != bool(indexed.tag):
         return False
     return tag == indexed.tag if tag else mtime_ns == indexed.mtime_ns

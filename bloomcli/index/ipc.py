@@ -102,8 +102,8 @@ def _type_code(field: _Table) -> int | None:
     if field.has(4) or field.has(6):
         return None
     if code == _TIMESTAMP:
-        described = field.table(3)
-        return code if not described.has(1) or described.text(1) == "UTC" else None
+        timestamp = field.table(3)
+        return code if not timestamp.has(1) or timestamp.text(1) == "UTC" else None
     return code
 
 
@@ -119,13 +119,13 @@ def _columns_of(raw: memoryview, kinds: Mapping[str, str]) -> tuple[int, list[Co
     _need(len(body) == body_bytes)
     rows = batch.number(0, "q")
     reader = _Body(body, iter(batch.structs(1)), iter(batch.structs(2)))
-    found = [reader.column(kind, rows) for kind in kinds.values()]
+    columns = [reader.column(kind, rows) for kind in kinds.values()]
     reader.finish()
-    return rows, found
+    return rows, columns
 
 
-def _need(right: bool) -> None:
-    if not right:
+def _need(condition: bool) -> None:
+    if not condition:
         raise _Unknown
 
 
@@ -171,8 +171,8 @@ class _Table:
     def text(self, field: int) -> str:
         """A text."""
         at = self._target(field)
-        found = self._data[at + 4 : at + 4 + self._read("I", at)]
-        return str(found, "utf-8")
+        data = self._data[at + 4 : at + 4 + self._read("I", at)]
+        return str(data, "utf-8")
 
     def tables(self, field: int, most: int = _MOST_FIELDS) -> Iterator[_Table]:
         """A vector of up to `most` tables."""
@@ -193,8 +193,8 @@ class _Table:
 
 def _message(raw: memoryview, at: int, kind: int) -> tuple[_Table, int, int]:
     """Read the message at an offset: its header, and the offset and length of its body."""
-    begun, length = struct.unpack_from("<Ii", raw, at)
-    _need(begun == _CONTINUED and length > 0)
+    marker, length = struct.unpack_from("<Ii", raw, at)
+    _need(marker == _CONTINUED and length > 0)
     metadata = raw[at + 8 : at + 8 + length]
     _need(len(metadata) == length)
     message = _Table(metadata, struct.unpack_from("<I", metadata)[0])
@@ -216,9 +216,9 @@ def _kind(field: _Table) -> str | None:
         return LISTS if [(item.text(0), _kind(item)) for item in items] == [("item", "q")] else None
     if kind not in {_INT, _FLOAT}:
         return None
-    described = field.table(3)
-    width = described.number(0, "i" if kind == _INT else "h")
-    return _NUMBERS.get((kind, width, kind == _INT and described.number(1, "B") == 1))
+    type_table = field.table(3)
+    width = type_table.number(0, "i" if kind == _INT else "h")
+    return _NUMBERS.get((kind, width, kind == _INT and type_table.number(1, "B") == 1))
 
 
 class _Body:
@@ -258,8 +258,8 @@ class _Body:
     def _numbers(self, form: str, count: int) -> memoryview:
         data, width = self._buffer(), struct.calcsize(form)
         _need(len(data) // width >= count)
-        found: memoryview = data[: count * width].cast(form)  # type: ignore[call-overload]  # one of `_NUMBERS`
-        return found
+        numbers: memoryview = data[: count * width].cast(form)  # type: ignore[call-overload]  # one of `_NUMBERS`
+        return numbers
 
     def _ends(self, rows: int) -> memoryview:
         """Read the offsets: 0, and the end of each row's values."""
@@ -268,8 +268,8 @@ class _Body:
             return memoryview(bytes(_OFFSET_BYTES)).cast("q")
         _need(len(data) // _OFFSET_BYTES > rows)
         ends = data[: (rows + 1) * _OFFSET_BYTES].cast("q")
-        given = ends.tolist()
-        _need(given[0] == 0 and given == sorted(given))
+        offsets = ends.tolist()
+        _need(offsets[0] == 0 and offsets == sorted(offsets))
         return ends
 
 
@@ -277,10 +277,10 @@ def _texts(ends: memoryview, data: memoryview, rows: int) -> list[str]:
     """The texts of a column."""
     places = ends.tolist()
     _need(places[rows] <= len(data))
-    whole = bytes(data[: places[rows]])
-    if not whole:
+    joined = bytes(data[: places[rows]])
+    if not joined:
         return [""] * rows
-    if whole.isascii():
-        text = whole.decode("ascii")
+    if joined.isascii():
+        text = joined.decode("ascii")
         return [text[start:end] for start, end in pairwise(places)]
-    return [whole[start:end].decode() for start, end in pairwise(places)]
+    return [joined[start:end].decode() for start, end in pairwise(places)]

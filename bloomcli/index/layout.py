@@ -67,7 +67,7 @@ class Layout(NamedTuple):
 def properties(number: int, column: IndexedColumn, layout: Layout) -> dict[str, str]:
     """The properties of a column's bits."""
     kind = column.type
-    found = {
+    result = {
         "column-number": str(number),
         "column": column.path,
         "physical": kind.physical,
@@ -76,42 +76,42 @@ def properties(number: int, column: IndexedColumn, layout: Layout) -> dict[str, 
         "row-bytes": str(layout.stride),
     }
     if kind.logical is not None:
-        found["logical"] = kind.logical
+        result["logical"] = kind.logical
     for name, value in zip(_NUMBERS, (kind.type_length, kind.scale, kind.precision, kind.bit_width), strict=True):
         if value:
-            found[name] = str(value)
+            result[name] = str(value)
     if not kind.signed:
-        found["signed"] = "false"
+        result["signed"] = "false"
     if kind.unit is not None:
-        found["unit"] = kind.unit
+        result["unit"] = kind.unit
     if kind.utc is not None:
-        found["utc"] = "true" if kind.utc else "false"
-    return found
+        result["utc"] = "true" if kind.utc else "false"
+    return result
 
 
 def read_properties(path: str, blob: Blob, field: str) -> tuple[int, IndexedColumn, Layout]:
     """A column's number, the column, and the shape of its bits. Raises CorruptFile."""
 
-    def wrong(name: str, reason: str) -> CorruptFile:
+    def damaged_property(name: str, reason: str) -> CorruptFile:
         return damaged(path, reason, offset=blob.offset, field=f"{field}.properties.{name}")
 
-    given = blob.properties
+    raw = blob.properties
 
-    def number(name: str, most: int) -> int:
-        value = number_of(given.get(name), most)
+    def number(name: str, limit: int) -> int:
+        value = number_of(raw.get(name), limit)
         if value is None:
-            raise wrong(name, f"it is no number up to {most}")
+            raise damaged_property(name, f"it isn't a number up to {limit}")
         return value
 
     for name in ("column", "physical"):
-        if name not in given:
-            raise wrong(name, "it is missing")
+        if name not in raw:
+            raise damaged_property(name, "it is missing")
     blocks, slots = number("blocks", INDEX_BLOCKS_MAX), number("slots", INDEX_SLOTS_MAX)
     if blocks & (blocks - 1) or not blocks:
-        raise wrong("blocks", f"{blocks} is no power of two")
+        raise damaged_property("blocks", f"{blocks} isn't a power of two")
     layout = Layout(blocks, slots)
     if number("row-bytes", _MOST) != layout.stride:
-        raise wrong("row-bytes", f"a row of {counted(slots, 'slot')} has {counted(layout.stride, 'byte')}")
+        raise damaged_property("row-bytes", f"a row of {counted(slots, 'slot')} has {counted(layout.stride, 'byte')}")
     if blob.length != layout.nbytes:
         raise damaged(
             path, f"the bits have {counted(layout.nbytes, 'byte')}", offset=blob.offset, field=f"{field}.length"
@@ -119,23 +119,23 @@ def read_properties(path: str, blob: Blob, field: str) -> tuple[int, IndexedColu
     if blob.codec is not None:
         raise damaged(path, "bits aren't compressed", offset=blob.offset, field=f"{field}.compression-codec")
     for name in ("signed", "utc"):
-        if given.get(name, "true") not in _FLAGS:
-            raise wrong(name, "it is neither true nor false")
-    numbers = [number(name, _MOST) if name in given else 0 for name in _NUMBERS]
-    column = IndexedColumn(path=given["column"], type=_type(given, numbers))
+        if raw.get(name, "true") not in _FLAGS:
+            raise damaged_property(name, "it is neither true nor false")
+    numbers = [number(name, _MOST) if name in raw else 0 for name in _NUMBERS]
+    column = IndexedColumn(path=raw["column"], type=_type(raw, numbers))
     return number("column-number", _MOST), column, layout
 
 
-def _type(given: Mapping[str, str], numbers: Sequence[int]) -> ColumnType:
+def _type(raw: Mapping[str, str], numbers: Sequence[int]) -> ColumnType:
     length, scale, precision, bit_width = numbers
     return ColumnType(
-        physical=given["physical"],
-        logical=given.get("logical"),
+        physical=raw["physical"],
+        logical=raw.get("logical"),
         type_length=length or None,
         scale=scale,
         precision=precision,
         bit_width=bit_width,
-        signed=_FLAGS[given.get("signed", "true")],
-        unit=given.get("unit"),
-        utc=_FLAGS[given["utc"]] if "utc" in given else None,
+        signed=_FLAGS[raw.get("signed", "true")],
+        unit=raw.get("unit"),
+        utc=_FLAGS[raw["utc"]] if "utc" in raw else None,
     )

@@ -52,8 +52,8 @@ class Lookups:
         blocks = bits.layout.blocks
         if len(self._values) <= _FEW:
             values = self._values
-            few = sorted(range(len(values)), key=lambda at: SplitBlockFilter.block_of(values[at], blocks))
-            self._order = memoryview(array("q", few))
+            order = sorted(range(len(values)), key=lambda at: SplitBlockFilter.block_of(values[at], blocks))
+            self._order = memoryview(array("q", order))
         else:
             self._order = memoryview(kernels.index_order(hashes, blocks)).cast("q")
 
@@ -66,21 +66,21 @@ class Lookups:
         """
         layout = self._bits.layout
         room = max(part, layout.width * 8)
-        found, slots = array("q"), array("i")
+        positions, slots = array("q"), array("i")
         for read in self._announced():
             if not read.blocks:
                 for position in self._order[read.start : read.end]:
                     matched = array("i", bytes(kernels.index_slots(_both(self._match(position), mask))))
-                    found.extend(array("q", [position]) * len(matched))
+                    positions.extend(array("q", [position]) * len(matched))
                     slots.extend(matched)
-                if len(found) >= part:
-                    yield found, slots
-                    found, slots = array("q"), array("i")
+                if len(positions) >= part:
+                    yield positions, slots
+                    positions, slots = array("q"), array("i")
                 continue
             window = self._bits.read(read.first, read.blocks)
             at = read.start
             while at < read.end:
-                to, to_slots = array("q", bytes(8 * room)), array("i", bytes(4 * room))
+                out, out_slots = array("q", bytes(8 * room)), array("i", bytes(4 * room))
                 at, count = kernels.index_probe(
                     window,
                     layout.stride,
@@ -91,13 +91,13 @@ class Lookups:
                     at,
                     read.end,
                     mask,
-                    to,
-                    to_slots,
+                    out,
+                    out_slots,
                 )
                 if count:
-                    yield to[:count], to_slots[:count]
-        if found:
-            yield found, slots
+                    yield out[:count], out_slots[:count]
+        if positions:
+            yield positions, slots
 
     def any(self) -> bytearray:
         """A bitmap of the slots of units that may have one of the hashes."""
@@ -119,8 +119,8 @@ class Lookups:
                 )
             else:
                 for position in self._order[read.start : read.end]:
-                    either = int.from_bytes(out, "little") | int.from_bytes(self._match(position), "little")
-                    out = bytearray(either.to_bytes(layout.width, "little"))
+                    union = int.from_bytes(out, "little") | int.from_bytes(self._match(position), "little")
+                    out = bytearray(union.to_bytes(layout.width, "little"))
         return out
 
     def _match(self, position: int) -> bytearray:
@@ -165,26 +165,26 @@ class Lookups:
 
 def _merged(blocks: Iterator[tuple[int, int, int]], slab_bytes: int) -> Iterator[_ReadRange]:
     """Decide which blocks to read whole, joined with their neighbours, and of which to read only rows."""
-    held: _ReadRange | None = None
+    pending: _ReadRange | None = None
     for block, start, end in blocks:
         if slab_bytes > (end - start) * _HASH_BYTES:
             read = _ReadRange(block, 0, start, end)
         elif (
-            held is not None
-            and held.blocks
-            and held.first + held.blocks == block
-            and (held.blocks + 1) * slab_bytes <= _WINDOW_BYTES
+            pending is not None
+            and pending.blocks
+            and pending.first + pending.blocks == block
+            and (pending.blocks + 1) * slab_bytes <= _WINDOW_BYTES
         ):
-            held = _ReadRange(held.first, held.blocks + 1, held.start, end)
+            pending = _ReadRange(pending.first, pending.blocks + 1, pending.start, end)
             continue
         else:
             read = _ReadRange(block, 1, start, end)
-        if held is not None:
-            yield held
-        held = read
-    if held is not None:
-        yield held
+        if pending is not None:
+            yield pending
+        pending = read
+    if pending is not None:
+        yield pending
 
 
-def _both(one: bytearray, other: bytes) -> bytes:
-    return (int.from_bytes(one, "little") & int.from_bytes(other, "little")).to_bytes(len(one), "little")
+def _both(first: bytearray, second: bytes) -> bytes:
+    return (int.from_bytes(first, "little") & int.from_bytes(second, "little")).to_bytes(len(first), "little")

@@ -54,16 +54,16 @@ class Footer(NamedTuple):
 def damaged(
     path: str, reason: str, *, offset: int | None = None, field: str | None = None, columns: Sequence[str] = ()
 ) -> CorruptFile:
-    """The error of a damaged index. Its hint is the command that builds it again."""
+    """The error of a damaged index. Its hint is the command that rebuilds it."""
     return CorruptFile(reason, path=path, offset=offset, field=field, hint=rebuild(path, columns))
 
 
 def rebuild(path: str, columns: Sequence[str] = ()) -> str:
-    """The command that builds an index again."""
+    """The hint with the command that rebuilds an index."""
     import shlex
 
     names = shlex.quote(",".join(map(listed, columns))) if columns else "COLUMN"
-    return f"`bloom index build DIRECTORY -c {names} -o {quoted(path)} --overwrite` builds it anew"
+    return f"`bloom index build DIRECTORY -c {names} -o {quoted(path)} --overwrite` rebuilds it"
 
 
 _BUILD: Final = "`bloom index build DIRECTORY -c COLUMN -o FILE` builds one"
@@ -107,12 +107,12 @@ def read_footer(source: Source) -> Footer:
         raise UnknownFormat(f"no index: it has only {counted(size, 'byte')}", path=path, hint=_BUILD)
     ending = source.read_at(size - _ENDING, _ENDING)
     if ending[8:] != MAGIC:
-        begun = source.read_at(0, len(MAGIC)) == MAGIC
+        has_magic = source.read_at(0, len(MAGIC)) == MAGIC
         raise UnknownFormat(
-            "an index that is cut off: its last bytes aren't PFA1" if begun else "no index",
+            "an index that is cut off: its last bytes aren't PFA1" if has_magic else "no index",
             path=path,
             offset=size - len(MAGIC),
-            hint=rebuild(path) if begun else _BUILD,  # the file may be a data file
+            hint=rebuild(path) if has_magic else _BUILD,  # the file may be a data file
         )
     if ending[4] & _COMPRESSED:
         raise UnsupportedError(
@@ -137,21 +137,21 @@ def read_footer(source: Source) -> Footer:
 
 
 def _parsed(path: str, payload: bytes, start: int) -> Footer:
-    found = _DIGITS.search(payload)
-    if found is None:
+    checksum = _DIGITS.search(payload)
+    if checksum is None:
         raise damaged(path, "the footer has no checksum", offset=start, field=f"properties.{CHECKSUM}")
-    if kernels.xxh64(payload[: found.start(1)] + b"0" * 16 + payload[found.end(1) :]) != int(found[1], 16):
-        raise damaged(path, "the footer isn't what was written", offset=start, field=f"properties.{CHECKSUM}")
+    if kernels.xxh64(payload[: checksum.start(1)] + b"0" * 16 + payload[checksum.end(1) :]) != int(checksum[1], 16):
+        raise damaged(path, "the footer doesn't match its checksum", offset=start, field=f"properties.{CHECKSUM}")
     try:
         content = json.loads(payload.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError) as error:
-        said = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise damaged(path, f"the footer is no JSON: {said[:200]}", offset=start, field="FooterPayload") from None
+        detail = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise damaged(path, f"the footer isn't JSON: {detail[:200]}", offset=start, field="FooterPayload") from None
     fields = _Fields(path, start)
     top = fields.mapping(content, "FooterPayload")
     described = top.get("blobs")
     if not isinstance(described, list):
-        raise damaged(path, "there is no list of blobs", offset=start, field="blobs")
+        raise damaged(path, "it isn't a list of blobs", offset=start, field="blobs")
     blobs = [fields.blob(item, f"blobs[{number}]") for number, item in enumerate(described)]
     _check_ranges(path, blobs, start)
     return Footer(blobs, fields.texts(top.get("properties", {}), "properties"), start)
@@ -179,28 +179,28 @@ class _Fields:
 
     def mapping(self, value: Any, field: str) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise self.wrong("it is no JSON object", field)
+            raise self.wrong("it isn't a JSON object", field)
         return value
 
     def texts(self, value: Any, field: str) -> dict[str, str]:
-        found = self.mapping(value, field)
-        for key, text in found.items():
+        texts = self.mapping(value, field)
+        for key, text in texts.items():
             if not isinstance(text, str):
-                raise self.wrong("it is no text", f"{field}.{key[:100]}")
-        return found
+                raise self.wrong("it isn't a text", f"{field}.{key[:100]}")
+        return texts
 
     def number(self, value: Any, field: str) -> int:
         if type(value) is not int or not 0 <= value < 1 << 63:
-            raise self.wrong("it is no number of bytes", field)
+            raise self.wrong("it isn't a number of bytes", field)
         return value
 
     def blob(self, value: Any, field: str) -> Blob:
         item = self.mapping(value, field)
         kind, codec = item.get("type"), item.get("compression-codec")
         if not isinstance(kind, str):
-            raise self.wrong("it is no text", f"{field}.type")
+            raise self.wrong("it isn't a text", f"{field}.type")
         if codec is not None and not isinstance(codec, str):
-            raise self.wrong("it is no text", f"{field}.compression-codec")
+            raise self.wrong("it isn't a text", f"{field}.compression-codec")
         return Blob(
             kind,
             self.number(item.get("offset"), f"{field}.offset"),
@@ -210,9 +210,9 @@ class _Fields:
         )
 
 
-def number_of(text: str | None, most: int) -> int | None:
-    """Parse a property's number, 0 to `most`; None if it isn't one."""
+def number_of(text: str | None, limit: int) -> int | None:
+    """Parse a property's number, 0 to `limit`; None if it isn't one."""
     if text is None or _NUMBER.fullmatch(text) is None:
         return None
     value = int(text)
-    return value if value <= most else None
+    return value if value <= limit else None

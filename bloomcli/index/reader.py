@@ -1,7 +1,7 @@
 """Opens an index of filters and looks values up.
 
-Requests to a store: the first reads the tail, with the footer and the tables of a small index; another one reads
-longer tables; one reads the rows of bits of a value; one reads the ends of the files that may have it. With
+Requests to a store: the first reads the tail, with the footer and the tables of a small index; another reads longer
+tables; another the rows of bits of a value; and another the ends of the files that may have it. With
 `END_BYTES`, the first request has the tables of 100,000 row groups.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 END_BYTES: Final = 2 << 20
 """Bytes of an index's end that are read when it is opened for a search: enough for the tables of 100,000 row groups.
-The request takes as long as a second one, for tables longer than the usual tail."""
+The larger request takes as long as a second request for tables that are longer than the usual tail."""
 _TOGETHER_BYTES: Final = 16 << 20
 """Limit up to which all tables are read in one request."""
 _PART: Final = 1 << 18
@@ -85,7 +85,7 @@ class Index:
         """Read the footer and the table of files. The index doesn't close the source.
 
         Raises:
-            CorruptFile: it is no index, or damaged.
+            CorruptFile: the file is damaged, or isn't an index.
             UnsupportedError: it was written for a later version of the format.
         """
         self.source = source
@@ -121,7 +121,7 @@ class Index:
     def possible(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> Iterator[PossiblePairs]:
         """The row groups that may have each of some values.
 
-        For a few hashes it reads only their rows; for many, the bits in their order, in bounded memory. The answers
+        Reads only the rows of a few hashes; for many, the bits in their order, in bounded memory. The answers
         are those of the filters at the common size.
 
         Args:
@@ -135,7 +135,7 @@ class Index:
             part.
 
         Raises:
-            CorruptFile: the bits that were read aren't those that were written.
+            CorruptFile: the bits don't match their checksums.
         """
         import pyarrow as pa
 
@@ -145,9 +145,9 @@ class Index:
             pa.Array.from_buffers(pa.int32(), len(numbers), [None, pa.py_buffer(numbers)])
             for numbers in (units.file, units.row_group)
         )
-        for found, slots in self._lookups(column, hashes).pairs(mask, _PART):
+        for hash_positions, slots in self._lookups(column, hashes).pairs(mask, _PART):
             taken = pa.Array.from_buffers(pa.int32(), len(slots), [None, pa.py_buffer(slots)])
-            positions = pa.Array.from_buffers(pa.int64(), len(found), [None, pa.py_buffer(found)])
+            positions = pa.Array.from_buffers(pa.int64(), len(hash_positions), [None, pa.py_buffer(hash_positions)])
             yield PossiblePairs(positions, file.take(taken), row_group.take(taken))
 
     def possible_for_any(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> RowGroups:
@@ -191,13 +191,13 @@ class Index:
 
     def units(self, column: IndexedColumn) -> Units:
         """The units of a column by their slots. Raises CorruptFile."""
-        found = self._units.get(column)
-        if found is None:
+        units = self._units.get(column)
+        if units is None:
             at = self._columns[column]
             data = self._table(at.units)
-            found = read_units(self.source.path, at.units, data, self.files, at.layout.slots, at.field)
-            self._units[column] = found
-        return found
+            units = read_units(self.source.path, at.units, data, self.files, at.layout.slots, at.field)
+            self._units[column] = units
+        return units
 
     def layout(self, column: IndexedColumn) -> Layout:
         """The shape of a column's bits."""
@@ -221,8 +221,8 @@ class Index:
         """The row groups of the slots in a bitmap."""
         units = self.units(column)
         slots = memoryview(kernels.index_slots(bitmap)).cast("i")
-        found = sorted((units.file[slot], units.row_group[slot]) for slot in slots)
-        return RowGroups(*(array("i", (pair[at] for pair in found)) for at in range(2)))
+        row_groups = sorted((units.file[slot], units.row_group[slot]) for slot in slots)
+        return RowGroups(*(array("i", (pair[at] for pair in row_groups)) for at in range(2)))
 
     def _column_facts(self, column: IndexedColumn) -> IndexedColumnFacts:
         from bloomcli.model.index_facts import IndexedColumnFacts
@@ -230,7 +230,7 @@ class Index:
         layout, units = self.layout(column), self.units(column)
         state = bytes(units.state)
         states = [state.count(value) for value in range(NEVER + 1)]
-        rates = [rate for rate, one in zip(units.fpp, state, strict=True) if one == FILTER]
+        rates = [rate for rate, slot_state in zip(units.fpp, state, strict=True) if slot_state == FILTER]
         return IndexedColumnFacts(
             column=column.path,
             physical=column.type.physical,
@@ -258,8 +258,8 @@ class Index:
 
     def _read_properties(self) -> tuple[tuple[str, ...], float]:
         """Read the indexed columns, and the rate."""
-        given = self._footer.properties
-        version = number_of(given.get(VERSION), 1 << 31)
+        properties = self._footer.properties
+        version = number_of(properties.get(VERSION), 1 << 31)
         if version is None:
             raise UnknownFormat(
                 "it is a Puffin file, but no index of filters",
@@ -277,27 +277,27 @@ class Index:
                 hint=f"a later version of bloom reads it; {rebuild(self.source.path)}",
             )
         try:
-            paths = json.loads(given.get("columns", ""))
-            fpp = float(given.get("fpp", ""))
+            paths = json.loads(properties.get("columns", ""))
+            fpp = float(properties.get("fpp", ""))
         except (ValueError, RecursionError):
-            raise self._wrong("the columns are no JSON, or the rate is no number", "properties.columns") from None
+            raise self._wrong("the columns aren't JSON, or the rate isn't a number", "properties.columns") from None
         if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
-            raise self._wrong("it is no list of names", "properties.columns")
+            raise self._wrong("it isn't a list of names", "properties.columns")
         if not 0 < fpp < 1:
-            raise self._wrong("it is no rate", "properties.fpp")
+            raise self._wrong("it isn't a rate", "properties.fpp")
         return tuple(paths), fpp
 
     def _end_blobs(self) -> EndBlobs | None:
         """The blobs of files' ends; None if the index has none."""
-        found = {
+        by_type = {
             kind: [(blob, f"blobs[{at}]") for at, blob in enumerate(self._footer.blobs) if blob.type == kind]
             for kind in (ENDS, END_SIZES)
         }
-        if not any(found.values()):
+        if not any(by_type.values()):
             return None
-        if any(len(blobs) != 1 for blobs in found.values()):
-            raise self._wrong("there is more than one blob of ends, or one without their sizes", "blobs")
-        return EndBlobs(*found[ENDS][0], *found[END_SIZES][0])
+        if any(len(blobs) != 1 for blobs in by_type.values()):
+            raise self._wrong("it has several blobs of ends, or ends without their sizes", "blobs")
+        return EndBlobs(*by_type[ENDS][0], *by_type[END_SIZES][0])
 
     def _read_blobs(self) -> tuple[dict[IndexedColumn, ColumnBlobs], Blob, int]:
         """The columns in the order of their numbers, and the blob of files with its position."""
@@ -316,13 +316,17 @@ class Index:
             elif blob.type == UNITS:
                 number_found = number_of(blob.properties.get("column-number"), 1 << 31)
                 if number_found is None or number_found in units:
-                    raise self._wrong("it is no column's number, or comes twice", f"{field}.properties.column-number")
+                    raise self._wrong(
+                        "it isn't a column's number, or comes twice", f"{field}.properties.column-number"
+                    )
                 units[number_found] = blob, field
         if len(files) != 1:
-            raise self._wrong(f"there are {counted(len(files), 'table')} of files", "blobs")
+            raise self._wrong(f"it has {counted(len(files), 'table')} of files", "blobs")
         if bits.keys() != units.keys():
             raise self._wrong("a column has bits without units, or units without bits", "blobs")
-        found = {column: ColumnBlobs(blob, layout, *units[at]) for at, (column, layout, blob) in sorted(bits.items())}
-        if len(found) != len(bits):
+        columns = {
+            column: ColumnBlobs(blob, layout, *units[at]) for at, (column, layout, blob) in sorted(bits.items())
+        }
+        if len(columns) != len(bits):
             raise self._wrong("a column comes twice in a type", "blobs")
-        return found, *files[0]
+        return columns, *files[0]

@@ -33,12 +33,12 @@ def rates(bitset: bytes | bytearray) -> array[float]:
     if size != blocks:
         bits = bytearray(size * BLOCK_BYTES)
         kernels.sbbf_spread(bitset, 0, blocks, size, 0, size, bits, 0)
-    found = [kernels.sbbf_stats(bits)[1]]
+    result = [kernels.sbbf_stats(bits)[1]]
     while size > 1:
         size //= 2
         bits = kernels.sbbf_fold(bits)
-        found.append(kernels.sbbf_stats(bits)[1])
-    return array("f", reversed(found))
+        result.append(kernels.sbbf_stats(bits)[1])
+    return array("f", reversed(result))
 
 
 class Rates:
@@ -54,12 +54,12 @@ class Rates:
         self._level = 0
         self._bytes = 0
 
-    def add(self, found: array[float], nbytes: int) -> None:
+    def add(self, measured: array[float], nbytes: int) -> None:
         """Add a filter by the result of `rates` and its bytes."""
         for level in range(LEVELS):
-            self._sums[level] += found[min(level, len(found) - 1)]
+            self._sums[level] += measured[min(level, len(measured) - 1)]
         self.count += 1
-        self._level = max(self._level, len(found) - 1)
+        self._level = max(self._level, len(measured) - 1)
         self._bytes += nbytes
 
     def add_at(self, rate: float, level: int) -> None:
@@ -82,7 +82,7 @@ class Rates:
             return least
         wanted = max(fpp, self._sums[self._level] / self.count * _NEAR_BEST)
         level = next(at for at in range(LEVELS) if self._sums[at] / self.count <= wanted)
-        most = max(_GROWTH * self._bytes, _SMALL_BYTES)
-        while level > 0 and (slots * BLOCK_BYTES) << level > most:
+        limit_bytes = max(_GROWTH * self._bytes, _SMALL_BYTES)
+        while level > 0 and (slots * BLOCK_BYTES) << level > limit_bytes:
             level -= 1
         return max(level, least)

@@ -108,15 +108,15 @@ class Spool:
         Raises WriteError if the temporary file can't be read any more.
         """
         if self._file is None:
-            raise ValueError("there is no temporary file")
+            raise ValueError("it has no temporary file")
         chosen = array("i", numbers)
         offsets = array("q", [self._offsets[number] for number in chosen])
         sizes = array("i", [self._blocks[number] for number in chosen])
         out = bytearray(len(chosen) * count * BLOCK_BYTES)
-        wrong = kernels.sbbf_gather(self._file.fileno(), offsets, sizes, blocks, first, count, out)
-        if wrong >= 0:
+        failed = kernels.sbbf_gather(self._file.fileno(), offsets, sizes, blocks, first, count, out)
+        if failed >= 0:
             try:
-                os.pread(self._file.fileno(), sizes[wrong] * BLOCK_BYTES, offsets[wrong])
+                os.pread(self._file.fileno(), sizes[failed] * BLOCK_BYTES, offsets[failed])
             except OSError as error:
                 raise self._failed(error) from None
             raise WriteError("the temporary file of the filters has become shorter", hint="build the index again")
@@ -136,9 +136,9 @@ def _failed(error: OSError, directory: str | None) -> WriteError:
     import tempfile
 
     where = directory or tempfile.gettempdir()
-    found = error_of(error, where)
+    system_error = error_of(error, where)
     return WriteError(
-        f"the filters can't be written to a temporary file: {found.reason}",
+        f"the filters can't be written to a temporary file: {system_error.reason}",
         path=where,
-        hint=found.hint or "TMPDIR names another directory",
+        hint=system_error.hint or "TMPDIR names another directory",
     )

@@ -110,10 +110,10 @@ def unpacked(path: str, blob: Blob, data: bytes, kinds: Mapping[str, str], field
         return damaged(path, reason, offset=blob.offset, field=f"{field}{name}")
 
     if blob.properties.get("xxh64") != f"{kernels.xxh64(data):016x}":
-        raise wrong("the bytes aren't those that were written", ".properties.xxh64")
+        raise wrong("the bytes don't match their checksum", ".properties.xxh64")
     rows = number_of(blob.properties.get("rows"), INDEX_TABLE_MAX_BYTES)
     if rows is None:
-        raise wrong("it is no number of rows", ".properties.rows")
+        raise wrong("it isn't a number of rows", ".properties.rows")
     if blob.codec != "zstd":
         raise wrong(f"the table is compressed with {blob.codec}, not with zstd", ".compression-codec")
     try:
@@ -123,15 +123,15 @@ def unpacked(path: str, blob: Blob, data: bytes, kinds: Mapping[str, str], field
         raw = zstandard.ZstdDecompressor().decompress(data)
     except (zstandard.ZstdError, ValueError, MemoryError) as error:
         raise wrong(_unreadable(error)) from None
-    found = columns_of(raw, kinds) or _by_arrow(raw, kinds, wrong)
-    if found[0] != rows:
-        raise wrong(f"the table has {counted(found[0], 'row')}, not {rows}", ".properties.rows")
-    return found
+    table = columns_of(raw, kinds) or _by_arrow(raw, kinds, wrong)
+    if table[0] != rows:
+        raise wrong(f"the table has {counted(table[0], 'row')}, not {rows}", ".properties.rows")
+    return table
 
 
 def _unreadable(error: Exception) -> str:
-    said = " ".join(str(error).split())[:200]
-    return f"the table can't be read: {said or type(error).__name__}"
+    detail = " ".join(str(error).split())[:200]
+    return f"the table can't be read: {detail or type(error).__name__}"
 
 
 def _by_arrow(raw: bytes, kinds: Mapping[str, str], wrong: Callable[..., CorruptFile]) -> tuple[int, list[Column]]:
@@ -149,27 +149,27 @@ def _by_arrow(raw: bytes, kinds: Mapping[str, str], wrong: Callable[..., Corrupt
         batch.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, StopIteration, MemoryError) as error:
         raise wrong(_unreadable(error)) from None
-    found: list[Column] = []
+    columns: list[Column] = []
     for (name, kind), column in zip(kinds.items(), batch.columns, strict=True):
         if column.null_count or (kind == LISTS and column.values.null_count):
             raise wrong("a value is missing", f".{name}")
         if kind == TEXT:
-            found.append(column.to_pylist())
+            columns.append(column.to_pylist())
         elif kind == LISTS:
-            found.append(Lists(_view(column.offsets, "q"), _view(column.values, "q")))
+            columns.append(Lists(_view(column.offsets, "q"), _view(column.values, "q")))
         else:
-            found.append(_view(column, kind))
-    return batch.num_rows, found
+            columns.append(_view(column, kind))
+    return batch.num_rows, columns
 
 
 def _view(column: pa.Array, form: str) -> memoryview:
     """Copy the numbers of a column: in the stream they may not be aligned, as compiled code needs them."""
     data = column.buffers()[1] if len(column) else None
-    whole = memoryview(b"" if data is None else data).cast("B")
+    stored = memoryview(b"" if data is None else data).cast("B")
     width = column.type.bit_width // 8
-    part = bytes(whole[column.offset * width : (column.offset + len(column)) * width])
-    found: memoryview = memoryview(part).cast(form)  # type: ignore[call-overload]  # a kind of number
-    return found
+    part = bytes(stored[column.offset * width : (column.offset + len(column)) * width])
+    numbers: memoryview = memoryview(part).cast(form)  # type: ignore[call-overload]  # a kind of number
+    return numbers
 
 
 def _stored(path: str) -> str:
@@ -262,7 +262,7 @@ class Files(Sequence[IndexedFile]):
         return IndexedFile(path=_path(self._paths[at]), rows=tuple(rows), **self.stamp(at)._asdict())
 
     def stamp(self, position: int) -> Stamp:
-        """The size, time and tag of a file, by which a change is noticed."""
+        """The size, time and tag of a file. A change of the file changes one of them."""
         return Stamp(self._sizes[position], self._times[position], self._tags[position])
 
     def position(self, path: str) -> int | None:
@@ -307,11 +307,11 @@ def read_files(path: str, blob: Blob, data: bytes, field: str) -> Files:
 
 
 _WRONG_UNITS: Final = (
-    ("there is no such file", "file"),
-    ("there is no such state", "state"),
+    ("the index has no such file", "file"),
+    ("the format has no such state", "state"),
     ("a free slot has a file, or a unit has none", "state"),
-    ("it is no rate", "fpp"),
-    ("there is no such row group", "row_group"),
+    ("it isn't a rate", "fpp"),
+    ("the file has no such row group", "row_group"),
     ("a row group comes twice", "row_group"),
 )
 """The errors of `kernels.index_units`, by their numbers from 1."""
@@ -323,8 +323,8 @@ def read_units(path: str, blob: Blob, data: bytes, files: Files, slots: int, fie
     if count != slots:
         raise damaged(path, f"{counted(count, 'unit')} in {counted(slots, 'slot')}", offset=blob.offset, field=field)
     units = Units(*columns)
-    wrong = kernels.index_units(*units, files.row_groups)
-    if wrong:
-        reason, name = _WRONG_UNITS[wrong - 1]
+    error = kernels.index_units(*units, files.row_groups)
+    if error:
+        reason, name = _WRONG_UNITS[error - 1]
         raise damaged(path, reason, offset=blob.offset, field=f"{field}.{name}")
     return units

@@ -139,10 +139,10 @@ class IndexWriter:
     def keep(self, files: Iterable[int]) -> None:
         """Keep files of the old index, by their positions in `Index.files`. The others are dropped."""
         if self._old is None:
-            raise ValueError("there is no old index")
+            raise ValueError("the writer has no old index")
         for position in files:
             if not 0 <= position < len(self._old.files):
-                raise ValueError(f"there is no file {position} in the index")
+                raise ValueError(f"the old index has no file {position}")
             self._claim(self._old.files[position].path)
             self._kept.append(position)
 
@@ -159,22 +159,22 @@ class IndexWriter:
                 doesn't have a chunk's column, or a chunk comes twice.
             WriteError: the temporary directory is full.
         """
-        given = list(chunks)
-        keys = {(chunk.row_group, chunk.column.path) for chunk in given}
-        if len(keys) != len(given):
+        chunk_list = list(chunks)
+        keys = {(chunk.row_group, chunk.column.path) for chunk in chunk_list}
+        if len(keys) != len(chunk_list):
             raise ValueError(f"a chunk of {file.path} comes twice")
-        for chunk in given:
+        for chunk in chunk_list:
             if not 0 <= chunk.row_group < len(file.rows):
                 raise ValueError(f"{file.path} has no row group {chunk.row_group}")
             if chunk.column.path not in self._paths:
                 raise ValueError(f"column {chunk.column.path} isn't indexed")
             if (chunk.bitset is not None) != (chunk.state is ChunkState.FILTER):
-                raise ValueError("a bitset is given for a filter, and only then")
+                raise ValueError("a chunk has a bitset if its state is FILTER, and only then")
         self._claim(file.path)
         position = len(self._files)
         self._files.append(file)
         self._ends.add(end)
-        for chunk in given:
+        for chunk in chunk_list:
             new = self._new.setdefault(chunk.column, _NewUnits(array("i"), array("i"), array("B"), array("i")))
             number = -1
             if chunk.bitset is not None:
@@ -221,10 +221,10 @@ class IndexWriter:
 
         def verify(written: Source) -> None:
             try:
-                found = Index(written)
+                new_index = Index(written)
             except BloomError as error:
                 raise WriteError(f"the new index can't be read: {error.reason}", path=path) from None
-            if len(found.files) != len(files) or len(found.columns) != len(plans):
+            if len(new_index.files) != len(files) or len(new_index.columns) != len(plans):
                 raise WriteError("the new index has other files or columns", path=path)
 
         store = store_of(path)
@@ -269,8 +269,8 @@ class IndexWriter:
                 always.append(slot)
             elif state == FILTER:
                 bitsets.append((slot, number))
-                found = self._rates[number]
-                known.add(found, 32 << (len(found) - 1))
+                measured = self._rates[number]
+                known.add(measured, 32 << (len(measured) - 1))
         for at, slot in enumerate(slots):
             units.file[slot] = len(self._kept) + new.files[at]
             units.row_group[slot] = new.row_groups[at]
@@ -285,8 +285,8 @@ class IndexWriter:
             )
         level = known.level(self._fpp, len(units.file), least)
         for slot, number in bitsets:
-            found = self._rates[number]
-            units.fpp[slot] = found[min(level, len(found) - 1)]
+            measured = self._rates[number]
+            units.fpp[slot] = measured[min(level, len(measured) - 1)]
         bits = None if old is None else old.bits(column)
         return _Plan(column, Layout(1 << level, len(units.file)), units, bits, dropped, always, bitsets)
 
@@ -296,9 +296,12 @@ class IndexWriter:
         if old is None:
             return UnitArrays(array("i"), array("i"), array("B"), array("f")), (), 0, known
         position = {before: at for at, before in enumerate(self._kept)}
-        found = old.units(column)
+        old_units = old.units(column)
         units = UnitArrays(
-            array("i", found.file), array("i", found.row_group), array("B", found.state), array("f", found.fpp)
+            array("i", old_units.file),
+            array("i", old_units.row_group),
+            array("B", old_units.state),
+            array("f", old_units.fpp),
         )
         level = old.layout(column).blocks.bit_length() - 1
         dropped = []
@@ -329,7 +332,7 @@ class IndexWriter:
         blobs: list[Blob] = []
         end = len(MAGIC)
 
-        def ended(kind: str, length: int, codec: str | None, found: Mapping[str, str]) -> None:
+        def add_blob(kind: str, length: int, codec: str | None, found: Mapping[str, str]) -> None:
             nonlocal end
             blobs.append(Blob(kind, end, length, codec, found))
             end += length
@@ -346,23 +349,23 @@ class IndexWriter:
                 del window
                 if progress is not None:
                     progress(size)
-            ended(BITS, length, None, properties(number, plan.column, plan.layout))
+            add_blob(BITS, length, None, properties(number, plan.column, plan.layout))
         sizes, length = array("i"), 0
         for piece in self._end_pieces(sizes):
             yield piece
             length += len(piece)
         if length:
-            ended(ENDS, length, None, {})
+            add_blob(ENDS, length, None, {})
             data, found = packed(end_sizes_table(sizes))
             yield data
-            ended(END_SIZES, len(data), "zstd", found)
+            add_blob(END_SIZES, len(data), "zstd", found)
         for number, plan in enumerate(plans):
             data, found = packed(units_table(plan.units))
             yield data
-            ended(UNITS, len(data), "zstd", {"column-number": str(number), "column": plan.column.path, **found})
+            add_blob(UNITS, len(data), "zstd", {"column-number": str(number), "column": plan.column.path, **found})
         data, found = packed(files_table(files))
         yield data
-        ended(FILES, len(data), "zstd", found)
+        add_blob(FILES, len(data), "zstd", found)
         yield footer_bytes(
             blobs,
             {

@@ -80,8 +80,8 @@ def build(
     with measured() as meter:
         listed = _listed(engine, paths, options)
         run = _Run(paths, options, replace(target, path=path))
-        report = run.over(engine, listed, on_tasks)
-        return _with_more(report, meter.total)
+        report = run.execute(engine, listed, on_tasks)
+        return _with_index_traffic(report, meter.total)
 
 
 def update(
@@ -93,7 +93,7 @@ def update(
     dry_run: bool = False,
     on_tasks: OnTasks | None = None,
 ) -> IndexReport:
-    """Bring an index up to date with the files that paths name: only those that are new or changed are read.
+    """Bring an index up to date with the files that paths name: only new and changed files are read.
 
     Raises: as `bloomcli.index_update`.
     """
@@ -103,12 +103,12 @@ def update(
         path = _checked_target(replace(target, overwrite=True), dry_run=dry_run)
         listed = _listed(engine, paths, options)
         run = _Run(paths, options, replace(target, path=path, overwrite=True), old)
-        report = run.over(engine, listed, on_tasks)
-        return _with_more(report, meter.total)
+        report = run.execute(engine, listed, on_tasks)
+        return _with_index_traffic(report, meter.total)
 
 
 def _checked_target(target: Target, *, dry_run: bool) -> str:
-    """The path to write. Raises errors of writing there, before any file is read."""
+    """The path to write. Raises the errors of writing there before any file is read."""
     store = store_of(target.path)
     path = store.normal(target.path) if target.path else ""
     if not dry_run:
@@ -124,10 +124,10 @@ def _refuse_other_file(path: str) -> None:
         return
     with open_source(path) as source:
         if source.size and source.read_at(0, min(source.size, len(MAGIC))) != MAGIC:
-            raise UsageError("the output exists already, and is no index", path=path, hint="name another file")
+            raise UsageError("the output exists already, and isn't an index", path=path, hint="name another file")
 
 
-def _with_more(report: IndexReport, traffic: Traffic) -> IndexReport:
+def _with_index_traffic(report: IndexReport, traffic: Traffic) -> IndexReport:
     """Add the requests for the index itself to a report."""
     if not traffic:
         return report
@@ -151,11 +151,11 @@ class MissingFiles(NamedTuple):
     retained: tuple[int, ...] = ()
     """Positions of files that stay in the index, because they may still exist."""
     paths: tuple[str, ...] = ()
-    """The named paths that have no files or can't be listed, so that files of theirs may still exist."""
+    """The named paths without files, or that can't be listed: their files may still exist."""
 
 
 class _Run:
-    """One run over the files."""
+    """One build or update of an index."""
 
     def __init__(self, paths: Sequence[str], options: IndexOptions, target: Target, old: Index | None = None) -> None:
         self._paths, self._options, self._target, self._old = paths, options, target, old
@@ -166,23 +166,23 @@ class _Run:
         self._skipped = 0
         self._sums = dict.fromkeys(("row_groups", "filters", "columns_read", "bytes_decoded"), 0)
 
-    def over(self, engine: Engine, listed: Sequence[FileEntry], on_tasks: OnTasks | None) -> IndexReport:
+    def execute(self, engine: Engine, listed: Sequence[FileEntry], on_tasks: OnTasks | None) -> IndexReport:
         """Read the files that have to be read, and write the index."""
         started, options, old = time.perf_counter(), self._options, self._old
         kept, changed = self._changed_files(listed)
         with IndexWriter(options.columns, fpp=options.fpp, old=old) as writer:
             if kept:
                 writer.keep(kept)
-            ran = self._read(engine, changed, writer, on_tasks)
+            dataset = self._read(engine, changed, writer, on_tasks)
             missing = self._missing_files(listed, changed, kept)
             if missing.retained:
                 writer.keep(missing.retained)
-            report = self._report(ran, kept, missing)
-            same = old is not None and len(kept) + len(missing.retained) == len(old.files) and not self._added
-            ended = bool(self._errors) and getattr(engine, "fail_fast", False)
+            report = self._report(dataset, kept, missing)
+            unchanged = old is not None and len(kept) + len(missing.retained) == len(old.files) and not self._added
+            aborted = bool(self._errors) and getattr(engine, "fail_fast", False)
             if options.dry_run:
                 pass
-            elif same or ended or not report.files:
+            elif unchanged or aborted or not report.files:
                 report = replace(report, dropped=0, dropped_gone=0, dropped_unnamed=0, dropped_failed=0)
             else:
                 report = replace(report, remarks=(*report.remarks, *sweep_for([self._target.path]).remarks))
@@ -194,15 +194,15 @@ class _Run:
         """Compare the listing with the old index: positions of unchanged files, and the files to read."""
         if self._old is None:
             return [], listed
-        fresh = FreshnessCheck(self._old)
+        check = FreshnessCheck(self._old)
         kept: list[int] = []
         changed: list[FileEntry] = []
         for item in listed:
-            found = fresh.found(item)
-            if isinstance(found, NoAnswer):
+            entry = check.found(item)
+            if isinstance(entry, NoAnswer):
                 changed.append(item)
             else:
-                kept.append(found[0])
+                kept.append(entry[0])
         return kept, changed
 
     def _read(
@@ -222,7 +222,7 @@ class _Run:
             if progress is not None:
                 progress(row)
 
-        ran = run_tasks(engine, tasks, on_row=take)
+        dataset = run_tasks(engine, tasks, on_row=take)
         missing = [name for name in self._options.columns if name not in self._has]
         if missing and self._added and self._old is None:
             failed = (
@@ -232,7 +232,7 @@ class _Run:
                 f"no file has a column {missing[0]!r}{failed}",
                 hint=f"`bloom inspect {quoted(min(self._added))}` lists a file's columns",
             )
-        return ran
+        return dataset
 
     def _missing_files(
         self, listed: Sequence[FileEntry], changed: Sequence[FileEntry], kept: Sequence[int]
@@ -266,7 +266,7 @@ class _Run:
             for name, number in zip(self._sums, counted, strict=True):
                 self._sums[name] += number or 0
 
-    def _report(self, ran: DatasetReport, kept: Sequence[int], missing: MissingFiles) -> IndexReport:
+    def _report(self, dataset: DatasetReport, kept: Sequence[int], missing: MissingFiles) -> IndexReport:
         old = self._old
         report = IndexReport(
             path=shown(self._target.path),
@@ -288,12 +288,12 @@ class _Run:
             bytes_before=None if old is None else old.source.size,
             errors=tuple(self._errors),
             exit_code=gravest({row.exit_code for row in self._errors}),
-            engine=ran.engine,
-            jobs=ran.jobs,
-            remarks=ran.remarks,
+            engine=dataset.engine,
+            jobs=dataset.jobs,
+            remarks=dataset.remarks,
             row_groups=self._sums["row_groups"],
             filters=self._sums["filters"],
             columns_read=self._sums["columns_read"],
             bytes_decoded=self._sums["bytes_decoded"],
         )
-        return with_traffic(report, traffic_of(ran))
+        return with_traffic(report, traffic_of(dataset))

@@ -1,4 +1,4 @@
-"""Finds out why files of an old index aren't listed: they don't exist any more, or the paths don't name them."""
+"""Determines why files of an old index aren't listed: they don't exist any more, or the paths don't name them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Scope:
         self._named = [NamedPath(path, _files(path, spell)) for path in paths]
 
     def names(self, path: str) -> bool:
-        """Whether one of the paths means a file, by its spelled path: a listing would have it if it existed."""
+        """Whether one of the paths means the file with this spelled path. If the file existed, it would be listed."""
         return any(named.files.fullmatch(path) for named in self._named)
 
     def unseen(self, listed: Iterable[FileEntry], failed: frozenset[str]) -> tuple[str, ...]:
@@ -46,18 +46,18 @@ class Scope:
             listed: the listing of all paths.
             failed: the paths of files that failed.
         """
-        left = self._named if len(self._named) > 1 else []  # a single path without files is an error
+        unmatched = self._named if len(self._named) > 1 else []  # a single path without files is an error
         unseen: dict[str, None] = {}
         for item in listed:
             missing = item.size < 0 and not item.walked and shown(item.path) in failed
             if item.problem is not None or item.empty or missing:
                 unseen[item.path] = None
-            elif left:
+            elif unmatched:
                 spelled = self._spell(item.path)
-                left = [named for named in left if not named.files.fullmatch(spelled)]
-        known = list(map(self._spell, unseen))
-        for named in left:
-            if not any(map(named.files.fullmatch, known)):
+                unmatched = [named for named in unmatched if not named.files.fullmatch(spelled)]
+        unseen_paths = list(map(self._spell, unseen))
+        for named in unmatched:
+            if not any(map(named.files.fullmatch, unseen_paths)):
                 unseen[named.path] = None
         return tuple(unseen)
 
@@ -67,13 +67,13 @@ def _files(path: str, spell: Callable[[str], str]) -> re.Pattern[str]:
     steps = path.rstrip("/").split("/") if path.strip("/") else [""]
     first = next((at for at, step in enumerate(steps) if has_wildcard(step)), len(steps))
     if first == len(steps):
-        whole = spell("/".join([*steps, "x"]))[:-2]
-        itself = spell(path) if not path.endswith("/") else whole
-        return re.compile(f"{re.escape(itself)}|{re.escape(whole)}/.*", re.DOTALL)
+        directory = spell("/".join([*steps, "x"]))[:-2]
+        itself = spell(path) if not path.endswith("/") else directory
+        return re.compile(f"{re.escape(itself)}|{re.escape(directory)}/.*", re.DOTALL)
     base = spell("/".join([*steps[:first], "x"]))[:-1]
-    rest = "/".join(_step(step) for step in steps[first:])
+    pattern = "/".join(_step(step) for step in steps[first:])
     try:
-        return re.compile(f"{re.escape(base)}{rest}(/.*)?", re.DOTALL)
+        return re.compile(f"{re.escape(base)}{pattern}(/.*)?", re.DOTALL)
     except re.error:  # a character range that ends before its start
         return re.compile(f"{re.escape(base)}.*", re.DOTALL)
 

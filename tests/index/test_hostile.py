@@ -122,7 +122,7 @@ def test_every_flipped_bit_of_rows_that_are_read_is_found(index: Path, tmp_path:
                 for h in everything(found.layout(IDS).blocks)
                 if selects(h, found.layout(IDS).blocks, block, word, bit)
             ]
-            with pytest.raises(CorruptFile, match=f"row {row} of the bits isn't what was written") as caught:
+            with pytest.raises(CorruptFile, match=f"row {row} of the bits doesn't match its checksum") as caught:
                 answers(found, mine[0].to_bytes(8, "little"))
             assert caught.value.offset == bits["offset"] + row * stride
             with pytest.raises(CorruptFile, match=f"row {row} of the bits"):
@@ -153,46 +153,58 @@ def test_a_row_in_the_place_of_another_is_found(index: Path, tmp_path: Path) -> 
 
 LIES: list[tuple[str, str, Callable[[dict[str, Any]], object]]] = [
     ("blobs[0].offset", "outside", lambda f: f["blobs"][0].update(offset=0)),
-    ("blobs[0].offset", "no number of bytes", lambda f: f["blobs"][0].update(offset=-4)),
-    ("blobs[0].offset", "no number of bytes", lambda f: f["blobs"][0].update(offset=1 << 63)),
-    ("blobs[0].offset", "no number of bytes", lambda f: f["blobs"][0].update(offset=4.0)),
-    ("blobs[0].offset", "no number of bytes", lambda f: f["blobs"][0].update(offset=True)),
+    ("blobs[0].offset", "isn't a number of bytes", lambda f: f["blobs"][0].update(offset=-4)),
+    ("blobs[0].offset", "isn't a number of bytes", lambda f: f["blobs"][0].update(offset=1 << 63)),
+    ("blobs[0].offset", "isn't a number of bytes", lambda f: f["blobs"][0].update(offset=4.0)),
+    ("blobs[0].offset", "isn't a number of bytes", lambda f: f["blobs"][0].update(offset=True)),
     ("blobs[0].offset", "outside", lambda f: f["blobs"][0].update(length=1 << 62)),
     ("blobs[1].offset", "overlaps", lambda f: f["blobs"][1].update(offset=f["blobs"][1]["offset"] - 1)),
     ("blobs[0].length", "the bits have", lambda f: f["blobs"][0].update(length=f["blobs"][0]["length"] - 8)),
-    ("blobs[0].type", "no text", lambda f: f["blobs"][0].update(type=None)),
+    ("blobs[0].type", "isn't a text", lambda f: f["blobs"][0].update(type=None)),
     ("blobs[0].compression-codec", "compressed", lambda f: f["blobs"][0].update({"compression-codec": "lz4"})),
-    ("blobs[0].compression-codec", "no text", lambda f: f["blobs"][0].update({"compression-codec": 4})),
+    ("blobs[0].compression-codec", "isn't a text", lambda f: f["blobs"][0].update({"compression-codec": 4})),
     ("blobs[2].compression-codec", "not with zstd", lambda f: f["blobs"][2].pop("compression-codec")),
-    ("blobs[0]", "no JSON object", lambda f: f["blobs"].__setitem__(0, 7)),
-    ("blobs", "no list", lambda f: f.update(blobs={})),
+    ("blobs[0]", "isn't a JSON object", lambda f: f["blobs"].__setitem__(0, 7)),
+    ("blobs", "isn't a list", lambda f: f.update(blobs={})),
     ("blobs", "0 tables of files", lambda f: f["blobs"].pop()),
     ("blobs", "bits without units", lambda f: f["blobs"].pop(1)),
-    ("properties", "no JSON object", lambda f: f["blobs"].__setitem__(0, {**f["blobs"][0], "properties": []})),
-    ("blobs[0].properties.blocks", "no number", lambda f: f["blobs"][0]["properties"].update(blocks="9" * 30)),
-    ("blobs[0].properties.blocks", "no number", lambda f: f["blobs"][0]["properties"].update(blocks="8388608")),
+    ("properties", "isn't a JSON object", lambda f: f["blobs"].__setitem__(0, {**f["blobs"][0], "properties": []})),
+    ("blobs[0].properties.blocks", "isn't a number", lambda f: f["blobs"][0]["properties"].update(blocks="9" * 30)),
+    ("blobs[0].properties.blocks", "isn't a number", lambda f: f["blobs"][0]["properties"].update(blocks="8388608")),
     ("blobs[0].properties.blocks", "power of two", lambda f: f["blobs"][0]["properties"].update(blocks="3")),
     ("blobs[0].properties.blocks", "power of two", lambda f: f["blobs"][0]["properties"].update(blocks="0")),
     ("blobs[0].length", "the bits have", lambda f: f["blobs"][0]["properties"].update(blocks="4194304")),
-    ("blobs[0].properties.slots", "no number", lambda f: f["blobs"][0]["properties"].update(slots="4294967296")),
-    ("blobs[0].properties.slots", "no number", lambda f: f["blobs"][0]["properties"].update(slots="-1")),
-    ("blobs[0].properties.slots", "no number", lambda f: f["blobs"][0]["properties"].update(slots="٣")),
-    ("blobs[0].properties.slots", "no text", lambda f: f["blobs"][0]["properties"].update(slots=90)),
+    ("blobs[0].properties.slots", "isn't a number", lambda f: f["blobs"][0]["properties"].update(slots="4294967296")),
+    ("blobs[0].properties.slots", "isn't a number", lambda f: f["blobs"][0]["properties"].update(slots="-1")),
+    ("blobs[0].properties.slots", "isn't a number", lambda f: f["blobs"][0]["properties"].update(slots="٣")),
+    ("blobs[0].properties.slots", "isn't a text", lambda f: f["blobs"][0]["properties"].update(slots=90)),
     ("blobs[0].properties.row-bytes", "a row of", lambda f: f["blobs"][0]["properties"].update({"row-bytes": "8"})),
     ("blobs[1]", "units in", lambda f: f["blobs"][0]["properties"].update(slots="91")),
     ("blobs[0].properties.signed", "neither", lambda f: f["blobs"][0]["properties"].update(signed="no")),
-    ("blobs[0].properties.scale", "no number", lambda f: f["blobs"][0]["properties"].update(scale="1e3")),
+    ("blobs[0].properties.scale", "isn't a number", lambda f: f["blobs"][0]["properties"].update(scale="1e3")),
     ("blobs[0].properties.physical", "missing", lambda f: f["blobs"][0]["properties"].pop("physical")),
     ("blobs[0].properties", "isn't an indexed one", lambda f: f["blobs"][0]["properties"].update(column="other")),
-    ("blobs[0].properties.column-number", "no number", lambda f: f["blobs"][0]["properties"].pop("column-number")),
-    ("blobs[1].properties.column-number", "no column", lambda f: f["blobs"][1]["properties"].pop("column-number")),
-    ("blobs[1].properties.xxh64", "written", lambda f: f["blobs"][1]["properties"].update(xxh64="0" * 16)),
-    ("blobs[1].properties.rows", "no number", lambda f: f["blobs"][1]["properties"].update(rows="many")),
+    (
+        "blobs[0].properties.column-number",
+        "isn't a number",
+        lambda f: f["blobs"][0]["properties"].pop("column-number"),
+    ),
+    (
+        "blobs[1].properties.column-number",
+        "a column's",
+        lambda f: f["blobs"][1]["properties"].pop("column-number"),
+    ),
+    (
+        "blobs[1].properties.xxh64",
+        "match their checksum",
+        lambda f: f["blobs"][1]["properties"].update(xxh64="0" * 16),
+    ),
+    ("blobs[1].properties.rows", "isn't a number", lambda f: f["blobs"][1]["properties"].update(rows="many")),
     ("blobs[2].properties.rows", "rows, not 3", lambda f: f["blobs"][2]["properties"].update(rows="3")),
-    ("properties.fpp", "no rate", lambda f: f["properties"].update(fpp="nan")),
-    ("properties.columns", "no number", lambda f: f["properties"].update(fpp="x")),
-    ("properties.columns", "no list", lambda f: f["properties"].update(columns='{"id": 1}')),
-    ("properties.columns", "no JSON", lambda f: f["properties"].update(columns="[" * 100_000)),
+    ("properties.fpp", "isn't a rate", lambda f: f["properties"].update(fpp="nan")),
+    ("properties.columns", "isn't a number", lambda f: f["properties"].update(fpp="x")),
+    ("properties.columns", "isn't a list", lambda f: f["properties"].update(columns='{"id": 1}')),
+    ("properties.columns", "aren't JSON", lambda f: f["properties"].update(columns="[" * 100_000)),
     ("properties.bloom-index-version", "later", lambda f: f["properties"].update({"bloom-index-version": "2"})),
     ("properties.bloom-index-version", "no index", lambda f: f["properties"].pop("bloom-index-version")),
 ]
@@ -288,8 +300,8 @@ def replaced(data: bytes, content: Any, blob: Any, files: Any, new: bytes) -> by
         ({"state": 4}, "no such state"),
         ({"row_group": 3}, "no such row group"),
         ({"row_group": -1}, "no such row group"),
-        ({"fpp": float("nan")}, "no rate"),
-        ({"fpp": 1.5}, "no rate"),
+        ({"fpp": float("nan")}, "isn't a rate"),
+        ({"fpp": 1.5}, "isn't a rate"),
     ],
 )
 def test_a_lie_in_the_table_of_units_is_an_error(
@@ -342,7 +354,7 @@ def ends_table(sizes: list[int]) -> bytes:
         ([0, 1], "2 ends of 3 files"),
         ([-1, 1, 0], "aren't those"),
         ([3, 0, 1 << 20], "aren't those"),
-        (None, "blob of"),
+        (None, "ends without their sizes"),
     ],
     ids=["too few", "negative", "too many bytes", "no table"],
 )
@@ -423,7 +435,7 @@ def test_an_update_of_a_damaged_index_is_an_error_and_leaves_it(index: Path, tmp
     path.write_bytes(data)
     with opened(path) as old, IndexWriter([COLUMN], fpp=0.01, old=old) as writer:
         writer.keep(range(len(old.files)))
-        with pytest.raises(CorruptFile, match="isn't what was written"):
+        with pytest.raises(CorruptFile, match="doesn't match its checksum"):
             writer.write(str(path), overwrite=True)
     assert path.read_bytes() == data
     assert list(tmp_path.iterdir()) == [path]
@@ -441,7 +453,7 @@ def test_the_hint_of_damage_is_the_command_that_builds_the_index_anew(tmp_path: 
     with opened(path) as found, pytest.raises(CorruptFile) as caught:
         list(found.possible(column, bytes(8)))
     assert caught.value.hint == (
-        f"`bloom index build DIRECTORY -c 'user id,a\\,b' -o '{path}' --overwrite` builds it anew"
+        f"`bloom index build DIRECTORY -c 'user id,a\\,b' -o '{path}' --overwrite` rebuilds it"
     )
 
 

@@ -108,7 +108,7 @@ def test_only_an_index_is_overwritten(lake: Path, tmp_path: Path) -> None:
         bloomcli.index_build(lake, ["id"], output=tmp_path / "x.idx")
     assert bloomcli.index_build(lake, ["other"], output=tmp_path / "x.idx", overwrite=True).written
     data = (lake / "0.parquet").read_bytes()
-    with pytest.raises(UsageError, match="is no index"):
+    with pytest.raises(UsageError, match="isn't an index"):
         bloomcli.index_build(lake, ["id"], output=lake / "0.parquet", overwrite=True)
     assert (lake / "0.parquet").read_bytes() == data
 

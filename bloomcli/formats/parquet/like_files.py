@@ -35,7 +35,7 @@ _CHECK_SECONDS: Final = 0.1
 
 
 class ParquetFilterLookup(FilterLookup):
-    """Files like one that was opened.
+    """Looks values up in files with the schema of a file that was opened.
 
     Args:
         footer: the footer of that file.
@@ -43,7 +43,7 @@ class ParquetFilterLookup(FilterLookup):
         hashes: the hashes of the values, as filters contain them; in ascending order if there are many values.
         owners: for many values, the position of each hash's text; they are returned for each file. None for few.
         summed: the ordinals of the columns whose bytes a scan reads; None: all.
-        scan: finds the rows in files with small row groups, without their filters; None: there is no such scan.
+        scan: finds the rows in files with small row groups, without their filters; None: the filters are always read.
         remaining_scan: creates the scan of the row groups that filters don't exclude, for few values.
     """
 
@@ -91,10 +91,10 @@ class ParquetFilterLookup(FilterLookup):
         descriptor, scan = source.fileno(), self._remaining_scan()
         if descriptor is None or scan is None:
             return None
-        found = scan.file(descriptor, source.size, row_groups)
-        if found is None:
+        result = scan.file(descriptor, source.size, row_groups)
+        if result is None:
             return None
-        _, searched, _, _, bytes_read, pages, _, rows, *_ = found
+        _, searched, _, _, bytes_read, pages, _, rows, *_ = result
         return None if rows else FalsePositives(searched, bytes_read, pages)
 
     def look_up(self, source: Source, row_groups: Iterable[int] | None = None) -> FilterAnswer | None:
@@ -103,10 +103,10 @@ class ParquetFilterLookup(FilterLookup):
         if descriptor is None:
             return None
         groups = None if row_groups is None else array("q", sorted(row_groups))
-        found = self._query.file(descriptor, source.size, groups)
-        left = found[6]
-        texts = None if left is None else self._texts(left)
-        return FilterAnswer(*found[:6], texts, (source.size, source.fingerprint.mtime_ns))
+        result = self._query.file(descriptor, source.size, groups)
+        remaining = result[6]
+        texts = None if remaining is None else self._texts(remaining)
+        return FilterAnswer(*result[:6], texts, (source.size, source.fingerprint.mtime_ns))
 
     def look_up_all(self, names: Sequence[bytes], stop: Stop) -> Iterator[FilterAnswer]:
         """Look up the values in the filters of local files, in order. Consecutive excluded files are one answer."""
@@ -114,15 +114,15 @@ class ParquetFilterLookup(FilterLookup):
         at = 0
         while at < len(ended):
             stop.check()
-            found, at = self._query.files(ended, at, _CHECK_SECONDS)
-            yield from map(FilterAnswer._make, found)
+            answers, at = self._query.files(ended, at, _CHECK_SECONDS)
+            yield from map(FilterAnswer._make, answers)
 
-    def _texts(self, left: bytes) -> pa.Int64Array:
+    def _texts(self, remaining: bytes) -> pa.Int64Array:
         import pyarrow as pa
         import pyarrow.compute as pc
 
         assert self._owners is not None  # noqa: S101  only many values have positions
-        forms = pa.Array.from_buffers(pa.int64(), len(left) // 8, [None, pa.py_buffer(left)])
+        forms = pa.Array.from_buffers(pa.int64(), len(remaining) // 8, [None, pa.py_buffer(remaining)])
         texts = pc.unique(self._owners.take(forms))
         return texts.take(pc.array_sort_indices(texts))
 

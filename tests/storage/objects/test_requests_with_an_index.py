@@ -332,7 +332,7 @@ def test_a_flipped_bit_in_the_ends_is_an_error_that_names_the_index(client: Memo
     for offset in range(ends.offset, ends.offset + ends.length, 37):
         whole[offset] ^= 4
         index.write_bytes(whole)
-        with pytest.raises(CorruptFile, match="bytes aren't those that were written") as caught:
+        with pytest.raises(CorruptFile, match="bytes don't match their checksum") as caught:
             found(data["id"][7].as_py(), index)
         assert str(index) in str(caught.value)
         whole[offset] ^= 4
