@@ -85,7 +85,7 @@ class AzureClient(Client):
         )
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
-        """A range of a blob. Raises Absent, Conflict."""
+        """A range of a blob. Raises ObjectNotFound, Conflict."""
         with convert_sdk_errors(at):
             found = self.blob(at).download_blob(offset, length, max_concurrency=1, **precondition_parameters(tag))
             data: bytes = found.readall()

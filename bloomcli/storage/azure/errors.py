@@ -76,7 +76,7 @@ def convert_sdk_errors(at: Location, *, writing: bool = False) -> Iterator[None]
     """Turn the SDK's errors of the block into those of bloomcli.
 
     Raises:
-        Absent: there is no such blob.
+        ObjectNotFound: there is no such blob.
         Conflict: a precondition failed.
         UnreadableError: the rest; WriteError when `writing`.
     """

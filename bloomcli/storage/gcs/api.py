@@ -91,7 +91,7 @@ class Api:
         return where if name is None else f"{where}/{_quoted(name)}"
 
     def send(self, at: Location, request: Request, *, writing: bool = False) -> Answer:
-        """Send a request until it is answered. Raises Absent, Conflict; and WriteError if `writing`."""
+        """Send a request until it is answered. Raises ObjectNotFound, Conflict; and WriteError if `writing`."""
         return self.repeated(at, lambda: self.once(request), writing=writing)
 
     def send_once(self, at: Location, request: Request) -> Answer:

@@ -60,7 +60,7 @@ class GcsClient(Client):
         return None if found is None else info_of(found)
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
-        """The last bytes of an object. Raises Absent."""
+        """The last bytes of an object. Raises ObjectNotFound."""
         headers = {"Range": f"bytes=-{length}"}
         request = Request("GET", self.api.url(bucket_of(at), at.key), {"alt": "media"}, headers, max_bytes=length)
         answer = self.api.send(at, request)
@@ -77,7 +77,7 @@ class GcsClient(Client):
             return answer.content, _info(size, answer.headers["x-goog-generation"])
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
-        """A range of an object. Raises Absent, Conflict."""
+        """A range of an object. Raises ObjectNotFound, Conflict."""
         request = Request(
             "GET",
             self.api.url(bucket_of(at), at.key),

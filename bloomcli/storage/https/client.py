@@ -56,7 +56,7 @@ class HttpClient(Client):
         return _info(self._size(at, answer), answer)
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
-        """The last bytes of a file. Raises Absent."""
+        """The last bytes of a file. Raises ObjectNotFound."""
         answer = self._session.get(at, {"Range": f"bytes=-{length}"}, length)
         if answer.status in _GONE:
             raise ObjectNotFound
@@ -71,7 +71,7 @@ class HttpClient(Client):
         return answer.content, info
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
-        """A range of the file that has this tag. Raises Absent, Conflict."""
+        """A range of the file that has this tag. Raises ObjectNotFound, Conflict."""
         wanted = {"Range": f"bytes={offset}-{offset + length - 1}", **condition_headers(tag)}
         answer = self._session.get(at, wanted, length)
         if answer.status in _GONE:

@@ -108,7 +108,7 @@ class S3Client(Client):
             return None
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
-        """The last bytes of an object, and what it is. Raises Absent."""
+        """The last bytes of an object, and what it is. Raises ObjectNotFound."""
 
         def once() -> tuple[bytes, ObjectInfo]:
             try:
@@ -123,7 +123,7 @@ class S3Client(Client):
         return self._retry("GetObject", at, once)
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
-        """A range of the object that has this tag. Raises Absent, Conflict."""
+        """A range of the object that has this tag. Raises ObjectNotFound, Conflict."""
 
         def once() -> bytes:
             try:
@@ -188,7 +188,7 @@ class S3Client(Client):
             **parameters: what else boto3 takes for it.
 
         Raises:
-            Absent, Conflict: see `Client`.
+            ObjectNotFound, Conflict: see `Client`.
             UnreadableError, WriteError: it failed.
         """
         try:
