@@ -299,7 +299,7 @@ def test_a_server_that_compresses_is_refused_by_name(place: HttpPlace, behaviour
     behaviour.headers = {"Content-Encoding": "gzip"}
     for size in (1000, len(LARGE)):
         place.put("data.bin", LARGE[:size])
-        with pytest.raises(UnsupportedError, match="the server compresses what it sends"):
+        with pytest.raises(UnsupportedError, match="the server sends compressed answers"):
             place.store.open(place.path("data.bin"))
 
 
