@@ -27,7 +27,7 @@ class AzureStore(WholeObjectStore):
         return AzureClient()
 
     def check_replaceable(self, at: Location, known: ObjectInfo | None = None) -> None:
-        """Refuse blobs with a lease or hold, archived blobs, and page and append blobs. Raises UsageError."""
+        """Refuse blobs that are leased, held, immutable, archived or not block blobs. Raises UsageError."""
         from bloomcli.storage.azure.writing import check_replaceable
 
         check_replaceable(self.client, at, known)

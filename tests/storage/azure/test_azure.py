@@ -371,7 +371,7 @@ def test_a_key_and_a_name_that_are_none_are_told(place: AzurePlace, monkeypatch:
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", server.user)
     monkeypatch.setenv("AZURE_STORAGE_KEY", "not base64!!")
     monkeypatch.setenv("AZURE_STORAGE_SERVICE_ENDPOINT", f"{server.url}/{server.user}")
-    with pytest.raises(UnreadableError, match="the account's key isn't one") as caught:
+    with pytest.raises(UnreadableError, match="the account's key is invalid") as caught:
         place.store.open(place.path("data.bin"))
     assert "not base64!!" not in str(caught.value)
 

@@ -176,8 +176,11 @@ def test_an_object_of_class_archive_is_read_and_changed_and_its_class_is_asked_f
     [
         ({"temporaryHold": True}, "a temporary hold"),
         ({"eventBasedHold": True}, "an event-based hold"),
-        ({"retentionExpirationTime": "2999-01-01T00:00:00.000Z"}, "it is to be kept until 2999"),
-        ({"retention": {"mode": "Locked", "retainUntilTime": "2999-01-01T00:00:00Z"}}, "it is to be kept until 2999"),
+        ({"retentionExpirationTime": "2999-01-01T00:00:00.000Z"}, "it has to be retained until 2999"),
+        (
+            {"retention": {"mode": "Locked", "retainUntilTime": "2999-01-01T00:00:00Z"}},
+            "it has to be retained until 2999",
+        ),
         ({"customerEncryption": {"keySha256": "x"}}, "a key of the customer's"),
     ],
 )
