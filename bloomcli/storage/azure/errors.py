@@ -100,7 +100,7 @@ def convert_sdk_errors(at: Location, *, writing: bool = False) -> Iterator[None]
         raise _unanswered_error(at, error, writing) from None
     except (ValueError, TypeError, KeyError, AttributeError):
         # the SDK raises these for an answer without required fields
-        why, hint = "the store's answer isn't one of Azure's blobs", "check the endpoint, and the proxy's variables"
+        why, hint = "the answer isn't one of Azure Blob Storage", "check the endpoint, and the proxy's variables"
         raise _storage_error(at, writing, why, hint) from None
 
 

@@ -1,4 +1,4 @@
-"""Computes the CRC32C of two concatenated contents from their CRC32Cs, as the store computes one of each object.
+"""Computes the CRC32C, the store's checksum of objects, of two concatenated contents from the CRC32C of each.
 
 A CRC is linear: appending n zero bytes to a content multiplies its CRC by a matrix that depends only on n. The matrix
 is computed by squaring, once per bit of n, like in zlib's crc32_combine for another polynomial.

@@ -58,7 +58,7 @@ def checked_answer(at: Location) -> Iterator[None]:
         yield
     except (KeyError, ValueError, TypeError, AttributeError):
         raise UnreadableError(
-            "can't be read: the store's answer isn't one of Google Cloud Storage",
+            "can't be read: the answer isn't one of Google Cloud Storage",
             path=at.uri,
             hint="check the endpoint, and the proxy's variables",
         ) from None

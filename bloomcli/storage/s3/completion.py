@@ -61,7 +61,7 @@ def complete_object(client: Client, target: Target, content: Content, send: Call
         ) from None
     if info.tag == tag and (data != tail or info.size != content.size):
         raise WriteError(
-            "the object that the store has now isn't the one that was written",
+            "the object in the store isn't the one that was written",
             path=target.path,
             hint=recovery_hint(target.at, target.previous),
         )
@@ -87,10 +87,10 @@ def _resolve_failure(client: Client, target: Target, content: Content, tail: byt
     except UnreadableError as unknown:
         reason = error.reason if isinstance(error, BloomError) else "the store refused the request"
         raise WriteError(
-            f"{reason}; it isn't known whether the object was written, as it can't be read: it is the former one or "
-            f"the new one, and complete ({unknown.reason})",
+            f"{reason}; it isn't known whether the object was written, as it can't be read: it is either the old "
+            f"object or the new one, and complete ({unknown.reason})",
             path=target.path,
-            hint="start the command again once the store can be reached: it finds out",
+            hint="start the command again when the store can be reached: it finds out which",
         ) from None
     if target.previous is not None and info.tag == target.previous.tag:
         raise _refused(target, error, "the object is as it was") from None

@@ -186,6 +186,6 @@ def _object_writer(
                 if reason is not None and upload.id is not None:
                     error.reason = f"{error.reason}; an unfinished upload is left, as it can't be ended ({reason})"
                     error.hint = f"{command_for(request.client, target.at, upload.id)} ends it"
-                if left := upload.duplicate_remarks():
-                    error.hint = "; ".join([*([error.hint] if error.hint else []), *left])
+                if remarks := upload.duplicate_remarks():
+                    error.hint = "; ".join([*([error.hint] if error.hint else []), *remarks])
         raise

@@ -98,10 +98,10 @@ class Upload:
             try:
                 answer = self._client.request("CreateMultipartUpload", self._at, writes=True, **self._properties)
             except BloomError as error:
-                left = unfinished_uploads.begun_uploads(self._client, self._at, None, time.monotonic() - started)
-                if left:
-                    error.reason = f"{error.reason}; the store may have begun an upload all the same"
-                    error.hint = "; ".join([*([error.hint] if error.hint else []), *left])
+                remarks = unfinished_uploads.begun_uploads(self._client, self._at, None, time.monotonic() - started)
+                if remarks:
+                    error.reason = f"{error.reason}; the store may have begun an upload nevertheless"
+                    error.hint = "; ".join([*([error.hint] if error.hint else []), *remarks])
                 raise
             self.id = str(answer["UploadId"])
             head = answer["ResponseMetadata"]
