@@ -52,7 +52,7 @@ def test_a_run_tells_of_the_uploads_to_its_keys_and_no_others(lake: S3Place) -> 
     assert not any(registry.sweep_for([lake.path("a")]))
 
 
-def test_many_uploads_are_told_of_in_few_lines(lake: S3Place) -> None:
+def test_many_uploads_are_reported_in_few_lines(lake: S3Place) -> None:
     for _ in range(13):
         begun(lake, "a", parts=False)
     swept = lake.store.sweep(lake.path("a"))
