@@ -1,12 +1,12 @@
-"""Azure's blobs, by the SDK azure-storage-blob: ``az://CONTAINER/...`` and ``abfss://CONTAINER@ACCOUNT.../...``.
+"""Azure Blob Storage, through the SDK azure-storage-blob: ``az://CONTAINER/...``, ``abfss://CONTAINER@ACCOUNT.../...``.
 
-connection.py  accounts, endpoints and credentials, from a URI and the usual variables
+connection.py  parses URIs; gets accounts, endpoints and credentials from them and from environment variables
 transport.py   counts the requests
-errors.py      the service's error codes, as errors of bloomcli
-client.py      reading and listing
-blocks.py      which blocks of a blob a new content keeps, and which bytes are uploaded
+errors.py      converts the service's errors to bloomcli's
+client.py      reads and lists blobs
+blocks.py      divides a new content into kept blocks and new ones
 writing.py     writes a blob as a new list of blocks
 store.py       the store
 
-Nothing but store.py imports the SDK when it is imported itself, or is imported only by what does: see `store`.
+store.py imports the other modules, and so the SDK, only when they are first used.
 """

@@ -1,7 +1,7 @@
-"""Which blocks of a blob a new content keeps, and which of its bytes are uploaded as new blocks.
+"""Divides a new content into blocks that the blob has already and new blocks to upload.
 
-A block blob is a list of blocks, each with a name. A new list may name blocks that the blob has already: a kept range
-of the source keeps every block that lies in it whole, and only the bytes around those are uploaded again.
+A block blob is a list of named blocks. A new list may name blocks of the old one: each block that lies completely in
+a kept range is kept, and only the other bytes are uploaded.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from bloomcli.storage.objects.content import Segment
 from bloomcli.storage.objects.whole_object_store import PART_BYTES
 
 NEW_BYTES: Final = PART_BYTES
-"""Bytes of a new block."""
+"""Size of a new block, for contents of up to `MAX_BLOCKS` / 2 such blocks."""
 MAX_BLOCKS: Final = 50_000
-"""Blocks of a blob, by the service's limit."""
+"""Maximum number of blocks in a blob, a limit of the service."""
 _NAME_BYTES: Final = 24
 
 
@@ -27,7 +27,7 @@ class Block(NamedTuple):
     """A committed block."""
 
     name: str
-    """As the SDK has it: the text that the service's name decodes to."""
+    """The name in the SDK: the service's name, decoded from Base64."""
     size: int
 
 
@@ -35,18 +35,18 @@ class Part(NamedTuple):
     """A block of the new content."""
 
     start: int
-    """Its offset in the new content."""
+    """Offset in the new content."""
     length: int
     name: str | None
-    """The name of a block that is there already; None: it is to be uploaded."""
+    """The name of the existing block; None for a block to upload."""
 
 
 def parts(segments: Sequence[Segment], committed: Sequence[Block]) -> list[Part]:
-    """The blocks of a new content.
+    """Divide a new content into blocks.
 
     Args:
         segments: the content.
-        committed: the source's blocks, if the source is the blob that is replaced, and has any.
+        committed: the source's blocks if the source is the blob to replace; else empty.
     """
     size = segments[-1].end if segments else 0
     length = max(NEW_BYTES, -(-2 * size // MAX_BLOCKS))
@@ -56,7 +56,7 @@ def parts(segments: Sequence[Segment], committed: Sequence[Block]) -> list[Part]
     for segment in segments:
         for start, block in _whole_blocks(segment, committed) if segment.kept else ():
             if block.name in used:
-                continue  # a list names each block once
+                continue  # a list names each block at most once
             used.add(block.name)
             found += _new_parts(done, start, length)
             found.append(Part(start, block.size, block.name))
@@ -65,11 +65,11 @@ def parts(segments: Sequence[Segment], committed: Sequence[Block]) -> list[Part]
 
 
 def new_names(there: Sequence[Block]) -> Iterator[str]:
-    """Names for new blocks.
+    """Generate names for new blocks.
 
     Args:
-        there: the blob's blocks. The service wants new names to be as long as those of blocks that no list names yet,
-            or else as those of the blob: the last block is the measure.
+        there: the blob's blocks, then its uncommitted ones. New names get the length of the last one's name: the
+            service requires the length of the uncommitted blocks' names, or else of the committed ones'.
     """
     taken = {block.name for block in there}
     length = len(there[-1].name.encode()) if there else _NAME_BYTES
@@ -81,7 +81,7 @@ def new_names(there: Sequence[Block]) -> Iterator[str]:
 
 
 def _whole_blocks(segment: Segment, committed: Sequence[Block]) -> Iterator[tuple[int, Block]]:
-    """The blocks that lie in a kept range whole, each with its offset in the new content."""
+    """The blocks that lie completely in a kept range, each with its offset in the new content."""
     starts = accumulate((block.size for block in committed), initial=0)
     for start, block in zip(starts, committed, strict=False):
         if block.size and segment.offset <= start and start + block.size <= segment.offset + segment.length:

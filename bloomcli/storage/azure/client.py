@@ -26,16 +26,16 @@ from bloomcli.storage.objects.client import (
 from bloomcli.words import counted
 
 _FOLDER = "hdi_isfolder"
-"""The metadata of an empty blob that stands for a directory."""
+"""The metadata key of an empty blob that represents a directory."""
 
 PROPERTIES: Final = "properties"
-"""The key of the SDK's properties of a blob in `ObjectInfo.details`."""
+"""The key in `ObjectInfo.details` of the SDK's properties of a blob."""
 _TRIES: Final = 8
-"""How often a blob's end is looked for that other programs keep replacing."""
+"""Maximum number of attempts to read the tail of a blob that other programs keep replacing."""
 
 
 class AzureClient(Client):
-    """Requests to Azure's blobs."""
+    """Requests to Azure Blob Storage."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class AzureClient(Client):
         return self._service(where, at).get_blob_client(where.name, at.key)
 
     def properties(self, at: Location) -> Any | None:
-        """A blob's properties, as the SDK has them; None for no blob, and for one that stands for a directory."""
+        """The SDK's properties of a blob; None if it doesn't exist or represents a directory."""
         try:
             with convert_sdk_errors(at):
                 found = self.blob(at).get_blob_properties()
@@ -65,12 +65,12 @@ class AzureClient(Client):
         return None if _is_folder(found) else found
 
     def head(self, at: Location) -> ObjectInfo | None:
-        """A blob's size and ETag."""
+        """A blob's size and ETag; None if it doesn't exist."""
         found = self.properties(at)
         return None if found is None else info_of(found)
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
-        """The last bytes of a blob. Azure has no ranges that count from the end: it takes two requests."""
+        """Read the last bytes of a blob, in two requests: Azure has no suffix ranges. Raises ObjectNotFound."""
         for _ in range(_TRIES):
             found = self.head(at)
             if found is None:
@@ -79,13 +79,13 @@ class AzureClient(Client):
             try:
                 return (self.read(at, found.size - wanted, wanted, found.tag) if wanted else b""), found
             except Conflict:
-                continue  # another program has replaced the blob between the two requests
+                continue  # another program replaced the blob between the two requests
         raise UnreadableError(
             "can't be read: other programs keep replacing it", path=at.uri, hint="try again when they are done"
         )
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
-        """A range of a blob. Raises Absent, Conflict."""
+        """Read a range of a blob on the condition of its tag. Raises ObjectNotFound, Conflict."""
         with convert_sdk_errors(at):
             found = self.blob(at).download_blob(offset, length, max_concurrency=1, **precondition_parameters(tag))
             data: bytes = found.readall()
@@ -98,7 +98,7 @@ class AzureClient(Client):
         return data
 
     def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
-        """The blobs whose names begin with a key. Those that stand for directories are left out."""
+        """List the blobs whose names begin with a prefix, without those that represent directories."""
         from azure.storage.blob import BlobPrefix
 
         where = connection.container(at)
@@ -136,7 +136,7 @@ class AzureClient(Client):
 
 
 def precondition_parameters(precondition: Precondition | str) -> dict[str, Any]:
-    """The SDK's arguments for a condition."""
+    """The SDK's arguments for a precondition."""
     if precondition is Precondition.NONE:
         return {}
     if precondition is Precondition.NO_OBJECT:
@@ -145,7 +145,7 @@ def precondition_parameters(precondition: Precondition | str) -> dict[str, Any]:
 
 
 def info_of(properties: Any) -> ObjectInfo:
-    """What the SDK's properties say."""
+    """A blob's information, from the SDK's properties."""
     time = _nanoseconds(properties.last_modified)
     return ObjectInfo(properties.size, properties.etag, time, {PROPERTIES: properties})
 
@@ -160,5 +160,5 @@ def _is_folder(found: Any) -> bool:
 
 
 def _entry(found: Any) -> Entry:
-    tag = (found.etag or "").strip('"')  # a listing leaves the quotes out
+    tag = (found.etag or "").strip('"')  # listings omit the quotes
     return Entry(found.name, found.size, f'"{tag}"' if tag else "")

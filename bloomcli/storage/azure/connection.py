@@ -1,14 +1,14 @@
-"""Accounts, endpoints and credentials: what a URI says, and what the variables of Azure's own tools say.
+"""Gets the account, endpoint and credentials from a URI and from the environment variables of Azure's own tools.
 
     AZURE_STORAGE_CONNECTION_STRING   endpoint and credentials in one
     AZURE_STORAGE_ACCOUNT             the account of az:// URIs
-    AZURE_STORAGE_SERVICE_ENDPOINT    its endpoint, where that isn't https://ACCOUNT.blob.core.windows.net
+    AZURE_STORAGE_SERVICE_ENDPOINT    its endpoint if that isn't https://ACCOUNT.blob.core.windows.net
     AZURE_STORAGE_KEY                 the account's key
     AZURE_STORAGE_SAS_TOKEN           a shared access signature
     AZURE_STORAGE_ANON                true: no credentials
 
-Without any of these, azure-identity looks for credentials (environment, workload identity, managed identity, the
-login of `az`). Where it finds none, requests are sent without credentials, which public containers accept.
+Without any of these, azure-identity searches for credentials (environment, workload identity, managed identity, the
+login of `az`). If it finds none, requests are sent without credentials, which public containers accept.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from bloomcli.storage.objects.client import Location
 
 SCHEMES: Final = ("az", "abfs", "abfss")
 ATTEMPTS: Final = 5
-"""How often a request is sent, at most."""
+"""Maximum number of attempts of a request."""
 _CONNECTS: Final = 3
-"""How often a connection is tried: more of them don't make a name resolve."""
+"""Maximum number of attempts to connect: further ones don't make a name resolve."""
 READ_BYTES: Final = 64 << 20
-"""The SDK splits ranges that are larger."""
+"""Maximum size of a range in one request; the SDK splits larger ones."""
 VARIABLES: Final = (
     "AZURE_STORAGE_CONNECTION_STRING",
     "AZURE_STORAGE_ACCOUNT",
@@ -40,12 +40,12 @@ _TRUE: Final = frozenset({"1", "true", "yes"})
 
 
 class Container(NamedTuple):
-    """Where a container is."""
+    """A container, from a URI."""
 
     account: str
-    """Empty: the one that the variables name."""
+    """The account; empty for the account in the environment variables."""
     host: str
-    """The host of the account's blobs; empty where the URI names none."""
+    """The host of the account's blobs; empty if the URI names none."""
     name: str
 
 
@@ -82,7 +82,7 @@ def service(where: Container, at: Location) -> Any:
 
     from bloomcli.storage.azure.transport import CountingTransport
 
-    # The SDK warns of each answer that breaks off, and asks again: without a handler its warnings go to stderr.
+    # The SDK logs a warning for each incomplete answer and retries. Without a handler, warnings go to stderr.
     logging.getLogger("azure").addHandler(logging.NullHandler())
     options: dict[str, Any] = {
         "transport": CountingTransport(ATTEMPTS),
@@ -102,7 +102,7 @@ def service(where: Container, at: Location) -> Any:
         url = _endpoint(where, at)
         return BlobServiceClient(url, credential=_credential(where), **options)
     except (ValueError, AzureError):
-        # the SDK's text may have parts of the credentials
+        # the SDK's message may contain parts of the credentials
         raise UsageError(
             "the credentials for Azure can't be used",
             path=at.uri,
@@ -135,7 +135,7 @@ def _endpoint(where: Container, at: Location) -> str:
 
 
 def _credential(where: Container) -> Any:
-    """The credentials of the variables; those that azure-identity finds, else; None where there are none."""
+    """The credentials from the environment variables, else from azure-identity; None if there are none."""
     account = os.environ.get("AZURE_STORAGE_ACCOUNT", "")
     if os.environ.get("AZURE_STORAGE_ANON", "").lower() in _TRUE:
         return None

@@ -1,5 +1,7 @@
-"""The service's error codes, as errors of bloomcli. Nothing of the service's or the SDK's texts is repeated: they may
-hold signatures."""
+"""Converts errors of Azure to bloomcli's, by the service's error codes.
+
+Messages of the service and the SDK aren't repeated: they may contain signatures.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ _REASONS: Final = {
     "AuthorizationServiceMismatch": ("access denied: the signature is for another service", _LOGIN),
     "AuthorizationProtocolMismatch": ("access denied: the signature is for another protocol", _LOGIN),
     "BlobArchived": ("the blob is in the Archive tier", "{rehydration}"),
-    "BlobBeingRehydrated": ("the blob is on its way from the Archive tier", "wait for some hours"),
+    "BlobBeingRehydrated": ("the blob is being moved from the Archive tier", "wait for some hours"),
     "BlobImmutableDueToPolicy": (
         "the blob can't be replaced: it has a legal hold or an immutability policy",
         "-o writes a copy",
@@ -61,7 +63,7 @@ _REASONS: Final = {
         "wait for its end (the service drops such blocks after a week), or write to another name",
     ),
     "ServerBusy": (
-        f"the store has too much to do, {ATTEMPTS} attempts failed",
+        f"the store is busy, {ATTEMPTS} attempts failed",
         "try again later, or with fewer --jobs",
     ),
     "OperationTimedOut": (f"the store took too long, {ATTEMPTS} attempts failed", "try again later"),
@@ -73,12 +75,12 @@ WRITING: Final = "the role Storage Blob Data Contributor (in a signature: racwlt
 
 @contextmanager
 def convert_sdk_errors(at: Location, *, writing: bool = False) -> Iterator[None]:
-    """Turn the SDK's errors of the block into those of bloomcli.
+    """Convert errors of the SDK that the with block raises.
 
     Raises:
-        Absent: there is no such blob.
+        ObjectNotFound: the blob doesn't exist.
         Conflict: a precondition failed.
-        UnreadableError: the rest; WriteError when `writing`.
+        UnreadableError: any other error; WriteError if `writing`.
     """
     try:
         yield
@@ -97,22 +99,22 @@ def convert_sdk_errors(at: Location, *, writing: bool = False) -> Iterator[None]
     except AzureError as error:
         raise _unanswered_error(at, error, writing) from None
     except (ValueError, TypeError, KeyError, AttributeError):
-        # what the SDK says of an answer that lacks what it has to have
-        why, hint = "the store's answer isn't one of Azure's blobs", "check the endpoint, and the proxy's variables"
+        # the SDK raises these for an answer without required fields
+        why, hint = "the answer isn't one of Azure Blob Storage", "check the endpoint, and the proxy's variables"
         raise _storage_error(at, writing, why, hint) from None
 
 
 def _unanswered_error(at: Location, error: AzureError, writing: bool) -> BloomError:
-    """The error of a request that wasn't answered."""
+    """The error for a request without an answer."""
     if type(error).__name__ == "AzureSigningError":
-        return _storage_error(at, writing, "access denied: the account's key isn't one", _LOGIN)
+        return _storage_error(at, writing, "access denied: the account's key is invalid", _LOGIN)
     if isinstance(error, ClientAuthenticationError):
-        return _storage_error(at, writing, "access denied: no token could be had", _LOGIN)
+        return _storage_error(at, writing, "access denied: no token could be obtained", _LOGIN)
     return _storage_error(at, writing, *connection_failure(error))
 
 
 def answer_error(at: Location, code: str, status: int, request: str | None, *, writing: bool) -> BloomError:
-    """The error of an answer, with the request's id."""
+    """The error for an answer, with the request's id."""
     permission = WRITING if writing else READING
     if code in _REASONS:
         why, hint = _REASONS[code]
@@ -134,7 +136,7 @@ def answer_error(at: Location, code: str, status: int, request: str | None, *, w
 
 
 def rehydration_hint(at: Location) -> str:
-    """The command that moves a blob out of the Archive tier: a hint."""
+    """A hint with the commands that move a blob out of the Archive tier and show when it is readable."""
     where = container(at)
     account = f"--account-name {shlex.quote(where.account)} " if where.account else ""
     named = f"{account}--container-name {shlex.quote(where.name)} --name {shlex.quote(at.key)}"

@@ -1,4 +1,4 @@
-"""Azure's blobs as a store. The SDK is imported with the first URI."""
+"""The store for Azure Blob Storage. The SDK is imported when the client is first used."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class AzureStore(WholeObjectStore):
-    """Blobs by their URIs."""
+    """A store of blobs with az://, abfs:// and abfss:// URIs."""
 
     @cached_property
     def client(self) -> AzureClient:
-        """The client. Raises UnsupportedError where the SDK is missing."""
+        """The client. Raises UnsupportedError if the SDK isn't installed."""
         with needed("Azure's blobs need", "azure"):
             from bloomcli.storage.azure.client import AzureClient
         return AzureClient()
 
     def check_replaceable(self, at: Location, known: ObjectInfo | None = None) -> None:
-        """Refuse leases, holds, other kinds of blobs, and the archive tier. Raises UsageError."""
+        """Refuse blobs that are leased, held, immutable, archived or not block blobs. Raises UsageError."""
         from bloomcli.storage.azure.writing import check_replaceable
 
         check_replaceable(self.client, at, known)
@@ -51,13 +51,13 @@ class AzureStore(WholeObjectStore):
         )
 
     def keeps_ranges(self, ranges: Sequence[KeptRange], source: ObjectSource, at: Location) -> bool:
-        """Whether they are the blob's own, and it has blocks: those are named again."""
+        """Whether the source is the blob itself and has blocks, which the new list can name."""
         from bloomcli.storage.azure.writing import has_blocks
 
         del ranges
         return self.client.identity(source.at) == self.client.identity(at) and has_blocks(self.client, source)
 
     def sweep(self, path: str) -> SweepResult:
-        """Nothing: uploaded blocks that no list names are dropped by the service, and nobody sees them."""
+        """Do nothing: the service deletes uncommitted blocks, which are invisible to readers."""
         del path
         return SweepResult()

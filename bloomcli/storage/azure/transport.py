@@ -1,4 +1,4 @@
-"""Counts the requests of the SDK, retries included."""
+"""Counts the SDK's requests, including retries."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from bloomcli.storage import traffic
 from bloomcli.storage.objects.ranges import content_length
 
 
-class CountingTransport(RequestsTransport):  # type: ignore[misc]  # the SDK loads it by a function without a type
-    """The SDK's transport. Each request that it sends counts, and the bytes of blobs in it and in its answer."""
+class CountingTransport(RequestsTransport):  # type: ignore[misc]  # the SDK loads the class by an untyped function
+    """The SDK's transport. Counts each request, and the bytes of blobs in requests and answers."""
 
     def __init__(self, attempts: int) -> None:
         super().__init__()
         self.attempts = attempts
 
     def send(self, request: Any, **options: Any) -> Any:
-        """Send a request; again after a pause where the answer is 429, which the SDK takes for an error."""
+        """Send a request, and retry it after a pause if the answer is 429, which the SDK doesn't retry."""
         for attempt in range(self.attempts):
             response = self._send(request, **options)
             if response.status_code != HTTPStatus.TOO_MANY_REQUESTS or attempt == self.attempts - 1:
@@ -37,7 +37,7 @@ class CountingTransport(RequestsTransport):  # type: ignore[misc]  # the SDK loa
         response = super().send(request, **options)
         if request.method == "GET" and not operation and response.status_code in {200, 206}:
             meter.count(requests=0, downloaded=content_length(response.headers))
-            # The bytes of a blob are taken as they are, whatever its header says of them: the SDK would decode them.
+            # The SDK would decode the content by this header; the stored bytes are needed.
             response.internal_response.raw.headers.pop("Content-Encoding", None)
         return response
 

@@ -1,7 +1,7 @@
 """Writes a blob as a new list of blocks.
 
-Blocks that are uploaded belong to nobody until a list names them: the service drops them with the next list that is
-committed, or after a week. The list is committed on the condition that the blob is still the one that was read.
+Uploaded blocks are uncommitted until a list names them. The service deletes them when the next list is committed, or
+after a week. The list is committed on the condition that the blob hasn't changed since it was read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bloomcli.storage.objects.content import Content
 from bloomcli.storage.objects.source import ObjectSource
 
 _TAIL_BYTES: Final = 64 << 10
-"""Bytes at the end that are read back and compared, at most."""
+"""Maximum number of bytes at the blob's end that are read back and compared."""
 _LEASED: Final = "locked"
 
 
@@ -32,25 +32,25 @@ class KeptProperties(NamedTuple):
     """Properties that a new blob copies from its source."""
 
     settings: Any = None
-    """Content-Type and the other headers."""
+    """The SDK's content settings: Content-Type and other headers."""
     metadata: dict[str, str] | None = None
     tags: dict[str, str] | None = None
     tier: str | None = None
-    """None: the account's default."""
+    """None for the account's default."""
     scope: str | None = None
     """The encryption scope."""
     version: str | None = None
-    """The version of the source, where the account keeps versions."""
+    """The version id of the source; None if the account keeps no versions."""
 
 
 def read_kept_properties(client: AzureClient, at: Location, tag: str, *, whole: bool) -> KeptProperties:
-    """What the blob with this tag has besides its content.
+    """Read the properties that a new blob keeps.
 
     Args:
-        client: for the requests.
-        at: the blob.
+        client: sends the requests.
+        at: the source.
         tag: its ETag.
-        whole: its content stays as it is, and so does its MD5.
+        whole: the content stays the same, so its MD5 is kept too.
 
     Raises:
         Conflict: the blob has another tag.
@@ -76,15 +76,15 @@ def read_kept_properties(client: AzureClient, at: Location, tag: str, *, whole: 
 
 
 def check_replaceable(client: AzureClient, at: Location, known: ObjectInfo | None) -> None:
-    """Refuse a blob that can't be replaced, or only with a loss.
+    """Refuse a blob that can't be replaced, or that would lose a property.
 
     Args:
-        client: for the request, unless the blob is known.
+        client: sends the request if `known` is None.
         at: the blob.
-        known: its information from opening it.
+        known: its information if it was opened.
 
     Raises:
-        UsageError: it can't be replaced.
+        UsageError: the blob can't be replaced.
     """
     details = None if known is None else known.details
     found = client.properties(at) if details is None else details[PROPERTIES]
@@ -92,7 +92,7 @@ def check_replaceable(client: AzureClient, at: Location, known: ObjectInfo | Non
         return
     why = hint = None
     if found.blob_type != BlobType.BLOCKBLOB:
-        why, hint = "it is no block blob, and page and append blobs can't be replaced", "-o writes a copy"
+        why, hint = "it isn't a block blob, and page and append blobs can't be replaced", "-o writes a copy"
     elif found.lease is not None and found.lease.status == _LEASED:
         why, hint = "it has a lease: whoever has it may write", "wait for the lease's end, or -o writes a copy"
     elif found.has_legal_hold:
@@ -114,19 +114,20 @@ def write(
     *,
     progress: Progress | None,
 ) -> None:
-    """Upload what isn't there, and commit the list.
+    """Upload the new blocks, and commit the list of blocks.
 
     Args:
-        client: for the requests.
+        client: sends the requests.
         at: the blob to write.
-        content: of the new blob.
-        need: the condition on what is there; a tag: the source is the blob itself, and its blocks may be kept.
-        took: what the blob has besides its content.
-        progress: called with the number of kept bytes that are done.
+        content: the new content.
+        precondition: the condition for committing. If it is a tag, the source is the blob itself, and its blocks may
+            be kept.
+        kept: the new blob's properties.
+        progress: called with numbers of kept bytes that are written.
 
     Raises:
-        Conflict: the condition isn't met.
-        WriteError: the store refuses; the blob isn't what was written.
+        Conflict: the precondition failed.
+        WriteError: the store refused a request, or the stored blob differs from the content.
     """
     committed, waiting = (
         _blocks(client, at, content.source.size, precondition) if isinstance(precondition, str) else ([], [])
@@ -153,7 +154,7 @@ def write(
 
 
 def has_blocks(client: AzureClient, source: ObjectSource) -> bool:
-    """Whether a blob has blocks that a new list can name. One request; where it fails, a dry run assumes them."""
+    """Whether a blob has blocks that a new list can name. Sends one request; returns True if it fails."""
     try:
         return bool(_blocks(client, source.at, source.size, source.info.tag)[0])
     except (ObjectNotFound, Conflict, BloomError):
@@ -161,15 +162,15 @@ def has_blocks(client: AzureClient, source: ObjectSource) -> bool:
 
 
 def _blocks(client: AzureClient, at: Location, size: int, tag: str) -> tuple[list[Block], list[Block]]:
-    """The blob's blocks, and those that were uploaded but no list names yet. Raises Conflict.
+    """The blob's committed and uncommitted blocks. Raises Conflict if the blob has another tag.
 
-    None of its blocks where it has some whose names the SDK can't give back.
+    Returns no committed blocks if the SDK can't represent the name of one.
     """
     seen: list[Any] = []
 
     def keep(_: object, answer: Any, headers: Any) -> Any:
         if headers.get("ETag") != tag:
-            raise Conflict  # nothing of ours is left among its blocks then
+            raise Conflict  # another program wrote the blob, so its blocks aren't the source's
         seen.append(answer)
         return answer
 
@@ -185,8 +186,10 @@ def _blocks(client: AzureClient, at: Location, size: int, tag: str) -> tuple[lis
 def _commit(
     client: AzureClient, at: Location, names: Sequence[str], precondition: Precondition | str, kept: KeptProperties
 ) -> str | None:
-    """Commit the list, and return the new ETag. If the answer is lost, the blob's blocks show if it was committed;
-    None is returned then. Raises Conflict, WriteError."""
+    """Commit the list, and return the new ETag. Raises Conflict, WriteError.
+
+    After an error, the blob's blocks show whether the list was committed nevertheless. None is returned then.
+    """
     from azure.storage.blob import StandardBlobTier
 
     try:
@@ -215,7 +218,7 @@ def _commit(
 
 
 def _consists_of(client: AzureClient, at: Location, names: Sequence[str]) -> bool:
-    """Whether the blob consists of these blocks."""
+    """Whether the blob's committed blocks are exactly these."""
     try:
         with convert_sdk_errors(at):
             found, _ = client.blob(at).get_block_list("committed")
@@ -225,7 +228,7 @@ def _consists_of(client: AzureClient, at: Location, names: Sequence[str]) -> boo
 
 
 def _was_replaced(client: AzureClient, at: Location, precondition: Precondition | str) -> bool:
-    """Whether the condition isn't met any more: another list dropped the blocks that were uploaded."""
+    """Whether another program wrote the blob: its commit deleted the uploaded blocks."""
     try:
         found = client.head(at)
     except UnreadableError:
@@ -234,19 +237,19 @@ def _was_replaced(client: AzureClient, at: Location, precondition: Precondition 
 
 
 def _compare(client: AzureClient, at: Location, content: Content, tag: str | None, kept: KeptProperties) -> None:
-    """Compare the end of the blob that was written with what was to be written. Raises WriteError."""
+    """Compare the end of the stored blob with the content. Raises WriteError if they differ."""
     length = min(content.size, _TAIL_BYTES)
     start = content.size - length
     options = {} if tag is None else {"etag": tag, "match_condition": MatchConditions.IfNotModified}
     try:
         with convert_sdk_errors(at, writing=True):
             blob = client.blob(at)
-            if content.size:  # one byte more than there should be is asked for
+            if content.size:  # request one more byte than expected, to detect a longer blob
                 data = blob.download_blob(start, length + 1, max_concurrency=1, **options).readall()
             else:
                 data = bytes(blob.get_blob_properties(**options).size)
     except (ObjectNotFound, Conflict):
-        return  # it was replaced since
+        return  # another program replaced it since
     if data == content.read(start, length):
         return
     raise WriteError(

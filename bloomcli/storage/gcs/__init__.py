@@ -1,14 +1,14 @@
-"""Google Cloud Storage, by the SDK google-cloud-storage: ``gs://BUCKET/...`` (and ``gcs://``).
+"""Google Cloud Storage, through the SDK google-cloud-storage: ``gs://BUCKET/...`` and ``gcs://BUCKET/...``.
 
-The SDK gives the credentials, the endpoint and the policy of retries. The requests are those of the JSON API, because
-the SDK's own methods hide what a reader needs of an answer: the size and the generation with a range.
+The SDK provides the credentials, the endpoint and the retry policy. The requests use the JSON API directly, because
+the SDK's methods don't return the size and generation in an answer to a range request.
 
-api.py         requests, counted and retried
-errors.py      answers, as errors of bloomcli
-client.py      reading, listing, and what the store knows of an object
-uploads.py     new objects, in one request or in several
-checksum.py    the CRC32C of two contents that follow one another
-temporary.py   names of the objects that hold new tails until they are composed
-writing.py     composes objects, or writes them anew
+api.py         sends requests: counts and retries
+errors.py      converts the store's errors to bloomcli's
+client.py      reads, lists and deletes objects, and gets their properties
+uploads.py     uploads new objects, in one request or in chunks
+checksum.py    the CRC32C of two concatenated contents
+temporary.py   names of temporary objects, which contain new tails until they are composed
+writing.py     composes objects or uploads them
 store.py       the store
 """

@@ -1,4 +1,4 @@
-"""Requests to the JSON API, counted and retried."""
+"""Sends requests to the JSON API: counts and retries them."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from bloomcli.storage.objects.ranges import content_length
 T = TypeVar("T")
 
 RETRY_SECONDS: Final = 30
-"""Requests are repeated for so long at most, with pauses that double."""
+"""Maximum time for which a request is retried, with pauses that double."""
 _TIMEOUT: Final = (20, 60)
-"""Seconds to wait for a connection, and for an answer."""
+"""Timeouts in seconds: of a connection, of an answer."""
 _POOL: Final = 32
-"""Connections that are kept."""
+"""Size of the connection pool."""
 _VARIABLES: Final = ("STORAGE_EMULATOR_HOST", "API_ENDPOINT_OVERRIDE", "GOOGLE_APPLICATION_CREDENTIALS")
 _NO_ERRORS: Final = frozenset({308, 416})
-"""Statuses that the callers look at: an upload goes on; there is no such range."""
+"""Statuses that callers handle: 308 for an incomplete upload, 416 for an invalid range."""
 
 
 class Answer(NamedTuple):
@@ -50,7 +50,7 @@ class Answer(NamedTuple):
 
     @property
     def json(self) -> dict[str, Any]:
-        """The content, parsed. An answer without content is an empty document."""
+        """The parsed content; empty if the content is empty or isn't a JSON object."""
         found = json.loads(self.content) if self.content else {}
         return found if isinstance(found, dict) else {}
 
@@ -64,13 +64,13 @@ class Request(NamedTuple):
     headers: Mapping[str, str] = {}
     body: bytes | None = None
     uploaded: int = 0
-    """Bytes of an object's content in the body."""
+    """Number of bytes of an object's content in the body."""
     max_bytes: int = 0
-    """Bytes of an object's content that are read, at most. One more byte shows that there are more."""
+    """Maximum number of bytes of an object's content in the answer. One more is read, to detect a longer content."""
 
 
 class Interrupted(Exception):
-    """A request failed, and may be sent again. It has the error of the failure."""
+    """A request failed and may be sent again. `error` is the failure."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -78,7 +78,7 @@ class Interrupted(Exception):
 
 
 class Api:
-    """The JSON API. Threads may use it at once; a process that was forked makes its own connections."""
+    """The JSON API. Thread-safe; a forked process creates its own connections."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -86,16 +86,16 @@ class Api:
         self._connection: tuple[requests.Session, str] | None = None
 
     def url(self, bucket: str, name: str | None = None, *, upload: bool = False) -> str:
-        """The address of an object, or of a bucket's objects."""
+        """The URL of an object, or of a bucket's objects if `name` is None."""
         where = f"{self._session()[1]}{'/upload' if upload else ''}/storage/v1/b/{_quoted(bucket)}/o"
         return where if name is None else f"{where}/{_quoted(name)}"
 
     def send(self, at: Location, request: Request, *, writing: bool = False) -> Answer:
-        """Send a request until it is answered. Raises Absent, Conflict; and WriteError if `writing`."""
+        """Send a request, with retries. Raises ObjectNotFound, Conflict, UnreadableError; WriteError if `writing`."""
         return self.repeated(at, lambda: self.once(request), writing=writing)
 
     def send_once(self, at: Location, request: Request) -> Answer:
-        """Send a request that writes, once. Raises Interrupted where it may be sent again, else as `send`."""
+        """Send a request that writes, without retries. Raises Interrupted if a retry may help, else as `send`."""
         try:
             once: Callable[[], Answer] = DEFAULT_RETRY.with_timeout(0)(lambda: self.once(request))
             return once()
@@ -106,7 +106,7 @@ class Api:
             raise self._error(at, error, writing=True) from None
 
     def repeated(self, at: Location, work: Callable[[], T], *, writing: bool) -> T:
-        """Do work by `once` again while it may help, as the SDK does. Raises as `send`."""
+        """Call `work`, which uses `once`, with the SDK's retries. Raises as `send`."""
         try:
             repeatedly: Callable[[], T] = DEFAULT_RETRY.with_timeout(RETRY_SECONDS)(work)
             return repeatedly()
@@ -117,7 +117,7 @@ class Api:
             raise self._error(at, error, writing) from None
 
     def once(self, request: Request) -> Answer:
-        """Send a request once. Raises GoogleAPICallError for an answer that says no, and the connection's errors."""
+        """Send a request once. Raises GoogleAPICallError for an error answer, and errors of the connection."""
         meter = traffic.current()
         meter.count(uploaded=request.uploaded)
         media = request.params.get("alt") == "media"
@@ -136,11 +136,11 @@ class Api:
                 found = Answer(answer.status_code, answer.headers, answer.content)
                 _check_whole(found)
                 return found
-            # an object's content is taken as it is stored, which may be gzip
+            # the content is read as it is stored, possibly compressed
             content = answer.raw.read(request.max_bytes + 1, decode_content=False)
             meter.count(requests=0, downloaded=len(content))
             if len(content) < min(content_length(answer.headers), request.max_bytes):
-                raise ConnectionError("the answer is cut off")
+                raise ConnectionError("the answer is incomplete")
             return Answer(answer.status_code, answer.headers, content)
 
     def _session(self) -> tuple[requests.Session, str]:
@@ -157,7 +157,7 @@ class Api:
             return storage_error(
                 at,
                 writing,
-                "access denied: the token has expired or can't be had",
+                "access denied: the token has expired or can't be obtained",
                 "gcloud auth application-default login, or check GOOGLE_APPLICATION_CREDENTIALS",
             )
         why, hint = connection_failure(error)
@@ -165,17 +165,17 @@ class Api:
 
 
 def _check_whole(answer: Answer) -> None:
-    """Raise ConnectionError, after which a request is sent again, for a document that is cut off."""
+    """Raise ConnectionError, which is retried, if a JSON document is incomplete."""
     if answer.headers.get("Content-Type", "").startswith("application/json"):
         try:
             json.loads(answer.content or b"{}")
         except ValueError:
-            raise ConnectionError("the answer is cut off") from None
+            raise ConnectionError("the answer is incomplete") from None
 
 
 def _connect() -> tuple[requests.Session, str]:
-    """A session with the credentials that the SDK finds, and the endpoint that it uses. Raises UsageError."""
-    logging.getLogger("google").addHandler(logging.NullHandler())  # its warnings would go to stderr
+    """A session with the credentials that the SDK finds, and the SDK's endpoint. Raises UsageError."""
+    logging.getLogger("google").addHandler(logging.NullHandler())  # else its warnings go to stderr
     credentials: Any = AnonymousCredentials()  # type: ignore[no-untyped-call]
     try:
         if not os.environ.get("STORAGE_EMULATOR_HOST"):
@@ -186,12 +186,12 @@ def _connect() -> tuple[requests.Session, str]:
                 "the credentials for Google Cloud Storage can't be used",
                 hint="GOOGLE_APPLICATION_CREDENTIALS has to name a file of credentials",
             ) from None
-        # public buckets need none
+        # public buckets need no credentials
     session = AuthorizedSession(credentials)  # type: ignore[no-untyped-call]
     for scheme in ("https://", "http://"):
         session.mount(scheme, requests.adapters.HTTPAdapter(pool_connections=4, pool_maxsize=_POOL))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a project that isn't needed
+        warnings.simplefilter("ignore")  # about a missing project, which isn't needed
         client = storage.Client(project="none", credentials=credentials)
     endpoint = client.api_endpoint.rstrip("/")
     client.close()

@@ -1,7 +1,7 @@
-"""The CRC32C that the store computes of each object, and that of two contents that follow one another.
+"""Computes the CRC32C, the store's checksum of objects, of two concatenated contents from the CRC32C of each.
 
-A CRC is linear: appending n bytes to a content multiplies its CRC by a matrix that only depends on n, which is
-squared for each bit of n (as zlib's crc32_combine does for another polynomial).
+A CRC is linear: appending n zero bytes to a content multiplies its CRC by a matrix that depends only on n. The matrix
+is computed by squaring, once per bit of n, like in zlib's crc32_combine for another polynomial.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ _POLYNOMIAL: Final = 0x82F63B78
 
 
 def encoded(value: int) -> str:
-    """A CRC32C as the API writes it."""
+    """A CRC32C in the API's encoding: Base64 of four bytes, big-endian."""
     return base64.b64encode(value.to_bytes(4, "big")).decode()
 
 
 def decoded(text: str) -> int:
-    """A CRC32C of the API."""
+    """A CRC32C from the API's encoding."""
     return int.from_bytes(base64.b64decode(text), "big")
 
 
 def combined(first: int, second: int, second_length: int) -> int:
-    """The CRC32C of two contents, one after the other, from those of each."""
-    zeros = _squared(_squared([_POLYNOMIAL, *(1 << n for n in range(31))]))  # of four zero bits
+    """The CRC32C of two concatenated contents, from the CRC32C of each and the second one's size in bytes."""
+    zeros = _squared(_squared([_POLYNOMIAL, *(1 << n for n in range(31))]))  # the matrix of four zero bits
     while second_length:
         zeros = _squared(zeros)
         if second_length & 1:

@@ -41,11 +41,11 @@ class GcsClient(Client):
         return Location(f"{scheme}://{bucket}", key)
 
     def identity(self, at: Location) -> str:
-        """The URI with the scheme of Google's own tools."""
+        """The URI with the scheme gs, as in Google's own tools."""
         return f"gs://{bucket_of(at)}/{at.key}"
 
     def resource(self, at: Location) -> dict[str, Any] | None:
-        """What the store knows of an object; None where there is none. Raises UnreadableError."""
+        """The API's description of an object; None if it doesn't exist. Raises UnreadableError."""
         try:
             found = self.api.send(at, Request("GET", self.api.url(bucket_of(at), at.key))).json
         except ObjectNotFound:
@@ -55,16 +55,16 @@ class GcsClient(Client):
         return found
 
     def head(self, at: Location) -> ObjectInfo | None:
-        """An object's size and generation."""
+        """An object's size and generation; None if it doesn't exist."""
         found = self.resource(at)
         return None if found is None else info_of(found)
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
-        """The last bytes of an object. Raises Absent."""
+        """Read the last bytes of an object. Raises ObjectNotFound."""
         headers = {"Range": f"bytes=-{length}"}
         request = Request("GET", self.api.url(bucket_of(at), at.key), {"alt": "media"}, headers, max_bytes=length)
         answer = self.api.send(at, request)
-        if answer.status == _NO_RANGE:  # an empty object has none
+        if answer.status == _NO_RANGE:  # an empty object has no ranges
             found = self.head(at)
             if found is None:
                 raise ObjectNotFound
@@ -77,7 +77,7 @@ class GcsClient(Client):
             return answer.content, _info(size, answer.headers["x-goog-generation"])
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
-        """A range of an object. Raises Absent, Conflict."""
+        """Read a range of an object on the condition of its generation. Raises ObjectNotFound, Conflict."""
         request = Request(
             "GET",
             self.api.url(bucket_of(at), at.key),
@@ -92,7 +92,7 @@ class GcsClient(Client):
         return answer.content
 
     def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
-        """The objects whose names begin with a key."""
+        """List the objects whose names begin with a prefix, one page per request."""
         for found in self.list_pages(at, "name,size,generation", delimiter=delimiter, limit=limit):
             with checked_answer(at):
                 entries = [_entry(item) for item in found.get("items", [])]
@@ -101,7 +101,7 @@ class GcsClient(Client):
     def list_pages(
         self, at: Location, fields: str, *, delimiter: bool = False, limit: int | None = None
     ) -> Iterator[dict[str, Any]]:
-        """The pages of a listing, with these fields of each object."""
+        """The pages of a listing as JSON documents, with the given fields of each object."""
         params: dict[str, str] = {
             "prefix": at.key,
             "fields": f"items({fields}),prefixes,nextPageToken",
@@ -128,14 +128,14 @@ class GcsClient(Client):
                     self.api, at, len(data), lambda: iter([data]), {}, precondition_parameters(precondition)
                 ).resource
             )
-        except Conflict:  # an answer may have been lost, and the request sent again
+        except Conflict:  # possibly of a retry, after the answer to a successful attempt was lost
             found = self.resource(at)
             if found is None or found["generation"] == precondition or found.get("crc32c") != checksum_of(data):
                 raise
             return info_of(found)
 
     def delete(self, at: Location, generation: str | None = None) -> None:
-        """Delete an object, if it is there. Raises Conflict, WriteError."""
+        """Delete an object if it exists. Raises Conflict, WriteError."""
         params = {} if generation is None else {"ifGenerationMatch": generation}
         try:
             self.api.send(at, Request("DELETE", self.api.url(bucket_of(at), at.key), params), writing=True)
@@ -143,7 +143,7 @@ class GcsClient(Client):
             return
 
     def try_delete(self, at: Location, generation: str | None = None) -> bool:
-        """Delete an object, if it is there; whether that was possible."""
+        """Delete an object if it exists. Returns False if that failed."""
         try:
             self.delete(at, generation)
         except (Conflict, BloomError):
@@ -151,12 +151,12 @@ class GcsClient(Client):
         return True
 
     def _check(self, at: Location, answer: Answer, start: int, length: int) -> None:
-        """Raise UnreadableError if an answer isn't the range that was asked for."""
+        """Raise UnreadableError if an answer isn't the requested range."""
         found = content_range(answer.headers)
         if len(answer.content) < length:
             why = f"the store sent {len(answer.content)} of {counted(length, 'byte')}"
         elif len(answer.content) > length or (found and (found.start, found.end) != (start, start + length)):
-            why = "the store sent another range than the one that was asked for"
+            why = "the store sent another range than the requested one"
         else:
             return
         raise UnreadableError(f"can't be read: {why}", path=at.uri, hint="try again")
@@ -168,19 +168,19 @@ def bucket_of(at: Location) -> str:
 
 
 def precondition_parameters(precondition: Precondition | str) -> dict[str, str]:
-    """The parameters of a condition."""
+    """The request parameters for a precondition."""
     if precondition is Precondition.NONE:
         return {}
     return {"ifGenerationMatch": "0" if precondition is Precondition.NO_OBJECT else precondition}
 
 
 def info_of(resource: Mapping[str, Any]) -> ObjectInfo:
-    """What the store's description of an object says."""
+    """An object's information, from the API's description of it."""
     return _info(int(resource["size"]), str(resource["generation"]))
 
 
 def _info(size: int, generation: str) -> ObjectInfo:
-    # a generation is the time in microseconds at which the object was written; the answer to a read has no other
+    # A generation is the time at which the object was written, in microseconds. Answers to reads have no other time.
     return ObjectInfo(size, generation, int(generation or 0) * 1000)
 
 

@@ -1,4 +1,4 @@
-"""Answers of the JSON API that say no, as errors of bloomcli. Of their texts only the permission is repeated."""
+"""Converts error answers of the JSON API to bloomcli's errors. Only permissions are repeated from their messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LATER: Final = "try again later, or with fewer --jobs"
 
 
 def answer_error(at: Location, error: GoogleAPICallError, *, writing: bool, tried: str = "") -> Exception:
-    """The error of an answer, with the request's id: Absent, Conflict, or one of bloomcli's."""
+    """The error for an answer: ObjectNotFound, Conflict, or an error of bloomcli with the request's id."""
     status, text = int(error.code or 0), error.message or ""
     reason = next((str(found.get("reason")) for found in error.errors if isinstance(found, dict)), "")
     if status == 404 and "bucket" in text.lower() and "object" not in text.lower():
@@ -30,7 +30,7 @@ def answer_error(at: Location, error: GoogleAPICallError, *, writing: bool, trie
     elif status == 401:
         why, hint = "access denied: there are no credentials, or the token has expired", _LOGIN
     elif "retention" in text.lower() or "hold" in reason.lower() or "retention" in reason.lower():
-        why, hint = "the object can't be replaced: it has a hold, or is to be kept for some time", "-o writes a copy"
+        why, hint = "the object can't be replaced: it has a hold or a retention period", "-o writes a copy"
     elif status == 403:
         found = _PERMISSION.search(text)
         by_default = "storage.objects.create and .delete" if writing else "storage.objects.get"
@@ -53,19 +53,19 @@ def answer_error(at: Location, error: GoogleAPICallError, *, writing: bool, trie
 
 @contextmanager
 def checked_answer(at: Location) -> Iterator[None]:
-    """Raise UnreadableError where a block finds an answer without what it has to have."""
+    """Raise UnreadableError if the with block fails because required fields of an answer are missing or invalid."""
     try:
         yield
     except (KeyError, ValueError, TypeError, AttributeError):
         raise UnreadableError(
-            "can't be read: the store's answer isn't one of Google Cloud Storage",
+            "can't be read: the answer isn't one of Google Cloud Storage",
             path=at.uri,
             hint="check the endpoint, and the proxy's variables",
         ) from None
 
 
 def storage_error(at: Location, writing: bool, why: str, hint: str, *, denied: bool = False) -> BloomError:
-    """An error of reading or writing."""
+    """A WriteError if `writing`, else an UnreadableError."""
     if writing:
         return WriteError(f"can't be written: {why}", path=at.uri, hint=hint)
     return (AccessDenied if denied else UnreadableError)(f"can't be read: {why}", path=at.uri, hint=hint)

@@ -1,4 +1,4 @@
-"""Google Cloud Storage as a store. The SDK is imported with the first URI."""
+"""The store for Google Cloud Storage. The SDK is imported when the client is first used."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ if TYPE_CHECKING:
 
 
 class GcsStore(WholeObjectStore):
-    """Objects by their URIs."""
+    """A store of objects with gs:// and gcs:// URIs."""
 
     mtime_step_ns = 1_000  # generations are microseconds
 
     @cached_property
     def client(self) -> GcsClient:
-        """The client. Raises UnsupportedError where the SDK is missing."""
+        """The client. Raises UnsupportedError if the SDK isn't installed."""
         with needed("Google Cloud Storage needs", "gcs"):
             from bloomcli.storage.gcs.client import GcsClient
         return GcsClient()
 
     def check_replaceable(self, at: Location, known: ObjectInfo | None = None) -> None:
-        """Refuse holds, retention, and keys of the customer's. Raises UsageError."""
-        del known  # an answer to a read has none of them
+        """Refuse objects with holds, retention or a customer's encryption key. Raises UsageError."""
+        del known  # answers to reads don't have these properties
         from bloomcli.storage.gcs.writing import check_replaceable
 
         check_replaceable(self.client, at)
 
     def upload(self, new_object: NewObject) -> None:
-        """Compose the object, or upload it. Raises Conflict, WriteError."""
+        """Compose the object or upload it. Raises Conflict, WriteError."""
         from bloomcli.storage.gcs.writing import write
 
         write(self.client, new_object)
 
     def keeps_ranges(self, ranges: Sequence[KeptRange], source: ObjectSource, at: Location) -> bool:
-        """Whether they begin with the whole source."""
+        """Whether the kept ranges are the whole source."""
         del at
         return bool(ranges) and (ranges[0].offset, sum(r.length for r in ranges)) == (0, source.size)
 
     def appends_only(self, source: Source, path: str) -> bool:
-        """Whether the source is an object of this store: compose joins whole objects."""
+        """Whether the source is an object of this store: compose can only concatenate whole objects."""
         del path
         return source_of(source, self.client) is not None
 
@@ -63,14 +63,15 @@ class GcsStore(WholeObjectStore):
         at = self.client.locate(path)
         directory = Location(at.root, f"{at.key.rpartition('/')[0]}/." if "/" in at.key else ".")
         removed: list[str] = []
-        left: list[str] = []
-        with suppress(BloomError):  # who may not list a directory may write to it all the same
+        remaining: list[str] = []
+        with suppress(BloomError):  # a user without permission to list may still have permission to write
             for page in self.client.list_pages(directory, "name,generation,timeCreated", delimiter=True):
                 for item in page.get("items", []):
-                    owner, one = owner_of(item["name"]), Location(at.root, item["name"])
+                    owner, place = owner_of(item["name"]), Location(at.root, item["name"])
                     if owner is None:
                         continue
                     age = time.time() - datetime.fromisoformat(item["timeCreated"]).timestamp()
                     ended = age > OLD_SECONDS or (owner.is_here and not owner.is_alive)
-                    (removed if ended and self.client.try_delete(one, item["generation"]) else left).append(one.uri)
-        return SweepResult(removed, left)
+                    deleted = ended and self.client.try_delete(place, item["generation"])
+                    (removed if deleted else remaining).append(place.uri)
+        return SweepResult(removed, remaining)

@@ -1,8 +1,8 @@
-"""Names of the objects that hold new tails until they are composed.
+"""Names of temporary objects, which contain new tails until they are composed.
 
-    .NAME.bloom-RANDOM-MACHINE-PROCESS-START.tmp    next to NAME; hidden names aren't listed
+    .NAME.bloom-RANDOM-MACHINE-PROCESS-START.tmp    next to NAME; listings skip hidden names
 
-A sweep removes those of this machine's processes that have ended, and those that are older than a day.
+A sweep removes temporary objects of this machine's ended processes, and those older than a day.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 from bloomcli.named_tuple import NamedTuple
 
 OLD_SECONDS: Final = 24 * 3600
-"""No run holds a tail for so long."""
+"""Age beyond which a temporary object is removed: no run needs one for so long."""
 _NAME_CHARACTERS: Final = 120
 _NAME: Final = re.compile(
     r"\..{1,120}\.bloom-[0-9a-f]{12}-(?P<machine>[0-9a-f]{8})-(?P<process>\d+)-(?P<start>\d+)\.tmp", re.DOTALL
@@ -27,7 +27,7 @@ _NAME: Final = re.compile(
 
 
 class Owner(NamedTuple):
-    """The process that made a temporary object."""
+    """The process that created a temporary object."""
 
     machine: str
     process: int
@@ -35,17 +35,17 @@ class Owner(NamedTuple):
 
     @property
     def is_here(self) -> bool:
-        """Whether it is one of this machine, or was."""
+        """Whether the process runs or ran on this machine."""
         return self.machine == _machine_hash()
 
     @property
     def is_alive(self) -> bool:
-        """Whether it is a process of this machine that runs."""
+        """Whether the process runs on this machine now."""
         return self.is_here and _start_ticks(self.process) == self.start
 
 
 def temporary_key(key: str) -> str:
-    """A hidden name in the directory of an object, which no other run has chosen."""
+    """A new, hidden name in the directory of an object, unique to this run."""
     directory, slash, name = key.rpartition("/")
     process = os.getpid()
     owner = f"{_machine_hash()}-{process}-{_start_ticks(process) or 0}"
@@ -53,14 +53,14 @@ def temporary_key(key: str) -> str:
 
 
 def owner_of(key: str) -> Owner | None:
-    """The process that made a temporary object; None for another object's name."""
+    """The process that created a temporary object; None if the name isn't a temporary object's."""
     found = _NAME.fullmatch(key.rpartition("/")[2])
     return None if found is None else Owner(found["machine"], int(found["process"]), int(found["start"]))
 
 
 @cache
 def _machine_hash() -> str:
-    """A hash that distinguishes this machine, since its start, and this container from others."""
+    """A hash that distinguishes this machine, container and boot from others."""
     known = socket.gethostname()
     for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
         try:

@@ -1,9 +1,9 @@
-"""Writes new objects: small ones in one request, others in chunks of a resumable upload.
+"""Uploads new objects: small ones in one request, others in the chunks of a resumable upload.
 
-The store compares a small object's content with its CRC32C. That of a large one is known at its end, and compared
-with what the store has computed. If a chunk fails, the upload starts again: the tests' emulator doesn't say how much
-of an upload it has, so that resuming couldn't be tested. An upload in chunks that doesn't
-come to its end is cancelled; one of a killed process is dropped by the store after a week, and nobody sees it.
+The store checks a small object's content by the CRC32C in the request. The CRC32C of a large one is known only after
+its last chunk, and the caller compares it with the store's. If a chunk fails, the upload starts again: resuming it
+couldn't be tested, as the tests' emulator doesn't report how much of an upload it has. A failed resumable upload is
+cancelled. After a killed process, the store deletes it after a week; it is invisible to readers.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ from bloomcli.storage.objects.client import Location
 from bloomcli.storage.objects.whole_object_store import PART_BYTES
 
 CHUNK_BYTES: Final = PART_BYTES
-"""Bytes of a chunk: a multiple of 256 KiB."""
+"""Size of a chunk in bytes, a multiple of 256 KiB."""
 ATTEMPTS: Final = 3
-"""How often an upload in chunks is begun, at most."""
+"""Maximum number of attempts of a resumable upload."""
 _RESUME_INCOMPLETE: Final = 308
 
 
 class UploadResult(NamedTuple):
-    """An object that was written."""
+    """The result of an upload."""
 
     resource: dict[str, Any]
+    """The API's description of the new object."""
     crc: int
-    """The CRC32C of what was sent."""
+    """The CRC32C of the sent content."""
 
 
 def checksum_of(data: bytes) -> str:
-    """The CRC32C of an object, as the API writes it."""
+    """The CRC32C of a content, in the API's encoding."""
     return encoded(int(google_crc32c.value(data)))
 
 
@@ -51,19 +52,19 @@ def insert(
     resource: Mapping[str, Any],
     params: Mapping[str, str],
 ) -> UploadResult:
-    """Write an object.
+    """Upload an object.
 
     Args:
-        api: for the requests.
+        api: sends the requests.
         at: the object.
-        size: its bytes.
-        chunks: makes its content, in pieces of `CHUNK_BYTES`, but for the last one.
-        resource: what else the object has, as the API names it.
-        params: conditions, and the key.
+        size: its size in bytes.
+        chunks: returns its content in chunks of `CHUNK_BYTES`, the last one shorter. Called once per attempt.
+        resource: its properties, under the API's names.
+        params: request parameters: the precondition and the encryption key.
 
     Raises:
-        Conflict: a condition isn't met.
-        WriteError: the store refuses.
+        Conflict: the precondition failed.
+        WriteError: the store refused the object.
     """
     bucket = at.root.partition("://")[2]
     url = api.url(bucket, upload=True)
@@ -93,7 +94,7 @@ def insert(
 
 
 def _in_chunks(api: Api, at: Location, start: Request, size: int, chunks: Iterator[bytes]) -> UploadResult:
-    """Upload a content once. Raises Interrupted where another attempt may do."""
+    """Make one attempt of a resumable upload. Raises Interrupted if another attempt may succeed."""
     session = api.send(at, start, writing=True).headers["Location"]
     crc = position = 0
     answer = Answer(_RESUME_INCOMPLETE, {}, b"")
@@ -114,18 +115,18 @@ def _in_chunks(api: Api, at: Location, start: Request, size: int, chunks: Iterat
 
 
 def _is_incomplete(answer: Answer, position: int) -> bool:
-    """Whether the store has less of an upload than was sent."""
+    """Whether the store has received less of an upload than was sent."""
     last = answer.headers.get("Range", "").rpartition("-")[2]
     return not last.isdigit() or int(last) + 1 != position
 
 
 def _cancel(api: Api, session: str) -> None:
-    with suppress(Exception):  # the store answers with an error of its own, and drops what is left anyway
+    with suppress(Exception):  # the store answers a cancellation with an error, and deletes the upload later anyway
         api.once(Request("DELETE", session))
 
 
 def _related(resource: Mapping[str, Any], data: bytes) -> tuple[bytes, str]:
-    """A body of two parts: the object's description, and its content."""
+    """A multipart/related body of an object's description and its content, and the boundary."""
     boundary = secrets.token_hex(16)
     first = f"--{boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{json.dumps(resource)}\r\n"
     content_type = resource.get("contentType", "application/octet-stream")

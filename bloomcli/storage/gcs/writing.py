@@ -1,8 +1,8 @@
-"""Writes an object: composed of the old one and a new tail, or anew.
+"""Writes an object: composes it from the source and a new tail, or uploads the whole content.
 
-Compose joins whole objects of one bucket. A content that begins with the whole source is composed of the source and
-of a temporary object with the rest, which is always removed. Any other content is uploaded from its first byte. Both
-requests have a generation as their condition, and the store's CRC32C of the result is compared with the planned one.
+Compose concatenates whole objects of one bucket. A content that begins with the whole source is composed of the
+source and a temporary object with the rest, which is always removed. Any other content is uploaded completely. Both
+requests are conditional on a generation, and the store's CRC32C of the result is compared with the expected one.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def check_replaceable(client: GcsClient, at: Location) -> None:
     why = next((text for name, text in _HOLDS.items() if found.get(name)), None)
     until = found.get("retentionExpirationTime") or (found.get("retention") or {}).get("retainUntilTime")
     if why is None and until and _is_in_future(until):
-        why = f"it is to be kept until {until}"
+        why = f"it has to be retained until {until}"
     if why is None and found.get("customerEncryption"):
-        why = "it is encrypted with a key of the customer's, which bloom hasn't got"
+        why = "it is encrypted with a key of the customer's, which bloom doesn't have"
     if why is not None:
         raise UsageError(f"can't be replaced: {why}", path=at.uri, hint="-o writes a copy")
 
@@ -70,7 +70,7 @@ def write(client: GcsClient, new_object: NewObject) -> None:
 
 
 def _compose(client: GcsClient, new_object: NewObject, source: dict[str, Any]) -> None:
-    """Compose the source and a temporary object with what follows it."""
+    """Compose the object from the source and a temporary object with the rest of the content."""
     at, content = new_object.at, new_object.content
     temporary: list[Location] = []
     try:
@@ -85,7 +85,7 @@ def _compose(client: GcsClient, new_object: NewObject, source: dict[str, Any]) -
             new = Location(at.root, temporary_key(at.key))
             temporary.append(new)
             described = {key: source[key] for key in ("storageClass",) if key in source}
-            # Without a condition: the name is this run's own, and a request whose answer was lost is sent again.
+            # No condition: the name is unique to this run, and a retry after a lost answer must not fail.
             done = insert(
                 client.api, new, tail, lambda: _chunks(new_object, content.source.size), described, _key(source)
             )
@@ -105,7 +105,7 @@ def _compose(client: GcsClient, new_object: NewObject, source: dict[str, Any]) -
         )
         _commit(client, new_object, crc, source, lambda: client.api.send(at, request, writing=True).json)
     finally:
-        new_object.leftovers.extend(one.uri for one in temporary if not client.try_delete(one))
+        new_object.leftovers.extend(place.uri for place in temporary if not client.try_delete(place))
     traffic.current().count(requests=0, copied=content.source.size)
     if new_object.progress is not None:
         _report_progress(new_object.progress, content.source.size)
@@ -117,7 +117,7 @@ def _write_anew(client: GcsClient, new_object: NewObject, source: dict[str, Any]
 
     def chunks() -> Iterator[bytes]:
         nonlocal crc
-        crc = 0  # another attempt begins anew
+        crc = 0  # each attempt starts at the first byte
         for data in _chunks(new_object, 0):
             crc = int(google_crc32c.extend(crc, data))
             yield data
@@ -137,7 +137,21 @@ def _write_anew(client: GcsClient, new_object: NewObject, source: dict[str, Any]
 
 
 def _commit(client: GcsClient, new_object: NewObject, crc: Any, source: dict[str, Any], work: Any) -> None:
-    """Do what makes the new object, and compare what the store has then. An answer that was lost is looked up."""
+    """Call `work`, which writes the new object, and compare the stored size and CRC32C with the content's.
+
+    After an error, such as a lost answer, the stored object shows whether it was written nevertheless.
+
+    Args:
+        client: requests the stored object.
+        new_object: the new object.
+        crc: the content's CRC32C, or a function that returns it after the upload.
+        source: the API's description of the source; empty if the source isn't in this store.
+        work: writes the object, and returns the API's description of it.
+
+    Raises:
+        Conflict: the precondition failed.
+        WriteError: the store refused the object, or the stored one differs from the content.
+    """
     try:
         found = work()
     except (ObjectNotFound, Conflict, WriteError):
@@ -165,7 +179,7 @@ def _matches(found: dict[str, Any], content: Content, crc: Any) -> bool:
 
 
 def _rewrite(client: GcsClient, origin: Location, source: dict[str, Any], to: Location) -> dict[str, Any]:
-    """Have the store copy the source to a temporary object of another bucket."""
+    """Copy the source within the store to a temporary object of another bucket. Returns its description."""
     url = f"{client.api.url(bucket_of(origin), origin.key)}/rewriteTo/b/{bucket_of(to)}/o/"
     params: dict[str, str] = {
         "sourceGeneration": source["generation"],
@@ -185,7 +199,7 @@ def _rewrite(client: GcsClient, origin: Location, source: dict[str, Any], to: Lo
 
 
 def _chunks(new_object: NewObject, start: int) -> Iterator[bytes]:
-    """The content from an offset on."""
+    """The content from offset `start`, in chunks of `CHUNK_BYTES`."""
     content = new_object.content
     for at in range(start, content.size, CHUNK_BYTES):
         length = min(CHUNK_BYTES, content.size - at)
@@ -205,7 +219,7 @@ def _kept_properties(source: dict[str, Any]) -> dict[str, Any]:
 
 
 def _key(source: dict[str, Any]) -> dict[str, str]:
-    """The key of Cloud KMS, without its version."""
+    """The request parameter for the source's Cloud KMS key, without the key's version."""
     name = source.get("kmsKeyName", "").partition("/cryptoKeyVersions/")[0]
     return {"kmsKeyName": name} if name else {}
 

@@ -1,7 +1,7 @@
-"""Plain web servers, by urllib3: ``https://`` and ``http://`` URIs. Their files are read, not changed and not listed.
+"""Reads files of web servers, by ``https://`` and ``http://`` URIs, with urllib3. It neither writes nor lists files.
 
-headers.py     what an answer's headers say: sizes, tags, ranges
-session.py     requests, counted and repeated, and proxies
-client.py      ranges of a file that has a tag
+headers.py     parses an answer's headers: tags, times, request ids
+session.py     sends requests: counts, retries, proxies
+client.py      reads ranges of a file, on the condition of its tag
 store.py       the store
 """

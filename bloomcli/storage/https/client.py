@@ -1,6 +1,6 @@
-"""Ranges of a file on a web server, each on the condition that it is the file that was opened.
+"""Reads ranges of a web server's file, on the condition that the file hasn't changed since it was opened.
 
-Servers differ in what they honour of a condition: an answer to a range has to have the tag of the first one too.
+Some servers ignore conditions, so the tag of each answer is compared with the tag of the first one too.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class HttpClient(Client):
         try:
             parts = urllib.parse.urlsplit(uri)
             has_host = bool(parts.hostname) and (parts.port is None or parts.port > 0)
-        except ValueError:  # of brackets, and of ports
+        except ValueError:  # invalid brackets or port
             has_host = False
         if scheme not in {"http", "https"} or not has_host:
             raise UsageError("the URI names no host", path=uri, hint="https://HOST/NAME")
         return Location(f"{scheme}://{host}", key.partition("#")[0])
 
     def head(self, at: Location) -> ObjectInfo | None:
-        """A file's size and tag, by a request for its first byte: signed URLs often allow nothing else."""
+        """A file's size and tag, by a GET of its first byte: signed URLs often allow no other method."""
         answer = self._session.get(at, {"Range": "bytes=0-0"}, 1)
         if answer.status in _GONE:
             return None
@@ -56,22 +56,22 @@ class HttpClient(Client):
         return _info(self._size(at, answer), answer)
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
-        """The last bytes of a file. Raises Absent."""
+        """Read the last bytes of a file. Raises ObjectNotFound."""
         answer = self._session.get(at, {"Range": f"bytes=-{length}"}, length)
         if answer.status in _GONE:
             raise ObjectNotFound
         if answer.status == HTTPStatus.OK and not answer.too_long and _is_unencoded(answer):
-            return answer.content, _info(len(answer.content), answer)  # all of a small file
+            return answer.content, _info(len(answer.content), answer)  # a small file, sent as a whole
         size = self._size(at, answer)
         info = _info(size, answer)
         if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and size:
-            wanted = min(length, size)  # the server doesn't know ranges that count from the end
+            wanted = min(length, size)  # the server doesn't support suffix ranges
             return self.read(at, size - wanted, wanted, info.tag), info
         self._check(at, answer, max(size - length, 0), min(length, size))
         return answer.content, info
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
-        """A range of the file that has this tag. Raises Absent, Conflict."""
+        """Read a range of a file on the condition of its tag. Raises ObjectNotFound, Conflict."""
         wanted = {"Range": f"bytes={offset}-{offset + length - 1}", **condition_headers(tag)}
         answer = self._session.get(at, wanted, length)
         if answer.status in _GONE:
@@ -94,19 +94,25 @@ class HttpClient(Client):
         )
 
     def put(self, at: Location, data: bytes, precondition: Precondition | str) -> NoReturn:
-        """Raise UnsupportedError: files are only read."""
+        """Raise UnsupportedError: a web server's files can't be written."""
         del data, precondition
         raise UnsupportedError("a web server's files can't be written", path=shown(at.uri), hint="-o FILE")
 
     def _size(self, at: Location, answer: Answer) -> int:
-        """The file's size from an answer with a range. Raises the error that the answer means."""
+        """The file's size, from an answer to a range request.
+
+        Raises:
+            AccessDenied: the server denied access.
+            UnreadableError: the server failed or refused the request.
+            UnsupportedError: the server compresses its answers or doesn't support ranges.
+        """
         found = content_range(answer.headers)
         if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and found is not None:
             return found.size
         path, number = shown(at.uri), request_id(answer.headers)
         if not _is_unencoded(answer):
             raise UnsupportedError(
-                f"the server compresses what it sends, and ranges of that are none of the file{number}",
+                f"the server sends compressed answers, whose ranges aren't ranges of the file{number}",
                 path=path,
                 hint="copy the file to this machine",
             )
@@ -134,7 +140,7 @@ class HttpClient(Client):
         raise UnreadableError(f"can't be read: the server refuses ({why})", path=path, hint="check the URI")
 
     def _check(self, at: Location, answer: Answer, offset: int, length: int) -> None:
-        """Raise UnreadableError if an answer isn't the range that was asked for."""
+        """Raise UnreadableError if an answer isn't the requested range."""
         found = content_range(answer.headers)
         empty = found is not None and not length and not found.end
         if (
@@ -144,14 +150,14 @@ class HttpClient(Client):
             or (not empty and (found.start, found.end) != (offset, offset + length))
         ):
             raise UnreadableError(
-                "can't be read: the server sent another range than the one that was asked for",
+                "can't be read: the server sent another range than the requested one",
                 path=shown(at.uri),
                 hint="copy the file to this machine",
             )
 
 
 def _is_unencoded(answer: Answer) -> bool:
-    """Whether an answer has bytes of the file as they are."""
+    """Whether an answer has no Content-Encoding, so that its content is the file's bytes."""
     success = answer.status in {HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT}
     return not success or answer.headers.get("Content-Encoding", "identity").strip().lower() in {"", "identity"}
 

@@ -10,13 +10,13 @@ _IDS: Final = ("x-request-id", "x-amz-request-id", "x-ms-request-id", "x-gupload
 
 
 def tag_of(headers: Mapping[str, str]) -> str:
-    """A strong ETag, or the time of the last change; empty where there is neither. Only ETags have quotes."""
+    """The strong ETag, else the Last-Modified time, else an empty string. Only an ETag begins with a quote."""
     tag = headers.get("ETag", "").strip()
     return tag if tag.startswith('"') else headers.get("Last-Modified", "").strip()
 
 
 def condition_headers(tag: str) -> dict[str, str]:
-    """The headers by which a server sends a range only of the file that has a tag."""
+    """The headers that make a range request conditional on the file's tag."""
     if not tag:
         return {}
     if tag.startswith('"'):
@@ -25,7 +25,7 @@ def condition_headers(tag: str) -> dict[str, str]:
 
 
 def modified_ns(headers: Mapping[str, str]) -> int:
-    """The time of the last change, in nanoseconds; 0 if the server doesn't send it."""
+    """The Last-Modified time in nanoseconds since the epoch; 0 if it is missing or invalid."""
     try:
         return int(parsedate_to_datetime(headers.get("Last-Modified", "")).timestamp()) * 1_000_000_000
     except (ValueError, TypeError, OverflowError):
@@ -33,5 +33,5 @@ def modified_ns(headers: Mapping[str, str]) -> int:
 
 
 def request_id(headers: Mapping[str, str]) -> str:
-    """The request's id, where the server gives one; else empty."""
+    """The request's id as a suffix for messages; empty if the server sends none."""
     return next((f", request {headers[name]}" for name in _IDS if headers.get(name)), "")

@@ -1,4 +1,4 @@
-"""Requests to web servers, counted and repeated."""
+"""Sends requests to web servers: counts them, retries them, and uses proxies."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from bloomcli.storage.objects.network import connection_failure
 from bloomcli.storage.objects.ranges import content_length
 
 ATTEMPTS: Final = 5
-"""How often a request is sent, at most, redirects not counted."""
+"""Maximum number of attempts of a request, not counting redirects."""
 _REDIRECTS: Final = 10
 _PAUSE_SECONDS: Final = 0.5
-"""Before the second attempt; twice as long before each further one."""
+"""Pause before the second attempt; it doubles before each further one."""
 _RETRIED: Final = (429, 500, 502, 503, 504)
 _CONNECTIONS: Final = 32
 
@@ -36,37 +36,38 @@ class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     content: bytes
-    """Empty where it is longer than was wanted: it wasn't read."""
+    """The body; empty if it is too long, as it isn't read then."""
     too_long: bool
+    """The body is longer than `max_bytes` of the request."""
 
 
 class _CountingRetry(Retry):
-    """Counts each request that follows another one: a retry, a redirect."""
+    """Counts each retry and each redirect as a request."""
 
     def increment(self, *args: Any, **options: Any) -> Self:
-        """Count, unless this was the last attempt."""
+        """Count a request, unless this was the last attempt."""
         following = super().increment(*args, **options)
         traffic.current().count()
         return following
 
 
 class Session:
-    """Connections to servers, through the proxies that the usual variables name. Threads may use it at once."""
+    """Connections to servers, through proxies from environment variables such as HTTPS_PROXY. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._managers: dict[tuple[object, ...], urllib3.PoolManager] = {}
 
     def get(self, at: Location, headers: Mapping[str, str], max_bytes: int) -> Answer:
-        """Send a GET request until it is answered.
+        """Send a GET request, with retries.
 
         Args:
             at: the file.
-            headers: of the request.
-            most: bytes of content that are read; more of them aren't.
+            headers: the request's headers.
+            max_bytes: maximum size of the answer's body; a longer body isn't returned.
 
         Raises:
-            UnreadableError: no answer came.
+            UnreadableError: no attempt got an answer.
         """
         retries = _CountingRetry(
             total=None,
@@ -86,7 +87,7 @@ class Session:
             meter.count()
             try:
                 manager = self._manager(url)
-                # leaving the block closes the connection unless all of the answer was read
+                # leaving the block closes the connection unless the whole answer was read
                 with manager.request("GET", url, headers=wanted, retries=retries, preload_content=False) as answer:
                     length = content_length(answer.headers)
                     if length > max_bytes:
@@ -100,10 +101,10 @@ class Session:
                     return Answer(answer.status, answer.headers, content, too_long=False)
             except urllib3.exceptions.MaxRetryError as error:
                 raise _connection_error(at, error) from None
-            except ValueError:  # of a redirect: the file's own URI was looked at
-                why = "can't be read: the server redirects to what is no http:// or https:// URI"
+            except ValueError:  # from a redirect: `locate` has checked the file's own URI
+                why = "can't be read: the server redirects to a URI that isn't http:// or https://"
                 raise UnreadableError(why, path=shown(at.uri), hint="check the URI") from None
-            except (urllib3.exceptions.HTTPError, OSError) as error:  # in the middle of the content
+            except (urllib3.exceptions.HTTPError, OSError) as error:  # the connection broke while the body was read
                 if attempt == ATTEMPTS - 1:
                     raise _connection_error(at, error) from None
                 time.sleep(_PAUSE_SECONDS * 2**attempt)
@@ -132,7 +133,7 @@ def _manager(proxy: str | None, certificates: str | None) -> urllib3.PoolManager
 
 
 def _without_userinfo(url: str, *, proxy: bool = False) -> tuple[str, dict[str, str]]:
-    """A URL without its user and password, and the header that has them."""
+    """A URL without its user and password, and the authorization header made of them."""
     parts = urllib.parse.urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
     if not at:

@@ -1,4 +1,4 @@
-"""Web servers as a store that is only read. urllib3 is imported with the first URI."""
+"""A read-only store for files of web servers. urllib3 is imported when the client is first used."""
 
 from __future__ import annotations
 
@@ -19,50 +19,50 @@ if TYPE_CHECKING:
     from bloomcli.storage.https.client import HttpClient
 
 _WILDCARDS: Final = frozenset("*[")
-"""A question mark begins the query."""
+"""Without the question mark, which begins the query."""
 
 
 class HttpStore(ReadOnlyStore):
-    """Files by their URIs."""
+    """A read-only store of files with http:// and https:// URIs."""
 
     remote = True
     mtime_step_ns = 1_000_000_000  # Last-Modified has whole seconds
 
     @cached_property
     def client(self) -> HttpClient:
-        """The client. Raises UnsupportedError where urllib3 is missing."""
+        """The client. Raises UnsupportedError if urllib3 isn't installed."""
         with needed("https:// and http:// need", "https"):
             from bloomcli.storage.https.client import HttpClient
         return HttpClient()
 
     def open(self, path: str) -> Source:
-        """Open a file: one request. Raises UnreadableError, UnsupportedError, UsageError."""
+        """Open a file by one request. Raises UnreadableError, UnsupportedError, UsageError."""
         at = self.client.locate(path)
         return ObjectSource(self.client, at, shown(path))
 
     def open_from_parts(
         self, path: str, fingerprint: Fingerprint, parts: Sequence[tuple[int, bytes]]
     ) -> Source | None:
-        """Open a file without a request: later ones are on the condition that it has the tag."""
+        """Open a file without a request. Later reads are conditional on the tag."""
         return object_from_parts(self.client, path, fingerprint, parts, shown(path))
 
     def status(self, path: str) -> Status | None:
-        """A file's. A server's directories are none. Raises UnreadableError, UnsupportedError."""
+        """The status of a file; None if it doesn't exist. Raises UnreadableError, UnsupportedError."""
         found = self.client.head(self.client.locate(path))
         return None if found is None else Status(Kind.FILE, found.size, found.mtime_ns)
 
     def is_dataset(self, path: str) -> bool:
-        """Whether it looks like a directory or a pattern: sends no request."""
+        """Whether a URI looks like a directory or a pattern. Sends no request."""
         name = _name(path)
         return not name or name.endswith("/") or not _WILDCARDS.isdisjoint(name)
 
     def list(self, path: str) -> Iterator[FileEntry]:
-        """The named file. Raises UnsupportedError for directories and patterns."""
+        """List the named file. Raises UnsupportedError for directories and patterns."""
         if self.is_dataset(path):
             self.client.pages(self.client.locate(path))
         yield FileEntry(path, -1, PurePosixPath(urllib.parse.unquote(_name(path))).name, walked=False)
 
 
 def _name(uri: str) -> str:
-    """The path of a URI, whatever is wrong with its host."""
+    """The path of a URI, even if its host is invalid."""
     return re.split(r"[?#]", uri.partition("://")[2].partition("/")[2], maxsplit=1)[0]

@@ -1,8 +1,8 @@
 """Code that all object stores share: the client interface, sources, names and listings.
 
-client.py   the requests that a vendor's SDK makes, as one interface
+client.py   the interface to the vendors' SDKs
 source.py   an object that is open for reading
-content.py  the content of a new object, from its pieces
-store.py    opening, listing and names of objects, by a client's requests
-whole_object_store.py  a store that uploads an object when its whole content is known
+content.py  the content of a new object, assembled from pieces
+store.py    opens, lists and names objects through a client
+whole_object_store.py  base class of stores that upload an object when its whole content is known
 """

@@ -1,8 +1,7 @@
 """The requests that every object store answers, as one interface over the vendors' SDKs.
 
-A client counts each request, retries included, at `traffic.current()`, and turns the SDK's errors into those of
-bloomcli's family, with the store's request id. It raises `ObjectNotFound` and `Conflict` as they are: only the caller
-knows what they mean.
+A client counts each request, including retries, in `traffic.current()`. It converts the SDK's errors to bloomcli's,
+with the store's request id, except `ObjectNotFound` and `Conflict`: only the caller knows what they mean.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ class ObjectNotFound(Exception):
 
 
 class Conflict(Exception):
-    """A precondition failed: the object isn't the one that was meant, or there is one already."""
+    """A precondition failed: the object has another tag, or an object has the name already."""
 
 
 class AccessDenied(UnreadableError):
@@ -29,12 +28,12 @@ class AccessDenied(UnreadableError):
 
 
 class Location(NamedTuple):
-    """A URI in two parts: ``root/key`` is the URI."""
+    """A URI in two parts, ``root/key``."""
 
     root: str
     """The scheme and the bucket, container or host, without a slash at its end: ``s3://lake``."""
     key: str
-    """The object's name, or the beginning of names; empty for the bucket itself. It doesn't begin with a slash."""
+    """The object's name or a prefix of names, without a slash at its start; empty for the bucket itself."""
 
     @property
     def uri(self) -> str:
@@ -47,10 +46,10 @@ class ObjectInfo(NamedTuple):
 
     size: int
     tag: str
-    """Changes with each content: the ETag, or the generation."""
+    """The ETag or generation: it changes whenever the content changes."""
     mtime_ns: int
     details: Mapping[str, Any] | None = None
-    """The rest of the answer, such as headers and metadata, by the SDK's names."""
+    """The rest of the answer, such as headers and metadata, under the SDK's names."""
 
 
 class Entry(NamedTuple):
@@ -59,21 +58,21 @@ class Entry(NamedTuple):
     key: str
     size: int
     tag: str = ""
-    """As `ObjectInfo.tag`; empty if the listing has none."""
+    """See `ObjectInfo.tag`; empty if the listing has no tags."""
 
 
 class Page(NamedTuple):
-    """Part of a listing, in order of keys."""
+    """Part of a listing, sorted by key."""
 
     entries: Sequence[Entry]
     prefixes: Sequence[str]
-    """With a delimiter: what keys with a further slash have in common, with that slash at the end."""
+    """With a delimiter: the directories, each with a slash at its end."""
     last: bool = False
-    """No page follows. A client that doesn't know leaves it out."""
+    """True if no page follows; False if one follows or the client doesn't know."""
 
 
 class Precondition(Enum):
-    """A condition for writing an object. A tag in its place means: the existing object must have that tag."""
+    """A condition for writing an object. Where a tag (str) is passed instead, the object must have that tag."""
 
     NONE = auto()
     """No condition."""
@@ -82,9 +81,9 @@ class Precondition(Enum):
 
 
 class Client(ABC):
-    """The requests to a store. Threads may call it at once; a process that was forked makes its own.
+    """The requests to a store. Thread-safe; a forked process creates its own connections.
 
-    All methods raise UnreadableError, and those that write WriteError, with what the store answered.
+    All methods raise UnreadableError, and those that write raise WriteError, with the store's answer.
     """
 
     @abstractmethod
@@ -92,7 +91,7 @@ class Client(ABC):
         """Parse a URI. Raises UsageError."""
 
     def identity(self, at: Location) -> str:
-        """A name that all spellings of a location have in common."""
+        """A name that is the same for all spellings of a location."""
         return at.uri
 
     @abstractmethod
@@ -101,27 +100,31 @@ class Client(ABC):
 
     @abstractmethod
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
-        """The last bytes of an object, all of a shorter one, and what it is, in one request. Raises Absent."""
+        """Read the last bytes of an object, or all if it is shorter, and its information, in one request.
+
+        Raises:
+            ObjectNotFound: the object doesn't exist.
+        """
 
     @abstractmethod
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
-        """A range of the object that has this tag.
+        """Read a range of an object on the condition that it has this tag.
 
         Raises:
-            Absent: there is no such object any more.
-            Conflict: it has another tag.
+            ObjectNotFound: the object doesn't exist any more.
+            Conflict: the object has another tag.
         """
 
     @abstractmethod
     def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
-        """The objects whose keys begin with a key, a page for each request.
+        """List the objects whose keys begin with a prefix, one page per request.
 
         Args:
-            at: the bucket, and the beginning of keys.
-            delimiter: stop at the next slash, and list what comes up to it as prefixes.
-            limit: entries and prefixes to ask for in a page; the store's own where it is None.
+            at: the bucket and the prefix.
+            delimiter: list directories as prefixes instead of the objects in them.
+            limit: maximum number of entries and prefixes in a page; None for the store's default.
         """
 
     @abstractmethod
     def put(self, at: Location, data: bytes, precondition: Precondition | str) -> ObjectInfo:
-        """Write an object in one request. Raises Conflict where the condition isn't met."""
+        """Write an object in one request. Raises Conflict if the precondition fails."""

@@ -1,7 +1,7 @@
-"""The content of a new object, from its pieces: ranges of the source, and new bytes in a temporary file.
+"""The content of a new object, assembled from pieces: ranges of the source, and new bytes.
 
-New bytes are kept until the object is complete, so that it can be verified before it takes the old one's place, and
-compared with what the store has afterwards. Those of more than `_IN_MEMORY_BYTES` are in an unnamed temporary file.
+New bytes are kept until the object is written, so that the object can be verified before it replaces the old one and
+compared with the stored one afterwards. Beyond `_IN_MEMORY_BYTES`, they are kept in an unnamed temporary file.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ _IN_MEMORY_BYTES: Final = 8 << 20
 
 
 class Segment(NamedTuple):
-    """A range of the new object that comes from one place."""
+    """A contiguous range of the source or of the new bytes, at its place in the new object."""
 
     start: int
-    """Its offset in the new object."""
+    """Offset in the new object."""
     length: int
     offset: int
-    """The offset in the source, or among the new bytes."""
+    """Offset in the source or in the new bytes."""
     kept: bool
-    """It is a range of the source."""
+    """True for a range of the source, False for new bytes."""
 
     @property
     def end(self) -> int:
-        """The offset of its end in the new object."""
+        """Offset of its end in the new object."""
         return self.start + self.length
 
 
 def outline_segments(outline: Iterable[KeptRange | int]) -> list[Segment]:
-    """The segments of a new object that isn't made yet: kept ranges, and numbers of new bytes."""
+    """The segments of a planned object, from its kept ranges and numbers of new bytes."""
     segments: list[Segment] = []
     end = new = 0
     for piece in outline:
@@ -53,11 +53,11 @@ def outline_segments(outline: Iterable[KeptRange | int]) -> list[Segment]:
 
 
 class Content:
-    """The content of a new object. One thread adds to it; threads may read at once what was added.
+    """The content of a new object. One thread may add pieces while others read those already added.
 
     Attributes:
-        source: where kept ranges come from.
-        segments: what was added so far, in order; neighbours that continue each other are one.
+        source: the file that kept ranges are read from.
+        segments: the segments added so far, in order; contiguous ones are merged.
     """
 
     def __init__(self, source: Source) -> None:
@@ -70,7 +70,7 @@ class Content:
 
     @property
     def size(self) -> int:
-        """Bytes so far, without those that are placed further on."""
+        """Bytes added so far, without placed bytes behind a gap."""
         return self.segments[-1].end if self.segments else 0
 
     def add(self, piece: Piece) -> None:
@@ -92,13 +92,13 @@ class Content:
                 self._append(self._store(self.size, piece))
 
     def finish(self) -> None:
-        """No piece follows. Raises WriteError: placed bytes leave a gap."""
+        """Complete the content after the last piece. Raises WriteError if placed bytes leave a gap."""
         self._append_placed()
         if self._placed:
             raise WriteError(f"nothing was written between byte {self.size} and byte {min(self._placed)}")
 
     def read(self, start: int, length: int) -> bytes:
-        """A range of the new object. Raises what reading the source raises."""
+        """Read a range of the new object. Raises the errors of `Source.read_at`."""
         parts = []
         for segment in within(self.segments, start, start + length):
             if segment.kept:
@@ -110,11 +110,11 @@ class Content:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def kept_lengths(self, start: int, length: int) -> list[int]:
-        """The lengths of the kept ranges within a range of the new object."""
+        """The lengths of the kept segments in a range of the new object."""
         return [segment.length for segment in within(self.segments, start, start + length) if segment.kept]
 
     def close(self) -> None:
-        """Free the new bytes."""
+        """Delete the new bytes."""
         self._new.close()
 
     def _store(self, start: int, data: bytes | bytearray) -> Segment:
@@ -141,7 +141,7 @@ class Content:
 
 
 def within(segments: Sequence[Segment], start: int, end: int) -> list[Segment]:
-    """The parts of segments that are in a range of the new object."""
+    """The segments in a range of the new object, cut to it."""
     found = []
     for number in range(max(bisect_right(segments, start, key=_start) - 1, 0), len(segments)):
         segment = segments[number]
@@ -159,7 +159,7 @@ def _start(segment: Segment) -> int:
 
 
 class PlannedSource(Source):
-    """A new object before it exists: what will be in it, for `Verify`."""
+    """The content of an object that isn't written yet, as a source for `Verify`."""
 
     def __init__(self, path: str, content: Content) -> None:
         self.path, self.size = path, content.size
@@ -168,7 +168,7 @@ class PlannedSource(Source):
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """Its size."""
+        """The fingerprint: only the size is known."""
         return Fingerprint(self.size, 0)
 
     def _current(self) -> Fingerprint | None:
@@ -178,8 +178,8 @@ class PlannedSource(Source):
         return self._content.read(offset, length)
 
     def changed(self, how: str) -> SourceChanged:
-        """The source became shorter."""
+        """The error for a source that changed."""
         return self._content.source.changed(how)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: the content is closed by its owner."""

@@ -1,7 +1,7 @@
-"""Reasons and hints for servers that can't be reached, for any SDK.
+"""Determines why a server can't be reached, from any SDK's exception.
 
-The SDKs wrap the system's error in several of their own, whose texts hold URLs, and with them signatures. The chain
-of causes shows what happened; errors of bloom repeat none of the texts.
+The SDKs wrap the system's error in several of their own, whose messages contain URLs, and so signatures. The cause is
+found in the chain of exceptions; bloom's errors repeat none of their messages.
 """
 
 from __future__ import annotations
@@ -14,42 +14,42 @@ from typing import Final
 from bloomcli.named_tuple import NamedTuple
 
 _MOST: Final = 40
-"""Errors of a chain that are looked at."""
+"""Maximum number of exceptions of a chain that are examined."""
 
 
 class ConnectionFailure(NamedTuple):
-    """Why no answer came."""
+    """The reason why a request got no answer, and a hint."""
 
     reason: str
     hint: str
 
 
 def connection_failure(error: BaseException) -> ConnectionFailure:
-    """What an error of the connection means."""
+    """The reason for a connection error, and a hint."""
     chain = list(_chain(error))
-    names = {type(one).__name__ for one in chain}
-    text = " ".join(str(one) for one in chain)
-    for one in chain:
-        if isinstance(one, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(one):
+    names = {type(link).__name__ for link in chain}
+    text = " ".join(str(link) for link in chain)
+    for link in chain:
+        if isinstance(link, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(link):
             return ConnectionFailure(
                 "the server's TLS certificate isn't trusted",
                 "REQUESTS_CA_BUNDLE or SSL_CERT_FILE names the certificates to trust",
             )
-        if isinstance(one, ssl.SSLError):
+        if isinstance(link, ssl.SSLError):
             return ConnectionFailure(
                 "TLS can't be used with the server", "check the endpoint: https:// or http://, and its port"
             )
-    if any(isinstance(one, socket.gaierror) for one in chain) or "NameResolutionError" in names:
+    if any(isinstance(link, socket.gaierror) for link in chain) or "NameResolutionError" in names:
         return ConnectionFailure(
             "the server's name can't be resolved", "check the account or the endpoint, and the network"
         )
-    if any(isinstance(one, ConnectionRefusedError) for one in chain) or "Connection refused" in text:
+    if any(isinstance(link, ConnectionRefusedError) for link in chain) or "Connection refused" in text:
         return ConnectionFailure(
             "the connection was refused", "check the endpoint and its port, and the proxy's variables"
         )
     if "ProxyError" in names:
         return ConnectionFailure("the proxy can't be used", "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY")
-    if any(isinstance(one, TimeoutError) for one in chain) or any("Timeout" in name for name in names):
+    if any(isinstance(link, TimeoutError) for link in chain) or any("Timeout" in name for name in names):
         return ConnectionFailure(
             "the server didn't answer in time", "check the endpoint and the network, then try again"
         )
@@ -57,18 +57,18 @@ def connection_failure(error: BaseException) -> ConnectionFailure:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error, and those that it was made of."""
+    """An exception, its causes and the exceptions that it wraps."""
     waiting, seen = [error], set[int]()
     while waiting and len(seen) < _MOST:
-        one = waiting.pop(0)
-        if id(one) in seen:
+        link = waiting.pop(0)
+        if id(link) in seen:
             continue
-        seen.add(id(one))
-        yield one
+        seen.add(id(link))
+        yield link
         candidates = (
-            one.__cause__,
-            one.__context__,
-            getattr(one, "reason", None),
-            getattr(one, "inner_exception", None),
+            link.__cause__,
+            link.__context__,
+            getattr(link, "reason", None),
+            getattr(link, "inner_exception", None),
         )
-        waiting += [found for found in (*candidates, *one.args) if isinstance(found, BaseException)]
+        waiting += [found for found in (*candidates, *link.args) if isinstance(found, BaseException)]

@@ -1,7 +1,7 @@
-"""Patterns with wildcards over the keys of objects, as `bloomcli.storage.local` has them for files.
+"""Matches keys of objects against wildcard patterns, as `bloomcli.storage.local` does for files.
 
-``*``, ``?`` and ``[...]`` stand for characters of one name, ``**`` for any number of directories. Hidden names match
-where the pattern spells their dot or underscore. What lies below a directory that matches is meant too.
+``*``, ``?`` and ``[...]`` match characters within one name, ``**`` matches any number of directories. A hidden name
+matches only if the pattern spells its dot or underscore. A key below a matching directory matches too.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class Match(Enum):
     NAME = auto()
     """The pattern matches the whole key."""
     BELOW = auto()
-    """The pattern matches a directory that the key is below."""
+    """The pattern matches a directory above the key."""
 
 
 class Pattern:
-    """A pattern over keys.
+    """A wildcard pattern for keys.
 
     Attributes:
-        directory: the directory that the first wildcard is in, with a slash at its end; empty for the bucket.
-        prefix: what all keys that match begin with.
+        directory: the directory that contains the first wildcard, with a slash at its end; empty for the bucket.
+        prefix: the common prefix of all keys that can match.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -40,7 +40,7 @@ class Pattern:
         self.directory = "".join(f"{part}/" for part in parts[:fixed])
         self.prefix = self.directory + re.split(r"[*?\[]", parts[fixed])[0]
         wild = parts[fixed:]
-        if wild[-1] == "":  # directories alone, and what is below them
+        if wild[-1] == "":  # matches directories, not objects
             wild.pop()
             self._directories = True
         else:
@@ -50,7 +50,7 @@ class Pattern:
         self._spelled = {part[0] for part in wild if part}
 
     def match(self, key: str) -> Match | None:
-        """How a key matches; None where it doesn't."""
+        """How a key matches; None if it doesn't."""
         if not key.startswith(self.directory):
             return None
         names = key[len(self.directory) :].split("/")
@@ -80,5 +80,5 @@ class Pattern:
         return self._matches(names, name + 1, part + 1)
 
     def _is_meant(self, names: Sequence[str]) -> bool:
-        """Whether the pattern spells the dots and underscores of hidden names."""
+        """Whether the pattern spells the first character of each hidden name."""
         return all(name[0] in self._spelled for name in names if is_hidden(name))

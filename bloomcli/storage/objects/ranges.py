@@ -1,4 +1,4 @@
-"""Parses the headers that say which range of an object an answer contains (RFC 9110)."""
+"""Parses Content-Range and Content-Length headers (RFC 9110)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _LENGTH: Final = re.compile(r"\d{1,18}", re.ASCII)
 
 
 class ContentRange(NamedTuple):
-    """The range of an answer."""
+    """The range of a file that an answer contains."""
 
     start: int
     end: int
-    """The first byte behind it; that of an answer without a range is 0."""
+    """Offset of the first byte after the range; 0 for an answer without a range."""
     size: int
-    """Bytes of the file."""
+    """Size of the file in bytes."""
 
 
 def content_range(headers: Mapping[str, str]) -> ContentRange | None:
-    """The range that an answer has; None if it names none, or no size of the file."""
+    """The range from the Content-Range header; None if the header is missing or has no file size."""
     found = _RANGE.fullmatch(headers.get("Content-Range", "").strip())
     if found is None:
         return None
@@ -32,6 +32,6 @@ def content_range(headers: Mapping[str, str]) -> ContentRange | None:
 
 
 def content_length(headers: Mapping[str, str]) -> int:
-    """The bytes of an answer's body; 0 if unknown."""
+    """The size of an answer's body in bytes; 0 if unknown."""
     found = _LENGTH.fullmatch(headers.get("Content-Length", "").strip())
     return int(found.group()) if found else 0

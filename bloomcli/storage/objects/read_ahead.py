@@ -1,9 +1,9 @@
-"""Reads announced ranges of an object ahead of their use, with few requests and in bounded memory.
+"""Reads announced ranges of an object before they are used, with few requests and in bounded memory.
 
-    announced ranges  ->  parts: near ranges together, long ones split  ->  requested, several at once  ->  read
+    announced ranges  ->  parts: near ranges merged, long ones split  ->  requested, several at once  ->  read
 
-A part is requested in the background while there is room for it, in the order of the file; `read` requests a part
-itself that nobody has requested yet.
+Background threads request parts in the order of the file, within the memory limits. `read` itself requests a part
+that no thread has requested yet.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
     from bloomcli.concurrency.threads import Future, Threads
 
 LATENCY_SECONDS: Final = 0.020
-"""The time until the first byte of an answer comes: what S3, GCS and Azure take within a region."""
+"""Time to the first byte of an answer, for S3, GCS and Azure within a region."""
 BYTES_PER_SECOND: Final = 100_000_000
-"""What one connection to an object store transfers, and what a small instance gets in all."""
+"""Throughput of one connection to an object store, and of a small instance's network."""
 PART_BYTES: Final = 16 << 20
-"""The largest part. A column chunk of a million 64-bit values, a usual row group, fits in one; its 160 ms are eight
-times a request's latency."""
+"""Maximum size of a part. A column chunk of a million 64-bit values, a usual row group, fits in one part; the 160 ms
+that it takes are eight times a request's latency."""
 CONCURRENT: Final = 8
-"""Requests at a time: the latency of small ones goes by together, and stores don't throttle so few."""
+"""Maximum number of concurrent requests. They share the latency of small parts, and stores don't throttle so few."""
 GAP_BYTES: Final = int(LATENCY_SECONDS * BYTES_PER_SECOND)
-"""The largest gap between two ranges that are read together: to read it takes as long as another request."""
+"""Largest gap between two ranges that one request reads: reading it takes as long as another request."""
 SMALL_GAP_BYTES: Final = GAP_BYTES // CONCURRENT
-"""Gaps that are always read: to read one takes as long as a request among many that are sent at once."""
+"""Gaps up to this size are always read: reading one takes as long as one of `CONCURRENT` concurrent requests."""
 GAPS_BYTES: Final = 5 * GAP_BYTES
-"""Bytes of larger gaps that are read for fewer requests, in all: a hundredth of a GiB."""
+"""Maximum total of the larger gaps that are read to save requests: a hundredth of a GiB."""
 AHEAD_BYTES: Final = 2 * PART_BYTES
-"""Bytes of parts that are requested, or there, and not read yet."""
+"""Maximum bytes of parts that are requested or held, and not read yet."""
 STREAMS: Final = 4
-"""Column chunks that may be read at a time: each has a part in use."""
+"""Column chunks that may be read at the same time: each uses a part."""
 IN_USE_BYTES: Final = STREAMS * PART_BYTES
-"""Bytes of parts that are being read."""
+"""Maximum bytes of parts that are being read."""
 FINISHED_BYTES: Final = PART_BYTES
-"""Bytes of parts that were read to their end: some ranges are read twice."""
+"""Maximum bytes of held parts that were read to their end: some ranges are read twice."""
 HELD_BYTES: Final = AHEAD_BYTES + IN_USE_BYTES + FINISHED_BYTES
-"""Bytes of an object that are held in memory, at most, whatever its size."""
+"""Maximum bytes of an object in memory, whatever its size."""
 
 
 class _Part:
-    """A range of the object that one request reads."""
+    """A range of the object that is read in one request."""
 
     __slots__ = ("data", "end", "future", "offset", "pooled")
 
@@ -59,16 +59,16 @@ class _Part:
         self.data: bytes | None = None
         self.future: Future[bytes] | None = None
         self.pooled = False
-        """A thread of the pool requests it, or has to."""
+        """A background thread requests it."""
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
         return self.end - self.offset
 
 
 def merged(ranges: Iterable[Range]) -> Iterator[Range]:
-    """The ranges as requests read them: near ones together, and none longer than a part. Sorted by offset."""
+    """Merge near ranges and split long ones: the ranges to request, sorted by offset."""
     spans = [(offset, offset + length) for offset, length in united(ranges)]
     gaps_to_read = _gaps_to_read([after[0] - before[1] for before, after in pairwise(spans)])
     start = 0
@@ -79,7 +79,7 @@ def merged(ranges: Iterable[Range]) -> Iterator[Range]:
 
 
 def _gaps_to_read(gaps: list[int]) -> set[int]:
-    """Which gaps are read: the small ones, and of the others the smallest, up to a number of bytes."""
+    """Indexes of the gaps to read: all small ones, and the smallest of the others up to `GAPS_BYTES` in total."""
     gaps_to_read = {number for number, gap in enumerate(gaps) if gap <= SMALL_GAP_BYTES}
     room = GAPS_BYTES
     for gap, number in sorted((gap, number) for number, gap in enumerate(gaps) if SMALL_GAP_BYTES < gap <= GAP_BYTES):
@@ -98,10 +98,10 @@ def _split(start: int, end: int) -> Iterator[Range]:
 
 
 class ReadAhead:
-    """The announced ranges of one object. Threads may read at once.
+    """The announced ranges of one object. Threads may read at the same time.
 
     Args:
-        fetch: requests a range, in any thread.
+        fetch: requests a range; called from any thread.
     """
 
     def __init__(self, fetch: Callable[[int, int], bytes]) -> None:
@@ -116,28 +116,28 @@ class ReadAhead:
         self._in_use: OrderedDict[_Part, None] = OrderedDict()
         self._finished: OrderedDict[_Part, None] = OrderedDict()
         self.peak = 0
-        """The most bytes that were held, or requested, at once."""
+        """Maximum number of bytes that were held or requested at the same time."""
 
     def announce(self, ranges: Iterable[Range]) -> None:
-        """Have ranges within the object read ahead; what is held already isn't requested again."""
-        announced = list(ranges)  # making them may read
+        """Announce ranges within the object. Bytes that are held already aren't requested again."""
+        announced = list(ranges)  # before the lock: the iterator may read
         with self._lock:
             queued = set(self._queue)
             coming = [p for p in self._parts if p.data is not None or p.future is not None or p in queued]
             if not any(True for _ in _subtracted(announced, coming)):
-                return  # what is queued isn't merged again: that would read further gaps
+                return  # merging the queued parts again would read further gaps
             held = [p for p in self._parts if p.data is not None or p.future is not None]
             wanted = [*announced, *((p.offset, p.size) for p in self._queue if p.future is None and p.data is None)]
             new = [_Part(at, at + n) for at, n in merged(_subtracted(wanted, held))]
             self._queue = deque(new)
-            held = list(_outside(held, new))  # gaps that are read may have some
+            held = list(_outside(held, new))  # a gap that is read may contain a held part
             self._parts = sorted([*held, *new], key=lambda part: part.offset)
             self._offsets = [part.offset for part in self._parts]
-            if len(new) > 1:  # a single one is requested by its reader: no thread has to start
+            if len(new) > 1:  # the reader requests a single part: no thread is needed
                 self._start()
 
     def read(self, offset: int, length: int) -> bytes:
-        """A range within the object; of parts that are announced, and by requests of its own where none is."""
+        """Read a range within the object, from announced parts where they exist, else by further requests."""
         pieces: list[bytes] = []
         while length > 0:
             part, stop = self._part_at(offset)
@@ -154,7 +154,7 @@ class ReadAhead:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def close(self) -> None:
-        """Let go of everything, once requests that were sent are answered."""
+        """Free all parts, after the pending requests are answered."""
         with self._lock:
             threads, self._threads = self._threads, None
             self._queue.clear()
@@ -165,7 +165,7 @@ class ReadAhead:
             threads.close()
 
     def _part_at(self, offset: int) -> tuple[_Part | None, int | None]:
-        """The part that an offset is in; else where the next part starts."""
+        """The part that contains an offset; otherwise None and the offset of the next part."""
         with self._lock:
             index = bisect_right(self._offsets, offset)
             if index and offset < self._parts[index - 1].end:
@@ -187,11 +187,11 @@ class ReadAhead:
         return threads.result(future) if part.pooled and threads is not None else future.result()
 
     def _request(self, part: _Part) -> bytes:
-        """Request a part, and then others that there is room for."""
+        """Request a part, then start requests of queued parts."""
         try:
             data = self._fetch(part.offset, part.size)
         except BaseException:
-            with self._lock:  # the part's future holds the error, for every reader
+            with self._lock:  # the part's future raises the error to every reader
                 self._requested -= part.pooled
                 self._ahead -= part.size
             raise
@@ -204,7 +204,7 @@ class ReadAhead:
         return data
 
     def _start(self) -> None:
-        """Request queued parts, as many as there is room for."""
+        """Request queued parts within the limits of memory and of concurrent requests."""
         from bloomcli.concurrency.threads import Threads
 
         while self._queue and self._requested < CONCURRENT:
@@ -228,10 +228,10 @@ class ReadAhead:
         self.peak = max(self.peak, self._ahead + used)
 
     def _mark_read(self, part: _Part, *, finished: bool) -> None:
-        """Note that a part was read, forget parts that were read long ago, and request others."""
+        """Record that a part was read, evict the least recently read parts, and request others."""
         with self._lock:
             if part.data is None:
-                return  # forgotten meanwhile
+                return  # evicted meanwhile
             if part not in self._in_use and part not in self._finished:
                 self._ahead -= part.size
             where = self._finished if finished or part in self._finished else self._in_use
@@ -244,7 +244,7 @@ class ReadAhead:
 
 
 def _evict(parts: OrderedDict[_Part, None], most: int) -> None:
-    """Let go of the parts that weren't read for the longest time; not of the last one."""
+    """Free the least recently read parts beyond `most` bytes, except the last one."""
     held = sum(part.size for part in parts)
     while held > most and len(parts) > 1:
         part, _ = parts.popitem(last=False)
@@ -253,7 +253,7 @@ def _evict(parts: OrderedDict[_Part, None], most: int) -> None:
 
 
 def _outside(held: Iterable[_Part], new: list[_Part]) -> Iterator[_Part]:
-    """The parts that share no byte with new ones. These are in order, and don't overlap."""
+    """The held parts that don't overlap new ones. New parts are sorted and don't overlap each other."""
     starts = [part.offset for part in new]
     for part in held:
         index = bisect_right(starts, part.end - 1)
@@ -262,7 +262,7 @@ def _outside(held: Iterable[_Part], new: list[_Part]) -> Iterator[_Part]:
 
 
 def _subtracted(ranges: Iterable[Range], held: list[_Part]) -> Iterator[Range]:
-    """What of the ranges isn't in a part that is held. The parts are in order, and don't overlap."""
+    """The ranges without the bytes of held parts. The parts are sorted and don't overlap."""
     starts = [part.offset for part in held]
     for offset, length in ranges:
         end = offset + length

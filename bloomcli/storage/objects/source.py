@@ -1,8 +1,8 @@
-"""An object that is open for reading.
+"""A source that reads an object of a store.
 
-Opening it is one request, which reads its tail: footers lie there, and the answer has the size and the tag. Each
-later range is read on the condition that the object still has this tag. An object whose size, tag and tail an index
-has kept is opened without a request. Announced ranges are read ahead (`read_ahead.py`).
+Opening sends one request, which reads the object's tail: it contains the footer, and the answer has the size and the
+tag. Later ranges are read on the condition that the object still has this tag. No request is sent to open an object
+whose size, tag and tail are in an index. Announced ranges are read ahead (`read_ahead.py`).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from bloomcli.storage.objects.read_ahead import GAP_BYTES, PART_BYTES, STREAMS, 
 from bloomcli.storage.ranges import Range
 
 TAIL_BYTES: Final = 256 << 10
-"""How much of an object is read when it is opened: at 100 MB/s it takes an eighth of a request's 20 ms. Footers
-of a few hundred columns and row groups fit in."""
+"""Bytes that opening an object reads: at 100 MB/s they take an eighth of a request's 20 ms. The footer of a file
+with a few hundred columns and row groups fits."""
 _READ_AHEAD_BYTES: Final = 4 << 20
-"""Bytes of a stream that wasn't announced, at a time: each read is a request."""
+"""Bytes per request when a stream reads a range that wasn't announced."""
 
 
 class Tail(NamedTuple):
-    """An object's last bytes, what it is, and what reading them took."""
+    """An object's last bytes, its information, and the traffic of reading them."""
 
     data: bytes
     info: ObjectInfo
@@ -35,7 +35,7 @@ class Tail(NamedTuple):
 
 
 def read_tail(client: Client, at: Location) -> Tail | None:
-    """Read an object's tail before it is opened, to find out whether there is one: None where there is none."""
+    """Read an object's tail before it is opened, to find out whether it exists. None if it doesn't."""
     try:
         with traffic.counted_by(meter := traffic.Meter()):
             return Tail(*client.read_tail(at, TAIL_BYTES), meter.total)
@@ -44,7 +44,7 @@ def read_tail(client: Client, at: Location) -> Tail | None:
 
 
 class ObjectSource(Source):
-    """An object that is open for reading."""
+    """A source that reads an object of a store."""
 
     read_ahead_bytes = _READ_AHEAD_BYTES
     streams = STREAMS
@@ -65,13 +65,15 @@ class ObjectSource(Source):
         """Open an object.
 
         Args:
-            client, at, path: the object.
-            tail: what `read_tail` gave a moment ago, if it was called; its request counts as this source's.
-            kept: other ranges of it that are known, each an offset and the bytes.
-            tail_bytes: how much of it is read.
+            client: sends the requests.
+            at: the object.
+            path: its name in messages.
+            tail: the result of a recent `read_tail`, if any; its traffic counts as this source's.
+            known_ranges: known content outside the tail, as pairs of offset and bytes.
+            tail_bytes: size of the tail to read, in bytes.
 
         Raises:
-            UnreadableError: there is no such object, or it can't be read.
+            UnreadableError: the object doesn't exist or can't be read.
         """
         self.path, self.at, self._client, self._known_ranges = path, at, client, tuple(known_ranges)
         self._meter = traffic.current()
@@ -89,25 +91,25 @@ class ObjectSource(Source):
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """The object's size, time and tag when it was opened."""
+        """The object's size, change time and tag when it was opened."""
         return fingerprint_of(self.info)
 
     def will_read(self, ranges: Iterable[Range]) -> None:
-        """Announce ranges: they are read ahead, near ones together."""
+        """Announce ranges: they are read ahead, and near ones are merged."""
         self._ahead.announce(self._before_tail(ranges))
 
     def estimate(self, ranges: Iterable[Range]) -> Traffic:
-        """The requests that reading announced ranges takes."""
+        """The traffic of reading announced ranges."""
         lengths = [length for _, length in merged(self._before_tail(ranges))]
         return Traffic(requests=len(lengths), bytes_downloaded=sum(lengths))
 
     def _before_tail(self, ranges: Iterable[Range]) -> list[Range]:
-        """The parts of ranges that the tail doesn't have; ranges that no file has, or that are kept, are left out."""
+        """The parts of ranges before the tail, without known ranges and ranges outside the file."""
         inside = ((at, min(at + length, self._tail_at)) for at, length in ranges if at >= 0)
         return [(at, end - at) for at, end in inside if at < end and self._known_range(at, end - at) is None]
 
     def _known_range(self, offset: int, length: int) -> bytes | None:
-        """A range that is within a kept one."""
+        """The bytes of a range that lies within a known one; None if none contains it."""
         for start, data in self._known_ranges:
             if start <= offset and offset + length <= start + len(data):
                 return data[offset - start : offset - start + length]
@@ -138,7 +140,7 @@ class ObjectSource(Source):
             raise self.changed("changed") from None
 
     def close(self) -> None:
-        """Let go of what was read."""
+        """Free the bytes that were read."""
         self._tail = b""
         self._tail_at = self.size
         self._ahead.close()
@@ -147,15 +149,17 @@ class ObjectSource(Source):
 def object_from_parts(
     client: Client, path: str, fingerprint: Fingerprint, parts: Sequence[tuple[int, bytes]], name: str | None = None
 ) -> ObjectSource | None:
-    """Open an object without a request, as `Store.open_from_parts`. None if a change of it couldn't be detected: its
-    fingerprint has no tag, or no range is known.
+    """Open an object without a request, for `Store.open_from_parts`.
 
     Args:
-        client: of the store.
+        client: the store's client.
         path: the object.
-        seen: its fingerprint.
-        parts: ranges of it; the last one is its tail.
-        name: the object in messages; the path by default.
+        fingerprint: its fingerprint.
+        parts: known ranges as pairs of offset and bytes; the last one is the tail.
+        name: the object's name in messages; the path by default.
+
+    Returns:
+        The source. None if the fingerprint has no tag, as a change couldn't be detected, or no range is known.
     """
     if not fingerprint.tag or not parts:
         return None

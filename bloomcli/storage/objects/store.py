@@ -1,4 +1,4 @@
-"""A base class for object stores: opening, listing, names and small files, by a client's requests."""
+"""Base class of object stores: opens, lists, names and writes objects through a client."""
 
 from __future__ import annotations
 
@@ -25,48 +25,48 @@ from bloomcli.storage.objects.patterns import Match, Pattern
 from bloomcli.storage.objects.source import ObjectSource, Tail, fingerprint_of, object_from_parts, read_tail
 
 _TAIL_SECONDS: Final = 5.0
-"""How long a tail holds that was read to find out whether there is such an object."""
+"""How long `open` may reuse the tail that `is_dataset` read."""
 
 
 def source_of(source: Source, client: Client) -> ObjectSource | None:
-    """The source, where it is an object that this client reads; None for others."""
+    """The source if it reads an object through this client; None for others."""
     return source if isinstance(source, ObjectSource) and source._client is client else None
 
 
 class ObjectStore(Store):
-    """Objects by their URIs. A directory is what keys have in common up to a slash."""
+    """A store of objects with URIs. A directory is a common prefix of keys that ends at a slash."""
 
     remote = True
     mtime_step_ns = 1_000_000_000  # Last-Modified has whole seconds
 
     _tail: tuple[float, str, Tail] | None = None
-    """What `is_dataset` read, and when."""
+    """The tail that `is_dataset` read, with its time and path."""
 
     @property
     @abstractmethod
     def client(self) -> Client:
-        """The client, made when it is first needed. Raises UnsupportedError where the store's package is missing."""
+        """The client, created on first use. Raises UnsupportedError if the store's package isn't installed."""
 
     def open(self, path: str) -> Source:
-        """Open an object: one request. Raises UnreadableError, UnsupportedError, UsageError."""
+        """Open an object by one request. Raises UnreadableError, UnsupportedError, UsageError."""
         at = self.client.locate(path)
         if not at.key or at.key.endswith("/"):
             raise UnreadableError("can't be read: is a directory", path=path, hint="name an object in it")
         return ObjectSource(self.client, at, path, self._cached_tail(path))
 
     def open_end(self, path: str, length: int) -> Source:
-        """Open an object, and read its last bytes: one request. Raises as `open`."""
+        """Open an object and read its last bytes, by one request. Raises the errors of `open`."""
         at = self.client.locate(path)
         return ObjectSource(self.client, at, path, tail_bytes=length) if at.key else self.open(path)
 
     def open_from_parts(
         self, path: str, fingerprint: Fingerprint, parts: Sequence[tuple[int, bytes]]
     ) -> Source | None:
-        """Open an object without a request: later ones are on the condition that it has the tag."""
+        """Open an object without a request. Later reads are conditional on the tag."""
         return object_from_parts(self.client, path, fingerprint, parts)
 
     def status(self, path: str) -> Status | None:
-        """An object's, or that of a directory. Raises UnreadableError, UnsupportedError, UsageError."""
+        """The status of an object or a directory. Raises UnreadableError, UnsupportedError, UsageError."""
         at = self.client.locate(path)
         found = self._head_object(at)
         if found is not None:
@@ -74,13 +74,13 @@ class ObjectStore(Store):
         return Status(Kind.DIRECTORY, 0, 0) if self._has_below(at) else None
 
     def fingerprint(self, path: str) -> Fingerprint | None:
-        """An object's size, time and tag. Raises UnreadableError, UnsupportedError, UsageError."""
+        """An object's size, change time and tag. Raises UnreadableError, UnsupportedError, UsageError."""
         at = self.client.locate(path)
         found = self.client.head(at) if at.key else None
         return None if found is None else fingerprint_of(found)
 
     def list(self, path: str) -> Iterator[FileEntry]:
-        """The object itself, those below a directory, those that match a pattern. Raises UnreadableError."""
+        """List an object, the objects below a directory, or those that match a pattern. Raises UnreadableError."""
         at = self.client.locate(path)
         found = self._head_object(at)
         if found is not None:
@@ -98,7 +98,7 @@ class ObjectStore(Store):
                     yield FileEntry(f"{at.root}/{key}", size, key[base:], walked=True, tag=tag)
 
     def is_dataset(self, path: str) -> bool:
-        """Whether a URI has wildcards or ends with a slash, or there is no such object but a directory."""
+        """Whether a URI ends with a slash, or names no object and has wildcards or names a directory."""
         if path.endswith("/"):
             return True
         at = self.client.locate(path)
@@ -109,14 +109,14 @@ class ObjectStore(Store):
         return has_wildcard(path) or self._has_below(at)
 
     def _cached_tail(self, path: str) -> Tail | None:
-        """The tail that `is_dataset` has read a moment ago, once."""
+        """The tail that `is_dataset` read for this path recently. It is returned only once."""
         found, self._tail = self._tail, None
         if found is None or found[1] != path or time.monotonic() - found[0] > _TAIL_SECONDS:
             return None
         return found[2]
 
     def spelling(self) -> Callable[[str], str]:
-        """A key has one spelling, a bucket may have several (`Client.identity`)."""
+        """The function from a path to its normal spelling: a bucket may have several (`Client.identity`)."""
         client = self.client
         return lambda path: client.identity(client.locate(path))
 
@@ -125,10 +125,10 @@ class ObjectStore(Store):
         return path
 
     def check_changes(self, path: str) -> None:
-        """Objects can be replaced."""
+        """Do nothing: all objects can be replaced."""
 
     def directories_above(self, path: str, levels: int) -> Iterator[str]:
-        """What the key has up to each slash, and the bucket."""
+        """The directories above an object, from the nearest to the bucket."""
         at = self.client.locate(path)
         parts = at.key.split("/")[:-1]
         for count in range(len(parts), max(len(parts) - levels, -1), -1):
@@ -139,22 +139,24 @@ class ObjectStore(Store):
         return path.rpartition("/")[0]
 
     def join(self, directory: str, name: str) -> str:
-        """The URI of a name in a directory."""
+        """The URI of an object or directory in a directory."""
         return f"{directory.rstrip('/')}/{name}"
 
     def names(self, directory: str) -> Iterator[str]:
-        """The names in a directory, hidden ones too. Raises UnreadableError."""
+        """The names in a directory, including hidden ones. Raises UnreadableError."""
         for page in self._pages_in(directory):
             yield from (name.rstrip("/") for name in page)
 
     def existing(self, directory: str, wanted: Mapping[str, Kind]) -> Collection[str]:
-        """Those of some names in a directory that something has: one request, and one for each name where the
-        directory has many. Raises UnreadableError."""
+        """The wanted names that exist in a directory. Raises UnreadableError.
+
+        Sends one request, and in a directory of more than a page one more per wanted name.
+        """
         at = self.client.locate(directory)
         return self._existing(at.root, _directory_key(at.key), wanted)
 
     def _pages_in(self, directory: str) -> Iterator[set[str]]:
-        """Pages of the names in a directory; those of directories end with a slash."""
+        """The names in a directory, page by page; names of directories end with a slash."""
         at = self.client.locate(directory)
         prefix = _directory_key(at.key)
         for page in self.client.pages(Location(at.root, prefix), delimiter=True):
@@ -168,7 +170,7 @@ class ObjectStore(Store):
         keys_found = {*page.prefixes, *(entry.key for entry in page.entries)}
         if page.last or next(pages, None) is None:
             return {name for name, key in keys.items() if key in keys_found}
-        # there are many names: look for each of these
+        # the directory has more pages: look up each name
         return {
             name
             for name, key in keys.items()
@@ -176,17 +178,17 @@ class ObjectStore(Store):
         }
 
     def _first(self, root: str, key: str, kind: Kind) -> Sequence[Entry]:
-        """The first object whose key begins with a key, which for a file is the key itself."""
+        """The first object whose key begins with `key`; for a file, only the object with that key."""
         page = next(iter(self.client.pages(Location(root, key), limit=1)), Page((), ()))
         return [entry for entry in page.entries if kind is Kind.DIRECTORY or entry.key == key]
 
     def may_search(self, directory: str) -> bool:
-        """Return True: only a request could show that the user may not."""
+        """Return True: only a request could show that access is denied."""
         del directory
         return True
 
     def destination(self, output: str, path: str) -> str:
-        """The object to write. Raises UsageError."""
+        """The URI of the object to write. Raises UsageError."""
         at = self.client.locate(output)
         if at.key == "" or at.key.endswith("/"):
             raise UsageError(f"the output {output!r} names a directory", path=path, hint="name the object")
@@ -197,7 +199,7 @@ class ObjectStore(Store):
         return output
 
     def mirrored(self, output: str, relative: str) -> str:
-        """The object below a directory. Raises UsageError for an output that can't be a directory's URI."""
+        """The URI of an object below a directory. Raises UsageError if the output can't be a directory's URI."""
         at = self.client.locate(output)
         return f"{at.root}/{_directory_key(at.key)}{relative}"
 
@@ -224,11 +226,11 @@ class ObjectStore(Store):
             raise UnreadableError("the pattern matches no object", path=path, hint="check it, and quote it")
 
     def _head_object(self, at: Location) -> ObjectInfo | None:
-        """The object that a location names, if there is one."""
+        """The information of the object at a location; None if it doesn't exist."""
         return self.client.head(at) if at.key and not at.key.endswith("/") else None
 
     def _is_same(self, output: str, path: str) -> bool:
-        """Whether a path, which may be one of another store, is that of the output."""
+        """Whether a path, possibly of another store, names the same object as the output."""
         try:
             return self.client.identity(self.client.locate(path)) == self.client.identity(self.client.locate(output))
         except UsageError:
@@ -239,8 +241,7 @@ class ObjectStore(Store):
             yield from page.entries
 
     def _is_directory(self, at: Location) -> bool:
-        """Whether objects are known to be below a key; not where they may not be listed, as they don't get in the way
-        of an object of that name."""
+        """Whether objects exist below a key. False if listing is denied: they don't prevent writing the object."""
         try:
             return self._has_below(at)
         except AccessDenied:
@@ -262,7 +263,7 @@ def _named_entry(path: str, at: Location, size: int, tag: str) -> FileEntry:
 
 
 def _above_partitions(directory: str) -> str:
-    """The directory that the Hive partitions which lead to this one are in. Both end with a slash, or are empty."""
+    """The directory without the Hive partitions at its end. Both end with a slash or are empty."""
     while "=" in directory.rstrip("/").rpartition("/")[2]:
         directory = directory.rstrip("/").rpartition("/")[0]
         directory += "/" if directory else ""

@@ -1,8 +1,7 @@
-"""Replaces an object once the whole content of the new one is known and verified.
+"""Base class of stores that replace an object after the whole new content is known and verified.
 
-Until then nothing is sent to the store, so that nothing has to be taken back where a piece can't be made: kept ranges
-are noted, and new bytes go to a temporary file of this machine. A store of this kind has only to upload the content
-on a condition.
+Until then nothing is sent to the store, so nothing has to be undone if a piece can't be produced: kept ranges are
+recorded, and new bytes are written to a local temporary file. A subclass only uploads the content on a condition.
 """
 
 from __future__ import annotations
@@ -23,74 +22,74 @@ from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import ObjectStore, source_of
 
 PART_BYTES: Final = 8 << 20
-"""Bytes that are uploaded in one request, at most."""
+"""Maximum number of bytes that one request uploads."""
 _REQUESTS: Final = 5
-"""Those for the objects' properties before, for the new object, and for what was written."""
+"""Requests of a replacement besides those that upload or copy content: for properties, completion and checks."""
 
 
 class NewObject(NamedTuple):
-    """A new object that is to be written."""
+    """A new object to upload."""
 
     at: Location
     content: Content
     precondition: Precondition | str
-    """The condition: the tag of the object that is replaced, if that is the source."""
+    """The tag of the object to replace if that is the source, else a condition without a tag."""
     origin: ObjectSource | None
-    """The source, if it is an object of this store."""
+    """The source if it is an object of this store."""
     progress: Progress | None
     leftovers: list[str]
-    """Temporary objects that couldn't be removed: who uploads adds their URIs."""
+    """URIs of temporary objects that couldn't be removed; `upload` appends to it."""
 
     @property
     def in_place(self) -> bool:
-        """Whether the source is the object that is replaced."""
+        """Whether the source is the object to replace."""
         return isinstance(self.precondition, str)
 
     @property
     def is_copy(self) -> bool:
-        """Whether the content is exactly the source's."""
+        """Whether the content is the whole source, unchanged."""
         kept, size = self.content.segments, self.content.source.size
         return size != 0 and [(s.offset, s.length, s.kept) for s in kept] == [(0, size, True)]
 
 
 class WholeObjectStore(ObjectStore):
-    """A store that uploads an object when its whole content is known."""
+    """A store that uploads an object after its whole content is known."""
 
     def __init__(self) -> None:
         super().__init__()
         self._leftovers: dict[str, list[str]] = {}
 
     def leftover_files(self, path: str) -> Sequence[str]:
-        """The temporary objects that `replace` couldn't remove."""
+        """URIs of the temporary objects that `replace` couldn't remove."""
         return self._leftovers.pop(path, ())
 
     @abstractmethod
     def check_replaceable(self, at: Location, known: ObjectInfo | None = None) -> None:
-        """Refuse an object that can't be replaced, before anything is read.
+        """Check that an object can be replaced, before anything is read.
 
         Args:
             at: the object.
-            known: its information from opening it, if it was opened.
+            known: its information if it was opened.
 
         Raises:
-            UsageError: it can't be replaced.
+            UsageError: the object can't be replaced.
         """
 
     @abstractmethod
     def upload(self, new_object: NewObject) -> None:
-        """Write a new object, with the properties of the source if that is an object of this store.
+        """Write a new object, with the source's properties if the source is an object of this store.
 
         Raises:
-            Conflict: the condition isn't met, or the source isn't the object any more that was opened.
-            WriteError: the store refuses. Nothing is left, unless the error says so.
+            Conflict: the precondition failed, or the source has changed.
+            WriteError: the store refused the object. Nothing was left in the store unless the error says so.
         """
 
     @abstractmethod
     def keeps_ranges(self, ranges: Sequence[KeptRange], source: ObjectSource, at: Location) -> bool:
-        """Whether kept ranges of a source stay in the store, about. A dry run asks."""
+        """Estimate for a dry run whether kept ranges of a source can be copied within the store."""
 
     def estimate(self, path: str, outline: Iterable[KeptRange | int], *, source: Source) -> Traffic:
-        """Requests for what the objects are, for the new bytes in parts, and for the new object."""
+        """The traffic of a replacement: properties, reading and uploading content, and completion."""
         pieces = list(outline)
         ranges = [piece for piece in pieces if isinstance(piece, KeptRange)]
         kept = sum(piece.length for piece in ranges)
@@ -104,7 +103,7 @@ class WholeObjectStore(ObjectStore):
     def check_output(
         self, path: str, *, overwrite: bool, makes_directories: bool = False, force: bool = False
     ) -> None:
-        """Look at what is there. Raises UsageError."""
+        """Check that the output can be written. Raises UsageError."""
         super().check_output(path, overwrite=overwrite, makes_directories=makes_directories, force=force)
         self.check_replaceable(self.client.locate(path))
 
@@ -120,19 +119,19 @@ class WholeObjectStore(ObjectStore):
         progress: Progress | None = None,
         force: bool = False,
     ) -> int:
-        """Take all pieces, verify the content, and upload it on its condition."""
-        del cancelled, force  # nothing is copied before the last piece; no condition can be left out
+        """Collect all pieces, verify the content, and upload it on a condition."""
+        del cancelled, force  # nothing is copied before the last piece; conditions can't be left out
         at = self.client.locate(path)
         with closing(pieces), closing(Content(source)) as content, terminable():
             origin = source_of(source, self.client)
             precondition = self._precondition(at, origin, overwrite=overwrite, path=path)
             for piece in pieces:
                 content.add(piece)
-                del piece  # a filter may be large, and the next one is built where it was
+                del piece  # a filter may be large: free it before the next one is built
             content.finish()
             if verify is not None:
                 verify(PlannedSource(path, content))
-            if origin is None:  # else `upload` looks at the object whose properties it takes over
+            if origin is None:  # otherwise `upload` checks the source when it reads the properties
                 source.check_unchanged()
             leftovers: list[str] = []
             try:

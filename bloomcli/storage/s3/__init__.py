@@ -1,22 +1,22 @@
-"""S3, and stores that speak its protocol, by boto3.
+"""Amazon S3 and compatible stores, through boto3.
 
-An object is replaced without moving what stays the same. The steps of `replacing`, and the modules that do them:
+An object is replaced without transferring the bytes that stay the same. The steps of `replacing`, and their modules:
 
-     1  sweep: report unfinished uploads to the keys that are to be written         unfinished_uploads
-     2  read what the object has besides its content; refuse what would be lost     properties
-     3  begin a multipart upload, with the same headers, metadata, tags, ...        requests
-     4  divide the pieces into parts while they come in                             parts
-     5  have the store copy ranges of the object itself (UploadPartCopy, on the
-        condition that it is still the one that was read), and upload the others    upload
-     6  verify the new object, from its parts' content                              objects.content
+     1  sweep: report unfinished uploads to the keys to write                       unfinished_uploads
+     2  read the object's properties; refuse to write if some would be lost         properties
+     3  begin a multipart upload with the same headers, metadata, tags, ...         upload
+     4  divide the pieces into parts while they arrive                              parts
+     5  copy kept ranges within the store (UploadPartCopy, on the condition that
+        the object hasn't changed since it was read), and upload the other parts    upload
+     6  verify the new object from the content of its parts                         objects.content
      7  find out, once per endpoint, whether it honours preconditions               preconditions
-     8  complete the upload on the condition that the object is the one that was
-        read, or that there is none; what isn't completed is aborted                completion
+     8  complete the upload on the condition that the object hasn't changed, or
+        doesn't exist; otherwise abort the upload                                   completion
      9  read the object's tail and compare it                                       completion
 
-An object without a range that is large enough for a part is put in one request, on the same condition. After an
-answer that was lost, or an error, `completion` looks at the object and says what it is.
+An object without a range large enough for a part is put in one request, on the same condition. If the answer to the
+last request is lost or an error, `completion` reads the object to find out whether it was written.
 
-The rest: `client` (the requests that all object stores have), `session` (boto3's client and its settings, the meter),
-`errors`, `store`.
+The other modules: `client` (the requests of all object stores), `session` (boto3's client, its settings, and the
+count of its requests), `errors`, `store`.
 """

@@ -1,4 +1,4 @@
-"""The requests that all object stores answer, made by boto3's client."""
+"""The requests of all object stores, sent by boto3's client."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 class S3Client(Client):
-    """Requests to S3. The configuration is read when the first one is made."""
+    """Requests to S3. The configuration is read before the first one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -62,11 +62,11 @@ class S3Client(Client):
         """The last answer came from MinIO."""
 
     def sdk(self, at: Location) -> Any:
-        """boto3's client of this process and its AWS variables. Raises UnsupportedError, UnreadableError."""
+        """boto3's client for this process and its AWS_* variables. Raises UnsupportedError, UnreadableError."""
         environment = frozenset(item for item in os.environ.items() if item[0].startswith("AWS_"))
         client = self._clients.get((os.getpid(), environment))
         if client is None:
-            with self._lock:  # a session of boto3 makes one client at a time
+            with self._lock:  # boto3's session isn't thread-safe when it creates a client
                 client = self._clients.get((os.getpid(), environment)) or self._create_client(environment, at)
         return client
 
@@ -101,14 +101,14 @@ class S3Client(Client):
         return f"s3://{bucket_of(at)}/{at.key}"
 
     def head(self, at: Location) -> ObjectInfo | None:
-        """An object's size, tag and properties; None where there is none."""
+        """An object's size, tag and properties; None if it doesn't exist."""
         try:
             return info_of(self.request("HeadObject", at))
         except ObjectNotFound:
             return None
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
-        """The last bytes of an object, and what it is. Raises Absent."""
+        """Read the last bytes of an object, and its information. Raises ObjectNotFound."""
 
         def once() -> tuple[bytes, ObjectInfo]:
             try:
@@ -116,14 +116,14 @@ class S3Client(Client):
             except sdk_errors() as error:
                 if status_of(error) != 416:
                     raise
-                # an object without bytes has no range
+                # an empty object has no ranges
                 answer = self.sdk(at).get_object(**object_parameters(at))
             return self._body(answer), info_of(answer)
 
         return self._retry("GetObject", at, once)
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
-        """A range of the object that has this tag. Raises Absent, Conflict."""
+        """Read a range of an object on the condition of its tag. Raises ObjectNotFound, Conflict."""
 
         def once() -> bytes:
             try:
@@ -142,7 +142,7 @@ class S3Client(Client):
         return self._retry("GetObject", at, once)
 
     def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
-        """The objects whose keys begin with a key, a page for each request."""
+        """List the objects whose keys begin with a prefix, one page per request."""
         options: dict[str, Any] = {"Prefix": at.key}
         if delimiter:
             options["Delimiter"] = "/"
@@ -163,7 +163,7 @@ class S3Client(Client):
             options["ContinuationToken"] = answer["NextContinuationToken"]
 
     def put(self, at: Location, data: bytes, precondition: Precondition | str, **properties: Any) -> ObjectInfo:
-        """Write an object in one request, with properties as PutObject takes them. Raises Conflict."""
+        """Write an object in one request, with properties as parameters of PutObject. Raises Conflict."""
         answer = self.request(
             "PutObject",
             at,
@@ -178,18 +178,18 @@ class S3Client(Client):
     def request(
         self, operation: str, at: Location, *, writes: bool = False, whole: bool = True, **parameters: Any
     ) -> dict[str, Any]:
-        """Make a request whose answer has no body.
+        """Send a request whose answer has no body.
 
         Args:
-            operation: as S3 calls it: HeadObject.
-            at: the object, or the bucket.
-            writes: it is part of writing an object, so that errors are WriteErrors.
-            whole: it is about the object, not about the bucket.
-            **parameters: what else boto3 takes for it.
+            operation: S3's name of the request, such as HeadObject.
+            at: the object or the bucket.
+            writes: the request is part of writing an object: errors are WriteErrors.
+            whole: the request names the object; False if it names only the bucket.
+            **parameters: further parameters of boto3's method.
 
         Raises:
-            Absent, Conflict: see `Client`.
-            UnreadableError, WriteError: it failed.
+            ObjectNotFound, Conflict: see `Client`.
+            UnreadableError, WriteError: the request failed.
         """
         try:
             call = getattr(self.sdk(at), _METHODS[operation])
@@ -213,7 +213,7 @@ class S3Client(Client):
         return data
 
     def _retry(self, operation: str, at: Location, once: Callable[[], T]) -> T:
-        """Make a request, again where the connection broke off in the middle of a body: boto3 repeats the others."""
+        """Send a request; retry it if the connection broke while the body was read. boto3 retries other errors."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return once()
@@ -229,7 +229,7 @@ class S3Client(Client):
 
 
 class _BrokenBody(Exception):
-    """The connection broke off in the middle of a body."""
+    """The connection broke while a body was read."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -242,21 +242,21 @@ def bucket_of(at: Location) -> str:
 
 
 def object_parameters(at: Location) -> dict[str, str]:
-    """The parameters of a request that name an object."""
+    """The request parameters that name an object."""
     return {"Bucket": bucket_of(at), "Key": at.key}
 
 
 def precondition_parameters(precondition: Precondition | str) -> dict[str, Any]:
-    """The parameters of a request that make it conditional."""
+    """The request parameters for a precondition."""
     if isinstance(precondition, str):
         return {"IfMatch": precondition}
     return {"IfNoneMatch": "*"} if precondition is Precondition.NO_OBJECT else {}
 
 
 def checksum_parameters(at: Location, data: bytes | io.RawIOBase) -> dict[str, Any]:
-    """The parameters of a request that let the store check the bytes it gets."""
+    """The request parameters by which the store checks uploaded bytes."""
     if bucket_of(at).endswith("--x-s3"):
-        return {"ChecksumAlgorithm": "CRC32"}  # directory buckets don't know Content-MD5
+        return {"ChecksumAlgorithm": "CRC32"}  # directory buckets don't support Content-MD5
     digest = hashlib.md5(usedforsecurity=False)
     if isinstance(data, bytes):
         digest.update(data)
@@ -268,7 +268,7 @@ def checksum_parameters(at: Location, data: bytes | io.RawIOBase) -> dict[str, A
 
 
 def info_of(answer: dict[str, Any]) -> ObjectInfo:
-    """An object's information, from the answer to GetObject or HeadObject."""
+    """An object's information, from an answer to GetObject or HeadObject."""
     whole = str(answer.get("ContentRange", "")).rpartition("/")[2]
     size = int(whole) if whole.isdigit() else answer["ContentLength"]
     details = {name: value for name, value in answer.items() if name not in {"Body", "ResponseMetadata"}}

@@ -1,4 +1,4 @@
-"""The last request of writing an object, and the check of its result, also if the answer is lost or an error."""
+"""Sends the last request of writing an object and checks the result, even if the answer is lost or an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bloomcli.storage.objects.content import Content
 from bloomcli.storage.s3.properties import is_archived, recovery_hint
 
 COMPARED_BYTES: Final = 256 << 10
-"""Bytes at an object's end that are compared: the store has checked each upload by its checksum."""
+"""Bytes at an object's end that are compared. The store has checked each upload by its checksum."""
 
 
 class Target(NamedTuple):
@@ -22,24 +22,24 @@ class Target(NamedTuple):
     at: Location
     path: str
     precondition: Precondition | str
-    """The condition on which it is written."""
+    """The condition for writing it."""
     previous: ObjectInfo | None
-    """What is replaced."""
+    """The object to replace; None if none exists."""
 
 
 def complete_object(client: Client, target: Target, content: Content, send: Callable[[], str]) -> None:
-    """Write an object by its last request, and compare its tail.
+    """Send the last request of writing an object, and compare its tail.
 
     Args:
-        client: looks at the object.
+        client: reads the object.
         target: the object.
-        content: what it is to be.
-        act: makes the request, and returns the new object's tag.
+        content: its new content.
+        send: sends the request, and returns the new object's tag.
 
     Raises:
-        SourceChanged: the object that was to be replaced is another one.
-        UsageError: there is an object that may not be replaced.
-        WriteError: the store refused to write, or the object isn't what was written. The reason says what is there.
+        SourceChanged: another program changed the object to replace.
+        UsageError: an object exists and may not be replaced.
+        WriteError: the store refused the request, or stored another content. The reason says which object exists.
     """
     tail = content.read(max(content.size - COMPARED_BYTES, 0), min(content.size, COMPARED_BYTES))
     try:
@@ -50,7 +50,7 @@ def complete_object(client: Client, target: Target, content: Content, send: Call
     try:
         data, info = client.read_tail(target.at, COMPARED_BYTES)
     except ObjectNotFound:
-        return  # removed by another program, after it was written
+        return  # another program removed it after it was written
     except UnreadableError as error:
         if _is_archived_whole(client, target, tag, content.size):
             return
@@ -61,15 +61,14 @@ def complete_object(client: Client, target: Target, content: Content, send: Call
         ) from None
     if info.tag == tag and (data != tail or info.size != content.size):
         raise WriteError(
-            "the object that the store has now isn't the one that was written",
+            "the object in the store isn't the one that was written",
             path=target.path,
             hint=recovery_hint(target.at, target.previous),
         )
 
 
 def _is_archived_whole(client: Client, target: Target, tag: str, size: int) -> bool:
-    """Whether the new object is in an archived storage class, so that it can't be read, and has the right tag and
-    size."""
+    """Whether the new object is archived, and so can't be read, but has the expected tag and size."""
     try:
         found = client.head(target.at)
     except UnreadableError:
@@ -78,7 +77,7 @@ def _is_archived_whole(client: Client, target: Target, tag: str, size: int) -> b
 
 
 def _resolve_failure(client: Client, target: Target, content: Content, tail: bytes, error: Exception) -> None:
-    """Find out what an object is whose last request failed: the request may have been carried out all the same."""
+    """Find out whether a failed last request wrote the object nevertheless. Raises the error if it didn't."""
     try:
         data, info = client.read_tail(target.at, COMPARED_BYTES)
     except ObjectNotFound:
@@ -88,10 +87,10 @@ def _resolve_failure(client: Client, target: Target, content: Content, tail: byt
     except UnreadableError as unknown:
         reason = error.reason if isinstance(error, BloomError) else "the store refused the request"
         raise WriteError(
-            f"{reason}; it isn't known whether the object was written, as it can't be read: it is the former one or "
-            f"the new one, and complete ({unknown.reason})",
+            f"{reason}; it isn't known whether the object was written, as it can't be read: it is either the old "
+            f"object or the new one, and complete ({unknown.reason})",
             path=target.path,
-            hint="start the command again once the store can be reached: it finds out",
+            hint="start the command again when the store can be reached: it finds out which",
         ) from None
     if target.previous is not None and info.tag == target.previous.tag:
         raise _refused(target, error, "the object is as it was") from None

@@ -1,4 +1,4 @@
-"""Errors of boto3 and of S3 as bloomcli's. None of them shows a credential."""
+"""Converts errors of boto3 and S3 to bloomcli's. No message shows a credential."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Explanation(NamedTuple):
 
 
 _LOGIN: Final = (
-    "get new credentials: `aws sso login`, or what gave you these; `aws sts get-caller-identity` tests them"
+    "get new credentials, by `aws sso login` or from their source; `aws sts get-caller-identity` tests them"
 )
 _REGION: Final = _Explanation(
     "the bucket is in another region",
@@ -99,10 +99,10 @@ _SECRETS: Final = re.compile(
 
 
 def sdk_errors() -> tuple[type[Exception], ...]:
-    """The base classes of boto3's exceptions. They are imported when one has been raised.
+    """The base classes of boto3's exceptions, imported only after one was raised.
 
-    RecursionError is among them: to a redirect that names no region, boto3 reacts by asking HeadBucket for it, and to
-    a redirect of that request in the same way.
+    RecursionError is one of them: after a redirect that names no region, boto3 sends HeadBucket to get it, and does
+    the same after a redirect of that request.
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -110,37 +110,37 @@ def sdk_errors() -> tuple[type[Exception], ...]:
 
 
 def setting_errors() -> tuple[type[Exception], ...]:
-    """What boto3 raises for a configuration that can't be used."""
+    """The exceptions that boto3 raises for an invalid configuration."""
     return ValueError, *sdk_errors()
 
 
 def body_errors() -> tuple[type[Exception], ...]:
-    """boto3's exceptions for an answer that ends, or stops, in the middle of its body."""
+    """boto3's exceptions for an answer whose body is incomplete or stops arriving."""
     from botocore.exceptions import IncompleteReadError, ReadTimeoutError, ResponseStreamingError
 
     return IncompleteReadError, ReadTimeoutError, ResponseStreamingError
 
 
 def code_of(error: Exception) -> str:
-    """The code of an error that the store answered: AccessDenied; empty for other errors."""
+    """The code of an error answer, such as AccessDenied; empty for other errors."""
     answer: Any = getattr(error, "response", None)
     return str(answer.get("Error", {}).get("Code", "")) if isinstance(answer, dict) else ""
 
 
 def status_of(error: Exception) -> int:
-    """The HTTP status of an error that the store answered; 0 for other errors."""
+    """The HTTP status of an error answer; 0 for other errors."""
     answer: Any = getattr(error, "response", None)
     return int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) if isinstance(answer, dict) else 0
 
 
 def converted_error(error: Exception, operation: str, at: Location, *, writes: bool) -> Exception:
-    """An error of boto3 as one of bloomcli's, or as one of those that `Client` leaves to its callers.
+    """Convert an error of boto3 to one of bloomcli's, or to ObjectNotFound or Conflict.
 
     Args:
-        error: what boto3 raised.
-        operation: the request, as S3 calls it.
-        at: the object, or the bucket.
-        writes: it is part of writing an object.
+        error: the exception of boto3.
+        operation: S3's name of the request.
+        at: the object or the bucket.
+        writes: the request is part of writing an object.
     """
     code, status = code_of(error), status_of(error)
     if code in _CONFLICT or status == 412:
@@ -159,13 +159,13 @@ def converted_error(error: Exception, operation: str, at: Location, *, writes: b
 
 
 def is_missing_bucket(error: BloomError) -> bool:
-    """Whether an error says that the bucket doesn't exist: no request can have left anything in it."""
+    """Whether an error says that the bucket doesn't exist, so that no upload can be left in it."""
     return _BY_CODE["NoSuchBucket"].reason in error.reason
 
 
 def restore_command(at: Location, storage_class: str) -> str:
-    """The command that makes an archived object readable for some days, and when it is: a hint."""
-    # S3 Intelligent-Tiering moves an object out of its archive tiers for good
+    """A hint with the commands that restore an archived object for some days and show when it is readable."""
+    # S3 Intelligent-Tiering restores an object from its archive tiers permanently
     days = "" if storage_class.endswith("_ACCESS") else '"Days": 7, '
     request = f'{{{days}"GlacierJobParameters": {{"Tier": "Standard"}}}}'
     named = f"--bucket {shlex.quote(at.root.partition('://')[2])} --key {shlex.quote(at.key)}"
@@ -176,7 +176,7 @@ def restore_command(at: Location, storage_class: str) -> str:
 
 
 def _explain_archived(error: Exception, at: Location) -> _Explanation:
-    """An object that has to be restored before it can be read."""
+    """The explanation of an error for an archived object."""
     response: Any = error.response  # type: ignore[attr-defined]
     found = {**response.get("Error", {}), **response}
     storage_class = str(found.get("AccessTier") or found.get("StorageClass") or "")
@@ -197,7 +197,7 @@ def _explain_answer(error: Exception, operation: str, code: str, status: int) ->
         wanted = PERMISSIONS.get(operation, operation)
         hint = f"the request needs {wanted}: `aws sts get-caller-identity` shows whose credentials were found, if any"
         if operation in {"GetObject", "HeadObject"}:
-            hint = f"{hint}; without s3:ListBucket, an object that isn't there is answered like this too"
+            hint = f"{hint}; without s3:ListBucket, S3 gives this answer for a missing object too"
         return _Explanation(f"access denied: {wanted}{request}", hint, denied=True)
     if code.startswith("KMS."):
         return _Explanation(
@@ -224,7 +224,7 @@ _WITHOUT_ANSWER: Final = (
     ({"NoCredentialsError", "PartialCredentialsError"}, _Explanation("the credentials are incomplete", _LOGIN)),
     (
         {"CredentialRetrievalError", "TokenRetrievalError", "SSOError", "LoginError"},
-        _Explanation("the credentials can't be had", _LOGIN),
+        _Explanation("the credentials can't be obtained", _LOGIN),
     ),
     (
         {"ProfileNotFound", "ConfigParseError", "ConfigNotFound", "InvalidConfigError"},
@@ -233,8 +233,8 @@ _WITHOUT_ANSWER: Final = (
     (
         {"SSLError"},
         _Explanation(
-            "the server's certificate isn't trusted, or it speaks no TLS",
-            "AWS_CA_BUNDLE names a file with its authority's certificate; http:// in AWS_ENDPOINT_URL is without TLS",
+            "the server's certificate isn't trusted, or it doesn't support TLS",
+            "AWS_CA_BUNDLE names a file with its authority's certificate; http:// in AWS_ENDPOINT_URL avoids TLS",
         ),
     ),
     ({"ProxyConnectionError"}, _Explanation("the proxy can't be reached", "check HTTPS_PROXY and HTTP_PROXY")),
@@ -248,7 +248,7 @@ _WITHOUT_ANSWER: Final = (
     ),
     (
         {"ConnectionClosedError", "IncompleteReadError", "ResponseStreamingError", "HTTPClientError"},
-        _Explanation("the connection to the store breaks off, every time", "try again"),
+        _Explanation("the connection to the store broke in every attempt", "try again"),
     ),
     (
         {"InvalidRetryConfigurationError", "ValueError"},
@@ -265,10 +265,10 @@ _WITHOUT_ANSWER: Final = (
     ),
     ({"ParamValidationError", "InvalidRegionError"}, _Explanation("{text}", "check the URI and AWS_REGION")),
 )
-"""boto3's exceptions, by the names of their classes, which need not be imported."""
+"""Explanations of boto3's exceptions, by class names, so that the classes aren't imported."""
 
 
 def shown(text: str) -> str:
-    """A message on one line, without what could be a credential."""
+    """A message on one line, with possible credentials masked."""
     line = " ".join(text.split())
     return _SECRETS.sub(lambda m: f"{m[1] or m[2] or ''}***{'@' if m[1] else ''}", line)[:300]

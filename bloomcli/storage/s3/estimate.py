@@ -12,15 +12,15 @@ from bloomcli.storage.s3.completion import COMPARED_BYTES
 from bloomcli.storage.s3.parts import Part, next_parts, sizes_for
 
 _LOOKING: Final = 1
-"""Requests for the properties that carry over."""
+"""Requests that read the properties to keep."""
 _AROUND_PARTS: Final = 3
-"""Requests that begin an upload and complete it, and the one that reads the new object's tail."""
+"""Requests that begin an upload, complete it, and read the new object's tail."""
 _AROUND_PUT: Final = 1
-"""The request that reads the new object's tail."""
+"""Requests that read the new object's tail."""
 
 
 def of_put(segments: Sequence[Segment], source: Source, put_most: int, *, copies: bool) -> Traffic | None:
-    """What writing an object in one request takes; None where it is written in parts."""
+    """The traffic of writing an object in one request; None if it is written in parts."""
     size = segments[-1].end if segments else 0
     if size > put_most or any(part.copy_from is not None for part in _parts(segments, copies=copies)):
         return None
@@ -29,7 +29,7 @@ def of_put(segments: Sequence[Segment], source: Source, put_most: int, *, copies
 
 
 def of_parts(segments: Sequence[Segment], source: Source, *, copies: bool) -> Traffic:
-    """What a multipart upload takes: each part is a request; kept bytes in parts that are uploaded are read first."""
+    """The traffic of a multipart upload: one request per part, and reads of the kept bytes in uploaded parts."""
     parts = _parts(segments, copies=copies)
     uploaded = [part for part in parts if part.copy_from is None]
     found = (within(segments, part.start, part.start + part.length) for part in uploaded)

@@ -1,12 +1,12 @@
-"""Finds out whether an endpoint honours preconditions: without them, two writers could undo each other's work.
+"""Finds out whether an endpoint honours preconditions. Without them, two writers could undo each other's work.
 
-Amazon's endpoints do. Others are asked once in a process, in a way that changes no object of the user's:
+Amazon's endpoints do. Other endpoints are tested once per process, without changing an object of the user's:
 
-    completion   a real upload is completed with a part that it doesn't have, under a condition that isn't met. An
-                 endpoint that looks at the condition first answers that it isn't met. One that misses the part first
-                 is asked again, with an object of bloom's own.
-    put          an object of bloom's own, which doesn't exist, is replaced under the condition that it has a tag. An
-                 endpoint that ignores the condition writes it: it has no bytes, and is removed again.
+    completion   completes the real upload with a part that doesn't exist, on a condition that fails. An endpoint that
+                 checks the condition first answers that it failed. An endpoint that checks the part first is tested
+                 again, with an upload to a temporary object.
+    put          writes an empty temporary object, which doesn't exist yet, on the condition that it has some tag. An
+                 endpoint that ignores the condition writes it, and the object is removed.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ _NO_TAG: Final = f'"{"0" * 32}"'
 """A tag that no object has."""
 
 _results: Final[dict[tuple[str, str], bool]] = {}
-"""What is known of endpoints, by their addresses and the kind of request."""
+"""Whether an endpoint honours preconditions, by its address and the kind of request."""
 
 
 def check(client: S3Client, at: Location, upload: str | None, *, force: bool) -> None:
     """Refuse an endpoint that ignores preconditions.
 
     Args:
-        client: makes the requests.
+        client: sends the requests.
         at: the object to write.
-        upload: the id of the upload that is to be completed; None where the object is put in one request.
-        force: use it anyway.
+        upload: the id of the upload to complete; None if the object is put in one request.
+        force: skip the check.
 
     Raises:
-        UsageError: it ignores them.
-        WriteError: it refuses the requests.
+        UsageError: the endpoint ignores preconditions.
+        WriteError: the endpoint refused the test's requests.
     """
     if force or _honours(client, at, upload):
         return
     raise UsageError(
-        "the endpoint ignores preconditions: what another program writes at the same time would be lost",
+        "the endpoint ignores preconditions: an object that another program writes at the same time would be lost",
         path=at.uri,
-        hint="--force writes all the same, for when nothing else writes there",
+        hint="--force writes it; use it only if no other program writes there",
     )
 
 
@@ -98,7 +98,7 @@ def _put(client: S3Client, at: Location) -> bool:
 
 
 def _refused(client: S3Client, operation: str, at: Location, **parameters: Any) -> bool:
-    """Whether a request fails for its condition: S3 answers that there is no object where there is none."""
+    """Whether a request fails because of its condition. For a missing object, S3 answers that it doesn't exist."""
     try:
         client.request(operation, at, writes=True, **parameters)
     except (Conflict, ObjectNotFound):
@@ -116,6 +116,6 @@ def _remove(client: S3Client, at: Location) -> None:
 
 
 def _probe_location(at: Location) -> Location:
-    """A hidden name of bloom's own in the object's directory."""
+    """A temporary, hidden name in the object's directory."""
     directory, slash, _ = at.key.rpartition("/")
     return at._replace(key=f"{directory}{slash}.bloom-preconditions-{secrets.token_hex(6)}.tmp")

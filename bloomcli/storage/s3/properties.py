@@ -1,4 +1,4 @@
-"""Properties of an object other than its content: a new object gets them, or would lose them."""
+"""Properties of an object besides its content: those that a new object keeps, and those that it would lose."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PROPERTIES: Final = (
     "StorageClass",
     "WebsiteRedirectLocation",
 )
-"""What HeadObject and GetObject answer, and PutObject and CreateMultipartUpload take."""
+"""Fields of answers to HeadObject and GetObject that are parameters of PutObject and CreateMultipartUpload too."""
 
 _ARCHIVED: Final = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 
@@ -32,17 +32,17 @@ _FORCE: Final = "-o writes another object; --force replaces it all the same"
 
 
 def kept_properties(client: S3Client, at: Location, info: ObjectInfo, *, force: bool) -> dict[str, Any]:
-    """The parameters that give a new object what an object has besides its content.
+    """The parameters that give a new object the properties of an existing one.
 
     Args:
-        client: makes the request for tags.
-        at: the object.
+        client: requests the tags.
+        at: the existing object.
         info: its information from reading it.
-        force: without what can't be read.
+        force: leave out properties that can't be read.
 
     Raises:
-        UsageError: its tags can't be read, or some of its metadata.
-        UnreadableError: the store doesn't answer.
+        UsageError: its tags or some of its metadata can't be read.
+        UnreadableError: the request failed.
     """
     details = info.details or {}
     found = {name: details[name] for name in _PROPERTIES if details.get(name)}
@@ -61,10 +61,10 @@ def kept_properties(client: S3Client, at: Location, info: ObjectInfo, *, force: 
 
 
 def check_no_loss(at: Location, details: Mapping[str, Any]) -> None:
-    """Refuse to replace an object that is protected, or archived.
+    """Refuse to replace an object that is protected or archived.
 
     Raises:
-        UsageError: it has an object lock or a legal hold, or it is archived.
+        UsageError: the object has a lock or a legal hold, or is archived.
     """
     mode, hold = details.get("ObjectLockMode"), details.get("ObjectLockLegalHoldStatus")
     if hold == "ON" or details.get("ObjectLockEventHold") == "ON":
@@ -89,7 +89,7 @@ def check_no_loss(at: Location, details: Mapping[str, Any]) -> None:
 
 
 def is_archived(details: Mapping[str, Any]) -> bool:
-    """Whether an object has to be restored before it can be read, or had to be."""
+    """Whether an object is in an archive class or tier, restored or not."""
     return details.get("StorageClass") in _ARCHIVED or bool(details.get("ArchiveStatus"))
 
 
@@ -97,7 +97,7 @@ def _tags(client: S3Client, at: Location, *, force: bool) -> list[tuple[str, str
     try:
         answer = client.request("GetObjectTagging", at)
     except ObjectNotFound:
-        return []  # the object is gone, which the next request finds out, or has no tags
+        return []  # the object has no tags, or is gone: the next request detects that
     except AccessDenied:
         if force:
             return []
@@ -108,16 +108,16 @@ def _tags(client: S3Client, at: Location, *, force: bool) -> list[tuple[str, str
         ) from None
     except UnreadableError as error:
         if any(text in error.reason for text in ("NotImplemented", "MethodNotAllowed", " 501 ")):
-            return []  # the store knows no tags
+            return []  # the store doesn't support tags
         raise
     return [(tag["Key"], tag["Value"]) for tag in answer.get("TagSet", ())]
 
 
 def recovery_hint(at: Location, info: ObjectInfo | None) -> str:
-    """A hint on how to restore an object that was replaced."""
+    """A hint that says how to restore an object that was replaced."""
     version = None if info is None else (info.details or {}).get("VersionId")
     if version in {None, "null"}:
-        return "the bucket keeps no versions, so that the former object is gone: get it from its source again"
+        return "the bucket keeps no versions, so the former object is lost: get it from its source again"
     bucket, key = at.root.partition("://")[2], at.key
     return (
         f"the former object is version {version}: `aws s3api copy-object --bucket {bucket} --key '{key}' "

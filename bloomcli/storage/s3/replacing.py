@@ -26,11 +26,11 @@ from bloomcli.storage.s3.unfinished_uploads import command_for
 from bloomcli.storage.s3.upload import Upload
 
 PUT_MOST_BYTES = UPLOAD_BYTES
-"""The largest object that is written in one request, where no part of it can be copied."""
+"""Maximum size of an object that is written in one request if no part of it can be copied."""
 
 
 class ReplaceRequest(NamedTuple):
-    """What `Store.replace` was given, but for the pieces."""
+    """The arguments of `Store.replace`, without the pieces."""
 
     client: S3Client
     path: str
@@ -39,15 +39,16 @@ class ReplaceRequest(NamedTuple):
     force: bool
     progress: Progress | None
     put_most: int
+    """Maximum size of an object that is written in one request, in bytes."""
 
 
 def replace(request: ReplaceRequest, pieces: Pieces, *, verify: Verify | None, cancelled: Cancelled | None) -> int:
-    """Write an object: `Store.replace` of S3."""
+    """Write an object; implements `Store.replace` for S3. Returns its size in bytes."""
     with closing(pieces), closing(Content(request.source)) as content, terminable():
         own_source = source_of(request.source, request.client)
         target = _target(request, own_source)
         with _object_writer(request, target, own_source, content) as writer:
-            with closing(pieces):  # their threads end before the object is verified
+            with closing(pieces):  # stops their threads before the object is verified
                 _add_pieces(pieces, content, writer, cancelled)
             writer.finish()
             if verify is not None:
@@ -63,10 +64,10 @@ def _add_pieces(pieces: Pieces, content: Content, writer: _ObjectWriter, cancell
     skipped = False
     for piece in pieces:
         if isinstance(piece, KeptRange) and cancelled is not None and cancelled():
-            skipped = True  # the next piece raises
+            skipped = True  # producing the next piece raises
             continue
         content.add(piece)
-        del piece  # a filter may be large, and the next one is built where it was
+        del piece  # a filter may be large: free it before the next one is built
         if not skipped:
             writer.add()
     if skipped:
@@ -75,7 +76,7 @@ def _add_pieces(pieces: Pieces, content: Content, writer: _ObjectWriter, cancell
 
 
 def _target(request: ReplaceRequest, own_source: ObjectSource | None) -> Target:
-    """The object to write. Raises UsageError."""
+    """The object to write, with its precondition. Raises UsageError."""
     client = request.client
     at = client.locate(request.path)
     previous: ObjectInfo | None
@@ -93,7 +94,7 @@ def _target(request: ReplaceRequest, own_source: ObjectSource | None) -> Target:
 
 
 class _ObjectWriter:
-    """The new object on its way: a multipart upload that is begun when a part is certain, or one request."""
+    """Writes the new object: by a multipart upload, begun when the first part is final, or by one request."""
 
     def __init__(
         self,
@@ -109,14 +110,14 @@ class _ObjectWriter:
         self._whole: tuple[bytes, dict[str, Any]] | None = None
 
     def add(self) -> None:
-        """Begin with what is certain of the content so far."""
+        """Start writing the parts that are final so far."""
         if self.upload is None and (self._is_certain() or 0 < self._content.size > self._request.put_most):
             self._begin()
         if self.upload is not None:
             self.upload.add()
 
     def finish(self) -> None:
-        """The content is whole: wait until the store has it, but for an object that is put in one request."""
+        """Write the remaining parts and wait for all; or read the content and properties for a single request."""
         content = self._content
         if self.upload is None:
             parts = list(next_parts(content.segments, None, self._sizes, finished=True))
@@ -132,10 +133,10 @@ class _ObjectWriter:
             self._request.progress(sum(content.kept_lengths(0, content.size)))
 
     def complete(self) -> None:
-        """Give the new object its name, and compare what the store has. Raises what `complete_object` raises."""
+        """Complete the object and compare its tail. Raises the errors of `complete_object`."""
         request, target, upload = self._request, self._target, self.upload
         if target.precondition is not Precondition.NONE:
-            # Not earlier: MinIO lets a completion wait for reads of the object, and further reads for the completion.
+            # After all reads: in MinIO, a completion waits for reads of the object, and new reads wait for it.
             preconditions.check(request.client, target.at, None if upload is None else upload.id, force=request.force)
         send: Callable[[], str] = self._put if upload is None else partial(upload.complete, target.precondition)
         complete_object(request.client, target, self._content, send)
@@ -144,7 +145,7 @@ class _ObjectWriter:
             self.upload = None
 
     def _put(self) -> str:
-        assert self._whole is not None  # noqa: S101  `finish` has made it
+        assert self._whole is not None  # noqa: S101  `finish` has set it
         data, properties = self._whole
         return self._request.client.put(self._target.at, data, self._target.precondition, **properties).tag
 
@@ -159,7 +160,7 @@ class _ObjectWriter:
         self.upload.begin()
 
     def _properties(self) -> dict[str, Any]:
-        """What the object has besides its content. Asked for late, when columns are being read already."""
+        """The properties to keep. Requested late, so that reading the columns doesn't wait for them."""
         own_source = self._own_source
         return (
             {}
@@ -172,7 +173,7 @@ class _ObjectWriter:
 def _object_writer(
     request: ReplaceRequest, target: Target, own_source: ObjectSource | None, content: Content
 ) -> Iterator[_ObjectWriter]:
-    """The new object on its way, aborted where it isn't completed."""
+    """The writer of the new object. An upload that isn't completed is aborted at exit."""
     copies = own_source is not None and bucket_of(own_source.at) == bucket_of(target.at)
     writer = _ObjectWriter(request, target, content, sizes_for(request.source.size, copies=copies), own_source)
     try:
@@ -185,6 +186,6 @@ def _object_writer(
                 if reason is not None and upload.id is not None:
                     error.reason = f"{error.reason}; an unfinished upload is left, as it can't be ended ({reason})"
                     error.hint = f"{command_for(request.client, target.at, upload.id)} ends it"
-                if left := upload.duplicate_remarks():
-                    error.hint = "; ".join([*([error.hint] if error.hint else []), *left])
+                if remarks := upload.duplicate_remarks():
+                    error.hint = "; ".join([*([error.hint] if error.hint else []), *remarks])
         raise

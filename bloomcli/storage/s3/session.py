@@ -1,7 +1,7 @@
-"""boto3's client for S3, with the settings that it gets, and the meter that counts its requests.
+"""Creates boto3's client for S3 with bloomcli's settings, and counts its requests.
 
-boto3 reads its settings from the environment, profiles and instance roles. Without credentials, requests
-are anonymous.
+boto3 reads the user's settings from the environment, profiles and instance roles. Without credentials, requests are
+anonymous.
 """
 
 from __future__ import annotations
@@ -13,23 +13,26 @@ from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
 
 ATTEMPTS: Final = 8
-"""How often a request is made at most, with growing pauses, unless AWS_MAX_ATTEMPTS or the profile says otherwise."""
+"""Maximum number of attempts of a request, with growing pauses, unless AWS_MAX_ATTEMPTS or the profile sets it."""
 _CONNECTIONS: Final = 48
-"""Connections that are kept: for parts that are copied and uploaded, and for reads."""
+"""Size of the connection pool: enough for copied parts, uploaded parts and reads."""
 _UPLOADS: Final = frozenset({"PutObject", "UploadPart"})
-"""The requests whose bodies are objects' content."""
+"""Requests whose body is content of an object."""
 
 
 class Settings(NamedTuple):
-    """What clients are made of. The session keeps the description of S3's requests that it has read: the first client
-    takes 100 ms to make, and each further one, as in a forked process, 5 ms."""
+    """A boto3 session and configuration, from which clients are created.
+
+    The session caches the description of S3's requests: creating the first client takes 100 ms, and each further one,
+    such as in a forked process, 5 ms.
+    """
 
     session: Any
     config: Any
 
 
 def settings() -> Settings:
-    """The settings of this moment's environment.
+    """The settings from the current environment.
 
     Raises:
         UnsupportedError: boto3 isn't installed.
@@ -50,7 +53,7 @@ def settings() -> Settings:
     options: dict[str, Any] = {
         "retries": retries,
         "max_pool_connections": _CONNECTIONS,
-        # Uploads have a Content-MD5 of their own, which stores knew long before these checksums.
+        # Uploads have a Content-MD5, which more stores support than these checksums.
         "request_checksum_calculation": "when_required",
         "response_checksum_validation": "when_required",
         "user_agent_extra": "bloomcli",
@@ -61,13 +64,13 @@ def settings() -> Settings:
 
 
 def client_of(found: Settings) -> Any:
-    """Make a client of boto3, with connections of its own. Raises BotoCoreError, ValueError for broken settings."""
+    """Create a boto3 client with its own connections. Raises BotoCoreError, ValueError for invalid settings."""
     client: Any = found.session.client("s3", config=found.config)
     client.meta.events.register("before-send.s3", _count)
     return client
 
 
 def _count(request: Any, event_name: str, **_: Any) -> None:
-    """Count a request, each attempt of it, at the meter of the work that it belongs to."""
+    """Count each attempt of a request in the current meter."""
     uploaded = int(request.headers.get("Content-Length") or 0) if event_name.rpartition(".")[2] in _UPLOADS else 0
     traffic.current().count(uploaded=uploaded)

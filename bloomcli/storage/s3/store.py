@@ -1,4 +1,4 @@
-"""S3 as a store."""
+"""The store for S3."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from bloomcli.storage.s3.client import S3Client
 
 
 class S3Store(ObjectStore):
-    """Objects by s3://, s3a:// and s3n:// URIs.
+    """A store of objects with s3://, s3a:// and s3n:// URIs.
 
     Args:
-        put_most: the bytes of the largest object that is written in one request.
+        put_most: maximum size of an object that is written in one request, in bytes; by default
+            `replacing.PUT_MOST_BYTES`.
     """
 
     def __init__(self, put_most: int | None = None) -> None:
@@ -25,13 +26,13 @@ class S3Store(ObjectStore):
 
     @cached_property
     def client(self) -> S3Client:
-        """The client. boto3 is imported with its first request."""
+        """The client. boto3 is imported before its first request."""
         return S3Client()
 
     def check_output(
         self, path: str, *, overwrite: bool, makes_directories: bool = False, force: bool = False
     ) -> None:
-        """Look at the object. Raises UsageError, UnreadableError."""
+        """Check that the object can be written. Raises UsageError, UnreadableError."""
         del makes_directories
         from bloomcli.storage.s3.properties import check_no_loss
 
@@ -56,7 +57,7 @@ class S3Store(ObjectStore):
         progress: Progress | None = None,
         force: bool = False,
     ) -> int:
-        """Complete a multipart upload, or put the object: see `bloomcli.storage.s3` for the steps."""
+        """Write the object by a multipart upload or one request. `bloomcli.storage.s3` describes the steps."""
         from bloomcli.storage.s3 import replacing
 
         most = replacing.PUT_MOST_BYTES if self._put_most is None else self._put_most
@@ -64,7 +65,7 @@ class S3Store(ObjectStore):
         return replacing.replace(request, pieces, verify=verify, cancelled=cancelled)
 
     def estimate(self, path: str, outline: Iterable[KeptRange | int], *, source: Source) -> Traffic:
-        """The parts of a multipart upload, or one request, and what looks at the object before and after."""
+        """The traffic of a multipart upload or a single request, including those that read the object."""
         from bloomcli.storage.s3 import replacing
         from bloomcli.storage.s3.estimate import of_parts, of_put
 
@@ -79,7 +80,7 @@ class S3Store(ObjectStore):
         return self.sweep_for([path])
 
     def sweep_for(self, paths: Iterable[str]) -> SweepResult:
-        """Report unfinished uploads to objects."""
+        """Report unfinished uploads to the objects."""
         from bloomcli.storage.s3.unfinished_uploads import sweep
 
         return sweep(self.client, lambda: map(self.client.locate, paths))

@@ -1,8 +1,8 @@
-"""Unfinished uploads to keys that are to be written. A killed run has left them, or another program is at work.
+"""Reports unfinished uploads to the keys to write. A killed run left them, or another program is writing.
 
-S3 doesn't show whose they are. So bloom ends none, and reports them with the commands that end them. It also reports
-the uploads that began when the answer to a request that begins one was lost: boto3 sends the request again, and the
-store may have begun an upload for each. Another program may have begun one in the same moments.
+S3 doesn't show which program began an upload, so bloom aborts none and reports the commands that do. It also reports
+the uploads that began when the answer to CreateMultipartUpload was lost: boto3 retries the request, and the store may
+have begun an upload for each attempt. Another program may have begun one at the same time.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from bloomcli.storage.s3.client import S3Client, bucket_of
 from bloomcli.storage.s3.errors import is_missing_bucket
 
 _MAX_PAGES: Final = 10
-"""Pages of 1,000 uploads that are looked through."""
+"""Maximum number of pages, of 1,000 uploads each, that are searched."""
 _MAX_REMARKS: Final = 10
 _PRECISION: Final = timedelta(seconds=1)
 """HTTP's dates have whole seconds."""
 
 
 Locations = Callable[[], Iterable[Location]]
-"""Gives the keys that are to be written, each time anew: there may be millions."""
+"""Returns the keys to write. It is called for each pass: there may be millions, so they aren't held in a list."""
 
 
 def sweep(client: S3Client, locations: Locations) -> SweepResult:
-    """Report unfinished uploads to some keys; none if the store doesn't list them."""
+    """Report unfinished uploads to the keys; none if the store can't list them."""
     found: list[tuple[Location, Any]] = []
     ranges: dict[str, tuple[str, str]] = {}
     for at in locations():
@@ -61,13 +61,13 @@ def _remarks(client: S3Client, found: Sequence[tuple[Location, Any]]) -> list[st
 
 
 def command_for(client: S3Client, at: Location, upload: str) -> str:
-    """The command line that ends an upload."""
+    """The shell command that aborts an upload, in backquotes."""
     where = ["--bucket", bucket_of(at), "--key", at.key, "--upload-id", upload, *_endpoint(client, at)]
     return f"`{shlex.join(['aws', 's3api', 'abort-multipart-upload', *where])}`"
 
 
 def _endpoint(client: S3Client, at: Location) -> list[str]:
-    """The option that names an endpoint other than Amazon's."""
+    """The option for an endpoint other than Amazon's."""
     parts = urlsplit(str(client.sdk(at).meta.endpoint_url))
     if (parts.hostname or "").endswith((".amazonaws.com", ".amazonaws.com.cn")):
         return []
@@ -75,31 +75,31 @@ def _endpoint(client: S3Client, at: Location) -> list[str]:
 
 
 class TimeRange(NamedTuple):
-    """When a request was made that begins an upload, by the store's clock."""
+    """The interval in which an upload was begun, by the store's clock."""
 
     first: datetime
     last: datetime
 
 
 def time_range(date: str, seconds: float) -> TimeRange:
-    """The time of a request.
+    """The interval in which a request was sent.
 
     Args:
-        date: the date in the head of its answer.
-        seconds: how long it took, with all attempts.
+        date: the Date header of its answer.
+        seconds: the duration of all attempts.
     """
     last = parsedate_to_datetime(date)
     return TimeRange(last - timedelta(seconds=seconds) - _PRECISION, last + _PRECISION)
 
 
 def begun_uploads(client: S3Client, at: Location, when: TimeRange | None, seconds: float = 0.0) -> list[str]:
-    """Remarks on the unfinished uploads to a key that began in these moments, with the commands that end them.
+    """Remarks on the unfinished uploads to a key that began in an interval, with the commands that abort them.
 
     Args:
-        client: makes the requests.
+        client: sends the requests.
         at: the object.
-        when: when the request to begin an upload was made; None where no answer came at all.
-        seconds: for how long it was tried, where no answer came.
+        when: the interval; None if no attempt got an answer: the last `seconds` until now.
+        seconds: the duration of all attempts.
     """
     try:
         if when is None:
@@ -119,10 +119,10 @@ def begun_uploads(client: S3Client, at: Location, when: TimeRange | None, second
 def _bucket_uploads(
     client: S3Client, root: str, first: str, last: str, locations: Locations
 ) -> list[tuple[Location, Any]]:
-    """The unfinished uploads to the places in a bucket, whose first and last key are given."""
+    """The unfinished uploads to the locations that are in a bucket, with keys from `first` to `last`."""
     same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
     found = _uploads_to(_list_uploads(client, Location(root, first[:same])), locations)
-    if not found and first != last and client.is_minio:  # it takes a prefix for a whole key
+    if not found and first != last and client.is_minio:  # MinIO treats the prefix as a whole key
         found = _uploads_to(_list_uploads(client, Location(root, "")), locations)
     return found
 
@@ -135,7 +135,7 @@ def _uploads_to(uploads: Iterable[tuple[Location, Any]], locations: Locations) -
 
 
 def _list_uploads(client: S3Client, at: Location) -> Iterator[tuple[Location, Any]]:
-    """Unfinished uploads to keys that begin with a key."""
+    """The unfinished uploads to keys that begin with a prefix."""
     options: dict[str, Any] = {"Prefix": at.key}
     for _ in range(_MAX_PAGES):
         answer = client.request("ListMultipartUploads", at, whole=False, **options)

@@ -1,4 +1,4 @@
-"""A multipart upload: its parts are copied and uploaded several at once, and it is completed or aborted."""
+"""A multipart upload: copies and uploads several parts at the same time, then completes or aborts the upload."""
 
 from __future__ import annotations
 
@@ -23,48 +23,49 @@ from bloomcli.storage.s3.parts import MAX_PARTS, Part, PartSizes, next_parts
 from bloomcli.storage.s3.unfinished_uploads import TimeRange
 
 COPYING: Final = 32
-"""Parts that are copied at a time: their bytes don't pass through this machine, and the store copies each part in
-about the same time, so that 2 GiB take as long as one part."""
+"""Maximum number of parts that are copied at the same time. The store copies them, each in about the same time: 2 GiB
+take as long as one part."""
 UPLOADING: Final = 4
-"""Parts that are uploaded at a time: their bytes are in memory."""
+"""Maximum number of parts that are uploaded at the same time: they are in memory."""
 IN_MEMORY_BYTES: Final = 16 << 20
-"""The largest part that is held in memory: only objects of more than 64 GiB have larger ones to upload."""
+"""Maximum size of a part in memory. Only objects of more than 64 GiB have larger uploaded parts."""
 _ABORTS: Final = 3
 _ABORT_PAUSE_SECONDS: Final = 0.2
 
 
 class PartBody(io.RawIOBase):
-    """A part that is too large for the memory: a file that is read while it is sent, and each time that it is."""
+    """A file object over a part that is too large for memory. It reads the part while the part is sent or retried."""
 
     def __init__(self, content: Content, part: Part) -> None:
         self._content, self._part, self._at = content, part, 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, at most so many as are held in memory."""
-        left = self._part.length - self._at
-        data = self._content.read(self._part.start + self._at, min(left, IN_MEMORY_BYTES, left if size < 0 else size))
+        """Read the next bytes, at most `IN_MEMORY_BYTES`."""
+        remaining = self._part.length - self._at
+        wanted = remaining if size < 0 else min(size, remaining)
+        data = self._content.read(self._part.start + self._at, min(wanted, IN_MEMORY_BYTES))
         self._at += len(data)
         return data
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to an offset in the part."""
+        """Set the position in the part. Returns it."""
         self._at = offset + (0, self._at, self._part.length)[whence]
         return self._at
 
 
 class Upload:
-    """An upload, once `begin` has begun it.
+    """A multipart upload. Call `begin` first.
 
     Attributes:
-        id: its id; None before `begin`.
+        id: the upload's id; None before `begin`.
     """
 
     def __init__(
@@ -85,22 +86,22 @@ class Upload:
         self._tags: dict[int, str] = {}
         self._properties = properties
         self._retried: TimeRange | None = None
-        # Uploads have threads of their own: they don't wait for parts that are copied.
+        # Separate threads, so that uploaded parts don't wait for copied ones.
         self._copying = Threads(COPYING, "bloom-copy")
         self._uploading = Threads(UPLOADING, "bloom-upload")
         self.id: str | None = None
 
     def begin(self) -> None:
-        """Have the store begin the upload. A stop (Ctrl-C) is raised when its id is known. Raises WriteError."""
+        """Begin the upload in the store. Ctrl-C is raised only after the id is known. Raises WriteError."""
         started = time.monotonic()
         with deferred():
             try:
                 answer = self._client.request("CreateMultipartUpload", self._at, writes=True, **self._properties)
             except BloomError as error:
-                left = unfinished_uploads.begun_uploads(self._client, self._at, None, time.monotonic() - started)
-                if left:
-                    error.reason = f"{error.reason}; the store may have begun an upload all the same"
-                    error.hint = "; ".join([*([error.hint] if error.hint else []), *left])
+                remarks = unfinished_uploads.begun_uploads(self._client, self._at, None, time.monotonic() - started)
+                if remarks:
+                    error.reason = f"{error.reason}; the store may have begun an upload nevertheless"
+                    error.hint = "; ".join([*([error.hint] if error.hint else []), *remarks])
                 raise
             self.id = str(answer["UploadId"])
             head = answer["ResponseMetadata"]
@@ -108,7 +109,7 @@ class Upload:
                 self._retried = unfinished_uploads.time_range(head["HTTPHeaders"]["date"], time.monotonic() - started)
 
     def add(self, *, finished: bool = False) -> None:
-        """Begin with the parts that are certain. Raises what an earlier part has raised."""
+        """Start writing the parts that are final. Raises the errors of earlier parts."""
         for part in next_parts(self._content.segments, self._last, self._sizes, finished=finished):
             if part.number > MAX_PARTS:
                 raise WriteError("the object would have more parts than S3 allows (10,000)", path=self._at.uri)
@@ -119,12 +120,12 @@ class Upload:
             self._wait_for_first()
 
     def wait(self) -> None:
-        """Wait until all parts are there. Raises what a part has raised."""
+        """Wait until all parts are written. Raises the errors of parts."""
         while self._waiting:
             self._wait_for_first()
 
     def complete(self, precondition: Precondition | str) -> str:
-        """Complete the upload; gives the new object's tag. Raises Conflict, WriteError."""
+        """Complete the upload. Returns the new object's tag. Raises Conflict, WriteError."""
         parts = [{"PartNumber": number, "ETag": tag} for number, tag in sorted(self._tags.items())]
         answer = self._client.request(
             "CompleteMultipartUpload",
@@ -137,20 +138,19 @@ class Upload:
         return str(answer["ETag"])
 
     def stop(self) -> None:
-        """Wait for the parts that are being made, and make no others."""
+        """Wait for the parts that are being written, and start no others."""
         self._stop.requested = True
         self._copying.close()
         self._uploading.close()
 
     def duplicate_remarks(self) -> list[str]:
-        """Remarks on the uploads that requests without an answer may have begun, once this one is completed or
-        aborted."""
+        """Remarks on uploads that attempts without an answer may have begun. Call it after completing or aborting."""
         return (
             [] if self._retried is None else unfinished_uploads.begun_uploads(self._client, self._at, self._retried)
         )
 
     def abort(self) -> str | None:
-        """Have the store forget the upload; the reason why it can't."""
+        """Abort the upload. Returns None, or the reason why it can't be aborted."""
         self.stop()
         reason = None
         if self.id is None:
@@ -178,13 +178,13 @@ class Upload:
                 self._copy(part, part.copy_from)
 
     def _wait_for_first(self) -> None:
-        """Wait for the first part that is waited for. Raises what it has raised."""
+        """Wait for the oldest pending part. Raises its error."""
         threads, future = self._waiting.popleft()
         threads.result(future)
 
     def _copy(self, part: Part, offset: int) -> None:
         source = self._content.source
-        assert isinstance(source, ObjectSource)  # noqa: S101  parts of others are uploaded
+        assert isinstance(source, ObjectSource)  # noqa: S101  parts of other sources are uploaded
         try:
             answer = self._client.request(
                 "UploadPartCopy",
@@ -221,7 +221,7 @@ class Upload:
         self._report(sum(self._content.kept_lengths(part.start, part.length)))
 
     def _report(self, count: int) -> None:
-        """Report kept bytes, in steps as other stores do."""
+        """Report progress in kept bytes, in steps of `STEP_BYTES` as in other stores."""
         while count and self._progress is not None:
             step = min(count, STEP_BYTES)
             self._progress(step)

@@ -363,7 +363,7 @@ def test_a_store_that_asks_for_fewer_requests_says_how_often_it_was_asked(
     assert capfd.readouterr() == ("", ""), "the SDK's own warnings"
 
 
-def test_a_key_and_a_name_that_are_none_are_told(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_key_and_an_invalid_name_are_reported(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnreadableError, match="a container can't have such a name"):
         place.store.open("az://UPPER_case/data.bin")
     server = running.azurite()
@@ -371,7 +371,7 @@ def test_a_key_and_a_name_that_are_none_are_told(place: AzurePlace, monkeypatch:
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", server.user)
     monkeypatch.setenv("AZURE_STORAGE_KEY", "not base64!!")
     monkeypatch.setenv("AZURE_STORAGE_SERVICE_ENDPOINT", f"{server.url}/{server.user}")
-    with pytest.raises(UnreadableError, match="the account's key isn't one") as caught:
+    with pytest.raises(UnreadableError, match="the account's key is invalid") as caught:
         place.store.open(place.path("data.bin"))
     assert "not base64!!" not in str(caught.value)
 

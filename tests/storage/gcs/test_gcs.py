@@ -128,7 +128,7 @@ def test_headers_metadata_class_and_time_stay(place: GcsPlace, target: str | Non
     assert new.size == 5007 - cut
 
 
-def test_all_that_an_object_has_is_asked_for_again_with_the_new_one() -> None:
+def test_a_new_object_keeps_the_properties_of_the_old_one() -> None:
     """fake-gcs-server keeps less than the service."""
     source = {
         "name": "a",
@@ -176,8 +176,11 @@ def test_an_object_of_class_archive_is_read_and_changed_and_its_class_is_asked_f
     [
         ({"temporaryHold": True}, "a temporary hold"),
         ({"eventBasedHold": True}, "an event-based hold"),
-        ({"retentionExpirationTime": "2999-01-01T00:00:00.000Z"}, "it is to be kept until 2999"),
-        ({"retention": {"mode": "Locked", "retainUntilTime": "2999-01-01T00:00:00Z"}}, "it is to be kept until 2999"),
+        ({"retentionExpirationTime": "2999-01-01T00:00:00.000Z"}, "it has to be retained until 2999"),
+        (
+            {"retention": {"mode": "Locked", "retainUntilTime": "2999-01-01T00:00:00Z"}},
+            "it has to be retained until 2999",
+        ),
         ({"customerEncryption": {"keySha256": "x"}}, "a key of the customer's"),
     ],
 )
@@ -224,7 +227,7 @@ def test_a_request_that_fails_once_is_sent_again_and_a_lost_commit_is_found(
     assert place.names() == {"data.bin"}
 
 
-def test_a_description_that_is_cut_off_is_asked_for_again(place: GcsPlace, proxy: Proxy) -> None:
+def test_an_incomplete_description_is_requested_again(place: GcsPlace, proxy: Proxy) -> None:
     place.put("data.bin", bytes(5000))
     fault = Fault(Action.SHORTEN, "objects.get")
     with proxy.injecting(fault):
@@ -376,7 +379,7 @@ def test_commands_change_a_file_in_a_bucket_and_give_it_back(place: GcsPlace, tm
     assert place.names() == {"a.parquet", "b.parquet"}
 
 
-def test_a_temporary_object_that_cannot_be_removed_is_told(place: GcsPlace, proxy: Proxy, tmp_path: Path) -> None:
+def test_a_temporary_object_that_cannot_be_removed_is_reported(place: GcsPlace, proxy: Proxy, tmp_path: Path) -> None:
     old = write(tmp_path / "a.parquet", pa.table({"id": pa.array(range(5000), pa.int64())}), rows=1000).read_bytes()
     place.put("a.parquet", old)
     with proxy.injecting(Fault(Action.FORBIDDEN, "objects.delete", times=None)):

@@ -79,7 +79,7 @@ def test_a_file_that_changes_between_two_ranges_is_never_mixed(
             source.check_unchanged()
 
 
-def test_each_range_is_asked_for_with_the_tag_of_the_first_one(place: HttpPlace, behaviour: Behaviour) -> None:
+def test_each_range_is_requested_with_the_tag_of_the_first_one(place: HttpPlace, behaviour: Behaviour) -> None:
     place.put("data.bin", LARGE)
     with place.store.open(place.path("data.bin")) as source:
         source.read_at(0, 100)
@@ -91,7 +91,7 @@ def test_each_range_is_asked_for_with_the_tag_of_the_first_one(place: HttpPlace,
     assert second["if-match"].startswith('"')
 
 
-def test_a_server_that_ignores_ranges_is_told_by_name_and_its_file_is_not_loaded(
+def test_a_server_that_ignores_ranges_is_named_and_its_file_is_not_loaded(
     place: HttpPlace, behaviour: Behaviour
 ) -> None:
     behaviour.ranges = False
@@ -129,7 +129,7 @@ def test_a_server_that_fails_is_asked_again_and_each_request_is_counted(
     assert caught.value.hint
 
 
-def test_a_content_that_breaks_off_is_asked_for_again(place: HttpPlace, behaviour: Behaviour) -> None:
+def test_an_incomplete_content_is_requested_again(place: HttpPlace, behaviour: Behaviour) -> None:
     place.put("data.bin", LARGE)
     behaviour.cut = [1000, 0]
     with traffic.measured() as meter, place.store.open(place.path("data.bin")) as source:
@@ -186,9 +186,7 @@ def test_a_uri_without_a_host_is_a_usage_error(place: HttpPlace, uri: str) -> No
         place.store.open(uri)
 
 
-def test_a_connection_that_is_refused_and_tls_where_there_is_none_are_told(
-    place: HttpPlace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_connection_and_missing_tls_are_reported(place: HttpPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnreadableError, match="the connection was refused") as caught:
         place.store.open("http://127.0.0.1:1/data.bin")
     assert caught.value.hint
@@ -299,7 +297,7 @@ def test_a_server_that_compresses_is_refused_by_name(place: HttpPlace, behaviour
     behaviour.headers = {"Content-Encoding": "gzip"}
     for size in (1000, len(LARGE)):
         place.put("data.bin", LARGE[:size])
-        with pytest.raises(UnsupportedError, match="the server compresses what it sends"):
+        with pytest.raises(UnsupportedError, match="the server sends compressed answers"):
             place.store.open(place.path("data.bin"))
 
 

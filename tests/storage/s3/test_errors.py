@@ -84,7 +84,7 @@ UNANSWERED: dict[str, tuple[Exception, str]] = {
     "half credentials": (exceptions.PartialCredentialsError(provider="env", cred_var="AWS_SECRET"), "incomplete"),
     "profile": (exceptions.ProfileNotFound(profile="nowhere"), "nowhere"),
     "redirects": (RecursionError("maximum recursion depth exceeded"), "redirects every request"),
-    "sign-on": (exceptions.UnauthorizedSSOTokenError(), "can't be had"),
+    "sign-on": (exceptions.UnauthorizedSSOTokenError(), "can't be obtained"),
 }
 
 

@@ -52,7 +52,7 @@ def test_a_run_tells_of_the_uploads_to_its_keys_and_no_others(lake: S3Place) -> 
     assert not any(registry.sweep_for([lake.path("a")]))
 
 
-def test_many_uploads_are_told_of_in_few_lines(lake: S3Place) -> None:
+def test_many_uploads_are_reported_in_few_lines(lake: S3Place) -> None:
     for _ in range(13):
         begun(lake, "a", parts=False)
     swept = lake.store.sweep(lake.path("a"))
@@ -82,7 +82,7 @@ def test_a_store_that_does_not_list_uploads_has_nothing_to_tell(
 
 
 @pytest.mark.parametrize("times", [1, None])
-def test_an_upload_whose_beginning_was_not_answered_is_told_and_none_is_ended(
+def test_an_upload_whose_beginning_was_not_answered_is_reported_and_none_is_ended(
     lake: S3Place, monkeypatch: pytest.MonkeyPatch, times: int | None
 ) -> None:
     lake.put("data.bin", BODY)
@@ -105,7 +105,7 @@ def test_an_upload_whose_beginning_was_not_answered_is_told_and_none_is_ended(
         store = S3Store()
         with store.open(lake.path("data.bin")) as source, proxy.injecting(fault), traffic.measured() as meter:
             if times is None:
-                with pytest.raises(WriteError, match="the store may have begun an upload all the same") as caught:
+                with pytest.raises(WriteError, match="the store may have begun an upload nevertheless") as caught:
                     store.replace(source.path, pieces(), source=source, overwrite=True)
                 told = str(caught.value.hint)
             else:
