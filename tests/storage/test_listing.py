@@ -348,7 +348,7 @@ def test_directories_without_files_are_named(paths: list[str], message: str) -> 
     assert str(no_files(paths)) == message
 
 
-def test_a_directory_without_files_is_a_row_beside_others_and_nothing_alone(tmp_path: Path) -> None:
+def test_a_directory_without_files_is_a_row_among_others_and_nothing_alone(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "lake").mkdir()

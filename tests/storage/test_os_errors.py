@@ -161,9 +161,9 @@ def test_a_closed_pipe_is_left_to_who_reads_the_output() -> None:
 
 
 def test_the_file_that_the_system_names_is_reported_before_the_one_that_is_worked_on() -> None:
-    told: list[str | None] = []
+    reported: list[str | None] = []
     for error in (OSError(errno.EIO, "x", b"named"), OSError(errno.EIO, "x"), OSError(errno.EIO, "x", 3)):
         with pytest.raises(BloomError) as caught, os_errors.convert_os_errors("worked on"):
             raise error
-        told.append(caught.value.path)
-    assert told == ["named", "worked on", "worked on"]
+        reported.append(caught.value.path)
+    assert reported == ["named", "worked on", "worked on"]

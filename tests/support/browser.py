@@ -1,4 +1,4 @@
-"""A page in Chromium: what the browser asks for, says, shows, and tells a screen reader."""
+"""A page in Chromium: its requests, its messages, what it shows, and what a screen reader gets."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Browser:
             self._command("Input.dispatchKeyEvent", type=kind, **named)
 
     def tree(self) -> list[dict[str, Any]]:
-        """What a screen reader is told: role, name, description and properties of each node that isn't ignored."""
+        """What a screen reader gets: role, name, description and properties of each node that isn't ignored."""
         nodes = self._command("Accessibility.getFullAXTree")["nodes"]
         return [
             {

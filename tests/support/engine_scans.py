@@ -1,7 +1,7 @@
-"""Equality queries by the engines that read Parquet files, and what each read for them, by its own counters.
+"""Equality queries by the engines that read Parquet files, and what each engine read for them, by its own counters.
 
-Each engine asks in its own types: it tells the type of a column and the values of a file in its own words, and these
-make the literal, so that whatever it makes of a file's types is what it looks up.
+Each engine uses its own types: the literal is made of the type and the values that the engine itself reports for a
+column, so the engine looks up what it understands of a file's types.
 """
 
 from __future__ import annotations

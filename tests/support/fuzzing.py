@@ -6,16 +6,15 @@ What `add` writes with exit code 0, of all columns and of one, passes `validate 
 
 - the columns that were added have no finding that is an error;
 - `validate` can read the whole file: it never ends with exit code 3;
-- `validate --deep` of the whole file finds no error that it didn't find in the original, told by rule, column, row
-  group and stripe: what was wrong with another column's filter stays so, and nothing comes to it;
+- `validate --deep` of the whole file finds no error that it didn't find in the original, compared by rule, column,
+  row group and stripe: the errors of another column's filter stay the same;
 - `validate --deep` ends with exit code 3 only where it does so of the original, too: the values of a column that has
   filters and that was not added can't be decoded. `add` doesn't read these, and copies them as they are.
 
 The same holds for `fold` and `remove`, but that they may leave a file unreadable that was so before: `fold` where it
 has nothing to fold, and `remove`, which takes filters out of such files, too.
 
-A plain `validate` may tell of more errors than one with ``--deep``: it believes statistics, which a mutation makes
-lie.
+`validate` without ``--deep`` may report more errors: it trusts statistics, which a mutation can make wrong.
 
 And a value that pyarrow reads is in its column's filter.
 """
@@ -89,7 +88,7 @@ def mutated(data: bytes, suffix: str, seed: str, count: int | None = None) -> tu
     for _ in range(total if count is None else count):
         try:
             data = _WAYS[suffix](random, data)
-        except Exception:  # noqa: BLE001  the file's parts can't be told apart any more
+        except Exception:  # noqa: BLE001  the file's parts can't be parsed any more
             data = fuzzparquet.mutate_bytes(random, data) if data else b"\0"
     return data, total
 
@@ -159,12 +158,12 @@ class _Contract:
             sys.stdout.flush()
             sys.stderr.flush()
         out, err = (os.pread(fd, 1 << 26, 0).decode("utf-8", "replace") for fd in (1, 2))
-        told = err.startswith(("bloom: ", "Usage: ")) or (words[0] == "validate" and out)  # its report tells
+        explained = err.startswith(("bloom: ", "Usage: ")) or (words[0] == "validate" and out)  # its report says why
         if code not in fine:
             self.problem(f"it ends with {code}: {self._trace(words) if code == _BUG else err[-500:]}")
         elif "Traceback" in err or "panicked" in err:
             self.problem(f"it shows a traceback: {err[-1500:]}")
-        elif code > 1 and not told:
+        elif code > 1 and not explained:
             self.problem(f"it ends with {code} without an error: {err[-500:]!r}")
         return code, out
 
@@ -223,7 +222,7 @@ class _Contract:
         out.unlink(missing_ok=True)
 
     def _one(self, path: Path, turn: int) -> list[str]:
-        """The arguments for one of its columns, another one each turn; none where they can't be told."""
+        """The arguments for one of its columns, another one each turn; empty if the columns can't be read."""
         from bloomcli.errors import BloomError
         from bloomcli.formats.registry import open_file
         from bloomcli.hints import listed

@@ -87,8 +87,8 @@ def _handler(behaviour: Behaviour) -> type[BaseHTTPRequestHandler]:
 
         def _answer(self, status: int, headers: dict[str, str], content: bytes) -> None:
             self.send_response(status)
-            told = {**headers, "Content-Length": str(len(content))}
-            for name, value in (told | behaviour.headers if status in {200, 206} else told).items():
+            sent = {**headers, "Content-Length": str(len(content))}
+            for name, value in (sent | behaviour.headers if status in {200, 206} else sent).items():
                 self.send_header(name, value)
             self.end_headers()
             self.close_connection = bool(behaviour.headers)

@@ -17,7 +17,7 @@ Rows = list[tuple[str, int, bytes]]
 def parquet(
     numbers: Iterable[Any], *, kind: pa.DataType | None = None, blooms: bool = True, group: int = 100
 ) -> bytes:
-    """A file with a column `id` in row groups, `other` beside it."""
+    """A file with row groups and the columns `id` and `other`."""
     values = list(numbers)
     table = pa.table({"id": pa.array(values, kind or pa.int64()), "other": [f"o{n}" for n in range(len(values))]})
     options = {"id": {"ndv": group, "fpp": 0.001}} if blooms else None

@@ -87,7 +87,7 @@ def expected(
     """What the filters answer, folded or replicated to the common size.
 
     Args:
-        index: tells the common size and the files' positions.
+        index: has the common size and the files' positions.
         units: by path and row group.
         looked_up: the hashes.
         least: units may be from an old index of a smaller size, whose bits were replicated: then their answers at any

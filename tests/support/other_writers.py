@@ -1,7 +1,7 @@
-"""Files by other writers, each with a column of every type that the writer knows.
+"""Files by other writers, each with a column of every type that the writer supports.
 
-The column `n` numbers the rows, in no order. A file holds the values of even numbers or those of odd ones, which lie
-between them: what is in one file is absent from the other, and no minimum or maximum tells.
+The column `n` numbers the rows, in no order. A file has the values of even numbers or those of odd numbers, which lie
+between them: a value of one file is absent from the other, and no minimum or maximum excludes it.
 """
 
 from __future__ import annotations

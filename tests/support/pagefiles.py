@@ -135,13 +135,13 @@ def one_page(
     }
     if dictionary is not None:
         packed = dictionary if size is None else zstandard.compress(dictionary)
-        told: Fields = {
+        page_header: Fields = {
             1: (i32, 2),
             2: (i32, len(dictionary)),
             3: (i32, len(packed)),
             7: (thrift.STRUCT, {1: (i32, len(dictionary) // 4 if entries is None else entries), 2: (i32, 0)}),
         }
-        data += thrift.encode(told) + packed
+        data += thrift.encode(page_header) + packed
     start = len(data)
     data += thrift.encode(head) + body
     grown = (size or 0) + len(data)

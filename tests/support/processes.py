@@ -61,8 +61,10 @@ def processor_seconds(pid: int) -> float:
 
 
 def seconds_to_stop(process: subprocess.Popen[Any], number: int) -> float:
-    """Send a signal to a process that works, wait for its end, and return how long it went on, seconds: where the
-    system tells, those of its processor time, which other processes don't make longer."""
+    """Send a signal to a working process, wait for its end, and return how long it continued, in seconds.
+
+    On Linux these are seconds of processor time, which don't depend on other processes.
+    """
     if sys.platform != "linux":
         begun = time.monotonic()
         process.send_signal(number)

@@ -37,7 +37,7 @@ class S3Place(Place):
     """
 
     notices_equal_bytes = False
-    tells_of_killed_runs = True
+    reports_killed_runs = True
 
     def __init__(
         self,
@@ -97,12 +97,14 @@ class S3Place(Place):
         upload = {"Bucket": self.bucket, "Key": f"lake/{name}", "UploadId": answer["UploadId"]}
         self.client.upload_part(**upload, PartNumber=1, Body=b"part")
 
-    def end_as_told(self, remark: str) -> None:
+    def end_upload(self, remark: str) -> None:
         words = shlex.split(remark.partition("`")[2].partition("`")[0])
         assert words[:3] == ["aws", "s3api", "abort-multipart-upload"]
-        told = dict(zip(words[3::2], words[4::2], strict=True))
-        assert told["--endpoint-url"] == self.client.meta.endpoint_url
-        self.client.abort_multipart_upload(Bucket=told["--bucket"], Key=told["--key"], UploadId=told["--upload-id"])
+        options = dict(zip(words[3::2], words[4::2], strict=True))
+        assert options["--endpoint-url"] == self.client.meta.endpoint_url
+        self.client.abort_multipart_upload(
+            Bucket=options["--bucket"], Key=options["--key"], UploadId=options["--upload-id"]
+        )
 
 
 def s3(*, put_most: int | None = None) -> Callable[[Path, pytest.MonkeyPatch], Place]:

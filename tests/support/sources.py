@@ -1,4 +1,4 @@
-"""Sources that tell what was read of them."""
+"""Sources that record the ranges that were read."""
 
 from __future__ import annotations
 

@@ -51,8 +51,9 @@ class Place(ABC):
     """While a replacement's pieces are made, others see in the store that it is under way."""
     notices_equal_bytes: bool = True
     """A file that was written anew with the same bytes is another one: not where tags are hashes of the content."""
-    tells_of_killed_runs: bool = False
-    """A sweep removes nothing: it tells how to end what killed runs have left, as nobody knows whose it is."""
+    reports_killed_runs: bool = False
+    """A sweep removes nothing: it reports the commands that end the uploads of killed runs, because nothing shows
+    whose they are."""
 
     @abstractmethod
     def path(self, name: str = "") -> str:
@@ -80,8 +81,8 @@ class Place(ABC):
         done = subprocess.run(command, cwd=_ROOT, env=os.environ | {"PYTHONPATH": str(_ROOT)}, check=False)
         assert done.returncode < 0, "it was to be killed"
 
-    def end_as_told(self, remark: str) -> None:
-        """Do what a remark of a sweep says."""
+    def end_upload(self, remark: str) -> None:
+        """End an upload by the command in a remark of a sweep."""
         raise NotImplementedError
 
     def begin_run(self) -> None:

@@ -100,7 +100,7 @@ def test_tables_are_sorted_by_keyboard_and_say_so(browser: Browser, page: Path) 
     assert node["role"] == "status"
 
 
-def test_a_screen_reader_is_told_what_there_is(browser: Browser, page: Path) -> None:
+def test_a_screen_reader_gets_names_and_roles(browser: Browser, page: Path) -> None:
     browser.show(page)
     tree = browser.tree()
     charts = [node for node in tree if node["role"] in {"image", "img"}]

@@ -149,9 +149,9 @@ def test_a_blob_in_the_archive_tier_is_an_error_with_the_command_that_moves_it(
     assert place.blob("it's data.bin").get_blob_properties().blob_tier == "Archive"
     words = shlex.split(str(caught.value.hint).partition("`")[2].partition("`")[0])
     assert words[:4] == ["az", "storage", "blob", "set-tier"]
-    told = dict(zip(words[4::2], words[5::2], strict=True))
-    assert told["--container-name"] == place.container.container_name
-    place.container.get_blob_client(told["--name"]).set_standard_blob_tier(told["--tier"])
+    options = dict(zip(words[4::2], words[5::2], strict=True))
+    assert options["--container-name"] == place.container.container_name
+    place.container.get_blob_client(options["--name"]).set_standard_blob_tier(options["--tier"])
     append(place, "it's data.bin", b"new end", target=target)
     assert place.get(target or "it's data.bin") == bytes(5000) + b"new end"
 
@@ -363,7 +363,7 @@ def test_a_store_that_asks_for_fewer_requests_says_how_often_it_was_asked(
     assert capfd.readouterr() == ("", ""), "the SDK's own warnings"
 
 
-def test_a_key_and_a_name_that_are_none_are_told(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_and_a_name_that_are_invalid_are_reported(place: AzurePlace, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnreadableError, match="a container can't have such a name"):
         place.store.open("az://UPPER_case/data.bin")
     server = running.azurite()

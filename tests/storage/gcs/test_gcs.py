@@ -1,4 +1,4 @@
-"""Objects of fake-gcs-server, behind a proxy that checks preconditions: what is composed, kept, refused and told."""
+"""The store for Google Cloud Storage, on fake-gcs-server behind a proxy that checks preconditions."""
 
 from __future__ import annotations
 
@@ -376,14 +376,14 @@ def test_commands_change_a_file_in_a_bucket_and_give_it_back(place: GcsPlace, tm
     assert place.names() == {"a.parquet", "b.parquet"}
 
 
-def test_a_temporary_object_that_cannot_be_removed_is_told(place: GcsPlace, proxy: Proxy, tmp_path: Path) -> None:
+def test_a_temporary_object_that_cannot_be_removed_is_reported(place: GcsPlace, proxy: Proxy, tmp_path: Path) -> None:
     old = write(tmp_path / "a.parquet", pa.table({"id": pa.array(range(5000), pa.int64())}), rows=1000).read_bytes()
     place.put("a.parquet", old)
     with proxy.injecting(Fault(Action.FORBIDDEN, "objects.delete", times=None)):
         report = bloomcli.add(place.path("a.parquet"), ["id"], in_place=True)
         (left,) = place.names() - {"a.parquet"}
-        told = next(text for text in report.remarks if left in text)
-        assert "`gcloud storage rm 'gs://" in told
+        remark = next(text for text in report.remarks if left in text)
+        assert "`gcloud storage rm 'gs://" in remark
         place.put("a.parquet", old)
         refused = Fault(Action.FORBIDDEN, "objects.compose", times=None)
         both = refused, Fault(Action.FORBIDDEN, "objects.delete", times=None)

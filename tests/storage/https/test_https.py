@@ -91,7 +91,7 @@ def test_each_range_is_asked_for_with_the_tag_of_the_first_one(place: HttpPlace,
     assert second["if-match"].startswith('"')
 
 
-def test_a_server_that_ignores_ranges_is_told_by_name_and_its_file_is_not_loaded(
+def test_a_server_that_ignores_ranges_is_named_and_its_file_is_not_loaded(
     place: HttpPlace, behaviour: Behaviour
 ) -> None:
     behaviour.ranges = False
@@ -186,7 +186,7 @@ def test_a_uri_without_a_host_is_a_usage_error(place: HttpPlace, uri: str) -> No
         place.store.open(uri)
 
 
-def test_a_connection_that_is_refused_and_tls_where_there_is_none_are_told(
+def test_a_connection_that_is_refused_and_tls_where_there_is_none_are_reported(
     place: HttpPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UnreadableError, match="the connection was refused") as caught:

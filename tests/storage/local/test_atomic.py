@@ -348,7 +348,7 @@ def test_an_output_that_cannot_be_accessed_is_not_taken_for_one_that_does_not_ex
     assert target.read_bytes() == b"stays"
 
 
-def test_a_file_of_our_own_is_swept_beside_first(file: Path) -> None:
+def test_temporary_files_next_to_a_report_are_swept_first(file: Path) -> None:
     file.with_name(".report.txt.bloom-0123456789ab.tmp").write_bytes(b"half")
     write_file(file.with_name("report.txt"), b"new", overwrite=True)
     assert names(file.parent) == {file.name, "report.txt"}
@@ -497,7 +497,7 @@ def test_a_system_without_copy_file_range_copies_by_hand(file: Path, monkeypatch
 
 
 @pytest.mark.parametrize("in_kernel", [True, False])
-def test_copies_tell_their_progress_and_can_be_stopped(
+def test_copies_report_their_progress_and_can_be_stopped(
     file: Path, monkeypatch: pytest.MonkeyPatch, in_kernel: bool
 ) -> None:
     if not in_kernel:

@@ -135,7 +135,7 @@ def test_what_others_do_at_whatever_instant_is_never_overwritten(
 ) -> None:
     if kind is WritesLater:
         with LocalSource(str(file), file) as source, file.open("ab"):
-            need(locks.open_for_writing(source.fileno()), "a file system that tells who has a file open")
+            need(locks.open_for_writing(source.fileno()), "a file system that reports who has a file open")
     outcomes = [refused for _, refused in at_every_instant(kind(file, vouched))]
     assert {True, False} == set(outcomes)
     assert outcomes == sorted(outcomes, reverse=True), "refused until the file has its name, and not after that"
@@ -314,7 +314,7 @@ def test_a_sweeper_puts_back_what_a_killed_writer_had_in_hand(file: Path) -> Non
     assert names(file.parent) == {file.name}
 
 
-def test_a_sweeper_leaves_alone_what_nobody_can_tell_the_age_of(file: Path) -> None:
+def test_a_sweeper_leaves_files_of_unknown_age(file: Path) -> None:
     path = left(file, OTHERS, NEW)
     file.unlink()
     file.write_bytes(NEWEST)

@@ -89,7 +89,7 @@ def test_a_sidecar_left_over_under_the_outputs_name_is_not_left_stale(file: Path
     assert names(file.parent) == {file.name, "target", left_over.name}
 
 
-def test_the_sidecar_lies_beside_what_a_link_points_to(file: Path, sidecar: Path) -> None:
+def test_the_sidecar_lies_next_to_the_target_of_a_link(file: Path, sidecar: Path) -> None:
     (file.parent / "links").mkdir()
     link = file.parent / "links" / "link"
     link.symlink_to(file)
@@ -198,20 +198,20 @@ def test_checksums_that_do_not_get_their_name_are_reported_and_put_in_place_by_t
     file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     target = file if how == "in place" else file.with_name("target")
-    beside = sidecar_module.checksum_file_of(target)
+    checksum_file = sidecar_module.checksum_file_of(target)
     if target != file:
-        beside.write_bytes(checksums(b"old", 512))
+        checksum_file.write_bytes(checksums(b"old", 512))
     with monkeypatch.context() as patched:
         refuse_names_of_checksums(patched)
         with pytest.raises(WriteError, match=r"no space.*the new file is in place") as caught:
             replace(target, source=file, overwrite=how != "new")
-    assert caught.value.path == str(beside)
+    assert caught.value.path == str(checksum_file)
     assert "the next bloom" in (caught.value.hint or "")
     assert target.read_bytes() == NEW
-    assert not beside.exists()
+    assert not checksum_file.exists()
     temporary.sweep(file.parent)
-    assert beside.read_bytes() == checksums(NEW, 512)
-    assert names(file.parent) == {file.name, sidecar.name, target.name, beside.name}
+    assert checksum_file.read_bytes() == checksums(NEW, 512)
+    assert names(file.parent) == {file.name, sidecar.name, target.name, checksum_file.name}
 
 
 def test_old_checksums_that_do_not_get_their_name_back_are_reported_and_put_back_by_the_next_run(
@@ -236,7 +236,7 @@ LONG = bytes(range(256)) * 40_000
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize(("size", "at"), [(512, 0), (512, 5000), (1, 77), (1000, 5119), (1 << 20, 5)])
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_damage_that_the_sidecar_tells_of_is_refused_and_not_vouched_for(
+def test_damage_that_the_sidecar_shows_is_refused_and_gets_no_new_checksums(
     file: Path, sidecar: Path, algorithm: str, size: int, at: int, elsewhere: bool
 ) -> None:
     sidecar.write_bytes(checksums(OLD, size, algorithm))
@@ -294,7 +294,7 @@ def test_checksums_of_a_longer_or_shorter_file_are_refused(
     assert file.read_bytes() == OLD
 
 
-def test_checksums_that_cannot_be_read_are_not_left_beside_a_changed_file(
+def test_checksums_that_cannot_be_read_are_not_left_next_to_a_changed_file(
     file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = os.open
@@ -351,8 +351,8 @@ def test_checksums_are_right_whichever_bytes_stay(
 
 def test_a_file_that_bloom_changes_is_checked_first(tmp_path: Path) -> None:
     path = datasets.write(tmp_path / "part.parquet", rows=1000)
-    beside = path.with_name(".part.parquet.crc")
-    beside.write_bytes(checksums(path.read_bytes(), 512))
+    checksum_file = path.with_name(".part.parquet.crc")
+    checksum_file.write_bytes(checksums(path.read_bytes(), 512))
     sound = path.read_bytes()
     path.write_bytes(bytes([*sound[:5000], sound[5000] ^ 1, *sound[5001:]]))
     damaged = datasets.digests(tmp_path)
@@ -363,6 +363,6 @@ def test_a_file_that_bloom_changes_is_checked_first(tmp_path: Path) -> None:
         assert datasets.digests(tmp_path) == damaged
     path.write_bytes(sound)
     bloomcli.add(path, ["id"], in_place=True)
-    assert beside.read_bytes() == checksums(path.read_bytes(), 512)
+    assert checksum_file.read_bytes() == checksums(path.read_bytes(), 512)
     bloomcli.remove(path, in_place=True)
-    assert (path.read_bytes(), beside.read_bytes()) == (sound, checksums(sound, 512))
+    assert (path.read_bytes(), checksum_file.read_bytes()) == (sound, checksums(sound, 512))

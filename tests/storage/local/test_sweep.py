@@ -176,7 +176,7 @@ def test_a_file_that_a_sweeper_has_locked_is_begun_again(tmp_path: Path, monkeyp
         assert names(tmp_path) == {made.path.name}
 
 
-def test_writers_beside_a_sweeper_never_lose_their_files(tmp_path: Path) -> None:
+def test_writers_at_the_same_time_as_a_sweeper_never_lose_their_files(tmp_path: Path) -> None:
     program = (
         "import sys\n"
         "from pathlib import Path\n"
@@ -250,7 +250,7 @@ def test_of_names_that_were_cut_each_file_gets_its_own_checksums(tmp_path: Path)
     assert [checksum_file_of(p).read_bytes() for p in files] == [checksums(p.read_bytes(), 512) for p in files]
 
 
-def test_checksums_are_not_put_back_beside_a_file_that_is_replaced_meanwhile(
+def test_checksums_are_not_put_back_next_to_a_file_that_is_replaced_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "part.parquet"
@@ -268,7 +268,7 @@ def test_checksums_are_not_put_back_beside_a_file_that_is_replaced_meanwhile(
     assert names(tmp_path) == {file.name}
 
 
-def test_where_locks_tell_nothing_temporary_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_files_stay_where_locks_are_not_supported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_locks(fd: int, how: int) -> None:
         raise OSError(95, "Operation not supported")  # as some network file systems answer
 
@@ -314,7 +314,7 @@ def test_a_run_sweeps_where_it_writes_and_nowhere_else(tmp_path: Path, jobs: int
     assert len(datasets.digests(out)) == 4
 
 
-def test_a_file_that_is_changed_by_itself_is_swept_beside_first(tmp_path: Path) -> None:
+def test_temporary_files_next_to_a_single_changed_file_are_swept_first(tmp_path: Path) -> None:
     path = datasets.write(tmp_path / "part.parquet", rows=100)
     (tmp_path / STALE).write_bytes(b"half")
     put_aside(path, checksums(path.read_bytes(), 512))

@@ -233,7 +233,7 @@ def check_changed(lake: Place, change: Callable[[Place], None], target: str | No
     if change is _same_bytes and not lake.notices_equal_bytes:
         try:
             replace(lake, pieces(), target=target)
-        except SourceChanged:  # by its time, which stores tell to the second
+        except SourceChanged:  # by its time, which stores report in whole seconds
             return
         assert lake.get(target or "data.bin") == NEW
         return

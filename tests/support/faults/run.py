@@ -46,7 +46,7 @@ def _warm(scenario: Scenario, folder: Path) -> None:
     os.dup2(null, 2)
     try:
         run([argument.format(root=folder) for argument in scenario.arguments])
-        run(["inspect", str(folder / "nothing")])  # how errors are told
+        run(["inspect", str(folder / "nothing")])  # load the modules that report errors
     finally:
         for before, number in ((out, 1), (err, 2)):
             os.dup2(before, number)

@@ -37,8 +37,8 @@ class Scenario:
     """What it exits with when nothing goes wrong."""
     slow: bool = False
     """It starts another program, which takes longer than all the rest."""
-    telling: str = ""
-    """A file that tells what happened: after an error it has other content."""
+    report: str = ""
+    """A file to which the command writes a report: after an error it has other content."""
     constants: Mapping[str, Any] = field(default_factory=dict)
     """Sizes in bloom's modules from which on something is done in another way, so that small files do; `...` where
     the system is to have no such function."""
@@ -215,7 +215,7 @@ def _naming_files() -> Iterator[Scenario]:
         "validate-report",
         ("validate", one, "--no-policy", "--report", "github={root}/report.txt", *form),
         _with_lists,
-        telling="report.txt",
+        report="report.txt",
     )
 
 

@@ -151,12 +151,12 @@ class Tracer:
 
     def _run(self, work: Callable[[], int], fault: Fault | None, deadline: int, *, recorded: bool) -> Run:
         waits, release = os.pipe()
-        hears, tells = os.pipe()
+        hears, sends = os.pipe()
         child = os.fork()
         if child == 0:
-            self._in_child(work, waits, tells)
+            self._in_child(work, waits, sends)
         os.close(waits)
-        os.close(tells)
+        os.close(sends)
         os.read(hears, 1)  # what it does before isn't followed
         os.close(hears)
         plan = _Plan(action=Action.NOTHING, deadline=deadline)
@@ -177,19 +177,19 @@ class Tracer:
             overdue=bool(outcome.overdue),
         )
 
-    def _in_child(self, work: Callable[[], int], waits: int, tells: int) -> None:
+    def _in_child(self, work: Callable[[], int], waits: int, sends: int) -> None:
         code = _UNCAUGHT
         try:
             for number, path in ((1, self._out), (2, self._err)):
                 fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
                 os.dup2(fd, number)
                 os.close(fd)
-            os.write(tells, b"x")
+            os.write(sends, b"x")
             with suppress(OSError):  # seen by the tracer if it comes late: a fault in it is none of the command's
                 os.read(waits, 1)  # the tracer follows from here on
             code = work()
             sys.stdout.flush()
-        except BaseException:  # noqa: BLE001  it is told, and the code tells it
+        except BaseException:  # noqa: BLE001  the traceback and the exit code report it
             import traceback
 
             traceback.print_exc()

@@ -226,7 +226,7 @@ class Trials:
             if not self.scenario.changing and said(run) != said(self.clean):
                 yield self._problem(fault, "exit code 0, and another result", run)
         elif run.code == 3:
-            yield from self._told(fault, run)
+            yield from self._of_error(fault, run)
         elif run.code == _UNSUPPORTED and fault.call.name in OTHER_ERRORS:
             return  # a library that decodes in threads only
         else:
@@ -235,8 +235,8 @@ class Trials:
     def _of_files(self, fault: Fault, run: Run, folder: Folder) -> Iterator[Problem]:
         """Each is the original or the complete new one."""
         for name, file in folder.items():
-            told = name == self.scenario.telling and run.code == 3
-            if not is_sidecar(name) and name not in left(folder) and not told:
+            is_report = name == self.scenario.report and run.code == 3
+            if not is_sidecar(name) and name not in left(folder) and not is_report:
                 known = [there[name].data for there in (self.before, self.after) if name in there]
                 if file.data not in known:
                     yield self._problem(fault, f"{name} is neither the original nor the new file", run)
@@ -271,15 +271,15 @@ class Trials:
         """The checksums can't be renamed: an error reports it, and they stay next to the file for the next run."""
         return run.code == 3 and ".crc" in run.err + run.out and bool(left(folder))
 
-    def _told(self, fault: Fault, run: Run) -> Iterator[Problem]:
-        told = run.err + _text(run.out)
+    def _of_error(self, fault: Fault, run: Run) -> Iterator[Problem]:
+        output = run.err + _text(run.out)
         if not self.touches(fault.call):
             return  # modules, memory, standard output: libraries have their own words for it
         blind = fault.call.name.endswith("access")  # os.access answers with a yes or a no
-        if fault.error and not blind and not any(text in told.lower() for text in _reasons(fault)):
-            yield self._problem(fault, "the reason isn't told", run)
-        if not any(_named(name, told) for name in self._names(fault)):
-            yield self._problem(fault, "the path isn't told", run)
+        if fault.error and not blind and not any(text in output.lower() for text in _reasons(fault)):
+            yield self._problem(fault, "the reason isn't reported", run)
+        if not any(_named(name, output) for name in self._names(fault)):
+            yield self._problem(fault, "the path isn't reported", run)
 
     def _names(self, fault: Fault) -> set[str]:
         """The paths that an error may contain: the call's, and those of the command's files."""
@@ -288,11 +288,11 @@ class Trials:
 
     def _of_sidecars(self, fault: Fault | str, folder: Folder, run: Run, *, missing: bool) -> Iterator[Problem]:
         for name, file in folder.items():
-            beside = str(Path(name).with_name(f".{Path(name).name}.crc"))
+            checksum_file = str(Path(name).with_name(f".{Path(name).name}.crc"))
             if is_sidecar(name) and file_of(name) in folder:
                 if file.data != checksums(folder[file_of(name)].data, _CHUNK):
                     yield self._problem(fault, f"{name} does not fit its file", run)
-            elif not missing and beside in self.before and beside not in folder:
+            elif not missing and checksum_file in self.before and checksum_file not in folder:
                 yield self._problem(fault, f"{name} has lost its checksums", run)
 
     def _rerun(self, fault: Fault, found: Folder) -> Iterator[Problem]:
@@ -322,18 +322,18 @@ def _noise(fault: Fault, run: Run) -> bool:
 
 
 def _reasons(fault: Fault) -> tuple[str, ...]:
-    """What may be told: the system's words; Python's own where a stream would have to wait, and ours for a lease that
-    isn't given."""
+    """Texts of which an error must contain one: the system's; Python's if a stream would have to wait; bloom's if the
+    system refuses a lease."""
     text = os.strerror(fault.error).lower()
     if fault.error != errno.EAGAIN:
         return (text,)
     return (text, "would block", "without blocking", "open for writing" if fault.call.name == "fcntl" else text)
 
 
-def _named(name: str, told: str) -> bool:
+def _named(name: str, output: str) -> bool:
     """A name, with an asterisk for the digits of temporary names."""
     pattern = ".*".join(re.escape(part) for part in name.split("*"))
-    return re.search(pattern, told) is not None
+    return re.search(pattern, output) is not None
 
 
 def _text(out: str) -> str:

@@ -12,7 +12,7 @@ class Action(Enum):
 
     PASS = auto()
     """Nothing, after `call` was called."""
-    TELL = auto()
+    ANSWERED = auto()
     """Nothing, but `call` is called when the store has answered, before the client has the answer."""
     REFUSE = auto()
     """The connection is reset after half of the request's body; the store gets none of it."""
@@ -49,7 +49,7 @@ class Fault:
     times: int | None = 1
     """How many of them; None for all that follow."""
     call: Callable[[], object] | None = None
-    """Called before the request goes to the store; with LOSE and TELL, when the store has answered."""
+    """Called before the request goes to the store; with LOSE and ANSWERED, when the store has answered."""
     seconds: float = 1.0
     seen: int = field(default=0, init=False)
     """Requests of this kind so far."""

@@ -123,12 +123,12 @@ class Forks:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            told = json.loads(line)
-            run = self._runs[told["number"]]
-            if "pid" in told:
-                run.ids.set_result(told["pid"])
+            message = json.loads(line)
+            run = self._runs[message["number"]]
+            if "pid" in message:
+                run.ids.set_result(message["pid"])
             else:
-                run.codes.set_result(told["code"])
+                run.codes.set_result(message["code"])
 
 
 def _serve() -> None:
@@ -147,12 +147,12 @@ def _serve() -> None:
             if pid == 0:
                 _work(order)
             running[pid] = order["number"]
-            _tell(number=order["number"], pid=pid)
+            _send(number=order["number"], pid=pid)
         for pid in list(running):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 _learn()
-                _tell(number=running.pop(pid), code=os.waitstatus_to_exitcode(status))
+                _send(number=running.pop(pid), code=os.waitstatus_to_exitcode(status))
 
 
 def _learn() -> None:
@@ -167,7 +167,7 @@ def _learn() -> None:
     learnt.unlink()
 
 
-def _tell(**what: int) -> None:
+def _send(**what: int) -> None:
     os.write(1, json.dumps(what).encode() + b"\n")
 
 

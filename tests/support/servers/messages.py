@@ -32,12 +32,12 @@ class Message:
 
     @property
     def chunked(self) -> bool:
-        """Whether the body comes in chunks that tell their length."""
+        """Whether the body comes in chunks that start with their length."""
         return "chunked" in self.get("transfer-encoding").lower()
 
     @property
     def length(self) -> int | None:
-        """The body's bytes; None where the message doesn't tell."""
+        """The body's size in bytes; None if the message doesn't say it."""
         text = self.get("content-length")
         return int(text) if text and not self.chunked else None
 

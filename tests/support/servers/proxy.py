@@ -186,7 +186,7 @@ class _Server(socketserver.ThreadingTCPServer):
     request_queue_size = 128
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client or a store that goes away is nothing to tell of."""
+        """Don't report a client or a store that closes its connection."""
         if not isinstance(sys.exception(), OSError | Broken):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
@@ -239,7 +239,7 @@ class _Connection(socketserver.BaseRequestHandler):
             request.headers = [(name, value) for name, value in request.headers if name.lower() != "expect"]
         if self.proxy.latency:
             time.sleep(self.proxy.latency)
-        if fault is not None and fault.call is not None and action not in {Action.LOSE, Action.TELL}:
+        if fault is not None and fault.call is not None and action not in {Action.LOSE, Action.ANSWERED}:
             fault.call()
         pieces = self._incoming(body(stream, request) if not request.has_no_body() else iter(()), recorded)
         if action is Action.REFUSE:
@@ -338,7 +338,7 @@ class _Connection(socketserver.BaseRequestHandler):
             if fault.call is not None:
                 fault.call()
             raise _Reset
-        if fault is not None and action is Action.TELL and fault.call is not None:
+        if fault is not None and action is Action.ANSWERED and fault.call is not None:
             fault.call()
         if response.get("location"):
             local = f"http://127.0.0.1:{self.proxy.store[1]}"
