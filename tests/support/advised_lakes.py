@@ -175,7 +175,7 @@ TPCH_ORDERS: Final = Lake(
 
 
 def clickbench(rng: np.random.Generator) -> dict[str, pa.Array]:
-    """`hits` of ClickBench: sorted by counter and date; a user's hits follow each other, users are in random order."""
+    """`hits` of ClickBench: sorted by counter and date; a user's hits follow each other, in random order of users."""
     users = rng.integers(1, 2**62, TOTAL // 12)
     visits = np.repeat(rng.choice(users, TOTAL // 4), 4)
     pages = skewed(rng, 30_000)

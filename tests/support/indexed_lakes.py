@@ -1,4 +1,4 @@
-"""Parquet files for indexes, and what `find` gives with and without one."""
+"""Parquet files for indexes, and results of `find` with and without an index."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def parquet(
 
 
 def rows(path: str | Sequence[str], values: Any, **options: Any) -> tuple[Rows, Any]:
-    """The rows that `find` gives: path, number, value; and its report."""
+    """The rows that `find` returns (path, number, value), and its report."""
     found = bloomcli.find(path, values, column="id", select=["id"], **options)
     given = [(row["path"], row["row"], row["value"]) for batch in found for row in batch.to_pylist()]
     return given, found.report
 
 
 def same_rows(path: str | Sequence[str], values: Any, index: str) -> Any:
-    """Checks that an index changes no row and no error; gives the report with the index."""
+    """Check that an index changes no row and no error. Returns the report with the index."""
     without, plain = rows(path, values)
     found, report = rows(path, values, index=index)
     assert found == without

@@ -1,4 +1,4 @@
-"""Builds Parquet files of hand-made pages, as no writer writes them."""
+"""Builds Parquet files from pages that no writer writes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def dictionary_page(body: bytes, count: int, encoding: str = "PLAIN") -> bytes:
 
 
 def indices(index: int, count: int) -> bytes:
-    """Dictionary indices of 16 bits: `count` times the same."""
+    """Dictionary indices of 16 bits: `count` equal ones."""
     return b"\x10" + thrift.varint(count << 1) + index.to_bytes(2, "little")
 
 
