@@ -34,7 +34,7 @@ class Unreadable(Exception):
 
 
 def parquet_lost(path: Path, columns: Container[str] | None = None) -> list[str]:
-    """The values that Arrow reads and that aren't in their column chunk's filter; None: all columns. Raises Unreadable.
+    """The values that Arrow reads and that aren't in their chunk's filter; None: all columns. Raises Unreadable.
 
     Annotations are removed from the schema first, so that Arrow returns the physical values.
     """
@@ -102,7 +102,7 @@ _ORC_HASHES: Final[tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], in
 
 
 def orc_lost(path: Path, columns: Container[str] | None = None) -> list[str]:
-    """The values that ORC C++ reads and that aren't in their row group's filter; None: all columns. Raises Unreadable."""
+    """The values that ORC C++ reads and that aren't in their filter; None: all columns. Raises Unreadable."""
     try:
         walked, opened = Orc(path), orc.ORCFile(path)
         schema = opened.schema
