@@ -51,7 +51,7 @@ def test_classes_are_named_by_nouns(path: Path) -> None:
 
 
 def test_modules_are_named_by_nouns() -> None:
-    """As classes are."""
+    """The same rule for modules."""
     names = {path: "".join(word.title() for word in path.stem.strip("_").split("_")) for path in modules()}
     assert [str(path.relative_to(ROOT)) for path, name in names.items() if not is_noun(name)] == []
 

@@ -144,7 +144,7 @@ class Runs:
         return by_index
 
     def both(self, line: Sequence[str]) -> str:
-        """What a command prints without Arrow and with it."""
+        """The output of a command without Arrow and with it."""
         search_of, found = plain_search.search_of, plain_search.found
 
         def searched(*args: Any) -> Any:

@@ -1,4 +1,4 @@
-"""find: which rows are given, in which order and form, what is read for them, and what is an error."""
+"""find: the rows that it returns, their order and form, the bytes that it reads for them, and errors."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.slow
 _CHANGING: Final = 54
 _READING: Final = 24
 _SLOW: Final = 15
-"""How many trials are made of a scenario, about."""
+"""The approximate number of trials of a scenario."""
 
 _SHOWN: Final = 5
 

@@ -1,4 +1,4 @@
-"""Indexes of ORC and Mosaic files: what is found with one is what a scan finds."""
+"""Indexes of ORC and Mosaic files: rows found with an index are those of a scan."""
 
 from __future__ import annotations
 

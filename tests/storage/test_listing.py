@@ -1,4 +1,4 @@
-"""What paths, directories, patterns and lists mean: which files, each once, and where their copies go."""
+"""Files that paths, directories, patterns and lists name, each once, and the paths of their copies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def touch(root: Path, *names: str) -> Path:
 
 
 def relatives(*paths: object) -> list[str]:
-    """Where the copies of what is listed would go."""
+    """The paths of the copies of the listed files."""
     return [item.relative for item in expand([str(p) for p in paths])]
 
 

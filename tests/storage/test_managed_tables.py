@@ -1,4 +1,4 @@
-"""Files that somebody else's log, manifest or summary describes are not changed in place, but for --force."""
+"""Files that a log, manifest or summary of another program describes aren't changed in place, except with --force."""
 
 from __future__ import annotations
 

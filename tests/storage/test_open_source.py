@@ -1,4 +1,4 @@
-"""Which file a path opens, and what becomes of it afterwards; what every store does is tested in ``suite``."""
+"""The file that a path opens, and later changes of it. ``suite`` tests the behaviour of every store."""
 
 from __future__ import annotations
 

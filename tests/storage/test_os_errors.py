@@ -1,4 +1,4 @@
-"""What the system refuses is an error of the one family, with the path and the system's reason."""
+"""Errors of the system become BloomErrors with the path and the system's reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bloomcli.storage.managed_tables import reason_against
 from bloomcli.storage.registry import LOCAL
 
 UNSURE = (errno.EIO, errno.ESTALE, errno.ENOMEM, errno.EINTR)
-"""Errors of stat that say nothing of whether there is a file."""
+"""Errors of stat that don't show whether a file exists."""
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: int) -> None:

@@ -31,7 +31,7 @@ from support.servers.rigs import RIGS, Rig
 pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
 _ROWS: Final = {"s3": 700_000, "azure": 160_000, "gcs": 40_000}
-"""So many that the body has several parts of the least size that S3 has, 5 MiB, and several blocks of 1 MiB."""
+"""Number of rows for which the body has several parts of S3's minimum size, 5 MiB, and several blocks of 1 MiB."""
 _COMMITS: Final = {
     "s3": {"CompleteMultipartUpload", "PutObject"},
     "azure": {"Put Block List", "Put Blob"},
@@ -50,12 +50,12 @@ _TRANSIENT: Final = (
     Action.ERROR_503,
     Action.ERROR_429,
 )
-"""What passes: the request is sent again."""
+"""Transient faults: the request is sent again."""
 _UNANSWERED: Final = {Action.LOSE, Action.TRUNCATE, Action.RESET}
 """The store has carried out the request, and its answer doesn't arrive."""
 _LASTING: Final = (Action.LOSE, Action.ERROR_503, Action.RESET, Action.REFUSE, Action.ERROR_500)
 _ACTIONS: Final = 3
-"""How many actions a kind of request gets; all with --full."""
+"""The number of actions for each kind of request; all with --full."""
 
 
 @dataclass(frozen=True)
@@ -95,16 +95,16 @@ class Add:
             return runs.result().result()
 
     def content(self) -> str:
-        """Which content the object has."""
+        """The object's content: old, new, none or another."""
         data = self.rig.place.get("data.parquet")
         return {self.old: "old", self.new: "new", None: "none"}.get(data, "another")
 
     def problems(self, done: Result, contents: str = "old new", *, unanswered: bool = False) -> Iterator[str]:
-        """What mustn't be, whatever happened.
+        """The problems after any fault.
 
         Args:
             done: the run.
-            contents: what the object may be.
+            contents: the allowed contents of the object.
             unanswered: a request that begins an upload wasn't answered. The store's upload can't be distinguished
                 from that of another program, so the run reports it.
         """

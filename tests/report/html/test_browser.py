@@ -52,7 +52,7 @@ def test_a_page_opens_without_a_request_and_without_a_complaint(browser: Browser
 
 
 def test_what_breaks_the_policy_is_logged_and_not_done(browser: Browser, tmp_path: Path) -> None:
-    """So that the test above can fail."""
+    """Proves that the test above can fail."""
     broken = tmp_path / "broken.html"
     text = html.write(html_reports.of_check(2))
     evil = "<main><script>document.title = 'changed'</script><img src='https://example.org/x.png'>"

@@ -1,4 +1,4 @@
-"""Blobs of Azurite: what is uploaded, what a new blob keeps, what is refused, and what errors say."""
+"""Blobs of Azurite: uploads, the properties that a new blob keeps, refusals, and error messages."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from bloomcli.storage.local.source import LocalSource
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A file in a folder of its own."""
+    """A file, alone in its folder."""
     path = tmp_path / "data.parquet"
     path.write_bytes(OLD)
     return path
@@ -443,7 +443,7 @@ def test_a_really_full_disk_leaves_the_original_whole(file: Path) -> None:
 
 
 def append(path: Path) -> None:
-    """Somebody else writes to the file."""
+    """Another program writes to the file."""
     with path.open("ab") as out:
         out.write(b"!")
 

@@ -1,4 +1,4 @@
-"""Concurrent writers of a file: at any instant, nobody's data is overwritten silently."""
+"""Concurrent writers of a file: at any instant, no data is overwritten silently."""
 
 from __future__ import annotations
 

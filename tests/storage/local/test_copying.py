@@ -40,7 +40,7 @@ def direct(file: Path) -> Path:
 
 
 def copy(file: Path, head: bytes, *ranges: tuple[int, int]) -> tuple[bytes, list[tuple[int, bool]]]:
-    """What a file holds after `head`, the ranges, and a tail were written to it; and the steps."""
+    """The content of a file after `head`, the ranges and a tail were written to it; and the steps."""
     target = file.with_name("copy")
     fd = os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     copier = Copier(target, fd)

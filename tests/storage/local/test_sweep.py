@@ -43,7 +43,7 @@ KEPT = (
 
 
 def names(folder: Path) -> set[str]:
-    """What lies in a folder."""
+    """The names in a folder."""
     return {p.name for p in folder.iterdir()}
 
 

@@ -25,7 +25,7 @@ def made_of(pieces: Iterable[Piece]) -> Pieces:
 
 
 def content(old: bytes, pieces: Iterable[Piece]) -> bytes:
-    """What a file has of these pieces: the definition, in the simplest way."""
+    """The content that a file gets from these pieces, in the simplest implementation."""
     new, placed = bytearray(), dict[int, bytes]()
     for piece in pieces:
         if isinstance(piece, KeptRange):

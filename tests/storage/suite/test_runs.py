@@ -1,4 +1,4 @@
-"""Runs that were killed, and runs at the same time, in whatever store: nobody's bytes are lost, nothing is left."""
+"""Killed runs and concurrent runs in every store: no bytes are lost, and no temporary files remain."""
 
 from __future__ import annotations
 
