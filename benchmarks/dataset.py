@@ -82,7 +82,7 @@ class Set:
     rows: int
     output: Path
     spark: bool = True
-    """Spark also processes its files."""
+    """Whether Spark also processes its files."""
     seconds: dict[str, list[float]] = field(default_factory=dict)
     """Seconds of whole commands, or of the work on Spark."""
     inside: dict[str, list[float]] = field(default_factory=dict)
@@ -117,7 +117,7 @@ def room_in_memory(dataset: Set) -> bool:
 
 
 def settle() -> None:
-    """Flush all data, so that none is left when a way starts."""
+    """Flush all data, so that nothing remains to be written when a way starts."""
     subprocess.run(["sync"], check=True)
 
 
@@ -176,7 +176,7 @@ def used() -> float:
 
 @contextmanager
 def session(folder: Path, cores: int) -> Iterator[SparkSession]:
-    """A session with that many cores, and memory for its rewrites."""
+    """A session with this number of cores, and memory for its rewrites."""
     from support.engines import start_spark
 
     started = start_spark(folder, f"local[{cores}]")

@@ -118,7 +118,7 @@ def command(argv: list[str]) -> Callable[[], Round]:
 
 
 def call(work: Callable[[], object]) -> Callable[[], Round]:
-    """A call in this process, which has imported everything."""
+    """A call in this process, which has imported all modules."""
 
     def run() -> Round:
         before, started = _processor(resource.RUSAGE_SELF), time.perf_counter()

@@ -26,7 +26,7 @@ _KIB: Final = (2, 16, 128, 1024, 8192, 65536)
 
 
 class Row(NamedTuple):
-    """The best rounds for one size, in nanoseconds a hash."""
+    """The best rounds for one size, in nanoseconds per hash."""
 
     kib: int
     sorted_check: float
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
     @property
     def millions(self) -> float:
-        """Checks a second, in the order in which `find` makes them."""
+        """Checks per second, in the order in which `find` makes them."""
         return 1000 / self.sorted_check
 
     def cells(self) -> list[str]:

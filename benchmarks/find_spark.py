@@ -51,12 +51,12 @@ if TYPE_CHECKING:
 
 IDS: Final = 40_000
 PRESENT: Final = (40, IDS)
-"""The number of ids that the lake has."""
+"""The number of ids in the lake."""
 ROWS: Final = 700_000
 LAKE_FILES: Final = 1_000
-"""Of the benchmark lake."""
+"""Files of the benchmark lake."""
 LEAST_BYTES: Final = 200 << 20
-"""Of files whose pages are decompressed; they are all alike."""
+"""The number of files whose pages are decompressed. All files have the same layout."""
 MANY_ROWS: Final = 1_000
 """Rows of a file, which has one row group."""
 MANY_STEP: Final = 10_000
@@ -64,12 +64,12 @@ MANY_STEP: Final = 10_000
 FPP: Final = 1e-6
 MANY_FPP: Final = 1e-9
 MEMORY: Final = "1g"
-"""Of the session's Java process, which is driver and executors."""
+"""The memory of the session's Java process, which is driver and executors."""
 RESULTS: Final = HERE / "RESULTS-FIND-SPARK.md"
 
 
 def id_of(numbers: np.ndarray) -> np.ndarray:
-    """Ids that are spread over all files, each once."""
+    """Distinct ids from all files."""
     return numbers * 1_000_003 % (1 << 40)
 
 
@@ -97,7 +97,7 @@ def lake(folder: Path, files: int, rows: int = ROWS, fpp: float = FPP) -> Path:
 
 
 def ids_of_rows(files: int, present: int) -> np.ndarray:
-    """Ids that are in files with large row groups, and others, 40,000 together."""
+    """40,000 ids: some are in files with large row groups, the others aren't."""
     random = np.random.default_rng(5)
     rows = files * ROWS
     here = id_of(random.choice(rows, present, replace=False).astype(np.int64))
@@ -105,8 +105,8 @@ def ids_of_rows(files: int, present: int) -> np.ndarray:
 
 
 def ids_of_lake(present: int) -> np.ndarray:
-    """Ids of which so many are in the benchmark lake, spread over it, and others between them, 40,000 together."""
-    random = np.random.default_rng(1 << 40)  # another one than those of the files
+    """40,000 ids, of which a number is spread over the benchmark lake; the others are random."""
+    random = np.random.default_rng(1 << 40)  # differs from the seeds of the files
     whole = data.LAKE_GROUPS * data.LAKE_ROWS
     chosen = np.sort(random.choice(LAKE_FILES * whole, present, replace=False))
     here = [data.lake_ids(int(file))[chosen[chosen // whole == file] % whole] for file in np.unique(chosen // whole)]
@@ -126,7 +126,7 @@ class Took(NamedTuple):
 
 
 def measured(work: Callable[[], int]) -> tuple[Took, int]:
-    """What it takes, and rows."""
+    """Its seconds and its rows."""
     started, before = time.perf_counter(), processor_seconds()
     found = work()
     return Took(time.perf_counter() - started, processor_seconds() - before), found
@@ -135,8 +135,8 @@ def measured(work: Callable[[], int]) -> tuple[Took, int]:
 def counted(frame: DataFrame) -> int:
     """The number of rows of a frame whose columns are all computed.
 
-    The hashes are summed up: of `count(hash(...))`, which is never null, Spark makes `count(1)`, and then a join
-    reads no column but the one that it joins on.
+    The hashes are summed: Spark turns `count(hash(...))`, which is never null, into `count(1)`, and then a join
+    reads only the column that it joins on.
     """
     from pyspark.sql.functions import count, hash, lit, sum  # noqa: A004
 
@@ -146,7 +146,7 @@ def counted(frame: DataFrame) -> int:
 def compared(
     spark: SparkSession, place: Path, ids: np.ndarray, present: int, repeat: int, columns: Sequence[str]
 ) -> dict[str, Took]:
-    """What both ways take, in turns, for rows of these columns; of all for none."""
+    """The costs of both ways, in turns, for rows of these columns; without columns, of all."""
     from pyspark.sql.functions import broadcast
 
     values = wanted(spark, ids)
@@ -193,8 +193,8 @@ def _below(pid: int) -> Iterator[int]:
 
 
 class _Processor(threading.Thread):
-    """Processor seconds of this process and of those below it. Spark's workers end unnoticed, and their seconds with
-    them: they are looked at ten times a second."""
+    """Processor seconds of this process and its descendants. The seconds of Spark's workers are lost when they end,
+    so processes are sampled ten times per second."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -202,7 +202,7 @@ class _Processor(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Look at the processes."""
+        """Sample the processes."""
         while True:
             self.look()
             time.sleep(0.1)
@@ -222,7 +222,7 @@ _PROCESSOR: Final = _Processor()
 
 
 def processor_seconds() -> float:
-    """Of this process and of those below it, with those that have ended."""
+    """Processor seconds of this process and its descendants, including ended ones."""
     return _PROCESSOR.look()
 
 
@@ -266,8 +266,8 @@ def many(spark: SparkSession, place: Path, files: int, count: int) -> dict[str, 
 
 
 def least(place: Path, columns: Sequence[str]) -> float:
-    """Processor seconds to read and to decompress the pages of columns (none: of all): less, `find` can't take where
-    each page has a row that is sought."""
+    """Processor seconds to read and to decompress the pages of columns (none: of all). This is the minimum for `find`
+    if each page has a row to find."""
     files, done, looked_at, whole = sorted(place.iterdir()), 0, 0, 0.0
     for file in files:
         metadata = pq.ParquetFile(file).metadata
@@ -284,7 +284,7 @@ def least(place: Path, columns: Sequence[str]) -> float:
 
 
 def _least_of(source: Any, chunk: Any) -> float:
-    """The same of a chunk."""
+    """The same for a chunk."""
     started = time.process_time()
     at = chunk.dictionary_page_offset or chunk.data_page_offset
     packed, done = source.read_at(at, chunk.total_compressed_size), 0
@@ -302,7 +302,7 @@ def _least_of(source: Any, chunk: Any) -> float:
 
 
 def scan(spark: SparkSession, place: Path) -> Took:
-    """What Spark takes to read all columns: less, a join of whole rows can't take."""
+    """Spark's cost of reading all columns: the minimum for a join of whole rows."""
     from pyspark.sql.functions import count, lit
 
     def read() -> int:
@@ -313,7 +313,7 @@ def scan(spark: SparkSession, place: Path) -> Took:
 
 
 def session(folder: Path) -> SparkSession:
-    """The session that is measured."""
+    """The measured session."""
     from pyspark.sql import SparkSession
     from support.engines import java_home
 

@@ -26,7 +26,7 @@ WITH_INDEX: Final = 2
 
 
 class Layout(NamedTuple):
-    """The layout of files in which a value is searched."""
+    """The layout of files in which a value is looked up."""
 
     name: str
     groups: int
@@ -73,7 +73,7 @@ def written(folder: Path, layout: Layout) -> bytes:
     names.insert(len(names) // 2 if "middle" in layout.name else 0, "id")
     table = pa.table({name: ids if name == "id" else rng.integers(0, 1 << 60, count) for name in names})
     path = folder / "find.parquet"
-    blooms = {"id": {"ndv": layout.rows, "fpp": 0.0001}}  # a false positive is a row group more
+    blooms = {"id": {"ndv": layout.rows, "fpp": 0.0001}}  # a false positive adds a row group
     options: dict[str, Any] = {"compression": "none", "use_dictionary": False, "bloom_filter_options": blooms}
     pq.write_table(table, path, row_group_size=layout.rows, **options, **layout.options)
     return path.read_bytes()

@@ -33,7 +33,7 @@ from machine import machine, rounds  # noqa: E402
 import bloomcli  # noqa: E402
 
 SHALLOW: Final = 1.25
-"""At the pace of inspect: reading the same bytes; a quarter is left for the findings and the noise."""
+"""The limit compared with `inspect`, which reads the same bytes: a quarter is for findings and noise."""
 DEEP: Final = 1.5
 COLUMNS: Final = ("uuid", "id", "status")
 HEAD: Final = ["what", "`bloom validate`", "compared with", "ratio", "target", "verdict"]
@@ -167,7 +167,7 @@ def report(found: list[Pair], rows: int, files: int, repeat: int) -> tuple[str, 
 
 
 def main() -> None:
-    """Measure everything and write it down."""
+    """Measure everything, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=data.ROWS)
     parser.add_argument("--files", type=int, default=500)

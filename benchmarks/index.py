@@ -63,38 +63,38 @@ class Build:
 
 @dataclass(frozen=True)
 class Figures:
-    """What was measured."""
+    """The measured figures."""
 
     row_groups: int
     values: int
     filter_bytes: int
     single_bytes: int
-    """What opening the index and looking one value up read, in so many reads."""
+    """Bytes to open the index and to look one value up, in `single_reads` reads."""
     single_reads: int
     build_seconds: float
     index_bytes: int
     single_ms: float
-    """Opening the index and looking one value up."""
+    """Milliseconds to open the index and to look one value up."""
     any_seconds: float
-    """All values, with the row groups that may have any."""
+    """Seconds for all values, with the row groups that may have any of them."""
     pairs_seconds: float
-    """All values, with the row groups of each."""
+    """Seconds for all values, with the row groups of each value."""
     pairs: int
     memcpy_seconds: float
 
     @property
     def checks_per_second(self) -> float:
-        """Values times row groups, in a second, with the row groups of each value."""
+        """Values times row groups per second, with the row groups of each value."""
         return self.values * self.row_groups / self.pairs_seconds
 
     @property
     def memcpy_checks_per_second(self) -> float:
-        """The same, if the rows were only copied."""
+        """The same for only copying the rows."""
         return self.values * self.row_groups / self.memcpy_seconds
 
 
 def build(path: str, row_groups: int, blocks: int) -> float:
-    """Write an index of filters with random values; gives the seconds."""
+    """Write an index of filters with random values. Returns the seconds."""
     rng = np.random.default_rng(17)
     pool = []
     for _ in range(min(row_groups, 64)):
@@ -156,14 +156,14 @@ def lookups(path: str, values: int, repeat: int, build_seconds: float = 0.0) -> 
 
 
 def _reads(path: str, value: bytes) -> int:
-    """How often opening an index and looking a value up reads."""
+    """The number of reads to open an index and to look a value up."""
     with open_source(path) as source, mock.patch.object(source, "read_at", wraps=source.read_at) as read:
         list(Index(source).possible(IDS, value))
         return read.call_count
 
 
 def _memcpy(nbytes: int) -> float:
-    """Seconds that a copy of so many bytes takes, from memory to memory."""
+    """Seconds to copy this number of bytes within memory."""
     size = min(nbytes, 256 << 20)
     source, target = np.ones(size, np.uint8), np.ones(size, np.uint8)
     started = time.perf_counter()
@@ -212,7 +212,7 @@ def _write_mosaic(table: pa.Table, path: Path) -> None:
 
 
 def _used() -> float:
-    """Processor seconds of this process and of those that it waited for."""
+    """Processor seconds of this process and of its ended children."""
     own, others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
 

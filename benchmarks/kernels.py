@@ -35,11 +35,11 @@ class Case(NamedTuple):
     memcpy: int
     """Bytes that the memcpy copies."""
     target: float | None
-    """Nanoseconds a value."""
+    """Nanoseconds per value."""
 
 
 class Measured(NamedTuple):
-    """The best round of one kernel. All figures but `target` in nanoseconds a value."""
+    """The best round of one kernel. All figures except `target` are in nanoseconds per value."""
 
     title: str
     ns: float
@@ -48,7 +48,7 @@ class Measured(NamedTuple):
 
     @property
     def met(self) -> bool:
-        """Within the target, or without one."""
+        """Whether the figure is within the target; true without a target."""
         return self.target is None or self.ns <= self.target
 
 
@@ -129,7 +129,7 @@ def measure(values: int, repeat: int) -> list[Measured]:
         source = np.ones(max(c.memcpy for c in every), dtype=np.uint8)
         copy = np.zeros_like(source)
         best = [[float("inf"), float("inf")] for _ in every]
-        for _ in range(repeat + 1):  # the first round warms the memory up, and can hardly be the best
+        for _ in range(repeat + 1):  # the first round warms the memory up, and is rarely the best
             for case, figures in zip(every, best, strict=True):
                 figures[0] = min(figures[0], _seconds(case.work))
                 size = case.memcpy

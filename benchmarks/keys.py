@@ -63,7 +63,7 @@ def file_of(rows: int = 3) -> bytes:
 
 
 class Answers:
-    """What the server answers. The bucket's name says how many keys there are: `plain-10`, or `delta-10` with a table
+    """The server's answers. The bucket's name contains the number of keys: `plain-10`, or `delta-10` with a table
     above them."""
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ def _document(inside: str, following: int) -> bytes:
 
 
 class Connection(asyncio.Protocol):
-    """A client's connection: requests without bodies, one after the other."""
+    """A client's connection, with requests without bodies."""
 
     def __init__(self, answers: Answers, served: Sequence[int]) -> None:
         self._answers, self._served, self._waiting = answers, served, b""
@@ -177,7 +177,7 @@ def processes_below(root: int) -> list[int]:
 
 
 def memory_of(root: int) -> tuple[int, int]:
-    """Bytes of memory of a process and its descendants, and of temporary files that have no name."""
+    """Bytes of memory of a process and its descendants, and bytes of temporary files without a name."""
     memory, files = 0, {}
     for pid in processes_below(root):
         with suppress(OSError, ValueError):

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 BOUND: Final = 300_000_000
-"""The most bytes that a command may take, for any file."""
+"""The limit of a command's memory for any file, in bytes."""
 
 _THREADS: Final = (1, 2, 8, 64)
 

@@ -57,7 +57,7 @@ def decode(file: str, output: str, column: str, codec: str) -> None:
 
 
 def call(file: str, output: str, column: str, codec: str) -> None:
-    """The call behind `bloom add`, in a process that has imported what it needs."""
+    """The call behind `bloom add`, in a process that has imported its modules."""
     del codec
     ways.bloomcli_add(file, output, column, 0)
 

@@ -51,7 +51,7 @@ renames it; the others don't, so `cp` is also shown with a `sync` of the copy. A
 that it wrote has the filter. arro3 and ClickHouse write filters for all columns or for none, DuckDB for the columns
 that it dictionary-encodes. DataFusion may change the order of the rows."""
 _QUICK_ROWS: Final = 200_000
-_SPARK_GROUPS: Final = 2  # it writes a file with one row group a task, here
+_SPARK_GROUPS: Final = 2  # here it writes a file with one row group per task
 _OURS: Final = ("bloom", "call")
 _ALONE: Final = ("cp", "cp+sync", "decode")
 
@@ -81,7 +81,7 @@ class Target:
 
     @property
     def met(self) -> bool:
-        """Whether the figure is on the right side of the limit."""
+        """Whether the figure meets the limit."""
         return self.figure >= self.limit if self.at_least else self.figure <= self.limit
 
     def row(self) -> list[str]:
@@ -126,7 +126,7 @@ def filters_of(output: Path, column: str) -> tuple[str, bool]:
 def measure_column(
     file: Path, folder: Path, column: str, repeat: int, spark: ways.SparkSessionWay
 ) -> tuple[dict[str, Timing], dict[str, tuple[str, bool]]]:
-    """All ways for one column: timings, and what each wrote."""
+    """All ways for one column: timings, and the filters that each wrote."""
     names = [*ways.COMMANDS, "spark"]
     timings = {name: Timing() for name in names}
     wrote: dict[str, tuple[str, bool]] = {}
@@ -160,7 +160,7 @@ def fastest(timings: dict[str, Timing], names: Iterable[str]) -> str:
 
 
 def peer_target(column: str, timings: dict[str, Timing], peers: Sequence[str], limit: float) -> list[Target]:
-    """How much faster than the fastest peer that wrote the filter; nothing if none did."""
+    """The ratio to the fastest peer that wrote the filter; empty if no peer did."""
     if not peers:
         return []
     peer = fastest(timings, peers)
@@ -169,7 +169,7 @@ def peer_target(column: str, timings: dict[str, Timing], peers: Sequence[str], l
 
 
 def within_targets(column: str, timings: dict[str, Timing]) -> list[Target]:
-    """At most as long as the slower of copying the file and decoding the column."""
+    """The target: at most the seconds of the slower of copying the file and decoding the column."""
     found = []
     for title, copy in (("whole commands", "cp"), ("whole commands, both flushed", "cp+sync")):
         slower = max((copy, "decode"), key=lambda name: statistics.median(timings[name].wall))

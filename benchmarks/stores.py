@@ -53,14 +53,14 @@ class Run(NamedTuple):
 
     seconds: float
     processor: float
-    """Seconds of the processors, of all its processes."""
+    """Processor seconds of all its processes."""
     peak: int
     requests: int
     downloaded: int
     uploaded: int
     kinds: Mapping[str, int]
     report: Any
-    """What the command printed as JSON."""
+    """The command's output, from JSON."""
 
 
 class Lake:
@@ -141,7 +141,7 @@ def large(lake: Lake, folder: Path, gib: float) -> Iterator[Figure]:
     yield Figure("add: requests", run.requests, groups + parts + 10)
     yield Figure("add: peak memory (MB)", run.peak / 1e6, 300)
     yield Figure("add: requests that the report has too little", abs(run.requests - _reported(run)), 0)
-    # In turns, and the best of each: other load affects all alike.
+    # in turns, and the best of each, so that other load affects all ways equally
     hand, copy, seconds, bare = by_hand(lake, folder, path), by_copy(lake, path), run.seconds, by_boto(lake, path)
     for _ in range(_ROUNDS - 1):
         lake.direct.upload_file(str(path), BUCKET, path.name)
@@ -277,7 +277,7 @@ def many(lake: Lake, folder: Path, objects: int) -> Iterator[Figure]:
 
 
 def put_all(lake: Lake, prefix: str, data: bytes, count: int) -> None:
-    """Put an object many times, past the proxy."""
+    """Write an object many times, without the proxy."""
 
     def put(number: int) -> None:
         lake.direct.put_object(Bucket=BUCKET, Key=f"{prefix}/part-{number:05}.parquet", Body=data)

@@ -68,7 +68,7 @@ class Format:
     properties: str
     using: str
     asking: str
-    """The property that asks for a filter on the column."""
+    """The property that requests a filter on the column."""
     rewrite: str
     added: list[float] = field(default_factory=list)
     commits: list[float] = field(default_factory=list)
@@ -105,7 +105,7 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def make(spark: SparkSession, kind: Format, name: str, source: Path, files: int) -> None:
-    """Create a table of the rows, in so many files, with deleted rows."""
+    """Create a table of the rows, in a number of files, with deleted rows."""
     rows = spark.read.parquet(str(source))
     columns = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in rows.schema)
     spark.sql(f"create table {name} ({columns}) using {kind.using} tblproperties ({kind.properties})")
@@ -114,7 +114,7 @@ def make(spark: SparkSession, kind: Format, name: str, source: Path, files: int)
 
 
 def add(spark: SparkSession, kind: Format, name: str, column: str) -> DatasetReport:
-    """One round of `bloom add --table`; notes its seconds, and those of its commits."""
+    """One round of `bloom add --table`. Records its seconds, and those of its commits."""
     engine, within = SparkEngine(spark), [0.0]
 
     def work() -> DatasetReport:

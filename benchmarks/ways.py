@@ -89,7 +89,7 @@ def clickhouse_insert(file: str, output: str, column: str, group: int) -> None:
 
 
 def bloomcli_add(file: str, output: str, column: str, group: int) -> None:
-    """The call behind `bloom add`, in a process that has imported what it needs."""
+    """The call behind `bloom add`, in a process that has imported its modules."""
     del group
     import bloomcli
 
@@ -149,13 +149,13 @@ def python(*arguments: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """So that the repository's bloomcli is the one that is measured, compiled to bytecode as pip leaves packages."""
+    """The environment that measures the repository's bloomcli, compiled to bytecode as pip compiles packages."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return kept | {"PYTHONPATH": str(ROOT)}
 
 
 def command(way: str, file: Path, output: Path, column: str, group: int = 0) -> list[str]:
-    """The command line of a way; `group` is how many rows a row group has that a rewrite makes."""
+    """The command line of a way; `group` is the number of rows in a row group of a rewrite."""
     if way == "bloom":
         add = ("-m", "bloomcli", "add", str(file), "--columns", column, "-o", str(output))
         return python(*add, "--overwrite", "--fpp", str(FPP), "--format", "json")

@@ -1,8 +1,8 @@
 """Try mutated files for as long as wanted: ``python tests/fuzz.py --minutes 10 --seed 1 [FILE...]``.
 
-Without files, every fixture and hostile file is mutated in turn. What breaks the contract of `support.fuzzing` is
-told, and kept in ``--save`` with as few mutations as break it; ``--check`` tries files as they are. The exit code is
-1 where something broke.
+Without files, every fixture and hostile file is mutated in turn. A file that breaks the contract of `support.fuzzing`
+is reported, and saved in ``--save`` with as few mutations as break it. ``--check`` tries files without mutations. The
+exit code is 1 if a file broke the contract.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 from support import fuzzing  # noqa: E402  a program, not a test of a package
 
 _SHOWN = 3
-"""Cases told of those that break the contract alike; all are kept."""
+"""Number of cases to report of those that break the contract in the same way; all are saved."""
 
 
 def main(args: Sequence[str]) -> int:
-    """Parse, try, tell."""
+    """Parse the arguments, try files, and report. Returns the exit code."""
     parser = argparse.ArgumentParser(description="Try bloom on mutated files.")
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="files to mutate [default: all fixtures]")
     parser.add_argument("--minutes", type=float, default=10.0, help="how long [default: 10]")

@@ -82,7 +82,7 @@ def parse(line: str) -> None:
 
 
 def example(script: str, folder: Path) -> str:
-    """What README's example prints, in a shell whose `bloom` and `python3` are the environment's of this process."""
+    """The output of README's example, in a shell with `bloom` and `python3` of this process's environment."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     env |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}", "NO_COLOR": "1"}
     done = subprocess.run(["bash", "-e"], input=script, cwd=folder, env=env, capture_output=True, text=True)

@@ -36,7 +36,7 @@ CLASSES: Final = {
     "trial": options.TrialOptions,
     "validate": options.ValidateOptions,
 }
-"""Of each function of the library."""
+"""The options of each function of the library."""
 
 NO_OPTIONS: Final = {"path", "paths", "spark", "progress", "jobs", "fail_fast", "on_row", "session"}
 """Parameters that say which files, where they are worked on, and who is informed of progress."""
@@ -91,7 +91,7 @@ TABLE_FUNCTIONS: Final = {
     "remove": "remove_from_table",
     "validate": "validate_table",
 }
-"""Of each command: the function that does it to a table."""
+"""For each command, its function for tables."""
 
 NOT_FOR_TABLES: Final = {"output", "in_place", "force", "overwrite", "mosaic_draft"}
 """The table's commit puts new files in place, and tables have no Mosaic files."""

@@ -1,4 +1,4 @@
-"""The wheel works where there is no compiler, generated files are current, README's commands are what CI runs."""
+"""The wheel works without a compiler, generated files are current, and README's commands are those of CI."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_classes_are_named_by_nouns(path: Path) -> None:
 
 
 def test_modules_are_named_by_nouns() -> None:
-    """As classes are."""
+    """The same rule for modules."""
     names = {path: "".join(word.title() for word in path.stem.strip("_").split("_")) for path in modules()}
     assert [str(path.relative_to(ROOT)) for path, name in names.items() if not is_noun(name)] == []
 
@@ -73,3 +73,21 @@ def test_pages_avoid_them_too(path: Path) -> None:
     """Documentation and the pages of rules."""
     lines = path.read_text().splitlines()
     assert [f"{number}: {line}" for number, line in enumerate(lines, 1) if AVOIDED.search(line)] == []
+
+
+KEY: Final = '"beside": '
+"""A key of ``benchmarks/results-gate.json``, which stays as in earlier results."""
+PROGRAMS: Final = [
+    path
+    for folder in ("benchmarks", "tests", "tools")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    if path != Path(__file__)
+]
+"""This file is excluded, because it lists the words."""
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_tests_and_tools_avoid_them_too(path: Path) -> None:
+    """In names, docstrings and comments."""
+    lines = path.read_text().replace(KEY, "").replace("_", " ").splitlines()
+    assert [f"{number}: {line.strip()}" for number, line in enumerate(lines, 1) if AVOIDED.search(line)] == []

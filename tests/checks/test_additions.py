@@ -36,7 +36,7 @@ TABLE = {
     "code": pa.array(range(ROWS), pa.int32()),
 }
 LOST = {"half": "reader-float16", "long": "reader-decimal-width"}
-"""Columns in which an engine that reads the file as it is loses rows, with the rule."""
+"""Columns in which an engine that reads the unchanged file loses rows, with the rule."""
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from bloomcli.cli import run
 
 @pytest.fixture
 def bloom(capfd: pytest.CaptureFixture[str]) -> Bloom:
-    """Run a command line; standard output and error are what the process wrote to them."""
+    """Run a command line; the result has its standard output and error."""
 
     def call(*args: object) -> Result:
         capfd.readouterr()
@@ -27,12 +27,12 @@ def bloom(capfd: pytest.CaptureFixture[str]) -> Bloom:
 
 @pytest.fixture
 def several_processes() -> None:
-    """Commands on many files start the processes that they start by default."""
+    """Let commands on many files start processes, as by default."""
 
 
 @pytest.fixture(autouse=True)
 def _one_process(request: pytest.FixtureRequest) -> None:
-    """Commands on many files work in this process, unless a test is about the others."""
+    """Let commands on many files work in this process, unless a test is about other processes."""
     if "several_processes" not in request.fixturenames:
         request.getfixturevalue("one_process")
 
@@ -60,7 +60,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def filtered(plain: Path) -> Path:
-    """The same with filters on id and user.email."""
+    """The same file with filters on id and user.email."""
     path = plain.with_name("filtered.parquet")
     assert run(["add", str(plain), "--columns", "id,user.email", "-o", str(path), "--format", "json"]) == 0
     return path

@@ -97,7 +97,7 @@ def example_steps() -> list[dict[str, Any]]:
 
 
 def example_inputs() -> dict[str, str]:
-    """What the example workflow gives the action."""
+    """The inputs of the action in the example workflow."""
     (step,) = [s for s in example_steps() if "bloomcli@" in s["uses"]]
     return step["with"]
 

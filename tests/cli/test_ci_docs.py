@@ -1,4 +1,4 @@
-"""docs/ci.md says what is so: command lines and programs run, files keep to their schemas, tables are true."""
+"""docs/ci.md is correct: command lines and programs run, files match their schemas, tables are true."""
 
 from __future__ import annotations
 

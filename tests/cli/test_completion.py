@@ -1,4 +1,4 @@
-"""What the shell offers after Tab, as Click's protocol says it, and as a real bash shows it."""
+"""Completions after Tab, by Click's protocol and in a real bash."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def lake(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def completions(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Completions:
-    """What Click's protocol for bash answers for the last word."""
+    """The answers of Click's protocol for bash for the last word."""
 
     def complete(*words: object) -> list[str]:
         monkeypatch.setenv("_BLOOM_COMPLETE", "bash_complete")

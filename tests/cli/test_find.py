@@ -176,7 +176,7 @@ def test_columns_of_view_types_are_found_and_written(bloom: Bloom, tmp_path: Pat
         out.unlink()
 
 
-def test_csv_tells_null_from_the_empty_text_and_the_records_columns_from_the_others(
+def test_csv_distinguishes_null_from_the_empty_text_and_the_records_columns_from_the_others(
     bloom: Bloom, tmp_path: Path
 ) -> None:
     table = pa.table({"id": [5, 5], "path": ["", None], "text": [' a "b",\n', "c"], "yes": [True, None]})

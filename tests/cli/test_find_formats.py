@@ -59,7 +59,7 @@ def test_one_command_finds_in_files_of_all_formats(mixed: Path, bloom: Bloom, tm
     assert (files["b.orc"]["stripes"], files["a.parquet"]["stripes"]) == ([0], None)
 
 
-def test_what_is_wrong_with_many_files_is_told_once(bloom: Bloom, tmp_path: Path) -> None:
+def test_the_same_error_of_many_files_is_reported_once(bloom: Bloom, tmp_path: Path) -> None:
     for number in range(5):
         pq.write_table(pa.table({"id": [1]}), tmp_path / f"{number}.parquet")
     orc.write_table(pa.table({"id": [1]}), tmp_path / "o.orc")

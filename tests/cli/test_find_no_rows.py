@@ -1,4 +1,4 @@
-"""What `bloom find` writes to tables where it finds nothing: the columns that it writes with rows."""
+"""Tables that `bloom find` writes without rows have the same columns as with rows."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class Runs:
         return by_index
 
     def both(self, line: Sequence[str]) -> str:
-        """What a command prints without Arrow and with it."""
+        """The output of a command without Arrow and with it."""
         search_of, found = plain_search.search_of, plain_search.found
 
         def searched(*args: Any) -> Any:
@@ -303,7 +303,7 @@ def test_more_rows_than_a_few_are_left_to_arrow(tmp_path: Path, runs: Runs) -> N
 
 
 @pytest.mark.slow
-def test_damaged_files_are_told_of_as_with_arrow(tmp_path: Path, runs: Runs) -> None:
+def test_damaged_files_are_reported_as_with_arrow(tmp_path: Path, runs: Runs) -> None:
     lake = Lake(tmp_path)
     lake.write(table(PLAIN), use_dictionary=False)
     path = lake.folder / "a.parquet"
@@ -324,7 +324,7 @@ def test_damaged_files_are_told_of_as_with_arrow(tmp_path: Path, runs: Runs) -> 
 
 
 @pytest.mark.parametrize("hits", [(0,), (2,), (0, 1, 2, 3, 4), ()])
-def test_batches_are_those_of_arrow_where_files_without_rows_are_told_without_it(
+def test_batches_are_those_of_arrow_where_files_without_rows_are_determined_without_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hits: Sequence[int]
 ) -> None:
     lake = Lake(tmp_path)

@@ -1,4 +1,4 @@
-"""What `bloom inspect` shows of one file and of many, and what it refuses."""
+"""`bloom inspect` of one file and of many, and the files that it refuses."""
 
 from __future__ import annotations
 

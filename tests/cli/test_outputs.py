@@ -1,4 +1,4 @@
-"""Files that may not be read or written, and outputs that are named oddly: exit codes and what is left."""
+"""Files without permission to read or write, and outputs with odd names: exit codes and remaining files."""
 
 from __future__ import annotations
 

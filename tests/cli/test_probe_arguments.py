@@ -20,7 +20,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def pasted(bloom: Bloom, refused: Result) -> Result:
-    """What the command line of a hint says."""
+    """The output of the command line in a hint."""
     (hint,) = [line for line in refused.err.splitlines() if line.startswith("hint: bloom ")]
     return bloom(*shlex.split(hint.removeprefix("hint: bloom ")))
 

@@ -1,4 +1,4 @@
-"""The options for tables on the command line: what they replace, and what is refused before Spark starts."""
+"""The options for tables on the command line: the options that they replace, and errors before Spark starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What depends on a terminal: colours, bars, binary output. Run in a real pseudo-terminal."""
+"""Output that depends on a terminal: colours, bars, binary output. The tests run in a real pseudo-terminal."""
 
 from __future__ import annotations
 

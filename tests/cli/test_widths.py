@@ -47,7 +47,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @functools.cache
 def whole(files: Path, line: str) -> str:
-    """What a command shows where everything has room."""
+    """The output of a command on a terminal with enough width."""
     with still_clock():
         return on_terminal(shlex.split(_OUTPUT.sub(" --dry-run", line)), 10_000, folder=files).out
 

@@ -1,4 +1,4 @@
-"""find: which rows are given, in which order and form, what is read for them, and what is an error."""
+"""find: the rows that it returns, their order and form, the bytes that it reads for them, and errors."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_without_a_filter_statistics_are_believed_as_readers_do(tmp_path: Path) 
         assert rows_of(bloomcli.find(path, values, column="id")) == []
 
 
-def test_bounds_of_pages_above_each_other_tell_nothing(tmp_path: Path) -> None:
+def test_pages_whose_minimum_exceeds_the_maximum_are_read(tmp_path: Path) -> None:
     path = tmp_path / "swapped.parquet"
     table = pa.table({"id": pa.array(range(1000, 2000), pa.int64())})
     pq.write_table(table, path, use_dictionary=False, compression="none", write_page_index=True)

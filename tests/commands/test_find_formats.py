@@ -1,4 +1,4 @@
-"""find in ORC and Mosaic files, and in lakes of several formats: what is read, and what is refused."""
+"""find in ORC and Mosaic files, and in lakes of several formats: the bytes that it reads, and errors."""
 
 from __future__ import annotations
 

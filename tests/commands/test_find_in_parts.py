@@ -389,7 +389,7 @@ def test_a_file_that_is_written_to_during_the_search_is_an_error_and_one_that_is
         searched(lambda: path.write_bytes(other.read_bytes()[:9000] + path.read_bytes()[9000:]))
 
 
-def test_damage_by_what_writes_to_the_file_is_told_as_that(tmp_path: Path) -> None:
+def test_damage_by_a_writer_to_the_file_is_reported_as_a_change(tmp_path: Path) -> None:
     path = tmp_path / "f.parquet"
     table = pa.table({"id": pa.array(range(4000), pa.int64())})
     pq.write_table(

@@ -1,4 +1,4 @@
-"""remove and fold in place leave a file alone that they would write as it is."""
+"""remove and fold in place don't write a file that they wouldn't change."""
 
 from __future__ import annotations
 

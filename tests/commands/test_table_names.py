@@ -90,7 +90,7 @@ def answer(path: Path, column: str, value: str) -> Presence:
 
 
 def skipped(path: Path, options: AddOptions | RemoveOptions | FoldOptions) -> str:
-    """Why a file is left as it is."""
+    """The reason why a file isn't changed."""
     row = task.run(Task(options=options.checked(), path=str(path), size=-1))
     assert row.status is Status.SKIPPED
     assert row.reason is not None

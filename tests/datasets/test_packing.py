@@ -1,4 +1,4 @@
-"""How a dataset is split into Spark tasks, which paths are accepted, and two attempts on one file."""
+"""Splitting a dataset into Spark tasks, the accepted paths, and two attempts on one file."""
 
 from __future__ import annotations
 

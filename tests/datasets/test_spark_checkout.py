@@ -52,7 +52,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def start(installed: Path, sources: Path, script: str, *arguments: object) -> str:
-    """What a script of the installed package says, started in the checkout."""
+    """The output of a script of the installed package, started in the checkout."""
     env = os.environ | {"PYTHONPATH": str(installed / "lib")}
     for name in ("PYTHONSAFEPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         env.pop(name, None)

@@ -6,7 +6,7 @@ under ptrace, and each time one call is the last (SIGKILL), fails (EIO, ENOSPC, 
 ENOMEM, EAGAIN), fails though it was done, or reads or writes half. Afterwards
 
 - each file is the original or the complete new one, and its checksums fit;
-- unless the process was killed, nothing is left beside;
+- unless the process was killed, no other file remains next to them;
 - the exit code is 0 and everything is as without the fault, or 3 and the error has the system's reason and a path;
 - the same command once more ends what was begun, and leaves nothing.
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.slow
 _CHANGING: Final = 54
 _READING: Final = 24
 _SLOW: Final = 15
-"""How many trials are made of a scenario, about."""
+"""The approximate number of trials of a scenario."""
 
 _SHOWN: Final = 5
 

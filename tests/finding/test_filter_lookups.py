@@ -103,8 +103,8 @@ def test_filters_that_rule_out_row_groups_are_not_read_again(lake: Path, monkeyp
     rows, report = searched([str(lake / "000.parquet"), str(lake / "009.parquet")], 1)
     assert [row["row"] for row in rows] == [7]
     assert (report.row_groups, report.row_groups_possible, report.row_groups_read) == (4, 1, 1)
-    # both of the first file; of the other the one that may have the value, by what tells whether there are rows, and
-    # by what reads them
+    # both row groups of the first file; of the other file, the one that may have the value, twice: by the check
+    # whether a file has rows, and by the reader of the rows
     assert probed == [0, 1, 0, 0]
 
 

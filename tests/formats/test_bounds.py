@@ -23,7 +23,7 @@ from bloomcli.model.file import Presence
 MAX, MIN, MAX_EXACT, MIN_EXACT = 5, 6, 7, 8
 
 
-def told(path: Path) -> list[tuple[str, ...]]:
+def missing_bounds(path: Path) -> list[tuple[str, ...]]:
     """The values of missing bounds that a shallow check reports."""
     findings = bloomcli.validate(path).findings
     assert {f.id for f in findings} <= {"value-missing"}
@@ -78,23 +78,23 @@ COLUMNS: dict[str, tuple[pa.Array, bytes, bytes, tuple[str, str]]] = {
 @pytest.mark.parametrize("name", COLUMNS)
 def test_bounds_that_are_values_have_to_be_in_the_filter(name: str, tmp_path: Path) -> None:
     column, low, high, shown = COLUMNS[name]
-    assert told(parquet(tmp_path / "sound", column)) == []
+    assert missing_bounds(parquet(tmp_path / "sound", column)) == []
     for exact in (None, True):
         wrong = parquet(tmp_path / "wrong", column, lies(low, high, exact))
-        assert told(wrong) == [(text,) for text in shown]
+        assert missing_bounds(wrong) == [(text,) for text in shown]
         deep = bloomcli.validate(wrong, deep=True)
         assert deep.findings == (), "the values decide: the statistics are wrong here, not the filter"
         said = bloomcli.probe(wrong, [str(column[0].as_py())], column="c").verdicts[0]
         assert said.presence is Presence.UNKNOWN
         assert said.reason is not None
         assert "minimum or maximum" in said.reason
-    assert told(parquet(tmp_path / "wider", column, lies(low, high, exact=False))) == []
+    assert missing_bounds(parquet(tmp_path / "wider", column, lies(low, high, exact=False))) == []
 
 
 def test_bounds_of_byte_arrays_are_values_only_where_the_statistics_say_so(tmp_path: Path) -> None:
     column = pa.array(["berry", "cherry"])
     for exact, found in ((None, []), (False, []), (True, [("app",), ("date",)])):
-        assert told(parquet(tmp_path / "f", column, lies(b"app", b"date", exact))) == found
+        assert missing_bounds(parquet(tmp_path / "f", column, lies(b"app", b"date", exact))) == found
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_bounds_of_byte_arrays_are_values_only_where_the_statistics_say_so(tmp_p
 def test_bounds_that_are_widened_shortened_or_no_value_at_all_prove_nothing(
     column: pa.Array, low: bytes, high: bytes, tmp_path: Path
 ) -> None:
-    assert told(parquet(tmp_path / "f", column, lies(low, high))) == []
+    assert missing_bounds(parquet(tmp_path / "f", column, lies(low, high))) == []
 
 
 def test_a_statistics_field_of_another_type_is_skipped(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_statistics_field_of_another_type_is_skipped(tmp_path: Path) -> None:
         statistics[MAX_EXACT] = (thrift.I32, 1)
 
     path = parquet(tmp_path / "f", pa.array(["berry", "cherry"]), strange)
-    assert told(path) == [("app",)], "whether the maximum is a value isn't known then"
+    assert missing_bounds(path) == [("app",)], "whether the maximum is a value isn't known then"
 
 
 def emptied(path: Path, target: Path, column: int) -> Path:
@@ -146,10 +146,10 @@ def test_orcs_row_index_proves_a_filter_wrong(name: str, tmp_path: Path) -> None
     table = orcfiles.everything(40)
     bare = orcfiles.write(tmp_path / "bare", table)
     bloomcli.add(bare, [name], output=tmp_path / "sound")
-    assert told(tmp_path / "sound") == []
+    assert missing_bounds(tmp_path / "sound") == []
     wrong = emptied(tmp_path / "sound", tmp_path / "wrong", list(orcfiles.CASES).index(name) + 1)
     proves = KINDS[name] or name == "int8"
-    missing: list[Any] = told(wrong)
+    missing: list[Any] = missing_bounds(wrong)
     assert bool(missing) == proves
     for (text,) in missing:
         (said,) = bloomcli.probe(wrong, [text], column=name).verdicts

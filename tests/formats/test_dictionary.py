@@ -224,7 +224,7 @@ def test_a_damaged_dictionary_leaves_the_answer_and_says_why(tmp_path: Path) -> 
     assert run(["probe", str(path), "-c", "w", "bat"]) == 0
 
 
-def test_encrypted_columns_and_values_that_no_filter_can_tell_are_never_looked_up() -> None:
+def test_encrypted_columns_and_values_that_no_filter_can_exclude_are_never_looked_up() -> None:
     def never(lookup: Lookup) -> bool | None:
         raise AssertionError(lookup)
 

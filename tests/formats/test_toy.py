@@ -179,7 +179,7 @@ def test_fold_makes_filters_smaller_without_reading_a_column(path: Path, bloom: 
     assert bloom("validate", small, "--deep")["findings"] == []
 
 
-def test_add_refuses_to_do_it_twice_and_replaces_where_it_is_told_to(filtered: Path, bloom: Bloom) -> None:
+def test_add_refuses_to_do_it_twice_and_replaces_if_asked_to(filtered: Path, bloom: Bloom) -> None:
     bloom("add", filtered, "-c", "id", "--in-place", code=2, form=None)
     bloom("add", filtered, "-c", "id", "--in-place", "--replace", "--fpp", "0.1")
     assert bloom("validate", filtered, "--deep", "--require", "id,name")["findings"] == []
@@ -293,7 +293,7 @@ def site_with_entry_point(value: str, site: Path, folder: Path) -> Path:
         ("bloom_toy.spec:MAGIC", "is not a tuple of formats"),
     ],
 )
-def test_an_entry_point_without_records_is_told_of(
+def test_an_entry_point_without_records_is_reported(
     value: str, message: str, site: Path, path: Path, tmp_path: Path
 ) -> None:
     broken = site_with_entry_point(value, site, tmp_path)

@@ -1,6 +1,6 @@
-"""What is found in every fixture and every file of the corpus: the exact rules and columns, shallow and deep.
+"""The findings in every fixture and every file of the corpus: the exact rules and columns, shallow and deep.
 
-All that is found is so: parquet-java's boolean filter, the drafts of 2018, what ORC C++ and old writers hash wrongly.
+All findings are correct: parquet-java's boolean filter, the drafts of 2018, wrong hashes of ORC C++ and old writers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a deep check finds in the ORC fixtures: nothing in those by orc-core, wrong filters in those by ORC C++."""
+"""Findings of a deep check in the ORC fixtures: none in those by orc-core, wrong filters in those by ORC C++."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def path(rule: str, name: str) -> Path:
 
 
 def check(rule: str, name: str, *, deep: bool) -> tuple[Finding, ...]:
-    """What is found in a file of a pair, under the pair's policy."""
+    """The findings in a file of a pair, under the pair's policy."""
     asked = path(rule, "asked.toml")
     file = path(rule, name)
     return bloomcli.validate(file, deep=deep, policy=asked if asked.exists() else None).findings

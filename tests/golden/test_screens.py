@@ -1,4 +1,4 @@
-"""Each command shows on terminals of 80 and 120 columns what is kept in ``screens``."""
+"""The output of each command on terminals of 80 and 120 columns is that of the files in ``screens``."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ UNITS = st.lists(
 
 
 def files_of(units: Sequence[tuple[ChunkState, int, int]], rng: random.Random, first: int = 0) -> list[IndexedFile]:
-    """Files that have so many row groups together, a few each."""
+    """Files with this number of row groups in total, a few in each file."""
     found, left = [], len(units)
     while left:
         groups = min(left, rng.randint(1, 5))

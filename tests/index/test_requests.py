@@ -1,4 +1,4 @@
-"""What a lookup reads: at most three requests to a store for 100,000 row groups; of a local file the needed rows."""
+"""A lookup in 100,000 row groups makes at most three requests to a store; of a local file it reads the needed rows."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.fixture
 def bloom(capfd: pytest.CaptureFixture[str]) -> Bloom:
-    """Run a command line; standard output and error are what the process wrote to them."""
+    """Run a command line; the result has its standard output and error."""
 
     def call(*args: object) -> Result:
         capfd.readouterr()

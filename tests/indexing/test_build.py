@@ -1,4 +1,4 @@
-"""index build and index update: what is read, what is refused, and that an index is whole at any time."""
+"""index build and index update: the bytes that they read, errors, and that an index is complete at any time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `index update` drops: it says how many files and why, and a path without files drops none."""
+"""Files that `index update` drops: it reports their number and the reason, and a path without files drops none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexes of ORC and Mosaic files: what is found with one is what a scan finds."""
+"""Indexes of ORC and Mosaic files: rows found with an index are those of a scan."""
 
 from __future__ import annotations
 
@@ -292,7 +292,9 @@ def test_an_index_gives_what_a_scan_finds(name: str, data: st.DataObject, tmp_pa
         same_rows(str(lake), present * (300 // len(present) + 1), index)
 
 
-def test_types_that_have_one_logical_type_are_told_apart_by_their_physical_ones(bloom: Bloom, tmp_path: Path) -> None:
+def test_types_that_have_one_logical_type_are_distinguished_by_their_physical_ones(
+    bloom: Bloom, tmp_path: Path
+) -> None:
     prices = pa.array([Decimal("1.50")] * ROWS, pa.decimal128(9, 2))
     lake = lake_of(tmp_path / "lake", [prices])
     (shared,) = bloomcli.index_inspect(built(lake)).columns

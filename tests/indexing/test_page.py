@@ -1,4 +1,4 @@
-"""What docs/find.md shows of an index, and of the engines that take the files it leaves, runs."""
+"""The examples of docs/find.md for an index, and for engines that read the remaining files, run."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ BLOCKS = (1, 3, 29, 31, 379, 65_537)
 """Blocks of 32 bytes; 29 is the least for 500 values at which no value asked for here is there by chance."""
 NAMED = ["spark", "duckdb", "datafusion", "clickhouse"]
 MADE = ("added", "folded")
-"""How `bloom` makes filters of such sizes."""
+"""The commands of `bloom` that make filters of such sizes."""
 ENCODE: dict[str, Callable[[Any], bytes]] = {
     "int64": lambda value: struct.pack("<q", value),
     "int32": lambda value: struct.pack("<i", value),
@@ -54,7 +54,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def filtered(bare: Path, blocks: int) -> Path:
-    """The file with filters of so many blocks. Made once."""
+    """The file with filters of this number of blocks. Made once."""
     path = bare.with_name(f"{blocks}.parquet")
     if not path.exists():
         data, file = bare.read_bytes(), pq.ParquetFile(bare)

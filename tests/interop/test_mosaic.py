@@ -98,7 +98,7 @@ def test_filters_that_we_fold_to_the_drafts_sizes_are_the_drafts_filters(tmp_pat
 
 
 def test_many_columns_and_buckets_come_back(tmp_path: Path) -> None:
-    """As wide as the format is made for: 300 columns in 100 buckets."""
+    """A width for which the format is designed: 300 columns in 100 buckets."""
     table = pa.table({f"metric_{i:03}_value": pa.array(range(i, i + 40), pa.int32()) for i in range(300)})
     path = write(tmp_path / "wide.mosaic", table, batch=20)
     details = dict(bloomcli.inspect(path).details)

@@ -192,7 +192,7 @@ def test_arrow_rs(version: str, dictionary: str, position: str, tmp_path: Path) 
 
 
 def places(findings: Iterator[Finding] | tuple[Finding, ...], column: str) -> set[tuple[int | None, int | None]]:
-    """Stripe and row group of what is missing in a column."""
+    """Stripes and row groups of the missing values of a column."""
     return {(f.stripe, f.row_group) for f in findings if f.column == column and f.id == "value-missing"}
 
 

@@ -1,4 +1,4 @@
-"""Timestamps of writers in any time zone: no row is lost by orc-core, and none of its own filters is accused."""
+"""Timestamps of writers in any time zone: orc-core loses no row, and its own filters have no finding."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def vectors(values: list[int]) -> list[tuple[int, int]]:
 
 
 def rows(spark: SparkSession, path: Path, value: int) -> int:
-    """How many rows of column `c` orc-core reads where it looks for one value."""
+    """The number of rows of column `c` that orc-core reads to look one value up."""
     from py4j.java_gateway import get_field
 
     jvm = spark._jvm

@@ -155,7 +155,7 @@ def test_duckdb_gives_the_same_rows_of_intervals_after_add(tmp_path: Path, lasts
 
 
 def equal(connection: duckdb.DuckDBPyConnection, path: Path, text: str) -> int:
-    """How many rows have this interval."""
+    """The number of rows with this interval."""
     (count,) = connection.execute(f"SELECT count(*) FROM '{path}' WHERE iv = INTERVAL '{text}'").fetchone() or (None,)
     assert isinstance(count, int)
     return count
@@ -509,7 +509,7 @@ def test_icebergs_look_up_of_microseconds_finds_no_milliseconds(spark: SparkSess
 
 
 def decimal_hashes(spark: SparkSession, path: Path, width: int) -> set[bool]:
-    """What a filter says of every one of `DECIMALS`, looked up at a width."""
+    """The filter's answer for each of `DECIMALS`, looked up at a width."""
     bloom = java_filter(spark, path)
     binary = spark._jvm.org.apache.parquet.io.api.Binary
     plain = [int(value * 100).to_bytes(width, "big", signed=True) for value in DECIMALS]

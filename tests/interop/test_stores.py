@@ -37,9 +37,9 @@ class Written(NamedTuple):
     place: S3Place
     key: str
     value: int
-    """Of the column id, in one row."""
+    """A value of the column id, in one row."""
     total: int
-    """Of the column number, in all rows."""
+    """The sum of the column number over all rows."""
 
     @property
     def host(self) -> str:

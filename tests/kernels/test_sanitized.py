@@ -26,7 +26,7 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compiler = shutil.which("gcc")
     if compiler is None or not _library("libasan.so"):
         pytest.fail("needs gcc with libasan and libubsan")
-    folder = tmp_path_factory.mktemp("beside") / "sanitized"
+    folder = tmp_path_factory.mktemp("build") / "sanitized"
     folder.mkdir()
     if (ROOT.parent / "shared").is_dir():  # the corpus, which tests look for next to the checkout
         (folder.parent / "shared").symlink_to(ROOT.parent / "shared")

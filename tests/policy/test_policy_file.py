@@ -1,4 +1,4 @@
-"""The policy file: what each key becomes, what is refused and on which line, and which file is found."""
+"""The policy file: the meaning of each key, errors with their lines, and the search for the file."""
 
 from __future__ import annotations
 

@@ -50,12 +50,12 @@ def seen(column: str, fpp: float | None = 0.009, *, filters: int = 1, everywhere
 
 
 def survey(path: Path | str, **options: Any) -> SurveyReport:
-    """What one file has."""
+    """The survey of one file."""
     return run_survey(path, SurveyOptions(**options))
 
 
 def policy_given(**options: Any) -> Policy:
-    """The policy that options come to."""
+    """The policy that results from options."""
     return policy_of(ValidateOptions(**options).checked())
 
 
@@ -65,7 +65,7 @@ def replace_paths(paths: Sequence[str]) -> Part:
 
 
 def surveyed(*paths: Path | str, **options: Any) -> list[FileRow]:
-    """What the files have, by the local engine."""
+    """The survey of the files, by the local engine."""
     tasks = plan_tasks("survey", expand([str(p) for p in paths]), options)
     return list(local.run(tasks, jobs=1).rows)
 

@@ -1,4 +1,4 @@
-"""Text and values: any text is a value or the one error, and what is rendered reads as the same value again."""
+"""Text and values: any text is a value or an error, and a rendered value is parsed as the same value."""
 
 from __future__ import annotations
 

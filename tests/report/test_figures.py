@@ -105,7 +105,7 @@ def test_nothing_starts_a_command_of_a_ci_log() -> None:
     assert human.line("id  a::b") == "id  a::b"
 
 
-def test_csv_fields_tell_names_apart() -> None:
+def test_csv_fields_distinguish_names() -> None:
     odd = ["a\nb", r"a\nb", r"a\\nb", "a\x1bb", r"a\x1bb", "a\u2028", r"a\u2028", "##[error]", r"#\x23[error]"]
     fields = [human.csv_field(name) for name in odd]
     assert len(set(fields)) == len(odd)

@@ -73,7 +73,7 @@ def test_switched_off_and_known_findings_are_skipped_cases_with_their_reasons() 
     assert "[in the baseline]" in known.system_out
 
 
-def test_a_known_finding_beside_a_new_one_doesnt_hide_it() -> None:
+def test_a_known_finding_next_to_a_new_one_doesnt_hide_it() -> None:
     (case,) = suites(gate(MISSING, replace(MISSING, row_group=9, known=True)))["bloom.soundness"]
     assert kinds(case) == ["Failure"]
     assert "row group 9" not in case.result[0].text

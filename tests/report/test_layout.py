@@ -1,4 +1,4 @@
-"""How reports fit a width."""
+"""Layout of reports in a given width."""
 
 from __future__ import annotations
 

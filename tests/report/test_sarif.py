@@ -198,7 +198,7 @@ def fingerprint(**changes: Any) -> str:
     return str(got["primaryLocationLineHash"])
 
 
-def test_fingerprints_outlive_a_rewrite_and_tell_places_apart() -> None:
+def test_fingerprints_outlive_a_rewrite_and_distinguish_places() -> None:
     same = fingerprint()
     assert fingerprint(offset=9, message="3 are missing", missing=(), hint=None) == same
     assert fingerprint(path=str(Path.cwd() / "lake" / "a.parquet")) == same

@@ -39,7 +39,7 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """What a module imports from the package."""
+    """The imports of a module from the package."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bloomcli"):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)

@@ -46,7 +46,7 @@ HARMLESS = {
     "a directory called _metadata": _made("_metadata/"),
     "a summary of the schema alone": _made("_common_metadata"),
     "metadata of something else": _made("metadata/00000-1234.json", "metadata/metadata.json.gz", "metadata/a.gz"),
-    "a Delta table beside it": _made("../other/_delta_log/0.json"),
+    "a Delta table next to it": _made("../other/_delta_log/0.json"),
 }
 PLACES = ("part.parquet", "year=2024/part.parquet", "data/year=2024/month=2/day=29/part.parquet")
 

@@ -159,9 +159,9 @@ def test_a_closed_pipe_is_not_converted() -> None:
 
 
 def test_the_path_in_the_systems_error_takes_precedence() -> None:
-    told: list[str | None] = []
+    reported: list[str | None] = []
     for error in (OSError(errno.EIO, "x", b"named"), OSError(errno.EIO, "x"), OSError(errno.EIO, "x", 3)):
         with pytest.raises(BloomError) as caught, os_errors.convert_os_errors("worked on"):
             raise error
-        told.append(caught.value.path)
-    assert told == ["named", "worked on", "worked on"]
+        reported.append(caught.value.path)
+    assert reported == ["named", "worked on", "worked on"]

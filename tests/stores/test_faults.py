@@ -2,7 +2,7 @@
 complete new one, no upload is left unfinished, and exit code and error report what happened.
 
 `bloom` runs as a command that sees a real server through the proxy of ``support/servers``. A first run without
-faults tells which kinds of requests there are. Then each kind is broken in some ways (with ``--full`` in every way,
+faults records the kinds of requests. Then each kind is broken in some ways (with ``--full`` in every way,
 with ``--seed N`` in others), once and for good; the process is killed at each request, before the store has it and
 after; and Ctrl-C and SIGTERM stop it at each request.
 """
@@ -31,7 +31,7 @@ from support.servers.rigs import RIGS, Rig
 pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
 _ROWS: Final = {"s3": 700_000, "azure": 160_000, "gcs": 40_000}
-"""So many that the body has several parts of the least size that S3 has, 5 MiB, and several blocks of 1 MiB."""
+"""Number of rows for which the body has several parts of S3's minimum size, 5 MiB, and several blocks of 1 MiB."""
 _COMMITS: Final = {
     "s3": {"CompleteMultipartUpload", "PutObject"},
     "azure": {"Put Block List", "Put Blob"},
@@ -50,12 +50,12 @@ _TRANSIENT: Final = (
     Action.ERROR_503,
     Action.ERROR_429,
 )
-"""What passes: the request is sent again."""
+"""Transient faults: the request is sent again."""
 _UNANSWERED: Final = {Action.LOSE, Action.TRUNCATE, Action.RESET}
 """The store has carried out the request, and its answer doesn't arrive."""
 _LASTING: Final = (Action.LOSE, Action.ERROR_503, Action.RESET, Action.REFUSE, Action.ERROR_500)
 _ACTIONS: Final = 3
-"""How many actions a kind of request gets; all with --full."""
+"""The number of actions for each kind of request; all with --full."""
 
 
 @dataclass(frozen=True)
@@ -95,18 +95,18 @@ class Add:
             return runs.result().result()
 
     def content(self) -> str:
-        """Which content the object has."""
+        """The object's content: old, new, none or another."""
         data = self.rig.place.get("data.parquet")
         return {self.old: "old", self.new: "new", None: "none"}.get(data, "another")
 
     def problems(self, done: Result, contents: str = "old new", *, unanswered: bool = False) -> Iterator[str]:
-        """What mustn't be, whatever happened.
+        """The problems after any fault.
 
         Args:
             done: the run.
-            contents: what the object may be.
-            unanswered: a request that begins an upload wasn't answered. The store's upload can't be told from that of
-                another program, so that the run tells of it.
+            contents: the allowed contents of the object.
+            unanswered: a request that begins an upload wasn't answered. The store's upload can't be distinguished
+                from that of another program, so the run reports it.
         """
         content = self.content()
         if content not in contents.split():
@@ -121,12 +121,12 @@ class Add:
             yield "the error doesn't name the object, or the directory that it looked into"
         for name in self.rig.place.names() - {"data.parquet"}:
             # who began an upload can end it, unless the beginning wasn't answered
-            if not _told(name, done) or (name.startswith("upload ") and not unanswered):
+            if not _reported(name, done) or (name.startswith("upload ") and not unanswered):
                 yield f"left: {name}"
             _forget(self.rig, name)
 
 
-def told(problems: dict[str, list[str]]) -> str:
+def described(problems: dict[str, list[str]]) -> str:
     """The problems of each trial that has some."""
     return "\n".join(f"{trial}: {'; '.join(found)}" for trial, found in problems.items() if found)
 
@@ -174,7 +174,7 @@ def test_every_kind_of_request_may_fail_once(add: Add, pytestconfig: pytest.Conf
         found += add.problems(done, "new", unanswered=_unanswered(kind, action))
         if fault.fired != 1:
             found.append(f"it came {fault.fired} times")
-    assert not told(problems), told(problems)
+    assert not described(problems), described(problems)
 
 
 def test_every_kind_of_request_may_fail_for_good(add: Add, pytestconfig: pytest.Config) -> None:
@@ -188,7 +188,7 @@ def test_every_kind_of_request_may_fail_for_good(add: Add, pytestconfig: pytest.
         again = add.rig.bloom(*add.command)
         if again.code not in {0, 2} or add.content() != "new":
             found.append(f"the next run: {again.code} {again.err}")
-    assert not told(problems), told(problems)
+    assert not described(problems), described(problems)
 
 
 def test_a_completion_that_answers_200_with_an_error_inside_is_no_success(add: Add) -> None:
@@ -200,7 +200,7 @@ def test_a_completion_that_answers_200_with_an_error_inside_is_no_success(add: A
             done = add.broken(Fault(Action.FAILED_200, kind, times=times))
             found = problems[f"{kind}, {times}: {done.code} {done.err}"] = []
             found += add.problems(done, "new" if times else "old")
-    assert not told(problems), told(problems)
+    assert not described(problems), described(problems)
 
 
 def test_bytes_of_another_content_never_get_into_an_object(add: Add) -> None:
@@ -210,7 +210,7 @@ def test_bytes_of_another_content_never_get_into_an_object(add: Add) -> None:
             for at in range(1, add.kinds.count(kind) + 1):
                 done = add.broken(Fault(action, kind, at=at))
                 problems[f"{action.name} at {kind} {at}: {done.code} {done.err}"] = list(add.problems(done))
-    assert not told(problems), told(problems)
+    assert not described(problems), described(problems)
 
 
 def test_an_object_that_changes_between_two_requests_stays_as_the_other_writer_left_it(add: Add) -> None:
@@ -231,7 +231,7 @@ def test_an_object_that_changes_between_two_requests_stays_as_the_other_writer_l
             found.append("it isn't theirs")
         if done.code != 3 or "changed" not in done.err:
             found.append("it doesn't say so")
-    assert not told(problems), told(problems)
+    assert not described(problems), described(problems)
     assert changed >= max(commits) - min(reads) - 2
 
 
@@ -251,18 +251,18 @@ def test_a_process_that_is_killed_at_any_request_leaves_one_of_the_two(add: Add)
             again = add.rig.bloom(*add.command)
             if again.code not in {0, 2} or add.content() != "new":
                 found.append(f"the next run: {again.code} {again.err}")
-            if left and add.rig.name == "gcs":  # its names tell whose they are: the next run removes them
+            if left and add.rig.name == "gcs":  # a name says whose object it is: the next run removes it
                 left = add.rig.place.names() - {"data.parquet"}
                 if left:
                     found.append(f"the next run left {left}")
             elif left and again.code == 0:
                 if add.rig.place.names() - {"data.parquet"} != left:
                     found.append("the next run removed what may be somebody else's")
-                untold = [name for name in left if not _told(name, again)]
-                found += [f"the next run says nothing of {name}: {again.out}" for name in untold]
+                unreported = [name for name in left if not _reported(name, again)]
+                found += [f"the next run says nothing of {name}: {again.out}" for name in unreported]
             for name in left:
                 _forget(add.rig, name)
-    assert not told(problems), told(problems)
+    assert not described(problems), described(problems)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -271,13 +271,13 @@ def test_a_process_that_is_stopped_at_any_request_leaves_nothing(add: Add, numbe
     for at in range(1, len(add.kinds) + 1):
         # A request that is on its way can't be called back: what a store begins has begun when the signal comes.
         begins = add.kinds[at - 1] in {"CreateMultipartUpload", "objects.insert (multipart)"}
-        done = add.ended(Fault(Action.TELL if begins else Action.PASS, at=at), number)
+        done = add.ended(Fault(Action.ANSWERED if begins else Action.PASS, at=at), number)
         found = problems[f"at request {at}, {add.kinds[at - 1]}: {done.code} {done.err}"] = []
         found += [each for each in add.problems(done) if "exit code" not in each]
         stopped += done.code != 0
         if done.code not in {0, 128 + number}:
             found.append("another exit code")
-    assert not told(problems), told(problems)
+    assert not described(problems), described(problems)
     assert stopped >= len(add.kinds) // 2
 
 
@@ -322,7 +322,7 @@ def test_a_reader_says_what_the_object_has_or_why_it_cannot(
                 found.append("the error doesn't name the object")
             if done.code != 3 and (done.code, _answers(done.out)) != (before.code, _answers(before.out)):
                 found.append(f"another answer: {done.out}")
-    assert not told(problems), told(problems)
+    assert not described(problems), described(problems)
 
 
 def _answers(out: str) -> list[str]:
@@ -334,8 +334,8 @@ def _unanswered(kind: str, action: Action) -> bool:
     return kind == "CreateMultipartUpload" and action in _UNANSWERED
 
 
-def _told(name: str, done: Result) -> bool:
-    """Whether a run tells of something that is left, and for an upload, with the command that ends it."""
+def _reported(name: str, done: Result) -> bool:
+    """Whether a run reports something that remains, and for an upload, the command that ends it."""
     text = done.out + done.err
     if name.startswith("upload "):
         return f"--upload-id {name.split(' ')[1]}" in text and "aws s3api abort-multipart-upload" in text

@@ -79,7 +79,7 @@ def test_a_search_in_100_000_row_groups_asks_the_index_for_footers_too_in_three_
 
 
 ROWS = 100_000
-"""Of a row group, which has 3.2 MB."""
+"""Rows of a row group, which has 3.2 MB."""
 
 
 @pytest.fixture(scope="module", params=list(RIGS))

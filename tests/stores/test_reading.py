@@ -63,7 +63,7 @@ def run(rig: Rig, *arguments: str, code: int = 0) -> dict[str, Any]:
 
 
 def recorded(rig: Rig) -> Traffic:
-    """What the proxy saw of objects' contents; listings have other bodies."""
+    """The requests for objects' contents that the proxy recorded; listings have other bodies."""
     return Traffic(len(rig.proxy.recorded), sum(r.received for r in rig.proxy.recorded if r.status == 206))
 
 

@@ -1,1 +1,1 @@
-"""What tests share: tables of every type, footers taken apart and put together, engines."""
+"""Helpers of several tests: tables of every type, decoding and encoding of footers, engines."""

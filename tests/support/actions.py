@@ -1,6 +1,6 @@
-"""A runner of composite GitHub Actions, as much of it as ours uses: expressions, steps, environment and files.
+"""A runner of composite GitHub Actions, for the features that ours uses: expressions, steps, environment and files.
 
-What it leaves out it refuses: an expression, a key or an input that it doesn't know fails the test.
+An unsupported expression, key or input fails the test.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Values = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a job's step that uses an action came to."""
+    """The result of a job's step that uses an action."""
 
     code: int
     log: str
-    """Standard output and standard error, as the runner shows them and looks for commands in them."""
+    """Standard output and standard error, which the runner shows and searches for commands."""
     outputs: dict[str, str]
     summary: str
 
@@ -110,7 +110,7 @@ def load(path: Path) -> Any:
 
 
 def evaluated(text: str, known: Values) -> str:
-    """Text with its expressions replaced. An output that wasn't set is empty, anything else unknown fails."""
+    """Text with its expressions replaced. An unset output is empty; any other unknown name fails the test."""
 
     def value(found: re.Match[str]) -> str:
         name = found[1]
@@ -123,7 +123,7 @@ def evaluated(text: str, known: Values) -> str:
 def condition(text: str, known: Values) -> bool:
     """A step's ``if`` after a step that failed: names compared with texts, joined by &&.
 
-    Without one of the functions that ask for the job's state the runner adds ``success() &&``.
+    If the condition has no function for the job's state, the runner adds ``success() &&``.
     """
     found = EXPRESSION.fullmatch(text)
     terms = (found[1] if found else text).split(" && ")

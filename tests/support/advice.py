@@ -1,4 +1,4 @@
-"""Columns with figures made by hand, for tests of recommendations and reports."""
+"""Columns with figures written by hand, for tests of recommendations and reports."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def column(name: str = "id", *, filter_bytes: float = MIB, spread: float = 0.0, 
 
 
 def at_rates(sizes: Sequence[tuple[float, float]], *, today: float = 1000 * MIB) -> tuple[AtRate, ...]:
-    """Filters at several rates: `sizes` has pairs of rate and bytes. They save everything but false positives."""
+    """Filters at several rates: `sizes` has pairs of rate and bytes. With them, lookups read false positives only."""
     return tuple(
         AtRate(
             fpp=fpp,

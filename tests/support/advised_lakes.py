@@ -84,7 +84,7 @@ def cents(number: int) -> Decimal:
 
 
 def shuffled(rng: np.random.Generator, count: int = TOTAL) -> np.ndarray[Any, Any]:
-    """Unique numbers in a random order; some numbers between them are missing."""
+    """Unique numbers in random order, with gaps between them."""
     return rng.permutation(count).astype(np.int64) * 3
 
 
@@ -95,7 +95,7 @@ def skewed(rng: np.random.Generator, different: int, count: int = TOTAL) -> np.n
 
 
 def in_own_groups(rng: np.random.Generator, each: int, different: int, rows: int = ROWS) -> np.ndarray[Any, Any]:
-    """Few values in a row group, which are far apart: a tenant's rows come together, in no order of the tenants."""
+    """Few values in each row group, and far apart: a tenant's rows follow each other, tenants are in random order."""
     chosen = [rng.choice(different, each, replace=False) * 3 for _ in range(FILES * GROUPS)]
     return np.concatenate([rng.choice(some, rows) for some in chosen]).astype(np.int64)
 
@@ -126,7 +126,7 @@ GENERAL: Final = Lake(
         "id": "saves",
         "seq": "sorted",
         "near": "sorted",  # min/max leaves a row group or two
-        "tenant": "saves",  # few values in a row group, but others than in the next one
+        "tenant": "saves",  # few values in a row group, and different ones in the next
         "word": "saves",  # most words are rare
         "status": "few-values",
         "one": "few-values",
@@ -164,7 +164,7 @@ TPCH_ORDERS: Final = Lake(
         "o_orderkey": "sorted",
         "o_custkey": "saves",
         "o_orderstatus": "few-values",
-        "o_totalprice": "saves",  # nobody looks one up: a log says so
+        "o_totalprice": "saves",  # by the log, no query looks a value up
         "o_orderdate": "few-values",  # every row group has more than half of the days
         "o_orderpriority": "few-values",
         "o_clerk": "few-values",
@@ -175,7 +175,7 @@ TPCH_ORDERS: Final = Lake(
 
 
 def clickbench(rng: np.random.Generator) -> dict[str, pa.Array]:
-    """`hits` of ClickBench: sorted by counter and date; a user's hits come together, in no order of the users."""
+    """`hits` of ClickBench: sorted by counter and date; a user's hits follow each other, in random order of users."""
     users = rng.integers(1, 2**62, TOTAL // 12)
     visits = np.repeat(rng.choice(users, TOTAL // 4), 4)
     pages = skewed(rng, 30_000)

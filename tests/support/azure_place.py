@@ -18,7 +18,7 @@ from support.stores import Place
 
 
 class AzurePlace(Place):
-    """A directory in a container of its own. Other programs' blobs have blocks."""
+    """A directory in a separate container. Blobs of other programs have blocks."""
 
     unfinished_shows = False
 
@@ -47,7 +47,7 @@ class AzurePlace(Place):
         blob.commit_block_list([BlobBlock(name) for name in names])
 
     def get(self, name: str) -> bytes | None:
-        try:  # one request: a run that goes on may remove the blob between two
+        try:  # one request: a running command may remove the blob between two requests
             return bytes(self.blob(name).download_blob().readall())
         except ResourceNotFoundError:
             return None

@@ -1,4 +1,4 @@
-"""A page in Chromium: what the browser asks for, says, shows, and tells a screen reader."""
+"""A page in Chromium: its requests, its messages, what it shows, and what a screen reader gets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
 BROWSERS: Final = ("chromium", "google-chrome", "chromium-browser")
-"""Debian's chromium, or what other systems have."""
+"""Names of the program: on Debian, and on other systems."""
 _OPTIONS: Final = (
     *("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking"),
     *("disable-component-update", "disable-sync", "disable-dev-shm-usage"),
@@ -22,7 +22,7 @@ _OPTIONS: Final = (
 
 
 def program() -> str | None:
-    """The browser; None if there is none."""
+    """The path of the browser; None if none is installed."""
     return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
@@ -53,16 +53,16 @@ class Browser:
         self.driver.get(page.resolve().as_uri())
 
     def messages(self) -> list[str]:
-        """What the console says."""
+        """The messages of the console."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """The addresses that the browser asked for."""
+        """The addresses that the browser requested."""
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         return [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
 
     def run(self, script: str, *arguments: object) -> Any:
-        """The value of a script."""
+        """Run a script and return its value."""
         return self.driver.execute_script(script, *arguments)
 
     def press(self, key: str, *, code: int) -> None:
@@ -72,7 +72,7 @@ class Browser:
             self._command("Input.dispatchKeyEvent", type=kind, **named)
 
     def tree(self) -> list[dict[str, Any]]:
-        """What a screen reader is told: role, name, description and properties of each node that isn't ignored."""
+        """What a screen reader gets: role, name, description and properties of each node that isn't ignored."""
         nodes = self._command("Accessibility.getFullAXTree")["nodes"]
         return [
             {
@@ -102,7 +102,7 @@ class Browser:
 
 @contextmanager
 def browser(profile: Path) -> Iterator[Browser]:
-    """Chromium without a window, with a new profile, and without a network of its own."""
+    """Chromium without a window, with a new profile, and without background requests."""
     options = webdriver.ChromeOptions()
     options.binary_location = program() or ""
     for option in (*_OPTIONS, f"user-data-dir={profile}"):

@@ -1,4 +1,4 @@
-"""A copy of this repository's current files, for tools that clone, build in or write to what they get."""
+"""A copy of this repository's current files, for tools that clone it, build in it or write to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[2]
 
 GENERATED: Final = "bloomcli/kernels/compiled.c"
-"""What Cython makes of the kernels. Git doesn't track it."""
+"""The C source that Cython generates for the kernels. Git doesn't track it."""
 ENV: Final = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_SYSTEM": os.devnull,
@@ -25,7 +25,7 @@ ENV: Final = {
     "GIT_COMMITTER_NAME": "bloom",
     "GIT_COMMITTER_EMAIL": "bloom@example.org",
 }
-"""For git, so that neither this machine's settings nor those of a hook that runs the tests matter."""
+"""Environment for git, without this machine's settings and those of a hook that runs the tests."""
 
 _COMPILER: Final = """#!/bin/sh
 set -e
@@ -50,14 +50,14 @@ fi
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's environment without what a git hook leaves in it, with ENV and `more`."""
+    """This process's environment without the variables of a git hook, with ENV and `more`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return kept | ENV | more
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Run git in a folder; its output."""
-    command = ["git", "-c", "safe.directory=*", "-C", str(folder), *arguments]  # whoever owns the files
+    """Run git in a folder. Returns its output."""
+    command = ["git", "-c", "safe.directory=*", "-C", str(folder), *arguments]  # for files of any owner
     return subprocess.run(command, env=environment(), check=True, capture_output=True, text=True).stdout
 
 
@@ -65,7 +65,7 @@ def copy(target: Path) -> Path:
     """Copy the files that git tracks or would add, committed or not, to a new folder."""
     for name in filter(None, dict.fromkeys(_names())):
         source = ROOT / name
-        if source.is_file():  # one that was deleted is listed until that is committed
+        if source.is_file():  # a deleted file is listed until its deletion is committed
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target / name)
     if generated_is_current():
@@ -77,7 +77,7 @@ def copy(target: Path) -> Path:
 
 
 def generated_is_current() -> bool:
-    """Whether Cython needn't make the C source again, which takes 4 seconds of processor time."""
+    """Whether the C source is up to date. To generate it takes Cython 4 seconds of processor time."""
     source = ROOT / GENERATED
     if not source.exists():
         return False
@@ -86,7 +86,7 @@ def generated_is_current() -> bool:
 
 
 def _names() -> list[str]:
-    """Relative paths; where this is no git checkout (an unpacked archive), of all but what work leaves behind."""
+    """Relative paths. Outside a git checkout (an unpacked archive), all files except those that work creates."""
     if (ROOT / ".git").exists():
         return git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
     left = [".venv", "build", "dist", ".hypothesis", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"]
@@ -99,7 +99,7 @@ def quick_compiler(folders: pytest.TempPathFactory) -> dict[str, str]:
     """An environment in which setup.py compiles without optimizing, which takes a fifth of the time, each source once
     in a run of pytest, and pip doesn't compile the modules of all packages that it installs.
 
-    For tests of what is built, not of how it is compiled. A wrapper, because setup.py's own flags come last.
+    For tests of the built package, not of compiler options. A wrapper, because the flags of setup.py come last.
     """
     script = folders.getbasetemp() / "quick compiler" / "cc"
     if not script.exists():
@@ -110,7 +110,7 @@ def quick_compiler(folders: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def commit(folder: Path) -> str:
-    """Make a folder a git repository with all of its files committed; the commit's id."""
+    """Make a folder a git repository and commit all of its files. Returns the commit's id."""
     git(folder, "init", "-q", "-b", "main")
     git(folder, "add", "--all", "--force")
     git(folder, "commit", "-q", "--no-verify", "--no-gpg-sign", "-m", "all")

@@ -1,4 +1,4 @@
-"""Hadoop's checksum files, as they should be: the tests' own calculation."""
+"""The expected content of Hadoop's checksum files, calculated independently of bloomcli."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command line left behind."""
+"""The result of a command line."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""ClickHouse in a process of its own: chdb brings signal handlers and an allocator that other engines needn't share.
+"""ClickHouse in a separate process, because chdb installs signal handlers and an allocator.
 
-python tests/support/clickhouse.py     queries in, a JSON line each; out come rows, and what ClickHouse counted
+python tests/support/clickhouse.py     reads queries and writes rows and counters, one JSON line each
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _EXACT: Final = {"output_format_json_quote_64bit_integers": 0, "output_format_js
 
 
 class Result(NamedTuple):
-    """The rows of a query, and what ClickHouse has read for them, by its own counters."""
+    """The rows of a query, and how much ClickHouse read for them, by its own counters."""
 
     rows: list[list[Any]]
     read_rows: int
-    """Rows that its readers handed on, before conditions that they don't know."""
+    """Rows that its readers returned, before conditions that the readers don't evaluate."""
     read_pages: int
     """Pages of Parquet files."""
 
@@ -34,7 +34,7 @@ class ClickHouse:
         self._process = process
 
     def ask(self, query: str) -> Result:
-        """The answer to a query without a FORMAT. Raises RuntimeError with ClickHouse's own words."""
+        """The answer to a query without a FORMAT. Raises RuntimeError with ClickHouse's message."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -51,10 +51,10 @@ class ClickHouse:
 
 @contextmanager
 def running() -> Iterator[ClickHouse]:
-    """A ClickHouse until the end of the block."""
+    """Run ClickHouse until the end of the block."""
     argv = [sys.executable, str(Path(__file__).resolve())]
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    with process:  # which closes the pipes at the end, and waits
+    with process:  # at the end, closes the pipes and waits
         yield ClickHouse(process)
 
 
@@ -67,7 +67,7 @@ def serve() -> None:
     def ask(query: str) -> tuple[list[list[Any]], int]:
         """The rows of a query, and how many were read for them."""
         text = str(database.query(query, "JSONCompact"))
-        at = text.rfind('{\n\t"meta"')  # before it are answers that chdb began and didn't give, where a query failed
+        at = text.rfind('{\n\t"meta"')  # before it are incomplete answers of failed queries
         if at < 0:
             return [], 0
         answer = json.loads(text[at:])

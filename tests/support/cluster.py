@@ -1,5 +1,5 @@
-"""A standalone Spark cluster on loopback, from PySpark's own jars: a master, workers, executors in processes of
-their own; and environments that are packed for its executors."""
+"""A standalone Spark cluster on loopback, from PySpark's jars: a master, workers and executors in separate
+processes; and environments that are packed for its executors."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _command_line(pid: int) -> bytes:
 
 @contextmanager
 def standalone(folder: Path, workers: int = 2) -> Iterator[Cluster]:
-    """Start a cluster whose workers have one core each; everything it writes lies below `folder`."""
+    """Start a cluster whose workers have one core each; it writes only below `folder`."""
     import pyspark
 
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK", "SPARK", "PYTHON"))} | {
@@ -87,7 +87,7 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Cluster]:
         start("master", "127.0.0.1", f"{_CLASSES}.master.Master", "--port", port)
         assert wait_until(lambda: b"I have been elected leader" in (logs / "master").read_bytes(), 180)
         size = ("--cores", 1, "--memory", "1g", "--work-dir", folder / "work")
-        started = [  # on hosts of their own, as a task is never attempted twice on one
+        started = [  # on separate hosts, because a host gets only one attempt at a task
             start(f"worker{i}", f"127.0.0.{i + 2}", f"{_CLASSES}.worker.Worker", *size, url) for i in range(workers)
         ]
         assert wait_until(lambda: (logs / "master").read_bytes().count(b"Registering worker") == workers, 180)
@@ -96,7 +96,7 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Cluster]:
             yield cluster
         finally:
             for worker in started:
-                worker.terminate()  # it takes its executors with it
+                worker.terminate()  # this ends its executors, too
                 worker.wait(60)
 
 
@@ -114,7 +114,7 @@ def environment(folder: Path, packages: Sequence[str] = ()) -> Path:
 
 
 def packed(folder: Path) -> Path:
-    """An environment with bloomcli and what it needs, as an archive."""
+    """An environment with bloomcli and its dependencies, as an archive."""
     made = environment(folder / "environment", needed())
     site = made / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
     shutil.copytree(

@@ -1,4 +1,4 @@
-"""Columns of every type, as the schema describes them, for tests of values."""
+"""Schema columns of every type, for tests of values."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ EVERY = [
     INT96,
     BOOLEAN,
 ]
-"""One of each."""
+"""A column of each type."""
 
 
 def label(of: Column) -> str:

@@ -1,4 +1,4 @@
-"""What every command says of every fixture as JSON, in the form that is kept: one run a line."""
+"""The JSON reports of every command on every fixture, in the form of the golden files: one run per line."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from support import golden
 
 DATA: Final = golden.ROOT / "tests" / "golden" / "commands"
 _VOLATILE: Final = {"seconds", "jobs", "size"}
-"""What differs between runs, machines and checkouts, and isn't what a command found."""
+"""Keys whose values differ between runs, machines and checkouts."""
 _VALUES: Final = ("1", "2024-02-29", "true", "a")
 _COLUMNS: Final = 4
-"""Columns of a file that are probed: its first, and its last."""
+"""Positions of the columns to probe: the first and the last."""
 
 
 def kept(path: Path) -> Path:

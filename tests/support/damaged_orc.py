@@ -1,4 +1,4 @@
-"""Damaged ORC files, and the commands that have to refuse them."""
+"""Damaged ORC files, and the commands that must refuse them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.orcfiles import File
 
 
 def sample(folder: Path) -> Path:
-    """60 rows in 3 stripes of 2 row groups, with filters on two of three columns; `work` is for damaged ones."""
+    """60 rows in 3 stripes of 2 row groups, with filters on two of three columns. Makes the folder `work`."""
     table = {"id": range(60), "text": [f"t{i}" for i in range(60)], "other": range(60)}
     orcfiles.write(folder / "plain", table, stripe=20, stride=10)
     bloomcli.add(folder / "plain", ["id", "text"], output=folder / "f")
@@ -35,7 +35,7 @@ CHANGES = ("add", "add in place", "remove")
 
 
 def refused(data: bytes, path: Path, match: str, *names: str, error: type[BloomError] = CorruptFile) -> None:
-    """Every command (or the named ones) raises, names the file, and leaves nothing behind."""
+    """Every command (or the named ones) raises an error that names the file, and leaves no other file."""
     bad = path.parent / "work" / "bad.orc"
     bad.write_bytes(data)
     for name in names or COMMANDS:

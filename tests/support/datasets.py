@@ -1,4 +1,4 @@
-"""Small datasets as lakes have them: partitions, two formats, files that are done, broken, or something else."""
+"""Small datasets with partitions, two formats, and files that have filters, are broken, or are of another kind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HIDDEN: Final = ("_SUCCESS", ".hidden.parquet", "_temporary/0/part.parquet", "ye
 
 
 def table(rows: int = 400, seed: int = 0) -> pa.Table:
-    """Ids that no other seed has, and names that repeat."""
+    """Ids that differ between seeds, and names that repeat."""
     first = seed * 1_000_000
     return pa.table(
         {
@@ -65,18 +65,18 @@ def mixed(root: Path, rows: int = 400) -> Path:
 
 
 def plain(root: Path, files: int, rows: int = 400) -> Path:
-    """That many Parquet files without filters, in partitions."""
+    """Write this number of Parquet files without filters, in partitions."""
     for seed in range(files):
         write(root / f"part={seed % 3}" / f"{seed:03}.parquet", rows, seed)
     return root
 
 
 HUNDREDS: Final = {"new": 240, "done": 36, "broken": 24}
-"""How many files `hundreds` makes of each kind."""
+"""Numbers of files that `hundreds` writes, by kind."""
 
 
 def hundreds(root: Path, rows: int = 60) -> Path:
-    """300 small files in partitions of months, Parquet and ORC: of 25 that follow each other 3 are done, 2 broken."""
+    """300 small files in partitions of months, Parquet and ORC: in each 25 files, 3 have filters and 2 are broken."""
     for seed in range(sum(HUNDREDS.values())):
         suffix = "orc" if seed % 4 == 1 else "parquet"
         path = write(root / f"year={2020 + seed % 3}" / f"month={seed % 12 + 1}" / f"{seed:03}.{suffix}", rows, seed)
@@ -97,15 +97,15 @@ def digests(root: Path) -> dict[str, str]:
 
 
 def temporary(root: Path) -> list[str]:
-    """Temporary files that were left below a directory."""
+    """Temporary files that remain below a directory."""
     return sorted(p.name for p in root.rglob(".*.tmp"))
 
 
 def without(data: pa.Table) -> pa.Table:
-    """The rows alone, as both formats give them back."""
+    """The rows in a form that is the same for both formats."""
     return data.replace_schema_metadata(None)
 
 
 def read(path: Path) -> pa.Table:
-    """The rows of a file, by pyarrow."""
+    """The rows of a file, read by pyarrow."""
     return without(orc.read_table(path) if path.suffix == ".orc" else pq.ParquetFile(path).read())

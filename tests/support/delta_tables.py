@@ -1,4 +1,4 @@
-"""What the tests of Delta tables do again and again: replace data files, and see all that a table shows."""
+"""Helpers of the tests of Delta tables: replace data files, and read a table's rows, versions and history."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Lake:
         return self.spark.sql(statement.replace("{t}", self.name))
 
     def create(self, columns: str, *, more: str = "", **properties: str) -> Lake:
-        """Make the table; `properties` without ``delta.``, and with ``_`` in the place of a dot."""
+        """Make the table; `properties` without ``delta.``, and with ``_`` instead of a dot."""
         listed = ", ".join(f"'delta.{key.replace('_', '.')}' = '{value}'" for key, value in properties.items())
         self.sql(
             f"create table {{t}} ({columns}) using delta {more}" + (f" tblproperties ({listed})" if listed else "")
@@ -78,7 +78,7 @@ class Lake:
         return found
 
     def replace(self, columns: Sequence[str] = ("id",), where: str | None = None) -> int:
-        """Replace all files by files with filters, in one commit; gives the version."""
+        """Replace all files by files with filters, in one commit. Returns the version."""
         table = self.open()
         table.check_changes()
         return table.commit(made(table, table.files(where), columns), info(columns))
@@ -93,12 +93,12 @@ class Lake:
 
 
 def info(columns: Sequence[str] = ("id",), batch: int = 1) -> CommitInfo:
-    """What the history says of a commit of a new run."""
+    """The history's entry for a commit of a new run."""
     return CommitInfo(run=str(uuid4()), batch=batch, command="add", columns=tuple(columns))
 
 
 def made(table: DeltaTable, files: Sequence[DataFile], columns: Sequence[str] = ("id",)) -> list[Replacement]:
-    """Files with filters in the place of others."""
+    """Replacements of files by files with filters."""
     replacements = []
     for file in files:
         path = table.new_path(file)
@@ -108,5 +108,5 @@ def made(table: DeltaTable, files: Sequence[DataFile], columns: Sequence[str] = 
 
 
 def carried(entry: dict[str, Any]) -> dict[str, Any]:
-    """What a new file's entry has to have of the old one's."""
+    """The fields that a new file's entry must keep from the old entry."""
     return {k: v for k, v in entry.items() if k not in {"path", "size", "modificationTime", "dataChange"}}

@@ -1,8 +1,8 @@
-"""A table of a format of its own, small and complete: a directory of Parquet files, and a log of numbered versions.
+"""A small table format for tests: a directory of Parquet files, and a log of numbered versions.
 
 Version N is the file ``_log/N.json``, which lists the data files with their sizes, partitions and deleted
-positions. A commit creates the next number, which only one writer can; it fails with a conflict where the files that
-it replaces aren't in the newest version as they were in the version that it has read.
+positions. A commit creates the file of the next number, which only one writer can do. It fails with a conflict if the
+files that it replaces differ between the newest version and the version that it has read.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class DirectoryTable(Table):
         return {entry.path: entry for entry in found}
 
     def write(self, entries: Sequence[Entry], **rest: Any) -> int:
-        """Commit as another writer, on top of whatever is there."""
+        """Commit as another writer, on top of the newest version."""
         version = self.newest() + 1
         self._write(self.root, version, entries, {"properties": self.read(version - 1)["properties"], **rest})
         return version
@@ -121,7 +121,7 @@ class DirectoryTable(Table):
         return str(old.with_name(f"{uuid4()}{old.suffix}"))
 
     def relative(self, path: str) -> str:
-        """A full path as the log spells it."""
+        """A full path in the form of the log."""
         return str(Path(path.removeprefix("file:")).relative_to(self.root))
 
     def commit(self, replacements: Sequence[Replacement], info: CommitInfo) -> int:

@@ -23,12 +23,12 @@ class OpenKms(pe.KmsClient):
         return base64.b64encode(key_bytes)
 
     def unwrap_key(self, wrapped_key: bytes, master_key_identifier: str) -> bytes:  # noqa: ARG002
-        """The key again."""
+        """The key from base64."""
         return base64.b64decode(wrapped_key)
 
 
 def write_encrypted(path: Path, table: pa.Table, **options: Any) -> Path:
-    """Write a table with a `footer` master key; options are EncryptionConfiguration's."""
+    """Write a table with the master key `footer`. The options are those of EncryptionConfiguration."""
     config = pe.EncryptionConfiguration(
         footer_key="footer", encryption_algorithm="AES_GCM_V1", cache_lifetime=timedelta(minutes=5), **options
     )

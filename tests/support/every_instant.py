@@ -1,4 +1,4 @@
-"""Every instant of a piece of work, one after the other, at which something else may happen."""
+"""Run an action at every instant of a piece of work, one instant per run."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ def interrupt() -> NoReturn:
 
 
 class Instant:
-    """Within the block, does something at the n-th instant at which Python may do something else: where a function
-    starts, and where a call has come back but its result isn't kept yet. Between any two of them lies at most one
-    call of the system.
+    """Within the block, runs an action at the n-th instant. Instants are the start of a function, and the return of a
+    call before its result is stored. Between two instants there is at most one system call.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class Instant:
         counting: bool = True,
     ) -> None:
         self.left = number
-        """Below 0 once it has come."""
+        """Instants that remain; negative after the action."""
         self.place = ""
         self.counting = counting
         """Whether the part of the work whose instants count has begun."""
@@ -52,7 +51,7 @@ class Instant:
         self._last: dict[int, int] = {}
 
     def __enter__(self) -> Self:
-        self._measuring = sys.gettrace()  # coverage does it so
+        self._measuring = sys.gettrace()  # as coverage does
         sys.settrace(self._trace)
         return self
 
@@ -70,10 +69,10 @@ class Instant:
         if os.path.basename(frame.f_code.co_filename) not in self._within:  # noqa: PTH119
             return None
         if frame.f_code.co_name == "__del__" or (frame.f_back and frame.f_back.f_code.co_name == "__del__"):
-            return None  # Python drops what is raised there
+            return None  # Python drops exceptions raised there
         frame.f_trace_opcodes = True
         if event == "call":
-            self._last.pop(id(frame), None)  # of one that is gone: to keep it would keep what it holds
+            self._last.pop(id(frame), None)  # of an ended frame: a reference to it would keep its objects alive
             if not _thrown_into(frame):
                 self._pass(frame)
         elif event == "opcode":
@@ -93,7 +92,7 @@ class Instant:
 
 
 def _thrown_into(frame: FrameType) -> bool:
-    """An exception is thrown into a generator: nothing comes between that and its handlers."""
+    """An exception is being thrown into a generator: no instant lies between that and its handlers."""
     caller = frame.f_back
     return (
         caller is not None

@@ -1,4 +1,4 @@
-"""How many examples Hypothesis tries where a test names a number: the quick run's profile tries fewer."""
+"""Numbers of Hypothesis examples for tests that set a number: the quick run's profile tries fewer."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Final
 from hypothesis import settings
 
 _USUAL: Final = 100
-"""What Hypothesis tries where a test names no number."""
+"""Hypothesis' default number of examples."""
 
 
 def examples(number: int) -> int:
-    """The number of examples, or the part of it that the profile in force takes."""
+    """The number of examples, scaled by the current profile."""
     return max(1, number * settings.default.max_examples // _USUAL)

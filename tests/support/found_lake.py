@@ -1,4 +1,4 @@
-"""A directory of Parquet files, to find rows in."""
+"""A directory of Parquet files for tests of `find`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ GROUP: Final = 500
 
 
 def made(lake: Path) -> Path:
-    """Files in partitions of a directory, with an id in each row: 7 * n modulo their number, so that each is there
-    once."""
+    """Write files into partitions of a directory. The ids are 7 * n modulo their number, so that each occurs once."""
     for file in range(FILES):
         numbers = range(file * ROWS, (file + 1) * ROWS)
         table = pa.table(

@@ -1,23 +1,22 @@
-"""The contract for any file, and a process that tests it, file by file, under limits.
+"""The contract of commands for any file, and a process that tests it, file by file, under limits.
 
-Every command ends with exit code 0 to 4; where that says that something is wrong, standard error does too, without a
-traceback; within `SECONDS` of the processor and `MEMORY` above what the interpreter takes with everything loaded.
-What `add` writes with exit code 0, of all columns and of one, passes `validate --deep`:
+Every command ends with exit code 0 to 4. If the code reports an error, standard error has a message and no traceback.
+A command takes at most `SECONDS` of processor time, and `MEMORY` more than the interpreter with all modules loaded.
+If `add` ends with exit code 0, for all columns and for one, `validate --deep` accepts the file that it wrote:
 
 - the columns that were added have no finding that is an error;
 - `validate` can read the whole file: it never ends with exit code 3;
-- `validate --deep` of the whole file finds no error that it didn't find in the original, told by rule, column, row
-  group and stripe: what was wrong with another column's filter stays so, and nothing comes to it;
-- `validate --deep` ends with exit code 3 only where it does so of the original, too: the values of a column that has
-  filters and that was not added can't be decoded. `add` doesn't read these, and copies them as they are.
+- `validate --deep` of the whole file finds no error that it didn't find in the original, compared by rule, column,
+  row group and stripe: the errors of another column's filter stay the same;
+- `validate --deep` ends with exit code 3 only if it does so for the original, too: the values of a column that has
+  filters and that was not added can't be decoded. `add` copies these values without reading them.
 
-The same holds for `fold` and `remove`, but that they may leave a file unreadable that was so before: `fold` where it
-has nothing to fold, and `remove`, which takes filters out of such files, too.
+The same holds for `fold` and `remove`, except that an unreadable file may remain unreadable: `fold` may have nothing
+to fold, and `remove` removes filters from such files, too.
 
-A plain `validate` may tell of more errors than one with ``--deep``: it believes statistics, which a mutation makes
-lie.
+`validate` without ``--deep`` may report more errors: it trusts statistics, which a mutation can make wrong.
 
-And a value that pyarrow reads is in its column's filter.
+Every value that pyarrow reads is in its column's filter.
 """
 
 from __future__ import annotations
@@ -42,18 +41,18 @@ from typing import IO, Any, Final, Self
 ROOT: Final = Path(__file__).parent.parent.parent
 HOSTILE: Final = ROOT / "tests" / "formats" / "hostile"
 SECONDS: Final = 5
-"""Of the processor, for one command."""
+"""Processor time of a command, in seconds."""
 MEMORY: Final = 512 << 20
-"""Bytes of address space that a command may take above what the process has before it."""
+"""Address space that a command may take, in bytes, in addition to that of the process before it."""
 _WALL_SECONDS: Final = 120
-"""After which a case hangs, on however busy a machine."""
+"""Seconds after which a case counts as hanging, on a busy machine, too."""
 _BUG: Final = 70
 _PEER: Final = "pyarrow"
-"""The step that is another's code: how it ends is not held against us."""
+"""The step that runs pyarrow: its crashes don't count."""
 
 
 def seeds() -> list[Path]:
-    """Every fixture of a format, and the hostile files."""
+    """Every fixture, and the hostile files."""
     found = [p for p in (ROOT / "fixtures").rglob("*") if p.suffix in _WAYS]
     return sorted(found) + sorted(p for p in HOSTILE.iterdir() if p.suffix in _WAYS)
 
@@ -77,11 +76,11 @@ def _mosaic(random: Random, data: bytes) -> bytes:
 
 
 _WAYS: Final[dict[str, Callable[[Random, bytes], bytes]]] = {".parquet": _parquet, ".orc": _orc, ".mosaic": _mosaic}
-"""How files are mutated, by the name's end."""
+"""Functions that mutate files, by suffix."""
 
 
 def mutated(data: bytes, suffix: str, seed: str, count: int | None = None) -> tuple[bytes, int]:
-    """A file with one to three mutations, and how many those are. `count`: only the first so many."""
+    """A file with one to three mutations, and their number. `count`: only that number of them."""
     from support import fuzzparquet
 
     random = Random(seed)
@@ -89,7 +88,7 @@ def mutated(data: bytes, suffix: str, seed: str, count: int | None = None) -> tu
     for _ in range(total if count is None else count):
         try:
             data = _WAYS[suffix](random, data)
-        except Exception:  # noqa: BLE001  the file's parts can't be told apart any more
+        except Exception:  # noqa: BLE001  the file's parts can't be parsed any more
             data = fuzzparquet.mutate_bytes(random, data) if data else b"\0"
     return data, total
 
@@ -99,23 +98,23 @@ class Broken:
     """A case that breaks the contract."""
 
     step: str
-    """The command line, or the reader."""
+    """The command line, or the name of the reader."""
     what: str
 
     @property
     def alike(self) -> str:
-        """The same for what is probably the same fault."""
+        """A text that is equal for cases that probably have the same cause."""
         return re.sub(r"\d+|0x\w+|'.*?'", "#", f"{self.step.split()[0]}: {self.what[-200:]}")
 
 
-# --- in the process that tries
+# --- in the process that runs the commands
 
 _Error = tuple[str, str | None, int | None, int | None]
 """Rule, column, stripe, row group."""
 
 
 class _Before:
-    """What `validate` finds wrong with the original; looked for once, and only where something was written."""
+    """The errors of the original by `validate`; computed once, and only if a command wrote a file."""
 
     def __init__(self, contract: _Contract, path: Path) -> None:
         self._contract = contract
@@ -159,17 +158,17 @@ class _Contract:
             sys.stdout.flush()
             sys.stderr.flush()
         out, err = (os.pread(fd, 1 << 26, 0).decode("utf-8", "replace") for fd in (1, 2))
-        told = err.startswith(("bloom: ", "Usage: ")) or (words[0] == "validate" and out)  # its report tells
+        explained = err.startswith(("bloom: ", "Usage: ")) or (words[0] == "validate" and out)  # its report says why
         if code not in fine:
             self.problem(f"it ends with {code}: {self._trace(words) if code == _BUG else err[-500:]}")
         elif "Traceback" in err or "panicked" in err:
             self.problem(f"it shows a traceback: {err[-1500:]}")
-        elif code > 1 and not told:
+        elif code > 1 and not explained:
             self.problem(f"it ends with {code} without an error: {err[-500:]!r}")
         return code, out
 
     def problem(self, text: str) -> None:
-        """What is wrong with the step that is tried."""
+        """Record a problem of the current step."""
         self.problems.append({"step": self.step, "what": text})
 
     def _trace(self, words: list[str]) -> str:
@@ -184,7 +183,7 @@ class _Contract:
         return os.pread(2, 1 << 26, 0).decode("utf-8", "replace")[-1500:]
 
     def check(self, path: Path, turn: int) -> None:
-        """Every command that always has to be tried, and one of the others."""
+        """Every command that is always tried, and one of the others."""
         out = self.folder / "out"
         draft = ["--mosaic-draft"] if path.suffix == ".mosaic" else []
         self.call("inspect", path, "--format", ("text", "json", "csv")[turn % 3])
@@ -223,7 +222,7 @@ class _Contract:
         out.unlink(missing_ok=True)
 
     def _one(self, path: Path, turn: int) -> list[str]:
-        """The arguments for one of its columns, another one each turn; none where they can't be told."""
+        """The arguments for one of its columns, another one each turn; empty if the columns can't be read."""
         from bloomcli.errors import BloomError
         from bloomcli.formats.registry import open_file
         from bloomcli.hints import listed
@@ -237,7 +236,7 @@ class _Contract:
         return []
 
     def errors(self, path: Path, *, deep: bool) -> set[_Error] | None:
-        """What `validate` finds wrong with the whole file; None where it can't read it."""
+        """The errors of the whole file by `validate`; None if it can't read the file."""
         import bloomcli
         from bloomcli.errors import BloomError
 
@@ -250,7 +249,7 @@ class _Contract:
         return {(f.id, f.column, f.stripe, f.row_group) for f in findings if f.severity == "error" and not f.off}
 
     def _check_whole(self, out: Path, before: _Before, *, adds: bool = True) -> None:
-        """Of the file that was written, what was read for it and what was only copied."""
+        """Check the written file: the columns that were read for it, and those that were only copied."""
         shallow = self.errors(out, deep=False)
         if shallow is None:
             if adds or before.errors(deep=False) is not None:
@@ -259,7 +258,7 @@ class _Contract:
         found = self.errors(out, deep=True)
         old = before.errors(deep=True)
         if found is None and old is None:
-            # without the values, statistics that lie are believed, and filters that lack their bounds called wrong
+            # without the values, wrong statistics are trusted, and filters without their bounds reported
             found = {error for error in shallow if error[0] != "value-missing"}
             old = before.errors(deep=False)
         if found is None:
@@ -305,7 +304,7 @@ class _Contract:
 
 @contextlib.contextmanager
 def _limits(seconds: float, memory: int) -> Iterator[None]:
-    """The process is killed where it takes longer; where it takes more memory, allocations fail."""
+    """Beyond the time limit the process is killed; beyond the memory limit allocations fail."""
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (taken + memory, hard))
@@ -318,7 +317,7 @@ def _limits(seconds: float, memory: int) -> Iterator[None]:
 
 
 def _load() -> None:
-    """Everything that a command imports, so that it doesn't count as its own time and memory."""
+    """Import all modules of commands, so that their time and memory don't count for a command."""
     import mosaic  # noqa: F401
     import pyarrow.orc
     import pyarrow.parquet  # noqa: F401
@@ -333,7 +332,7 @@ def _load() -> None:
 
 
 def serve(requests: IO[str], replies: IO[str], seconds: float, memory: int) -> None:
-    """Try the requested files. A line of JSON each: what is tried next, then the problems found."""
+    """Try the requested files. Writes lines of JSON: each next step, then the problems."""
     os.fsync = lambda _: None  # type: ignore[assignment]  # thousands of files are written
     for fd in (1, 2):
         with tempfile.TemporaryFile() as file:
@@ -355,11 +354,11 @@ def serve(requests: IO[str], replies: IO[str], seconds: float, memory: int) -> N
         answer(problems=contract.problems)
 
 
-# --- in the process that asks
+# --- in the process that requests cases
 
 
 class Trier:
-    """The process that tries, started again where a case ends it. A context manager."""
+    """The process that runs the commands, restarted if a case ends it. A context manager."""
 
     def __init__(self, *, seconds: float = SECONDS, memory: int = MEMORY) -> None:
         self._limits = (seconds, memory)
@@ -392,9 +391,9 @@ class Trier:
         return process
 
     def _receive(self, process: subprocess.Popen[str]) -> dict[str, Any]:
-        """The next message; none where the process has ended."""
+        """The next message; None if the process has ended."""
         assert process.stdout is not None
-        fd = process.stdout.fileno()  # read below its buffer, in which `select` doesn't look
+        fd = process.stdout.fileno()  # read from the descriptor, because `select` doesn't see Python's buffer
         while b"\n" not in self._read:
             ready, _, _ = select.select([fd], [], [], _WALL_SECONDS)
             if not ready:
@@ -417,7 +416,7 @@ class Trier:
         return process.returncode
 
     def broken(self, data: bytes, suffix: str, turn: int = 0) -> Broken | None:
-        """Try a file; what breaks the contract, if something does."""
+        """Try a file. Returns the violation of the contract, if any."""
         process = self._process or self._start()
         assert process.stdin is not None
         folder = Path(self._folder.name)
@@ -452,7 +451,7 @@ class Trier:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A mutated file that breaks the contract, with as few mutations as do."""
+    """A mutated file that breaks the contract, with as few mutations as possible."""
 
     source: Path
     seed: str
@@ -470,7 +469,7 @@ class Case:
 def fuzz(
     files: list[Path], seed: str, *, cases: int | None = None, minutes: float | None = None
 ) -> Iterator[Case | None]:
-    """Try mutations of the files in turn, until there were so many or the time is over; None for each that holds."""
+    """Try mutations of the files in turn, up to a number of cases or a time. Yields None for a case that passes."""
     end = None if minutes is None else time.monotonic() + minutes * 60
     wholes = {path: path.read_bytes() for path in files}
     number = 0

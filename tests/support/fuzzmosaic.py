@@ -1,4 +1,4 @@
-"""Mutates Mosaic files in places that matter: numbers of footer and index, buckets below their compression."""
+"""Mutates Mosaic files: numbers of footer and index, and decompressed buckets."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _moved(whole: Parts, at: int, size: int, new: bytes) -> Parts:
 
 
 def _bucket(random: Random, whole: Parts) -> Parts:
-    """A bucket's bytes below their compression."""
+    """Mutate a bucket's decompressed bytes."""
     places = [(o, p) for o, group in enumerate(whole.groups) for p, b in enumerate(group.buckets) if b.size]
     ordinal, position = random.choice(places)
     bucket = whole.groups[ordinal].buckets[position]
@@ -75,13 +75,13 @@ def mutate(random: Random, data: bytes) -> bytes:
     if how == 0:
         return mutate_bytes(random, data)
     schema_at, index_at = int.from_bytes(data[-24:-16], "big"), int.from_bytes(data[-32:-24], "big")
-    if how == 1 and 0 <= schema_at < index_at < len(data):  # bytes of the schema that keep its size
+    if how == 1 and 0 <= schema_at < index_at < len(data):  # bytes of the schema, of the same size
         schema = bytearray(data[schema_at:index_at])
         schema[random.randrange(len(schema))] = random.randrange(256)
         return data[:schema_at] + schema + data[index_at:]
     try:
         whole = Parts.of(data)
-    except AssertionError:  # it has statistics, which `Parts` doesn't take apart
+    except AssertionError:  # it has statistics, which `Parts` doesn't support
         at = random.randrange(len(data))
         return data[:at] + bytes([random.randrange(256)]) + data[at + 1 :]
     if how < 5 and any(b.size for group in whole.groups for b in group.buckets):

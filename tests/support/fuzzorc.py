@@ -1,4 +1,4 @@
-"""Mutates ORC files in places that matter: fields of messages, streams below their compression."""
+"""Mutates ORC files: fields of messages, and decompressed streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutates Parquet files where it matters: footers and page headers by field, pages below their compression."""
+"""Mutates Parquet files: footers and page headers by field, and decompressed pages."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Page:
 
 
 def pages(data: bytes) -> list[Page]:
-    """Every page of every chunk, as far as their headers can be followed."""
+    """Every page of every chunk, up to the first header that can't be decoded."""
     metadata = footers.tree(data)
     found = []
     for group, column in footers.places(data):
@@ -168,7 +168,7 @@ def _levels(page: Page) -> int:
 
 
 def mutate_page(random: Random, data: bytes) -> bytes:
-    """Mutate a page's header by field, or its content below the compression. Later bytes move, with their offsets."""
+    """Mutate a page's header by field, or its decompressed content. Later bytes move, with their offsets."""
     page = random.choice(pages(data))
     header = page.header
     body = page.body

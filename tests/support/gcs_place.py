@@ -44,7 +44,7 @@ with store.open(path) as source:
 
 @functools.cache
 def guarded() -> Proxy:
-    """The proxy before the server, for this process."""
+    """The proxy in front of the server, for this process."""
     port = running.fake_gcs().port
     proxy = Proxy(port, Gcs(), guard=Preconditions(port))
     proxy.__enter__()
@@ -52,7 +52,7 @@ def guarded() -> Proxy:
 
 
 class GcsPlace(Place):
-    """A directory in a bucket of its own."""
+    """A directory in a separate bucket."""
 
     unfinished_shows = False
 
@@ -69,7 +69,7 @@ class GcsPlace(Place):
         self.bucket.blob(f"lake/{name}").upload_from_string(data)
 
     def get(self, name: str) -> bytes | None:
-        try:  # one request: a run that goes on removes temporary objects between two
+        try:  # one request: a running command removes temporary objects between two requests
             return bytes(self.bucket.blob(f"lake/{name}").download_as_bytes())
         except NotFound:
             return None
@@ -78,11 +78,11 @@ class GcsPlace(Place):
         self.bucket.delete_blob(f"lake/{name}")
 
     def names(self) -> set[str]:
-        """With the temporary objects that are composed: they are objects."""
+        """Temporary objects, too: they are objects."""
         return {found.name.removeprefix("lake/") for found in self.bucket.list_blobs(prefix="lake/")}
 
     def leave_by_killed_run(self, name: str) -> None:
-        """Have a run killed after its tail is there, and before it is composed."""
+        """Have a run killed after it has uploaded the tail and before it composes the object."""
         command = [sys.executable, "-c", _KILLED_BEFORE_COMPOSE, self.path(name)]
         done = subprocess.run(command, cwd=_ROOT, env=os.environ | {"PYTHONPATH": str(_ROOT)}, check=False)
         assert done.returncode == -signal.SIGKILL

@@ -16,7 +16,7 @@ FIXTURES: Final = ROOT / "fixtures" / "parquet"
 ORC: Final = ROOT / "fixtures" / "orc"
 MOSAIC: Final = ROOT / "fixtures" / "mosaic"
 RULE_PAIRS: Final = ROOT / "fixtures" / "rules"
-"""A folder a rule; their files have no golden ones."""
+"""One folder per rule; their files have no golden files."""
 DATA: Final = ROOT / "tests" / "golden" / "data"
 
 
@@ -41,7 +41,7 @@ def produce(path: Path) -> dict[str, Any]:
 
 
 def text(path: Path) -> str:
-    """The golden file's text: one filter a line, so that a difference reads well."""
+    """The golden file's text: one filter per line, for readable differences."""
     whole = produce(path)
     lines = []
     for key, value in whole.items():
@@ -54,9 +54,9 @@ def text(path: Path) -> str:
 
 
 def _rounded(value: Any) -> Any:
-    """Twelve digits, since the last ones may differ between processors; keys that say nothing are left out.
+    """Floats with twelve digits, because the last ones may differ between processors; without null and empty values.
 
-    (Keys may be added to the reports, which most files then have nothing to say under.)
+    A new key of the reports then changes few golden files.
     """
     if isinstance(value, float):
         return float(f"{value:.12g}")

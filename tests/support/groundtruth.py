@@ -1,4 +1,4 @@
-"""What is really in a file's row groups, by Arrow and the references: what findings are held against."""
+"""The actual content of a file's row groups, by Arrow and the reference filters, for comparison with findings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def parquet_values(path: Path) -> dict[tuple[int, str], list[Any]]:
 
 
 def _listed(column: Any) -> list[Any]:
-    """Python values; of types that Python is too coarse for, or has no text for, what is stored."""
+    """Python values; the stored values for types that Python can't represent exactly or as text."""
     if pa.types.is_timestamp(column.type) or pa.types.is_time(column.type):
         column = column.cast(pa.int64() if column.type.bit_width == 64 else pa.int32())
     if pa.types.is_string(column.type):
@@ -40,7 +40,7 @@ def _listed(column: Any) -> list[Any]:
 
 
 def _leaves(values: Any, steps: list[str]) -> Iterator[Any]:
-    """Below lists, structs and maps."""
+    """The leaf values of lists, structs and maps."""
     for value in values:
         if value is None:
             continue
@@ -57,7 +57,7 @@ def _leaves(values: Any, steps: list[str]) -> Iterator[Any]:
 
 
 def negative_zero(values: list[Any]) -> bool:
-    """Whether -0.0 is among them."""
+    """Whether -0.0 is among the values."""
     return any(isinstance(v, float) and v == 0 and math.copysign(1, v) < 0 for v in values)
 
 

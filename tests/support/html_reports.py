@@ -1,4 +1,4 @@
-"""Reports for pages: with names that need escaping, and with very many files, filters and findings."""
+"""Reports for HTML pages: with names that need escaping, and with large numbers of files, filters and findings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES: Final = (
     "x" * 5000,
     "",
 )
-"""Names of columns. Each of them is a text on every page."""
+"""Names of columns. Every page shows each of them as text."""
 
 
 def of_file(row_groups: int = 8, columns: tuple[str, ...] = NAMES) -> InspectReport:
@@ -154,7 +154,7 @@ def of_check(findings: int, columns: tuple[str, ...] = NAMES) -> GateReport:
 
 
 def of_advice(columns: tuple[str, ...] = NAMES) -> AdviseReport:
-    """Columns of which every third is recommended, with figures; one can't have a filter and has none."""
+    """Columns with figures, of which every third is recommended; one can't have a filter and has no figures."""
     chance = random.Random(3)
     found = [_advised(name, number, chance) for number, name in enumerate(columns)]
     found.append(

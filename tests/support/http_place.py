@@ -1,4 +1,4 @@
-"""A directory on a web server of this process, which honours ranges and conditions, or some of them."""
+"""A directory on a web server in this process, which supports ranges and conditions, or some of them."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 @dataclass
 class Behaviour:
-    """What a server does, and what it has seen."""
+    """A server's behaviour, and its requests so far."""
 
     files: dict[str, tuple[bytes, float]] = field(default_factory=dict)
-    """Content and time by path."""
+    """Content and modification time by path."""
     ranges: bool = True
     suffixes: bool = True
-    """Ranges that count from the end."""
+    """Whether the server supports ranges that count from the end."""
     tags: str = "strong"
     """"strong", "weak", "time", or "none"."""
     conditions: bool = True
     redirects: dict[str, str] = field(default_factory=dict)
     statuses: list[int] = field(default_factory=list)
-    """Statuses of the next answers, instead of what was asked for."""
+    """Statuses of the next answers, instead of the content."""
     cut: list[int] = field(default_factory=list)
-    """Bytes after which the next answers break off."""
+    """Numbers of bytes after which the next answers break off."""
     headers: dict[str, str] = field(default_factory=dict)
-    """Headers of successful answers, instead of the true ones."""
+    """Headers of successful answers, which replace the true ones."""
     seen: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     """Paths and headers, names in lower case."""
 
@@ -49,7 +49,7 @@ def _handler(behaviour: Behaviour) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
         def do_GET(self) -> None:
             asked = {name.lower(): value for name, value in self.headers.items()}
@@ -87,8 +87,8 @@ def _handler(behaviour: Behaviour) -> type[BaseHTTPRequestHandler]:
 
         def _answer(self, status: int, headers: dict[str, str], content: bytes) -> None:
             self.send_response(status)
-            told = {**headers, "Content-Length": str(len(content))}
-            for name, value in (told | behaviour.headers if status in {200, 206} else told).items():
+            sent = {**headers, "Content-Length": str(len(content))}
+            for name, value in (sent | behaviour.headers if status in {200, 206} else sent).items():
                 self.send_header(name, value)
             self.end_headers()
             self.close_connection = bool(behaviour.headers)
@@ -102,7 +102,7 @@ def _handler(behaviour: Behaviour) -> type[BaseHTTPRequestHandler]:
 
 
 class HttpPlace(Place):
-    """A directory on a web server of its own."""
+    """A directory on a separate web server."""
 
     def __init__(self, patched: pytest.MonkeyPatch, behaviour: Behaviour | None = None) -> None:
         for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):

@@ -1,4 +1,4 @@
-"""Retrofits Iceberg tables step by step, without the run loop, and does to them what other writers do."""
+"""Retrofits Iceberg tables step by step, without the run loop, and makes the changes of other writers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def opened(spark: SparkSession, name: str, **chosen: Any) -> IcebergTable:
 
 
 def info(columns: Iterable[str] = ("id",), *, batch: int = 1, run: str | None = None) -> CommitInfo:
-    """What a commit says of itself."""
+    """The description of a commit."""
     return CommitInfo(run=run or str(uuid.uuid4()), batch=batch, command="add", columns=tuple(columns))
 
 
@@ -94,7 +94,7 @@ def retrofitted(spark: SparkSession, name: str, columns: Sequence[str] = ("id",)
 
 
 def rows(spark: SparkSession, name: str, *columns: str) -> list[Row]:
-    """All rows, in an order of their own."""
+    """All rows, sorted."""
     return sorted(spark.table(name).select(*columns or ["*"]).collect(), key=repr)
 
 
@@ -104,7 +104,7 @@ def ids(spark: SparkSession, name: str) -> list[int]:
 
 
 def facts(table: IcebergTable, *, but: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
-    """All that the newest snapshot's metadata say of each data file, by what retrofitting keeps of its name."""
+    """All metadata of each data file in the newest snapshot, by the part of its name that retrofitting keeps."""
     table.refresh()
     found = {}
     for file in table.files():
@@ -120,7 +120,7 @@ def facts(table: IcebergTable, *, but: Iterable[str] = ()) -> dict[str, dict[str
 
 
 def delete_equal(spark: SparkSession, name: str, column: str, values: Iterable[int | str]) -> None:
-    """Commit an equality delete, as Flink does; Spark writes none. Of an unpartitioned table."""
+    """Commit an equality delete to an unpartitioned table, as Flink does; Spark writes none."""
     java = Java(spark)
     table = opened(spark, name).table
     names = java.type("java.util.ArrayList")()

@@ -1,4 +1,4 @@
-"""Swaps an Iceberg table's data files for copies of them, byte for byte: for tests of their deletes."""
+"""Replaces an Iceberg table's data files by copies, byte for byte, for tests of deletes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Chosen = Callable[[str], bool]
-"""Whether a data file is one to swap, by its path."""
+"""Whether to replace a data file, by its path."""
 
 
 def every(path: str) -> bool:
@@ -28,7 +28,7 @@ def every(path: str) -> bool:
 
 
 def load(spark: SparkSession, name: str) -> Any:
-    """A table's ``org.apache.iceberg.Table``, as it is now."""
+    """A table's ``org.apache.iceberg.Table``, freshly loaded."""
     java = Java(spark)
     return java.iceberg("spark.Spark3Util").loadIcebergTable(java.spark, name)
 
@@ -40,7 +40,7 @@ def tasks(java: Java, table: Any) -> list[Any]:
 
 
 Copy = Callable[[Any, Path, Path], object]
-"""Makes the new file of a scan task's old one."""
+"""Makes a new file from the data file of a scan task."""
 
 
 def plain_copy(task: Any, old: Path, new: Path) -> None:
@@ -74,7 +74,7 @@ def commit(spark: SparkSession, table: Any, replaced: Iterable[ReplacedFile], ch
     """One atomic commit; each new data file has the sequence number of the old one."""
     java = Java(spark)
     files = list(replaced)
-    start = table.currentSnapshot().snapshotId()  # newTransaction moves the table on to its newest snapshot
+    start = table.currentSnapshot().snapshotId()  # newTransaction refreshes the table to its newest snapshot
     transaction = table.newTransaction()
     for number in sorted({task.file().dataSequenceNumber() for task, _ in files}):
         rewrite = transaction.newRewrite().validateFromSnapshot(start).dataSequenceNumber(number)
@@ -95,7 +95,7 @@ def commit(spark: SparkSession, table: Any, replaced: Iterable[ReplacedFile], ch
 def swap(
     spark: SparkSession, name: str, chosen: Chosen = every, *, naive: bool = False, copy: Copy = plain_copy
 ) -> DeleteChanges:
-    """Swap data files, with the deletes that apply to them, or (`naive`) without."""
+    """Replace data files, with the deletes that apply to them or (`naive`) without."""
     table = load(spark, name)
     replaced = planned(spark, table, chosen, copy)
     changes = DeleteChanges()

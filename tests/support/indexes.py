@@ -1,4 +1,4 @@
-"""Indexes of filters for tests: their units, and what the filters themselves answer."""
+"""Indexes of filters for tests: their units, and the answers of the filters themselves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHARED: Final = [random.Random(f"value {number}").randbytes(8) for number in ra
 
 
 def made(number: int, row_groups: int) -> IndexedFile:
-    """A file by its number."""
+    """The file with a number."""
     return IndexedFile(
         path=f"lake/part-{number:05}.parquet",
         size=1000 + number,
@@ -33,7 +33,7 @@ def made(number: int, row_groups: int) -> IndexedFile:
 
 
 def filled(blocks: int, values: int, rng: random.Random) -> bytearray:
-    """The bits of a filter with random values, some of which other filters have too."""
+    """The bits of a filter with random values, some of which are in other filters, too."""
     bits = bytearray(blocks * 32)
     shared = b"".join(rng.choices(_SHARED, k=values // 2))
     kernels.sbbf_insert(bits, shared + rng.randbytes(8 * (values - values // 2)), values)
@@ -41,7 +41,7 @@ def filled(blocks: int, values: int, rng: random.Random) -> bytearray:
 
 
 def hashes(rng: random.Random, count: int) -> bytes:
-    """Hashes to look up: half of them some unit may have."""
+    """Hashes to look up: half of them may be in a unit."""
     return b"".join(rng.choices(_SHARED, k=count // 2)) + rng.randbytes(8 * (count - count // 2))
 
 
@@ -65,7 +65,7 @@ def opened(path: str | Path) -> Iterator[Index]:
 def answers(
     index: Index, looked_up: bytes, column: IndexedColumn = IDS, *, always: bool = True
 ) -> set[tuple[int, int, int]]:
-    """The hashes, files and row groups that are possible; each once."""
+    """The possible triples of hash, file and row group, without duplicates."""
     if column not in index.columns:
         return set()
     found = [
@@ -84,14 +84,14 @@ def expected(
     *,
     least: bool = False,
 ) -> set[tuple[int, int, int]]:
-    """What the filters answer, folded or replicated to the common size.
+    """The answers of the filters, folded or replicated to the common size.
 
     Args:
-        index: tells the common size and the files' positions.
+        index: has the common size and the files' positions.
         units: by path and row group.
         looked_up: the hashes.
-        least: units may be from an old index of a smaller size, whose bits were replicated: then their answers at any
-            size up to the common one are looked for, by what the index says of them.
+        least: units may come from an old index of a smaller size, whose bits were replicated: then the answers at
+            every size up to the common one are compared with the index's.
     """
     count, found = len(looked_up) // 8, set()
     seen = answers(index, looked_up) if least else set()
@@ -125,18 +125,18 @@ _POOL: Final = 64
 
 
 def large_pool() -> list[bytes]:
-    """The filters of the large index: row group n has the one of number n modulo their count."""
+    """The filters of the large index: row group n has the filter number n modulo their count."""
     rng = random.Random("large")
     return [bytes(filled(16, 250, rng)) for _ in range(_POOL)]
 
 
 LARGE_END_BYTES: Final = 1500
-"""What the index keeps of each file's end: as much as of four row groups of ten columns."""
+"""The end of each file in the index: as large as for four row groups of ten columns."""
 
 
 def write_large(path: str, *, ends: bool = False) -> None:
-    """Write an index of 100,000 row groups in 10,000 files with paths and tags as stores have them; with the ends of
-    the files, if wanted."""
+    """Write an index of 100,000 row groups in 10,000 files with paths and tags like those of stores; on request with
+    the ends of the files."""
     rng, pool = random.Random("names"), large_pool()
     with IndexWriter([COLUMN], fpp=0.0001) as writer:
         for number in range(LARGE_FILES):

@@ -1,8 +1,8 @@
-"""Replaces a file in processes that are killed, each at another instant, and checks that nobody's file is lost.
+"""Replaces a file in processes that are killed, each at a different instant, and checks that no file is lost.
 
     python -m support.killed_replacing FILE [swapped] [vouched]
 
-They are forked from this process, because that takes a multiple of the time from one as large as the tests' own.
+They are forked from this small process, because a fork of the tests' process takes several times as long.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def check(file: Path, *, swapped: bool, vouched: bool) -> None:
     """Kill a replacement at every instant. Raises AssertionError.
 
     Args:
-        file: an existing file in a folder of its own.
-        swapped: others rename a file of theirs to the name just before ours is exchanged for it.
+        file: an existing file, alone in its folder.
+        swapped: another writer renames a file to the name just before the exchange.
         vouched: the file has checksums next to it.
     """
     others = Renames(file, vouched)

@@ -1,11 +1,11 @@
-"""``python -m support.killed_runs PLAN``: runs ``bloom add --table`` on tables, and ends them as the plan says.
+"""``python -m support.killed_runs PLAN``: runs ``bloom add --table`` on tables, and ends the runs by a plan.
 
 The plan is JSON: `conf`, the ``--conf`` pairs; `runs`, each with `table` and `stage` (of `support.table_stages`, or
 `worker`: while an executor writes), and `how`:
 
-- ``kill``: each run but the last is left at its stage while the next one runs, all of them in this process; at the
-  last one's stage Java, this process and its executor are killed at once.
-- ``signals``: each run gets its `signal` at its stage, or the Java that it says in `kills` (``executor``, ``driver``)
+- ``kill``: each run except the last waits at its stage while the next one runs, all of them in this process; at the
+  stage of the last run, Java, this process and its executor are killed at once.
+- ``signals``: each run gets its `signal` at its stage, or the Java that `kills` names (``executor``, ``driver``)
   is killed there; the exit codes and the messages are written to `answers`.
 
 `master` is Spark's, by default ``local[2]``.
@@ -54,7 +54,7 @@ def executor() -> int:
 
 
 def kill() -> NoReturn:
-    """Kill Java and this process: a machine that fails."""
+    """Kill Java and this process, as the failure of a machine does."""
     os.kill(java(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
@@ -81,7 +81,7 @@ def hold_rename(run: Run, table: str) -> None:
 
 
 def leave(plan: dict[str, Any], runs: list[dict[str, Any]]) -> None:
-    """Begin each run, leave it at its stage for the next, and kill everything at the last one's."""
+    """Begin each run, let it wait at its stage for the next, and kill all processes at the stage of the last run."""
     if not runs:
         kill()
     first, *rest = runs
@@ -105,7 +105,7 @@ def leave(plan: dict[str, Any], runs: list[dict[str, Any]]) -> None:
 
 
 def in_worker(victims: Callable[[], Sequence[int]], number: int, seconds: float = 0.0) -> None:
-    """Have an executor's Python that has written a new file send a signal to processes, which it finds itself."""
+    """Have an executor's Python, once it has written a new file, find processes and send them a signal."""
     from bloomcli.datasets import spark as engine
 
     real, mark = engine.run_pack, tempfile.mkdtemp()

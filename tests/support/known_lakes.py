@@ -1,7 +1,7 @@
-"""Generated lakes, and what lookups in them really read.
+"""Generated lakes, and the actual costs of lookups in them.
 
-Every value of every row group is looked up in every file as it is, and in a copy that `bloom add` gave filters. Of
-absent values many are looked up in min/max, and the rate of each filter stands for all of them.
+Every value of every row group is looked up in every file, and in a copy with filters by `bloom add`. A sample of
+absent values is looked up in min/max; their false positives are computed from the rate of each filter.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ABSENT: Final = 100
 
 
 def columns(rng: np.random.Generator, files: int, rows: int) -> list[pa.Table]:
-    """Tables of one lake: columns of every kind that decides differently about filters."""
+    """Tables of one lake, with a column of each kind that advice distinguishes."""
     total = files * rows
     unique = rng.permutation(total * 3)[:total] * 7
     skewed = np.minimum(rng.zipf(1.4, total), 10**6)
@@ -80,7 +80,7 @@ def write(folder: Path, seed: int, kind: str = "parquet") -> list[Path]:
 
 @dataclasses.dataclass
 class Reads:
-    """What a lookup reads, on average."""
+    """The mean cost of a lookup."""
 
     row_groups: float = 0.0
     bytes: float = 0.0
@@ -117,7 +117,7 @@ def _leaves(values: Sequence[Any]) -> list[Any]:
 
 
 class Answers:
-    """Which row groups of all files values are read in: values x row groups."""
+    """Whether a lookup of a value reads a row group, as an array of values x row groups."""
 
     def __init__(self, paths: Sequence[Path], name: str, texts: Sequence[str]) -> None:
         read, sizes, units = [], [], []
@@ -127,7 +127,7 @@ class Answers:
                 column = next(c for c in file.columns if c.path == name)
                 typed = file.literal_column(column)
                 asked = [parse(text, typed) for text in texts]
-                for facts in file.unit_facts(column, asked):  # not their dictionaries: no reader is named
+                for facts in file.unit_facts(column, asked):  # without dictionaries: no reader is given
                     found = (
                         answer(facts, lookup, skip, explain=False)
                         for lookup, skip in zip(facts.lookups, facts.stats_skip, strict=True)
@@ -183,7 +183,7 @@ def truth(paths: Sequence[Path], column: str, fpp: float, work: Path, seed: int 
     sizes, fpps = np.array([f[0] for f in filters], float), np.array([f[1] for f in filters])
     count = len(every)
     today = before.read.astype(float)
-    # of absent values, what the lookups of all of them come to
+    # for absent values, the expected value by the filters' rates
     later = np.concatenate([after.read.astype(float), today[count:] * fpps])
     weights = np.zeros(count)
     for values in by_unit.values():

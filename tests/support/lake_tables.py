@@ -1,4 +1,4 @@
-"""Small Iceberg and Delta tables with deletes, and what has to hold of them whatever happened to a run."""
+"""Small Iceberg and Delta tables with deletes, and the checks that hold after any failure of a run."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 PARTITIONS = 3
 FILES = 2 * PARTITIONS
-"""Two in each partition."""
+"""Files, two in each partition."""
 ROWS = 120
 DELETED = 7
-"""Rows are deleted whose id has this rest modulo 20."""
+"""The remainder modulo 20 of the ids of deleted rows."""
 
 Rows = dict[int, tuple[int, str]]
 """Partition and name by id."""
@@ -31,20 +31,20 @@ class LakeTable:
 
     format: str
     name: str
-    """As SQL names it."""
+    """Its name in SQL."""
     root: Path
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
         self.columns = {"id": "id", "name": "name"}
-        """The columns' names now."""
+        """The current names of the columns."""
 
     def sql(self, text: str) -> Any:
         """The rows of a statement: ``{t}`` is the table."""
         return self.spark.sql(text.format(t=self.name, **self.columns)).collect()
 
     def fill(self) -> None:
-        """Two files in each partition, with deletes that the data files don't have."""
+        """Write two files in each partition, and deletes outside the data files."""
         self.sql(
             f"insert into {{t}} select id, cast(id % {PARTITIONS} as int), concat('n', id)"
             f" from range(0, {ROWS}, 1, 2)"
@@ -52,7 +52,7 @@ class LakeTable:
         self.sql(f"delete from {{t}} where id % 20 = {DELETED}")
 
     def rows(self, version: int | None = None) -> Rows:
-        """The rows of the newest version, or of one before any column was renamed. No id is there twice."""
+        """The rows of the newest version, or of one before any column was renamed. Checks that ids are unique."""
         if version is None:
             found = self.sql("select {id}, p, {name} from {t}")
         else:
@@ -61,7 +61,7 @@ class LakeTable:
         return {row[0]: (row[1], row[2]) for row in found}
 
     def point(self, key: int) -> list[str]:
-        """The names of a row by a query that filters can answer."""
+        """The names of rows by a query for which Spark uses filters."""
         return [row[0] for row in self.sql(f"select {{name}} from {{t}} where {{id}} = {key}")]
 
     def version(self) -> int:
@@ -73,22 +73,22 @@ class LakeTable:
         raise NotImplementedError
 
     def known(self) -> set[Path]:
-        """The data and delete files that any version has."""
+        """The data and delete files of all versions."""
         raise NotImplementedError
 
     def on_disk(self) -> Iterator[Path]:
-        """All files that hold rows or deletes, and temporary ones."""
+        """All files with rows or deletes, and temporary files."""
         for path in self.root.rglob("*"):
             metadata = {"metadata", "_delta_log"} & set(path.relative_to(self.root).parts)
             if not metadata and path.is_file() and path.suffix in (".parquet", ".bin", ".puffin", ".tmp"):
                 yield path
 
     def orphans(self) -> set[Path]:
-        """Files that no version has."""
+        """Files that are in no version."""
         return set(self.on_disk()) - self.known()
 
     def lacking(self, column: str = "id") -> list[Path]:
-        """Live files without a filter on a column, by the name it had in them."""
+        """Live files without a filter on a column, which has an older name in some files."""
         return [path for path in self.live() if not any(f.column == column for f in bloomcli.inspect(path).filters)]
 
 
@@ -155,7 +155,9 @@ class Delta(LakeTable):
         return [_path(path) for path in self.spark.table(self.name).inputFiles()]
 
     def known(self) -> set[Path]:
-        found = set(self.root.glob("deletion_vector_*.bin"))  # reading the table finds out which it needs
+        found = set(
+            self.root.glob("deletion_vector_*.bin")
+        )  # all of them: reading the table shows whether a needed one is missing
         for entry in (self.root / "_delta_log").glob("*.json"):
             for line in entry.read_text().splitlines():
                 action = json.loads(line)
@@ -168,7 +170,7 @@ class Delta(LakeTable):
         self.sql(f"optimize {{t}} where p = {partition}")
 
     def lacking(self, column: str = "id") -> list[Path]:
-        """Live files without as many filters as columns: column mapping gives columns other names in files."""
+        """Live files without filters. `column` is ignored: column mapping gives columns other names in files."""
         del column
         return [path for path in self.live() if not bloomcli.inspect(path).filters]
 

@@ -1,8 +1,8 @@
 """Measure which lines of `bloomcli` the tests of a process run: pytest's plugin ``-p tests.support.line_coverage``.
 
 coverage.py traces every line that Python 3.11 runs, which takes 1.6 to 3 times as long as the tests alone; with
-SlipCover's probes in the bytecode it is 1.2 times. The lines are written as a data file of coverage.py, whose name is
-``COVERAGE_FILE``, so that `coverage combine` and `coverage report` do the rest.
+SlipCover's probes in the bytecode it is 1.2 times. The lines are written to a data file of coverage.py, named by
+``COVERAGE_FILE``, for `coverage combine` and `coverage report`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from coverage import CoverageData
 
 ROOT: Final = Path(__file__).parent.parent.parent
 PROBES_STAY: Final = 1 << 30
-"""Calls of one probe before it is taken out, which searches all functions and takes longer than the calls do."""
+"""Calls of a probe before it is removed. To remove it takes longer than the calls: it searches all functions."""
 LINES: Final = slipcover.Slipcover(d_miss_threshold=PROBES_STAY, exclude_lines=[])
 IMPORTS: Final = slipcover.ImportManager(LINES, slipcover.FileMatcher(sources=[ROOT / "bloomcli"]))
 """Puts probes into the modules that are imported from now on: pytest loads this plugin before the tests."""

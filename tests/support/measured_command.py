@@ -1,4 +1,4 @@
-"""A command in a process of its own: its output, and what it took of the processor and of memory."""
+"""A command in a separate process: its output, its processor time and its memory."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Done(NamedTuple):
     output: str
     errors: str
     cpu: float
-    """Seconds of processor time, which other processes don't add to."""
+    """Seconds of processor time, which doesn't depend on other processes."""
     memory: int
-    """The most bytes that were resident, as the system counts them."""
+    """Peak resident bytes, as the system counts them."""
 
     @property
     def text(self) -> str:
-        """All that it said."""
+        """Standard output and standard error."""
         return self.output + self.errors
 
 
@@ -37,7 +37,7 @@ with tempfile.TemporaryFile("w+") as errors:
     code = os.waitstatus_to_exitcode(status)
     print(json.dumps([code, output, errors.read(), seconds, usage.ru_maxrss * 1024]))
 """
-"""A process counts as large as the one that started it was, and pytest may be: this one is small."""
+"""Started from this small process, because the peak includes the size of its parent, and pytest may be large."""
 
 
 def run(*arguments: object) -> Done:

@@ -1,7 +1,7 @@
-"""A store in this process's memory, which behaves as object stores do.
+"""A store in this process's memory that behaves like an object store.
 
-There are no directories but those that names have, an object is replaced as a whole or not at all, each content has
-a generation that preconditions compare, and an upload that isn't completed is left until somebody ends it.
+Directories exist only in names, an object is replaced as a whole or not at all, each content has a generation that
+preconditions compare, and an incomplete upload remains until it is ended.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class Upload(NamedTuple):
 
     path: str
     alive: bool
-    """Its process is."""
+    """Whether its process is running."""
 
 
 class MemorySource(Source):
-    """An object that is open; once it is replaced, it can't be read any more."""
+    """An open object. It can't be read after it is replaced."""
 
     read_ahead_bytes = 1 << 20
 
@@ -74,7 +74,7 @@ class MemorySource(Source):
         return self._found.data[offset : offset + length]
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resource is held."""
 
 
 class MemoryStore(Store):
@@ -89,11 +89,11 @@ class MemoryStore(Store):
         self._number = itertools.count(1)
 
     def put(self, path: str, data: bytes) -> None:
-        """Write an object, whatever is there."""
+        """Write an object, or replace it."""
         self.objects[path] = Object(data, time.time_ns(), next(self._number))
 
     def begin(self, path: str, *, alive: bool = True) -> int:
-        """Begin an upload; gives its number."""
+        """Begin an upload. Returns its number."""
         number = next(self._number)
         self.uploads[number] = Upload(path, alive)
         return number
@@ -108,14 +108,14 @@ class MemoryStore(Store):
         raise UnreadableError("can't be read: no such file", path=path, hint="check the path")
 
     def status(self, path: str) -> Status | None:
-        """An object's, or that of what its name begins with."""
+        """The status of an object, or of a directory in objects' names."""
         found = self.objects.get(path)
         if found is not None:
             return Status(Kind.FILE, len(found.data), found.mtime_ns)
         return Status(Kind.DIRECTORY, 0, 0) if self._below(path) else None
 
     def list(self, path: str) -> Iterator[FileEntry]:
-        """An object, or those below a name."""
+        """An object, or the objects below a directory."""
         if has_wildcard(path):
             raise UnsupportedError("patterns can't be listed", path=path, hint="name the directory")
         below = self._below(path)
@@ -128,11 +128,11 @@ class MemoryStore(Store):
                 yield FileEntry(name, len(self.objects[name].data), relative, walked=True)
 
     def is_dataset(self, path: str) -> bool:
-        """As URIs are: by the slash at their end."""
+        """Whether a path is a pattern or ends with a slash."""
         return has_wildcard(path) or path.endswith("/")
 
     def spelling(self) -> Callable[[str], str]:
-        """Each path is an object of its own."""
+        """Each path names a different object."""
         return lambda path: path
 
     def normal(self, path: str) -> str:
@@ -143,7 +143,7 @@ class MemoryStore(Store):
         """Objects can be replaced."""
 
     def directories_above(self, path: str, levels: int) -> Iterator[str]:
-        """What the path begins with, up to the bucket."""
+        """The directories that contain the path, up to the bucket."""
         for _ in range(levels):
             path = self.directory(path)
             if path.endswith(":/"):
@@ -151,7 +151,7 @@ class MemoryStore(Store):
             yield path
 
     def directory(self, path: str) -> str:
-        """What precedes the last slash."""
+        """The part before the last slash."""
         return path.rpartition("/")[0]
 
     def join(self, directory: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""What the tests of the architecture look for in a module: each is parsed once for all of them."""
+"""Facts about modules for the tests of the architecture. Each module is parsed once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Module(NamedTuple):
 
 @functools.cache
 def facts(path: Path) -> Module:
-    """What a file of Python says. The tree isn't kept: those of all modules would take 200 MB."""
+    """The facts of a Python file. The tree isn't kept: the trees of all modules would take 200 MB."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     imports: set[Import] = set()
     literals: set[str | bytes] = set()

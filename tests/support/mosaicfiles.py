@@ -14,7 +14,7 @@ DRAFT: Final = {"mosaic_draft": True}
 
 
 def write(path: Path, table: pa.Table, *, batch: int | None = None, **options: Any) -> Path:
-    """Write a table; with `batch` each that many rows are a row group."""
+    """Write a table; `batch` is the number of rows of each row group."""
     if batch is not None:
         options.setdefault("row_group_max_size", 1)
     with (
@@ -81,7 +81,7 @@ class Blob:
 
 @dataclass(frozen=True)
 class Group:
-    """A row group's entry, without statistics. A count that is set is written instead of the true one."""
+    """A row group's entry, without statistics. A count other than None replaces the true one."""
 
     rows: int
     buckets: tuple[Bucket, ...]
@@ -91,7 +91,7 @@ class Group:
     blob_count: int | None = None
 
     def encode(self, version: int) -> bytes:
-        """Its bytes in a version."""
+        """Its bytes in a version of the format."""
         count = len(self.buckets) if self.bucket_count is None else self.bucket_count
         out = varint(self.rows) + varint(count) + b"".join(b.encode() for b in self.buckets) + self.statistics
         if version == 1:
@@ -106,7 +106,7 @@ class Parts:
 
     body: bytes
     schema: bytes
-    """With its size in front."""
+    """The bytes with their size in front."""
     groups: tuple[Group, ...]
     buckets: int
     compression: int

@@ -17,7 +17,7 @@ from bloomcli.model.validate import Finding
 from support.examples import examples
 
 EXAMPLES: Final = settings(max_examples=examples(10), deadline=None, suppress_health_check=list(HealthCheck))
-"""Few for each file: a deep check of a fixture takes up to 60 ms."""
+"""Few examples for each file: a deep check of a fixture takes up to 60 ms."""
 
 MORE: Final = settings(EXAMPLES, max_examples=examples(40))
 
@@ -26,13 +26,13 @@ Place = tuple[int | None, int | None, str | None]
 
 
 def place(of: FilterFacts | Finding) -> Place:
-    """Where a filter is, or a finding points to."""
+    """The location of a filter or a finding."""
     return of.stripe, of.row_group, of.column
 
 
 @dataclass(frozen=True)
 class OriginalFile:
-    """An unchanged file, with its findings, which are true: its writer made wrong filters."""
+    """An unchanged file and its findings, which are correct: the file's writer made wrong filters."""
 
     data: bytes
     work: Path
@@ -64,7 +64,7 @@ class OriginalFile:
         return range(fact.offset, self.bits(fact).start)
 
     def check(self, data: bytes) -> list[Finding] | BloomError:
-        """The findings that only the changed file has, or the error of reading it."""
+        """The findings that only the changed file has, or the error from reading it."""
         self.work.write_bytes(data)
         try:
             report = bloomcli.validate(self.work, deep=True)

@@ -1,7 +1,7 @@
-"""An object store in this process's memory, behind the interface of vendors' SDKs: it counts what it is asked for.
+"""An object store in this process's memory, behind the interface of vendors' SDKs, which counts requests.
 
-`MemoryClient` answers requests as a server does, with tags that change with each content, and keeps a list of them.
-`MemoryObjects` is a store of them, whose replacements are uploads in parts as S3 has them.
+`MemoryClient` answers requests like a server, with tags that change with each content, and keeps a list of the
+requests. `MemoryObjects` is a store of such objects. It replaces an object by an upload in parts, as in S3.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Stored(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What was asked for."""
+    """A request."""
 
     kind: str
     key: str
@@ -50,7 +50,7 @@ class Request(NamedTuple):
 
 
 class MemoryClient(Client):
-    """Objects by their URIs, and the requests for them. `on_request` is called before each is answered."""
+    """Objects by their URIs, and the requests for them. `on_request` is called before each answer."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Stored] = {}
@@ -79,7 +79,7 @@ class MemoryClient(Client):
         return None if found is None else found.info
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
-        """A range from the end."""
+        """Read a range from the end."""
         found = self.objects.get(at.uri)
         if found is None:
             self._count(Request("GET", at.key))
@@ -89,7 +89,7 @@ class MemoryClient(Client):
         return data, found.info
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
-        """A range, if the tag is the object's."""
+        """Read a range, if the object has the tag."""
         with self._lock:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
@@ -108,7 +108,7 @@ class MemoryClient(Client):
                 self.at_once -= 1
 
     def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
-        """One page."""
+        """List objects, in one page."""
         self._count(Request("LIST", at.key))
         keys = sorted(self.locate(uri).key for uri in self.objects if uri.startswith(at.uri))
         inner = {
@@ -142,12 +142,12 @@ class MemoryClient(Client):
         return found.data[piece.offset : piece.offset + piece.length]
 
     def upload_part(self, at: Location, data: bytes) -> None:
-        """A part of an upload whose bytes come from here."""
+        """A part of an upload whose bytes the client sends."""
         self._count(Request("PUT", at.key, 0, len(data)), uploaded=len(data))
 
 
 class MemoryObjects(ObjectStore):
-    """A store of them. A replacement copies kept ranges within the store, and uploads the rest as one part."""
+    """A store in memory. A replacement copies kept ranges within the store, and uploads the rest as one part."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -159,7 +159,7 @@ class MemoryObjects(ObjectStore):
         return self._client
 
     def estimate(self, path: str, outline: Iterable[KeptRange | int], *, source: Source) -> Traffic:
-        """A request for each kept range and one for the rest; and the new file's tail is read back."""
+        """One request for each kept range and one for the rest, and one to read back the new file's tail."""
         del path
         pieces = list(outline)
         kept = [piece for piece in pieces if isinstance(piece, KeptRange)]
@@ -180,7 +180,7 @@ class MemoryObjects(ObjectStore):
         progress: Progress | None = None,
         force: bool = False,
     ) -> int:
-        """Copy what is kept, upload the rest, and complete the upload if the source has its tag."""
+        """Copy the kept ranges, upload the rest, and complete the upload if the source still has its tag."""
         del cancelled, force
         at = self.client.locate(path)
         if not overwrite and self.client.head(at) is not None:
@@ -218,6 +218,6 @@ class MemoryObjects(ObjectStore):
             raise source.changed("changed") from None
 
     def sweep(self, path: str) -> SweepResult:
-        """Nothing is left."""
+        """Nothing remains to be removed."""
         del path
         return SweepResult()

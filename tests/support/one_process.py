@@ -1,5 +1,5 @@
-"""Runs many command lines of `bloom` in one process that isn't the tests': each is as in a process of its own, but
-doesn't import everything again.
+"""Runs many command lines of `bloom` in one other process. Each command runs as in a separate process, but doesn't
+import the modules again.
 
     with commands({"LC_ALL": "C"}) as run:
         assert run("inspect", path).code == 0
@@ -52,12 +52,12 @@ Run = Callable[..., Result]
 
 @contextlib.contextmanager
 def commands(env: Mapping[str, str] | None = None, *, before: str = "", encoding: str = "utf-8") -> Iterator[Run]:
-    """Start the process, and give the function that runs a command: its arguments, and `folder` to run it in.
+    """Start the process. Yields the function that runs a command in the working directory `folder`.
 
     Args:
         env: variables of the process.
-        before: Python that it runs first.
-        encoding: what it prints is decoded so, and another encoding is an error.
+        before: Python code that the process runs first.
+        encoding: the encoding of the output. Output in another encoding is an error.
     """
     environment = os.environ | {"PYTHONPATH": str(_ROOT)} | (env or {})
     with subprocess.Popen(

@@ -1,5 +1,5 @@
-"""Makes small ORC files with pyarrow, hashes their columns by the reference, splits files into parts and joins
-them."""
+"""Writes small ORC files with pyarrow, hashes their columns by the reference, splits files into parts and joins
+the parts."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def text_hash(value: str | bytes) -> int:
 
 
 def decimal_text(value: Decimal) -> str:
-    """As HiveDecimal prints it, by Python's decimal: no zeros at the end, no exponent."""
+    """The text of a decimal as HiveDecimal prints it: no zeros at the end, no exponent."""
     text = f"{value:f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text in {"-0", ""} else text
@@ -167,7 +167,7 @@ def write(
 ) -> Path:
     """Write a table with pyarrow. `blooms`: column ids.
 
-    `stripe`: rows of a stripe; it takes a column of text, and no compression, for the writer to see that it is full.
+    `stripe`: rows of a stripe. The writer only notices a full stripe with a text column and without compression.
     """
     table = table if isinstance(table, pa.Table) else pa.table(table)
     if stripe is not None:
@@ -186,13 +186,13 @@ def write(
 
 
 def leaf_types(path: Path) -> list[OrcType]:
-    """The types of the columns that hold values."""
+    """The types of the columns with values."""
     with open_source(path) as source:
         return [t for t in Footer(source).types if not t.children]
 
 
 def read(path: Path) -> pa.Table:
-    """The file's rows by pyarrow."""
+    """The file's rows, read by pyarrow."""
     return orc.ORCFile(path).read()
 
 
@@ -359,7 +359,7 @@ def unfiltered(file: File) -> Iterator[list[tuple[int, int, str]]]:
 
 
 def bits_of(hashed: Iterable[int], bits: int, k: int) -> bytes:
-    """The filter that holds these hashes, in plain Python."""
+    """The filter of these hashes, in plain Python."""
     out = bytearray(bits // 8)
     for place in (p for h in hashed for p in places(h, bits, k)):
         out[place // 8] |= 1 << place % 8

@@ -1,4 +1,4 @@
-"""ORC files of some kilobytes that claim far more: runs, chunks and messages that unpack to gigabytes."""
+"""Small ORC files with runs, chunks and messages that decompress to gigabytes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ STEPS: Final = orcruns.fixed_delta(5, 3, 512, signed=True)
 
 
 def runs(count: int, run: bytes) -> tuple[bytes, int]:
-    """So many values of runs of 512."""
+    """This number of values, in runs of 512."""
     return run, -(-count // 512) * len(run)
 
 
@@ -101,7 +101,7 @@ def many_long_strings(folder: Path) -> Path:
 
 
 def equal_strings(folder: Path) -> Path:
-    """2^26 empty strings and 2^26 of one letter."""
+    """2^26 empty strings and 2^26 strings of one letter."""
     lengths = orcruns.fixed_delta(0, 0, 512, signed=False) + orcruns.fixed_delta(1, 0, 512, signed=False)
     return claiming(
         folder,
@@ -157,7 +157,7 @@ def equal_moments(folder: Path) -> Path:
 
 
 def filters_of_a_gibibyte(folder: Path) -> Path:
-    """A filter stream that unpacks to 1 GiB."""
+    """A filter stream that decompresses to 1 GiB."""
     return with_filters(folder, b"\0", 1 << 30)
 
 
@@ -187,7 +187,7 @@ def with_filters(folder: Path, pattern: bytes, size: int, head: bytes = b"") -> 
 
 
 def exactly(file: File, size: int) -> bytes:
-    """A stream of so many zeros."""
+    """A stream of this number of zeros."""
     whole = stream(file, b"\0", size // BLOCK * BLOCK)
     return whole + file.codec._replace(block_size=BLOCK).compress(bytes(size % BLOCK))
 
@@ -231,7 +231,7 @@ def large_stripe_footer(folder: Path) -> Path:
     first = [True]
 
     def pack(data: bytes) -> bytes:
-        """The first message that is packed is the stripe's footer."""
+        """The stripe's footer is the first message that is compressed."""
         done = packed(data) + (stream(file, b"\x0a\0", MOST) if first else b"")
         first.clear()
         return bytes(done)

@@ -19,7 +19,7 @@ def parts(whole: OriginalFile) -> File:
 
 
 def checkable(whole: OriginalFile) -> list[FilterFacts]:
-    """The filters that can be compared with the column, and that some reader looks up."""
+    """The filters that can be compared with the column and that a reader uses."""
     by_cpp = parts(whole).footer.writer == _CPP
     return [
         f
@@ -59,7 +59,7 @@ def bitset(item: Any) -> bytes:
 
 
 def set_bitset(item: Any, bits: bytes) -> None:
-    """Other bits, in the same form."""
+    """Replace the bits, in the same form."""
     if item.utf8bitset:
         item.utf8bitset = bits
     else:

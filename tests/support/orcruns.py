@@ -1,4 +1,4 @@
-"""ORC's run-length encodings written in plain Python, from the specification: any kind of run."""
+"""An encoder for all of ORC's run-length encodings in plain Python, from the specification."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 WIDTHS: Final = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
-"""Bits of a value that have a code, which is their place here."""
+"""The bit widths that have a code: a width's code is its position here."""
 _MASK: Final = (1 << 64) - 1
 
 
@@ -54,21 +54,21 @@ def _head(kind: int, width: int | None, count: int) -> bytes:
 
 
 def short_repeat(value: int, count: int, *, signed: bool) -> bytes:
-    """3 to 10 times the same."""
+    """3 to 10 equal values."""
     stored = number(value, signed=signed)
     width = max(-(-stored.bit_length() // 8), 1)
     return bytes([(width - 1) << 3 | count - 3]) + stored.to_bytes(width, "big")
 
 
 def direct(values: Sequence[int], *, signed: bool) -> bytes:
-    """1 to 512 of any values."""
+    """1 to 512 values."""
     stored = [number(v, signed=signed) for v in values]
     width = closest(max(v.bit_length() for v in stored))
     return _head(1, width, len(values)) + packed(stored, width)
 
 
 def delta(values: Sequence[int], *, signed: bool, width: int = 2) -> bytes:
-    """2 to 512 values that only grow, or only shrink; steps of `width` bits at least."""
+    """2 to 512 ascending or descending values; the steps have at least `width` bits."""
     steps = [b - a for a, b in itertools.pairwise(values[1:])]
     down = values[1] < values[0]
     sizes = [-s if down else s for s in steps]
@@ -83,7 +83,7 @@ def fixed_delta(value: int, step: int, count: int, *, signed: bool) -> bytes:
 
 
 def patched(values: Sequence[int], width: int) -> bytes:
-    """1 to 512 values; those that lie `width` bits or more above the least become patches."""
+    """1 to 512 values; those that exceed the minimum by `width` bits or more become patches."""
     base = min(values)
     above = [v - base for v in values]
     wide = [(i, v >> width) for i, v in enumerate(above) if v >> width]
@@ -114,15 +114,15 @@ def run_v1(value: int, step: int, count: int, *, signed: bool) -> bytes:
 
 
 def literals_v1(values: Sequence[int], *, signed: bool) -> bytes:
-    """1 to 128 of any values."""
+    """1 to 128 values."""
     return bytes([256 - len(values)]) + b"".join(varint(number(v, signed=signed)) for v in values)
 
 
 def byte_run(value: int, count: int) -> bytes:
-    """3 to 130 times the same byte."""
+    """3 to 130 equal bytes."""
     return bytes([count - 3, value])
 
 
 def byte_literals(values: bytes) -> bytes:
-    """1 to 128 of any bytes."""
+    """1 to 128 bytes."""
     return bytes([256 - len(values)]) + values

@@ -1,4 +1,4 @@
-"""ORC files by orc-core: a column of each of Spark's types, and vectors handed straight to its writer."""
+"""ORC files by orc-core: a column of each of Spark's types, and vectors passed directly to its writer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STRIDE: Final = 1000
-"""The least that orc-core takes."""
+"""The minimum that orc-core accepts."""
 
 _SIGN = "if(id % 2 = 0, 1, -1)"
 _EXPRESSIONS: Final = {
@@ -44,11 +44,11 @@ LEAVES: Final = (
     *("person.name", "person.age", "tags._elem", "counts._key", "counts._value"),
     *("deep._elem.x._key", "deep._elem.x._value._elem", "deep._elem.y"),
 )
-"""Paths of all that can have a filter."""
+"""Paths of all columns that can have a filter."""
 
 
 def types_frame(spark: SparkSession, rows: int) -> DataFrame:
-    """A column of each type; every eleventh value null, each column's in other rows; no zero among the floats."""
+    """A column of each type. Every eleventh value is null, in different rows per column; no float is zero."""
     columns = [
         f"if((id + {i}) % 11 = 10, null, {expression}) as {name}"
         for i, (name, expression) in enumerate(_EXPRESSIONS.items())
@@ -135,7 +135,7 @@ def write_vectors(
 
 @contextmanager
 def java_zone(spark: SparkSession, name: str) -> Iterator[None]:
-    """The JVM's default time zone, for a while."""
+    """Set the JVM's default time zone within the block."""
     zones = spark._jvm.java.util.TimeZone
     before = zones.getDefault()
     zones.setDefault(zones.getTimeZone(name))

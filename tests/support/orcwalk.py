@@ -1,4 +1,4 @@
-"""ORC files taken apart in plain Python, from the specification: tail, stripes, streams. Independent of bloomcli."""
+"""A decoder of ORC files in plain Python, from the specification: tail, stripes, streams. Independent of bloomcli."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def message(data: bytes) -> Message:
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """(value, the position behind it)."""
+    """(value, the position after it)."""
     value = shift = 0
     while True:
         byte = data[at]
@@ -142,7 +142,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Stripe:
-    """A stripe: its rows, its streams in order, its footer, and whether its lengths are its streams'."""
+    """A stripe: its rows, its streams in order, its footer, and whether its lengths match those of its streams."""
 
     offset: int
     rows: int
@@ -153,7 +153,7 @@ class Stripe:
 
     @property
     def kept(self) -> list[Stream]:
-        """Every stream that is no filter."""
+        """Every stream that isn't a filter."""
         return [s for s in self.streams if not s.is_filter]
 
     @property
@@ -179,9 +179,9 @@ class Orc:
     """A file's parts.
 
     Attributes:
-        codec: its compression's name.
+        codec: the name of its compression.
         footer: the Footer message; `postscript` likewise.
-        metadata: what lies between the stripes and the footer, as it is.
+        metadata: the bytes between the stripes and the footer.
         stripes: in order.
     """
 
@@ -216,7 +216,7 @@ class Orc:
 
     @property
     def rest(self) -> tuple[Message, Message]:
-        """Footer and postscript without what has to change with a stream: places, lengths."""
+        """Footer and postscript without the fields that change with a stream: positions, lengths."""
         footer = {k: v for k, v in self.footer.items() if k not in {2, 3}}
         infos = [{k: v for k, v in message(i).items() if k not in {1, 2, 4}} for i in self.footer.get(3, [])]
         postscript = {k: v for k, v in self.postscript.items() if k != 1}
@@ -224,7 +224,7 @@ class Orc:
 
     @property
     def kept(self) -> list[list[Stream]]:
-        """Every stripe's streams but the filters."""
+        """Every stripe's streams except the filters."""
         return [s.kept for s in self.stripes]
 
     @property
@@ -244,13 +244,13 @@ class Orc:
             yield from self._paths(child, (*steps, name))
 
     def kind(self, column: int) -> int:
-        """A type's kind by number."""
+        """The number of a type's kind."""
         found: int = one(message(self.footer[4][column]), 1)
         return found
 
     @property
     def hashable(self) -> list[str]:
-        """Paths of the leaves that filters can be made for: no booleans, nothing within a union."""
+        """Paths of the leaves that can have filters: no booleans, no columns of a union."""
         paths = self.columns
         unions = [path for path, column in paths.items() if self.kind(column) == _UNION]
         compound = {_STRUCT, _LIST, _MAP, _UNION, _BOOLEAN}

@@ -1,7 +1,7 @@
-"""Files by other writers, each with a column of every type that the writer knows.
+"""Files by other writers, each with a column of every type that the writer supports.
 
-The column `n` numbers the rows, in no order. A file holds the values of even numbers or those of odd ones, which lie
-between them: what is in one file is absent from the other, and no minimum or maximum tells.
+The column `n` numbers the rows, in no order. A file has the values of even numbers or those of odd numbers, which lie
+between them: a value of one file is absent from the other, and no minimum or maximum excludes it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def numbers(parity: int) -> list[int]:
 
 
 def _few(n: int, count: int) -> int:
-    """One of `count` numbers of the same parity as n."""
+    """One of `count` numbers with the parity of n."""
     return n % count // 2 * 2 + n % 2
 
 
@@ -87,7 +87,7 @@ PAIR: Final = ("pair.left", "pair.right")
 
 
 def table(parity: int, columns: Sequence[str]) -> pa.Table:
-    """Arrow's types, nulls among the values."""
+    """Columns of Arrow's types, with nulls."""
     found = numbers(parity)
     arrays: dict[str, Any] = {"n": pa.array(found, pa.int64())}
     for at, name in enumerate(_ARROW):
@@ -121,7 +121,7 @@ def arrow_integers(path: Path, parity: int, columns: Sequence[str]) -> None:
 
 
 def arrow_rs(path: Path, parity: int, columns: Sequence[str]) -> None:
-    """arrow-rs, as it writes by default: dictionaries and page indexes."""
+    """arrow-rs with its defaults: dictionaries and page indexes."""
     from arro3.io import write_parquet
 
     write_parquet(table(parity, columns), path, max_row_group_size=GROUP, compression="zstd(1)")
@@ -255,8 +255,8 @@ _POLARS: Final = (
 
 
 def _polars(parity: int) -> dict[str, Any]:
-    """Expressions of Polars' types. Not UInt128: its minimum and maximum are written big-endian, its values
-    little-endian, so that readers lose its rows with filters and without."""
+    """Expressions of Polars' types. Not UInt128: Polars writes its minimum and maximum big-endian and its values
+    little-endian, so readers lose rows with and without filters."""
     import polars as pl
 
     n = pl.col("n")

@@ -1,4 +1,4 @@
-"""Somebody else, who changes a file while it is replaced."""
+"""Another writer, which changes a file while it is replaced."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OTHERS: Final = b"what somebody else has written" * 300
 
 
 class Others:
-    """Somebody else, who changes a file in one way, and what has to be there in the end."""
+    """Another writer, which changes a file in one way, and the check of the result."""
 
     def __init__(self, file: Path, vouched: bool) -> None:
         self.file = file
@@ -25,17 +25,17 @@ class Others:
         self.vouched = vouched
 
     def begin(self) -> None:
-        """As it is before."""
+        """Write the file before the change."""
         self.file.write_bytes(OLD)
         if self.vouched:
             self.sidecar.write_bytes(checksums(OLD, 512))
 
     def act(self) -> None:
-        """Change it."""
+        """Change the file."""
         raise NotImplementedError
 
     def finish(self) -> None:
-        """What he does when we are done."""
+        """Act after the replacement."""
 
     def check(self) -> None:
         """Read the current content."""
@@ -56,7 +56,7 @@ class Renames(Others):
 
 
 def just_before(monkeypatch: pytest.MonkeyPatch, *acts: Callable[[], object]) -> None:
-    """Have something done just before the first exchange, something just before the second, ..."""
+    """Run the first action just before the first exchange, the second just before the second exchange, ..."""
     real, waiting = exchange._rename, list(acts)
 
     def rename(fd: int, one: Path, other_fd: int, other: Path, flags: int) -> int:

@@ -1,4 +1,4 @@
-"""Builds Parquet files of hand-made pages, as no writer writes them."""
+"""Builds Parquet files from pages that no writer writes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def dictionary_page(body: bytes, count: int, encoding: str = "PLAIN") -> bytes:
 
 
 def indices(index: int, count: int) -> bytes:
-    """Dictionary indices of 16 bits: `count` times the same."""
+    """Dictionary indices of 16 bits: `count` equal ones."""
     return b"\x10" + thrift.varint(count << 1) + index.to_bytes(2, "little")
 
 
@@ -135,13 +135,13 @@ def one_page(
     }
     if dictionary is not None:
         packed = dictionary if size is None else zstandard.compress(dictionary)
-        told: Fields = {
+        page_header: Fields = {
             1: (i32, 2),
             2: (i32, len(dictionary)),
             3: (i32, len(packed)),
             7: (thrift.STRUCT, {1: (i32, len(dictionary) // 4 if entries is None else entries), 2: (i32, 0)}),
         }
-        data += thrift.encode(told) + packed
+        data += thrift.encode(page_header) + packed
     start = len(data)
     data += thrift.encode(head) + body
     grown = (size or 0) + len(data)

@@ -1,4 +1,4 @@
-"""parquet.thrift, as thriftpy2 reads it; `PYTHONPATH=tests python -m support.parquet_idl` writes idl.py from it."""
+"""parquet.thrift, parsed by thriftpy2. `PYTHONPATH=tests python -m support.parquet_idl` writes idl.py from it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _TAIL: Final = '''}
 
 @cache
 def module() -> Any:
-    """What thriftpy2 makes of the IDL: a class for each structure."""
+    """The module that thriftpy2 generates from the IDL: a class for each structure."""
     return thriftpy2.load(str(FOLDER / "parquet.thrift"), module_name="support_parquet_thrift")
 
 

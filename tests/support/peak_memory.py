@@ -12,19 +12,18 @@ from pathlib import Path
 from typing import Final
 
 GIVES_BACK: Final = {"MALLOC_MMAP_THRESHOLD_": str(128 << 10)}
-"""The environment in which glibc gives blocks of 128 KiB and more back when they are freed. By default it keeps
-blocks of up to 32 MiB for the thread that freed them: with 32 threads up to 60 MiB, depending on how they are
-scheduled."""
+"""Environment variables with which glibc returns freed blocks of 128 KiB and more to the system. By default it keeps
+blocks of up to 32 MiB for the thread that freed them: up to 60 MiB with 32 threads, depending on their scheduling."""
 
 
 def reset() -> None:
-    """Forget the peak so far, which includes what imports needed for a moment."""
+    """Reset the peak, which includes the temporary memory of imports."""
     with suppress(OSError):  # not Linux
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def peak() -> int:
-    """Most resident bytes since `reset`."""
+    """The peak of resident bytes since `reset`."""
     try:
         return int(Path("/proc/self/status").read_text(encoding="utf-8").split("VmHWM:")[1].split()[0]) << 10
     except OSError:  # macOS, where getrusage counts bytes

@@ -1,8 +1,8 @@
-"""Programs that may not have as many processes and threads as they ask for: a real limit, or a system that refuses.
+"""Programs with a limit on processes and threads: a real limit, or a system that refuses to start them.
 
-`ulimit -u` (RLIMIT_NPROC) counts a user's threads. It doesn't hold for root, so that the program becomes another user
-first, one of its own; what it needs to read files as before it keeps. Where this isn't run by root, and for what a
-number can't say, a seccomp filter lets the system refuse threads, processes or both: that needs no rights.
+`ulimit -u` (RLIMIT_NPROC) counts a user's threads. It doesn't apply to root, so the program first becomes another
+user, which runs nothing else, and keeps the right to read the same files. Without root, and for limits other than a
+number, a seccomp filter lets the system refuse threads, processes or both, which needs no rights.
 """
 
 from __future__ import annotations
@@ -66,23 +66,23 @@ for arguments in ((38, 1, 0, 0, 0), (22, 2, ctypes.byref(program), 0, 0)):  # PR
 
 
 def ulimit(count: int) -> str:
-    """A program's start: it, its threads and its processes are at most `count`. Only for root."""
+    """Code at a program's start that limits its processes and threads to `count`. Only for root."""
     return _ULIMIT.format(count=count, user=100_000 + os.getpid())
 
 
 def refusing(*, threads: bool, processes: bool) -> str:
-    """A program's start: the system gives it no threads, no processes, or neither."""
-    # a jump over `again` is 1 step, to it none: (if the flag is set, if it isn't)
+    """Code at a program's start that lets the system refuse threads, processes or both."""
+    # a jump over `again` has 1 step, a jump to it none: (if the flag is set, if it isn't)
     return _REFUSE.format(processes=processes, if_thread=int(not threads), if_process=int(not processes))
 
 
 def bloom(start: str, *arguments: object, seconds: float = 60) -> subprocess.CompletedProcess[str]:
-    """The command line in a program that starts so. Raises subprocess.TimeoutExpired where it hangs."""
+    """Run the command line in a program with this start. Raises subprocess.TimeoutExpired if it hangs."""
     return run(start, "from bloomcli.cli import run; sys.exit(run(sys.argv[1:]))", *arguments, seconds=seconds)
 
 
 def run(start: str, program: str, *arguments: object, seconds: float = 60) -> subprocess.CompletedProcess[str]:
-    """A program that starts so; a group of its own, so that nothing of it is left."""
+    """Run a program with this start, in a separate process group, so that all its processes can be ended."""
     command = [sys.executable, "-c", f"{start}\nimport sys\n{program}", *map(str, arguments)]
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True

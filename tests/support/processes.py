@@ -1,4 +1,4 @@
-"""The processes of a run, as /proc shows them."""
+"""The processes of a run, from /proc."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def children(pid: int) -> list[int]:
                 state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
                 if state != "Z":
                     parents[int(entry.name)] = int(parent)
-            except OSError:  # it has ended meanwhile
+            except OSError:  # the process has ended meanwhile
                 continue
     found = {pid}
     while more := {child for child, parent in parents.items() if parent in found} - found:
@@ -29,7 +29,7 @@ def children(pid: int) -> list[int]:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that nobody has waited for doesn't."""
+    """Whether a process runs. A zombie doesn't."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -45,7 +45,7 @@ def has_open(pid: int, path: Path) -> bool:
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> bool:
-    """Whether something comes true in time."""
+    """Wait until a condition is true. Returns whether it became true in time."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -55,14 +55,16 @@ def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> bool:
 
 
 def processor_seconds(pid: int) -> float:
-    """What a process, which may have ended but not been waited for, and its children that ended took."""
+    """Processor time of a process, which may be a zombie, and of its ended children, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def seconds_to_stop(process: subprocess.Popen[Any], number: int) -> float:
-    """Send a signal to a process that works, wait for its end, and return how long it went on, seconds: where the
-    system tells, those of its processor time, which other processes don't make longer."""
+    """Send a signal to a working process, wait for its end, and return how long it continued, in seconds.
+
+    On Linux these are seconds of processor time, which don't depend on other processes.
+    """
     if sys.platform != "linux":
         begun = time.monotonic()
         process.send_signal(number)
@@ -75,11 +77,11 @@ def seconds_to_stop(process: subprocess.Popen[Any], number: int) -> float:
 
 
 HOLD: Final = Path(__file__).with_name("hold")
-"""On a Python's path, it makes a writer tarry or stop at its files."""
+"""A folder for PYTHONPATH, which makes a writer wait or stop at its files."""
 
 
 def held(folder: Path) -> int | None:
-    """The process that `support/hold` stopped, once it has stopped."""
+    """The id of the process that `support/hold` stopped; None if it hasn't stopped."""
     try:
         pid = int((folder / "held").read_text() or 0)
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] if pid else ""

@@ -26,17 +26,17 @@ _ANNOTATIONS: Final = (_CONVERTED, 7, 8, _LOGICAL)
 
 _PACKED: Final = {pa.int32(): "<i", pa.int64(): "<q"}
 _SAME_BITS: Final = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
-"""Floats are taken by their bits: Python makes a signalling NaN a quiet one, which is another value to a filter."""
+"""Floats are compared by their bits: Python turns a signalling NaN into a quiet one, which has a different hash."""
 
 
 class Unreadable(Exception):
-    """The reader that is asked can't read the file."""
+    """The reader can't read the file."""
 
 
 def parquet_lost(path: Path, columns: Container[str] | None = None) -> list[str]:
-    """Where a value that Arrow reads isn't in the column chunk's filter; of all `columns` if None. Raises Unreadable.
+    """The values that Arrow reads and that aren't in their chunk's filter; None: all columns. Raises Unreadable.
 
-    Annotations are taken out of the schema first, so that Arrow gives the physical values.
+    Annotations are removed from the schema first, so that Arrow returns the physical values.
     """
     data = path.read_bytes()
     try:
@@ -81,7 +81,7 @@ def _without_annotations(metadata: Fields) -> None:
 
 
 def _leaves(array: pa.Array) -> Iterator[bytes]:
-    """PLAIN bytes of the present values of the one leaf below an array."""
+    """PLAIN bytes of the non-null values of the single leaf below an array."""
     while pa.types.is_nested(array.type):
         array = array.flatten() if pa.types.is_list(array.type) else array.flatten()[0]
     if array.type in _SAME_BITS:
@@ -102,7 +102,7 @@ _ORC_HASHES: Final[tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], in
 
 
 def orc_lost(path: Path, columns: Container[str] | None = None) -> list[str]:
-    """Where a value that ORC C++ reads isn't in its row group's filter; of all if None. Raises Unreadable."""
+    """The values that ORC C++ reads and that aren't in their filter; None: all columns. Raises Unreadable."""
     try:
         walked, opened = Orc(path), orc.ORCFile(path)
         schema = opened.schema

@@ -1,4 +1,4 @@
-"""The split-block filter as the specification words it, in plain Python: what the kernels are held against."""
+"""The split-block filter in plain Python, as in the specification, for comparison with the kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SALTS: Final = (
 
 
 def block_of(value: int, blocks: int) -> int:
-    """Index of the block that a 64-bit hash goes to."""
+    """Index of the block of a 64-bit hash."""
     return ((value >> 32) * blocks) >> 32
 
 
@@ -30,7 +30,7 @@ def mask_of(value: int) -> list[int]:
 
 
 def filter_of(values: Iterable[int], nbytes: int) -> bytes:
-    """The bitset of `nbytes` that holds these hashes."""
+    """The bitset of `nbytes` bytes with these hashes."""
     words = [0] * (nbytes // 4)
     for value in values:
         start = block_of(value, nbytes // 32) * 8

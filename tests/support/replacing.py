@@ -1,4 +1,4 @@
-"""A replacement of a file, as the tests of atomic writing do it over and over."""
+"""Replacements of files for the tests of atomic writing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def replace(
     during: Callable[[], object] = lambda: None,
     opened: LocalSource | None = None,
 ) -> None:
-    """Write NEW to `target`, made from `source` (the target itself where none is given), opened already or not."""
+    """Write NEW to `target`, made from `source` (by default the target), which may be open already."""
     path = source or target
     with (
         contextlib.nullcontext(opened) if opened is not None else LocalSource(str(path), path) as made_from,
@@ -45,7 +45,7 @@ def replace(
 
 
 def around(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
-    """Have something done before and after each call that changes a folder or looks at a file in it."""
+    """Run an action before and after each call that changes a folder or examines a file in it."""
 
     def wrap(module: object, name: str) -> None:
         real = getattr(module, name)
@@ -71,5 +71,5 @@ def around(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
 
 
 def names(folder: Path) -> set[str]:
-    """Everything in a folder, hidden or not."""
+    """All names in a folder, with hidden files."""
     return {entry.name for entry in folder.iterdir()}

@@ -1,4 +1,4 @@
-"""A small Iceberg REST catalog, to have Spark's real client talk to a server whose answers can fail.
+"""A small Iceberg REST catalog for Spark's client, whose answers can fail.
 
 PyIceberg applies the commits: https://github.com/apache/iceberg/blob/main/open-api/rest-catalog-open-api.yaml
 """
@@ -24,24 +24,24 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.table.update import update_table_metadata
 
 LOST_BEFORE: Final = "lost-before"
-"""A commit's request gets no answer, and isn't carried out."""
+"""A commit isn't made, and its request gets no answer."""
 LOST_AFTER: Final = "lost-after"
-"""A commit is carried out, and its answer is lost."""
+"""A commit is made, and its answer is lost."""
 FAILED: Final = "failed"
-"""A commit is answered with the status 500, and isn't carried out."""
+"""A commit isn't made, and the answer has the status 500."""
 UNSURE: Final = "unsure"
-"""A commit is carried out, and answered with the status 502."""
+"""A commit is made, and the answer has the status 502."""
 
 VIEW: Final = "a_view"
-"""The name of a view that is in every namespace."""
+"""The name of a view in every namespace."""
 
 
 class RestCatalog:
     """Tables in memory.
 
     Args:
-        folder: metadata files lie below it.
-        location: data files lie below it; by default below the folder, too.
+        folder: the folder of metadata files.
+        location: the folder of data files; by default `folder`.
     """
 
     def __init__(self, folder: Path, location: str | None = None) -> None:
@@ -51,7 +51,7 @@ class RestCatalog:
         self.fault: str | None = None
         """What happens to the next commit."""
         self.refusing = False
-        """The user may not load tables."""
+        """Whether the user may not load tables."""
         self.lock = threading.Lock()
 
     def create(self, body: bytes) -> tuple[int, Any]:
@@ -80,7 +80,7 @@ class RestCatalog:
         return 200, {"metadata-location": str(path), "metadata": json.loads(text)}
 
     def commit(self, name: str, body: bytes) -> tuple[int, Any] | None:
-        """Commit to a table; None for no answer at all."""
+        """Commit to a table. Returns None if the request gets no answer."""
         identifier = {"namespace": ["db"], "name": name}  # Java's client leaves it out
         asked = CommitTableRequest.model_validate({"identifier": identifier, **json.loads(body)})
         fault = None

@@ -1,4 +1,4 @@
-"""A directory in a bucket of MinIO, or of moto where that isn't installed."""
+"""A directory in a bucket of MinIO, or of moto if MinIO isn't installed."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from support.stores import Place
 
 @functools.cache
 def _store(put_most: int) -> S3Store:
-    """One for all tests, as the one without this limit is: its client is made in 100 ms."""
+    """One store for all tests, as without this limit: it takes 100 ms to create its client."""
     return S3Store(put_most)
 
 
 class S3Place(Place):
-    """A directory in a bucket of its own.
+    """A directory in a separate bucket.
 
     Args:
         server: MinIO, or moto.
         patched: sets the variables by which boto3 finds the server.
         versioned: the bucket keeps versions.
-        put_most: the bytes of the largest object that is written in one request; without it the store's own.
+        put_most: the maximum size of an object that is written in one request, in bytes; None: the store's default.
     """
 
     notices_equal_bytes = False
-    tells_of_killed_runs = True
+    reports_killed_runs = True
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class S3Place(Place):
         return found
 
     def unfinished(self) -> list[str]:
-        """The uploads that nobody has completed or aborted."""
+        """The uploads that were neither completed nor aborted."""
         # Without a prefix, MinIO lists those of the whole bucket; with one, those of the object of that name.
         uploads = self.client.list_multipart_uploads(Bucket=self.bucket).get("Uploads", [])
         return [f"upload {upload['UploadId']} of {upload['Key']}" for upload in uploads]
@@ -97,16 +97,18 @@ class S3Place(Place):
         upload = {"Bucket": self.bucket, "Key": f"lake/{name}", "UploadId": answer["UploadId"]}
         self.client.upload_part(**upload, PartNumber=1, Body=b"part")
 
-    def end_as_told(self, remark: str) -> None:
+    def end_upload(self, remark: str) -> None:
         words = shlex.split(remark.partition("`")[2].partition("`")[0])
         assert words[:3] == ["aws", "s3api", "abort-multipart-upload"]
-        told = dict(zip(words[3::2], words[4::2], strict=True))
-        assert told["--endpoint-url"] == self.client.meta.endpoint_url
-        self.client.abort_multipart_upload(Bucket=told["--bucket"], Key=told["--key"], UploadId=told["--upload-id"])
+        options = dict(zip(words[3::2], words[4::2], strict=True))
+        assert options["--endpoint-url"] == self.client.meta.endpoint_url
+        self.client.abort_multipart_upload(
+            Bucket=options["--bucket"], Key=options["--key"], UploadId=options["--upload-id"]
+        )
 
 
 def s3(*, put_most: int | None = None) -> Callable[[Path, pytest.MonkeyPatch], Place]:
-    """What makes a place in MinIO, or in moto where that isn't installed."""
+    """The function that makes a place in MinIO, or in moto if MinIO isn't installed."""
 
     def make(_: Path, patched: pytest.MonkeyPatch) -> Place:
         server = running.minio() if running.installed("minio") else running.moto()

@@ -1,4 +1,4 @@
-"""What each command shows on terminals of 80 and 120 columns, as it is kept: a file a command and width."""
+"""The golden screens of each command on terminals of 80 and 120 columns: one file per command and width."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ SESSIONS: Final = {
     ),
     "dump": ("dump filtered.parquet -c id --row-group 2", "dump java_types.orc -c text"),
 }
-"""The command lines of each file, run in a folder that `make` has made."""
+"""The command lines of each file, run in the folder of `make`."""
 
 
 def kept(command: str, columns: int) -> Path:
@@ -176,12 +176,12 @@ def make(folder: Path) -> None:
 
 
 def session(command: str, columns: int, folder: Path) -> str:
-    """What a command's lines show at a width, in a folder that `make` has filled."""
+    """The screens of a command's lines at a width, run in the folder of `make`."""
     return "\n".join(_shown(line, columns, folder) for line in SESSIONS[command])
 
 
 def texts() -> Iterator[tuple[Path, str]]:
-    """Each file that is kept, and its text."""
+    """Each golden file and its text."""
     for columns in WIDTHS:
         for command in SESSIONS:
             with tempfile.TemporaryDirectory() as scratch:
@@ -196,6 +196,7 @@ def _shown(line: str, columns: int, folder: Path) -> str:
     if done.code:
         shown.append(f"[exit code {done.code}]")
     text = "\n".join(shown) + "\n"
-    text = re.sub(r"\d+\.\d KiB with the index", "19.7 KiB with the index", text)  # which has the folder's path
-    text = re.sub(r"(\.bloom-index: .*?)\d+\.\d KiB", r"\g<1>134.2 KiB", text)  # so has the index
+
+    text = re.sub(r"\d+\.\d KiB with the index", "19.7 KiB with the index", text)
+    text = re.sub(r"(\.bloom-index: .*?)\d+\.\d KiB", r"\g<1>134.2 KiB", text)
     return text.replace(str(folder) + os.sep, "").replace(f"PyArrow {pa.__version__}", "PyArrow 26.0.1")

@@ -1,4 +1,4 @@
-"""Command lines of `bloom` as a user types them."""
+"""Splits command lines of `bloom` into arguments, as a shell does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def arguments(line: str, folder: Path | None = None) -> list[str]:
-    """The arguments that a shell makes of a command line: it takes quotes away, and replaces variables and patterns.
+    """The arguments of a command line: a shell removes quotes, and replaces variables and patterns.
 
     Args:
         line: a command line of `bloom`, without pipes and redirections.

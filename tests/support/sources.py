@@ -1,4 +1,4 @@
-"""Sources that tell what was read of them."""
+"""Sources that record the ranges that were read."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ class CountingSource(LocalSource):
 
     @property
     def bytes_read(self) -> int:
-        """Bytes that were read, those read twice counted twice."""
+        """The number of bytes read; bytes read twice count twice."""
         return sum(length for _, length in self.reads)

@@ -1,12 +1,12 @@
 """Spark reads a dataset by s3a, bloom adds filters to it on Spark's executors, and Spark reads it again.
 
-    python -m support.spark_s3a URI VALUE      prints how many rows it read each time, and those of the value, as JSON
+    python -m support.spark_s3a URI VALUE      prints the numbers of rows, and the value's rows, as JSON
 
-hadoop-aws and the parts of AWS's SDK that it needs are jars that `servers/install.py` installs: the variable
+`servers/install.py` installs the jars of hadoop-aws and of the parts of AWS's SDK that it needs. The variable
 SPARK_S3A_JARS names their folder.
 
-S3A's default stream ("analytics") keeps what it knows of an object, with its ETag, for all streams of the process: it
-fails where an object was replaced. So this reads by the one that doesn't ("classic").
+S3A's default stream ("analytics") caches the ETag of an object for all streams of the process, and fails after the
+object was replaced. So this program uses the stream without a cache ("classic").
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from support.engines import java_home
 
 
 def session(folder: Path) -> Any:
-    """A local Spark with s3a, which finds its server by the variables of AWS's tools."""
+    """A local Spark session with s3a, which finds its server by the variables of AWS's tools."""
     os.environ["JAVA_HOME"] = str(java_home(folder, short=True))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["PYSPARK_PYTHON"] = sys.executable

@@ -1,4 +1,4 @@
-"""What a query of Spark read, by Spark's own metrics."""
+"""The number of rows that a Spark query read, by Spark's metrics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def scan(frame: DataFrame, condition: Any) -> tuple[list[Any], int]:
-    """The rows of a frame that meet a condition, and how many rows the frame's one scan read for them."""
+    """The rows of a frame that meet a condition, and the number of rows that the frame's single scan read."""
     chosen = frame.where(condition)
     rows = sorted(chosen.collect())
     plan = chosen._jdf.queryExecution().executedPlan()

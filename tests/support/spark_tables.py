@@ -17,10 +17,10 @@ QUICK_JAVA: Final = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -Xms1g -Xmn400m -XX:MetaspaceSize=400m"
     " -Djdk.lang.Process.launchMechanism=VFORK"
 )
-"""A session of some minutes that works on few rows spends more on compiling than what it gains by it. This compiler's
-code has 48 MiB by default, which were full after 1,800 stages: Java stopped compiling, and the session failed. The
-first sizes of the heap and of the metadata are so small by default that collecting them takes a tenth of the time.
-Hadoop starts a chmod for each file that it writes: the last option has Java do so in one step."""
+"""In a session of some minutes with few rows, full compilation takes more time than it saves. The code cache of this
+compiler has 48 MiB by default, which were full after 1,800 stages: Java stopped compiling, and the session failed.
+The initial sizes of heap and metadata are so small by default that garbage collection takes a tenth of the time.
+Hadoop starts a chmod for each file that it writes: with the last option Java starts it in one step."""
 SMALL: Final = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
@@ -30,10 +30,10 @@ SMALL: Final = {
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
 }
-"""For tables of a few rows: plans that aren't compiled start in a fraction of the time. Delta writes its log by the
-last one, without files of checksums, for each of which Hadoop would start four programs."""
+"""For tables of a few rows: plans that aren't compiled start in a fraction of the time. With the last setting, Delta
+writes its log without checksum files, for each of which Hadoop would start four programs."""
 CLASS_PATHS: Final = ("spark.driver.extraClassPath", "spark.executor.extraClassPath")
-"""What names the jars of Iceberg and Delta. Spark loads ``spark.jars`` by a loader whose classes aren't shared."""
+"""The setting for the jars of Iceberg and Delta. The loader of ``spark.jars`` doesn't share classes."""
 ROOT: Final = Path(__file__).parents[2]
 _EXTENSIONS: Final = (
     "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
@@ -47,13 +47,13 @@ def home() -> Path:
 
 
 def choose_spark() -> None:
-    """Have this process import that PySpark, before it has imported another one."""
+    """Let this process import that PySpark, before it has imported another one."""
     if "pyspark" not in sys.modules:
         sys.path.insert(0, str(home() / "site"))
 
 
 def missing() -> str | None:
-    """What these tests lack; None if they can run."""
+    """The missing requirement of these tests; None if they can run."""
     if install.program("spark-tables") is None:
         return "Spark 4.1 with Iceberg and Delta: python tests/support/servers/install.py spark-tables"
     import pyspark

@@ -38,11 +38,11 @@ LEAVES: Final = (
     *(name for name in TYPES if name not in {"flag", "person", "tags", "counts"}),
     *("person.name", "person.age", "tags.list.element", "counts.key_value.key", "counts.key_value.value"),
 )
-"""Leaf paths of all that can have a filter."""
+"""Paths of all leaves that can have a filter."""
 
 
 def row(i: int) -> tuple[Any, ...]:
-    """Row i of a value for each type, every eleventh null; no zero among the floats."""
+    """Row i, with a value of each type. Every eleventh value is null; no float is zero."""
     if i % 11 == 10:
         return (None,) * len(TYPES)
     sign = -1 if i % 2 else 1
@@ -77,7 +77,7 @@ def types_frame(spark: SparkSession, numbers: Iterable[int]) -> DataFrame:
 
 
 def timestamps_as(spark: SparkSession, kind: str) -> None:
-    """What files written from now on store timestamps as: TIMESTAMP_MICROS, TIMESTAMP_MILLIS or INT96."""
+    """Set the timestamp type of files written from now on: TIMESTAMP_MICROS, TIMESTAMP_MILLIS or INT96."""
     spark.conf.set("spark.sql.parquet.outputTimestampType", kind)
 
 
@@ -95,7 +95,7 @@ def write(frame: DataFrame, target: Path, **options: Any) -> Path:
 
 
 def filters(max_bytes: int, **options: Any) -> dict[str, Any]:
-    """Options for parquet-java's filters of that many bytes in every column; a dictionary would suppress them."""
+    """Options for parquet-java's filters of this size in bytes in every column; dictionaries would suppress them."""
     return {
         "parquet__bloom__filter__enabled": True,
         "parquet__bloom__filter__max__bytes": max_bytes,

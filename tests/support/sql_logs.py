@@ -1,7 +1,7 @@
 """Logs of SQL queries: TPC-H's 22 queries and queries like ClickBench's, with random parameters.
 
-TPC-H's are written after the specification (TPC-H 3.0.1, section 2.4), with parameters drawn as it says where a draw
-is simple. Statements of one query differ in literals only.
+TPC-H's queries follow the specification (TPC-H 3.0.1, section 2.4), and so do parameters that are simple to draw.
+Statements of one query differ only in literals.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ HITS: Final = (
        AND RefererHash = {user} GROUP BY URLHash, EventDate""",
     "SELECT * FROM hits WHERE UserID IN ({user}, {user2}) OR UserID = {user3}",
 )
-"""Queries like those of ClickBench, on its one table."""
+"""Queries like those of ClickBench, on its table."""
 
 
 def _parameters(random: Random) -> dict[str, object]:
@@ -161,6 +161,6 @@ def tpch(number: int, random: Random) -> str:
 
 
 def log(statements: int, seed: int = 0) -> str:
-    """A log of that many statements of both kinds, in random order."""
+    """A log of this number of statements of both kinds, in random order."""
     random = Random(seed)
     return ";\n".join(random.choice(TPCH + HITS).format_map(_parameters(random)) for _ in range(statements))

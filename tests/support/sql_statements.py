@@ -1,4 +1,4 @@
-"""Random SQL statements on two small tables, for Hypothesis: conditions of any shape, in all places."""
+"""Random SQL statements on two small tables, for Hypothesis, with conditions of any shape in all clauses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores, as the suite of ``tests/storage/suite`` runs on them: a store to test, and another way to its files.
+"""Stores for the suite of ``tests/storage/suite``: a store to test, and access to its files without it.
 
 A new store gets a subclass of `Place` and an entry in `PLACES`.
 """
@@ -44,15 +44,16 @@ with store.open(path) as source:
 
 
 class Place(ABC):
-    """A directory in a store. What isn't `store` itself goes by other programs' ways to the same files."""
+    """A directory in a store. Its methods access the files as other programs do, without `store`."""
 
     store: Store
     unfinished_shows: bool = True
-    """While a replacement's pieces are made, others see in the store that it is under way."""
+    """Whether other programs see in the store that a replacement is under way, while its pieces are made."""
     notices_equal_bytes: bool = True
-    """A file that was written anew with the same bytes is another one: not where tags are hashes of the content."""
-    tells_of_killed_runs: bool = False
-    """A sweep removes nothing: it tells how to end what killed runs have left, as nobody knows whose it is."""
+    """Whether a file that is rewritten with the same bytes counts as changed: not if tags are hashes of contents."""
+    reports_killed_runs: bool = False
+    """A sweep removes nothing: it reports the commands that end the uploads of killed runs, because nothing shows
+    whose they are."""
 
     @abstractmethod
     def path(self, name: str = "") -> str:
@@ -60,11 +61,11 @@ class Place(ABC):
 
     @abstractmethod
     def put(self, name: str, data: bytes) -> None:
-        """Have another program write a file, as a new one that takes the name."""
+        """Write a file as another program does: a new file gets the name."""
 
     @abstractmethod
     def get(self, name: str) -> bytes | None:
-        """A file's content; None where there is none."""
+        """A file's content; None if it doesn't exist."""
 
     @abstractmethod
     def remove(self, name: str) -> None:
@@ -72,20 +73,20 @@ class Place(ABC):
 
     @abstractmethod
     def names(self) -> set[str]:
-        """Everything in the directory, also what nobody lists: temporary files, unfinished uploads."""
+        """All names in the directory, including those that listings omit: temporary files, unfinished uploads."""
 
     def leave_by_killed_run(self, name: str) -> None:
-        """Have a run killed while it replaces a file in place."""
+        """Start a run that is killed while it replaces a file in place."""
         command = [sys.executable, "-c", _KILLED_MIDWAY, self.path(name)]
         done = subprocess.run(command, cwd=_ROOT, env=os.environ | {"PYTHONPATH": str(_ROOT)}, check=False)
         assert done.returncode < 0, "it was to be killed"
 
-    def end_as_told(self, remark: str) -> None:
-        """Do what a remark of a sweep says."""
+    def end_upload(self, remark: str) -> None:
+        """End an upload by the command in a remark of a sweep."""
         raise NotImplementedError
 
     def begin_run(self) -> None:
-        """Another command begins: the store looks again at what it may have remembered."""
+        """Begin another command: the store forgets what it has remembered."""
         self.store.sweep(self.store.normal(self.path("any")))
 
 
@@ -152,13 +153,13 @@ class FileUriPlace(LocalPlace):
 
 
 class ArrowPlace(FileUriPlace):
-    """What pyarrow's file systems read: here its own local one, which needs no server."""
+    """Files read by pyarrow's file systems: here by the local one, which needs no server."""
 
     store: Store = ArrowStore()
 
 
 class MemoryPlace(Place):
-    """A directory in a store that behaves as object stores do."""
+    """A directory in a store that behaves like an object store."""
 
     def __init__(self) -> None:
         self.memory = MemoryStore()
@@ -238,13 +239,13 @@ PLACES: Final[dict[str, Callable[[Path, pytest.MonkeyPatch], Place]]] = {
 """The stores that the suite runs on, made for an empty directory."""
 
 READ_ONLY: Final = frozenset({"https", "pyarrow"})
-"""Those of them whose files can't be changed."""
+"""The stores whose files can't be changed."""
 
 UNLISTED: Final = frozenset({"https"})
-"""Those of them that have no directories."""
+"""The stores without directories."""
 
 SERVED: Final = {"azurite": "azurite", "fake-gcs-server": "fake-gcs-server", "s3": "minio", "s3-in-parts": "minio"}
-"""Those of them that start servers, and the server that has to be installed."""
+"""The stores that start servers, each with the server to install."""
 
 READ_WITHOUT: Final = frozenset({"s3"})
-"""Those of them that can be read without it: by moto, which ignores preconditions, so that nothing is written."""
+"""The stores that can be read without that server: by moto, which ignores preconditions, so nothing is written."""

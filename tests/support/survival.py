@@ -1,4 +1,4 @@
-"""Runs commands on damaged files: only BloomErrors may come out, and nothing may be left in the folder."""
+"""Runs commands on damaged files: they may raise only BloomErrors, and leave no file in the folder."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def by_id(**ids: int) -> ColumnNames:
 
 
 def by_name(**physical: str | tuple[str, ...]) -> ColumnNames:
-    """Names of a table whose files have these names for its columns; `__` stands for a dot."""
+    """Names of a table whose files use these names for its columns; `__` stands for a dot."""
     return ColumnNames(
         columns=tuple(
             ColumnName(path=name.replace("__", "."), physical=(found,) if isinstance(found, str) else found)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 STAGES: Final = ("planned", "writing", "made", "refreshed", "committing", "landed", "committed")
-"""planned     the files are checked: none is written
+"""planned     the files are checked, and none is written
 writing     a batch's new files are about to be written by executors
 made        they are written
 refreshed   the table has been read again, and the batch is about to be committed
@@ -19,11 +19,11 @@ committed   the batch is committed
 """
 
 OnStage = Callable[[str, int, Sequence[str]], None]
-"""Called with a stage, how many times the run has come to it, and the paths of the batch's files."""
+"""Called with a stage, the number of times that the run has reached it, and the paths of the batch's files."""
 
 
 class Run:
-    """Where a run is."""
+    """The stage of a run."""
 
     def __init__(self, call: OnStage) -> None:
         self.call = call
@@ -35,7 +35,7 @@ class Run:
         self._busy = False
 
     def at(self, stage: str) -> None:
-        """Call the function; what it runs itself has no stages here."""
+        """Call the function. A run that it starts itself has no stages here."""
         if self._busy:
             return
         self._busy = True

@@ -1,4 +1,4 @@
-"""Arrow tables of every type, the PLAIN bytes of their leaves by Python alone, and files of them by pyarrow."""
+"""Arrow tables of every type, the PLAIN bytes of their leaves in plain Python, and files of them by pyarrow."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _UNITS: Final = {"ms": 10**3, "us": 10**6, "ns": 10**9}
 
 @dataclass(frozen=True)
 class Case:
-    """A column: its Arrow type, its values, and how one leaf's value is spelled in PLAIN."""
+    """A column: its Arrow type, its values, and the PLAIN encoding of a leaf's value."""
 
     type: pa.DataType
     values: list[Any]
     plain: Callable[[Any], bytes]
 
     def array(self, repeat: int = 1) -> pa.Array:
-        """The values as an array, one time after the other."""
+        """The values as an array, repeated."""
         return pa.array(self.values * repeat, self.type)
 
     def hashes(self) -> set[int]:
@@ -171,7 +171,7 @@ CASES: Final[dict[str, Case]] = {
     "all_null": Case(pa.string(), [None] * 10, _text),
     "null": Case(pa.null(), [None] * 10, packed("<i")),
 }
-"""One leaf column each. Decimals' and integers' bounds, nulls, empties: all of it small."""
+"""Small cases with one leaf column each: bounds of decimals and integers, nulls, empty values."""
 
 MAP: Final = pa.array([[("k", 1), ("l", None)], None, [], [("m", 3)]], pa.map_(pa.string(), pa.int32()))
 
@@ -184,7 +184,7 @@ ENCODINGS: Final = {
         "int32", "int64", "float16", "float32", "float64", "fixed_binary", "decimal128_28", "uuid", "list_of_structs",
     ),
 }  # fmt: skip
-"""The cases whose physical type each encoding is for."""
+"""For each encoding, the cases with its physical types."""
 
 COMPRESSIONS: Final = ("none", "snappy", "gzip", "brotli", "zstd", "lz4")
 
@@ -201,7 +201,7 @@ def write(
     blooms: dict[str, Any] | bool | None = None,
     **options: Any,
 ) -> Path:
-    """Write a table with pyarrow; `rows` is the row group's size, `blooms` the options of its own filters."""
+    """Write a table with pyarrow; `rows` is the row group's size, `blooms` the options of pyarrow's filters."""
     table = table if isinstance(table, pa.Table) else pa.table(table)
     if encoding is not None:
         options["column_encoding"] = encoding

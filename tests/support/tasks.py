@@ -1,4 +1,4 @@
-"""Tasks of a command by its name, from keyword arguments as its function takes them."""
+"""Tasks of a command by its name, from the keyword arguments of its function."""
 
 from __future__ import annotations
 

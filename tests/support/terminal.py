@@ -21,19 +21,19 @@ from bloomcli.cli import run
 from support.cli import Result
 
 _END: Final = b"\x1b[999~"
-"""Written last, while the terminal is open: what its other side reads after it was closed is up to the system."""
+"""Written last, while the terminal is open: systems differ in the bytes that can be read after it is closed."""
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def without_colours(text: str) -> str:
-    """What a terminal shows of a text, apart from its colours."""
+    """The text that a terminal shows, without colours."""
     return _COLOURS.sub("", text)
 
 
 def on_terminal(args: Sequence[object], columns: int, *, folder: Path | None = None) -> Result:
     """Run bloom in this process. Its standard output is a terminal of this width, and shows no colours.
 
-    Standard error is no terminal: progress bars come and go with the machine's speed.
+    Standard error isn't a terminal, because progress bars depend on the machine's speed.
 
     Args:
         args: the command line.
@@ -79,6 +79,6 @@ def _environment() -> Iterator[None]:
 
 @contextlib.contextmanager
 def still_clock() -> Iterator[None]:
-    """While it lasts, commands take no time: what they say of it is the same on every machine."""
+    """Stop the clock within the block, so that commands report the same times on every machine."""
     with mock.patch("time.perf_counter", return_value=0.0):
         yield

@@ -1,7 +1,7 @@
 """Thrift compact structures as trees, for tests that build or break metadata. Independent of bloomcli.
 
 A struct is a `Fields`: {field id: (type, value)}; a list is a `Items`(type, values); binaries are bytes,
-integers ints, booleans bools. `parse` and `encode` are inverses for what writers in the wild produce.
+integers ints, booleans bools. `parse` and `encode` are inverses for the output of known writers.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ FAST = {"values": 4, "runs": 1}
 """Options for trials whose times don't matter."""
 
 NO_JAVA = ["duckdb", "datafusion", "pyarrow", "polars", "chdb"]
-"""The readers that need no Java."""
+"""The readers without Java."""
 
 
 def zeros(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Watches whether searches for millions of values read columns first, and builds files with wrong statistics."""
+"""Records whether searches for millions of values read columns first, and builds files with wrong statistics."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def lying(path: Path, *, blooms: bool) -> Path:
         table, path, use_dictionary=False, compression="none", write_page_index=True, bloom_filter_options=options
     )
     data = path.read_bytes()
-    body = 4 + 1000 * 8 + 64  # behind the page
+    body = 4 + 1000 * 8 + 64  # after the page
     tail = data[body:]
     for low, high in ((1000, 5000), (1999, 5999)):
         assert struct.pack("<q", low) in tail

@@ -52,7 +52,7 @@ def bucket(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """PySpark 4.1 leaves the sockets of collected rows to the garbage collector."""
+    """Ignore warnings of unclosed sockets: PySpark 4.1 leaves them to the garbage collector."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))

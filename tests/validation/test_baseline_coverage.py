@@ -1,4 +1,4 @@
-"""What a run checked: by rule, column, file and request."""
+"""The checks of a run, by rule, column, file and request."""
 
 from __future__ import annotations
 

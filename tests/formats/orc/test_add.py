@@ -162,7 +162,7 @@ def test_a_kind_that_is_none_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fpp", [0.2, 0.05, 0.01, 1e-6])
 @pytest.mark.parametrize("ndv", [None, 1, 50, 5000])
 @pytest.mark.parametrize("cap", [None, 32, 100, 4096])
-def test_a_filter_is_sized_by_the_stride_or_the_values_told_and_capped(
+def test_a_filter_is_sized_by_the_stride_or_the_given_number_of_values_and_capped(
     tmp_path: Path, fpp: float, ndv: int | None, cap: int | None
 ) -> None:
     path = orcfiles.write(tmp_path / "f", {"a": range(200)}, stride=100)
@@ -327,7 +327,7 @@ def test_the_empty_file_of_the_corpus_and_old_hives_take_filters(corpus: Path, t
         assert bloomcli.validate(tmp_path / name, deep=True).findings == ()
 
 
-def test_filters_of_a_stripe_without_rows_are_never_left_beside_new_ones(tmp_path: Path) -> None:
+def test_filters_of_a_stripe_without_rows_never_remain_next_to_new_ones(tmp_path: Path) -> None:
     path = orcfiles.write(tmp_path / "f", {"a": range(60), "b": ["text"] * 60}, stripe=20, blooms=[1])
 
     def empty(file: File) -> None:

@@ -340,7 +340,7 @@ def test_blanks_at_a_chars_end_mean_nothing_also_beyond_its_length(tmp_path: Pat
     assert found == [Presence.MAYBE, Presence.MAYBE, SKIPPING, SKIPPING]
 
 
-def test_a_filter_that_cant_be_read_cant_tell(tmp_path: Path) -> None:
+def test_a_filter_that_cant_be_read_gives_the_answer_unknown(tmp_path: Path) -> None:
     path = orcfiles.write(tmp_path / "plain", {"c": range(10)}, blooms=[1])
     orcfiles.edited(path, tmp_path / "f", lambda f: f.set_filters(1, b"\x0a\x7f"))
     (verdict,) = ask(tmp_path / "f", "c", "3")
@@ -352,7 +352,7 @@ def test_a_filter_that_cant_be_read_cant_tell(tmp_path: Path) -> None:
         bloomcli.dump(tmp_path / "f", column="c")
 
 
-def test_explain_tells_hash_and_bits(path: Path) -> None:
+def test_explain_shows_hash_and_bits(path: Path) -> None:
     for verdict in bloomcli.probe(path, ["42", "77"], column="int32", explain=True).verdicts:
         dumped = bloomcli.dump(path, column="int32", row_group=verdict.row_group, stripe=verdict.stripe or 0)
         (trail,) = verdict.trail

@@ -101,7 +101,7 @@ def test_a_filter_follows_its_columns_row_index_as_orc_core_orders_streams(tmp_p
         }
 
 
-def test_the_encoding_is_set_beside_new_streams_alone(tmp_path: Path) -> None:
+def test_the_encoding_is_set_with_new_streams_only(tmp_path: Path) -> None:
     path = orcfiles.write(tmp_path / "f", orcfiles.everything(30))
     bloomcli.add(path, ["int64", "timestamp"], output=tmp_path / "out")
     (part,) = orcfiles.split(tmp_path / "out").stripes

@@ -1,4 +1,4 @@
-"""Which of an ORC file's filters readers may use: every rule of orc-core and ORC C++, on files edited to break it."""
+"""The filters of an ORC file that readers may use: every rule of orc-core and ORC C++, on files that break it."""
 
 from __future__ import annotations
 

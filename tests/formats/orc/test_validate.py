@@ -73,7 +73,7 @@ BROKEN: dict[str, tuple[str, str, Callable[[Any], object]]] = {
     "no bits": ("filter-num-bytes", "a bitset of 0 bytes", bitset(1, b"")),
     "odd bits": ("filter-num-bytes", "a bitset of 13 bytes", bitset(0, bytes(13))),
     "no functions": ("filter-hash-functions", "0 hash functions", functions(1, 0)),
-    "functions not told": (
+    "functions not given": (
         "filter-hash-functions",
         "0 hash functions",
         lambda i: i.bloom_filter[0].ClearField("num_hash_functions"),

@@ -134,7 +134,7 @@ def test_a_wrong_offset_index_gives_the_right_rows_or_an_error(
         rows, report = rows_of(path, column, CASES[column])
         if report.errors:
             refused += 1
-            assert set(rows) <= set(expected), "no wrong row beside an error"
+            assert set(rows) <= set(expected), "no wrong row next to an error"
         else:
             right += 1
             assert rows == expected

@@ -302,5 +302,5 @@ def test_of_some_row_groups_no_other_s_filter_is_read(tmp_path: Path) -> None:
             some = filter_lookup.look_up(source, groups)
             assert some is not None
             assert some.possible == tuple(group for group in whole.possible if group in groups)
-            assert some[1:4] == whole[1:4], "what the footer tells"
+            assert some[1:4] == whole[1:4], "what the footer says"
             assert (some.bytes_read < whole.bytes_read) == (len(groups) < 10)

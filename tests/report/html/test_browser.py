@@ -52,7 +52,7 @@ def test_a_page_opens_without_a_request_and_without_a_complaint(browser: Browser
 
 
 def test_what_breaks_the_policy_is_logged_and_not_done(browser: Browser, tmp_path: Path) -> None:
-    """So that the test above can fail."""
+    """Proves that the test above can fail."""
     broken = tmp_path / "broken.html"
     text = html.write(html_reports.of_check(2))
     evil = "<main><script>document.title = 'changed'</script><img src='https://example.org/x.png'>"
@@ -100,7 +100,7 @@ def test_tables_are_sorted_by_keyboard_and_say_so(browser: Browser, page: Path) 
     assert node["role"] == "status"
 
 
-def test_a_screen_reader_is_told_what_there_is(browser: Browser, page: Path) -> None:
+def test_a_screen_reader_gets_names_and_roles(browser: Browser, page: Path) -> None:
     browser.show(page)
     tree = browser.tree()
     charts = [node for node in tree if node["role"] in {"image", "img"}]

@@ -1,4 +1,4 @@
-"""Blobs of Azurite: what is uploaded, what a new blob keeps, what is refused, and what errors say."""
+"""Blobs of Azurite: uploads, the properties that a new blob keeps, refusals, and error messages."""
 
 from __future__ import annotations
 
@@ -149,9 +149,9 @@ def test_a_blob_in_the_archive_tier_is_an_error_with_the_command_that_moves_it(
     assert place.blob("it's data.bin").get_blob_properties().blob_tier == "Archive"
     words = shlex.split(str(caught.value.hint).partition("`")[2].partition("`")[0])
     assert words[:4] == ["az", "storage", "blob", "set-tier"]
-    told = dict(zip(words[4::2], words[5::2], strict=True))
-    assert told["--container-name"] == place.container.container_name
-    place.container.get_blob_client(told["--name"]).set_standard_blob_tier(told["--tier"])
+    options = dict(zip(words[4::2], words[5::2], strict=True))
+    assert options["--container-name"] == place.container.container_name
+    place.container.get_blob_client(options["--name"]).set_standard_blob_tier(options["--tier"])
     append(place, "it's data.bin", b"new end", target=target)
     assert place.get(target or "it's data.bin") == bytes(5000) + b"new end"
 

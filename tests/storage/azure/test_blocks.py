@@ -1,4 +1,4 @@
-"""Which blocks of a blob a new content keeps."""
+"""The blocks of a blob that remain in its new content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects of fake-gcs-server, behind a proxy that checks preconditions: what is composed, kept, refused and told."""
+"""The store for Google Cloud Storage, on fake-gcs-server behind a proxy that checks preconditions."""
 
 from __future__ import annotations
 
@@ -385,8 +385,8 @@ def test_a_temporary_object_that_cannot_be_removed_is_reported(place: GcsPlace, 
     with proxy.injecting(Fault(Action.FORBIDDEN, "objects.delete", times=None)):
         report = bloomcli.add(place.path("a.parquet"), ["id"], in_place=True)
         (left,) = place.names() - {"a.parquet"}
-        told = next(text for text in report.remarks if left in text)
-        assert "`gcloud storage rm 'gs://" in told
+        remark = next(text for text in report.remarks if left in text)
+        assert "`gcloud storage rm 'gs://" in remark
         place.put("a.parquet", old)
         refused = Fault(Action.FORBIDDEN, "objects.compose", times=None)
         both = refused, Fault(Action.FORBIDDEN, "objects.delete", times=None)

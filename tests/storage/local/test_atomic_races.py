@@ -135,7 +135,7 @@ def test_changes_by_other_processes_at_any_time_are_never_overwritten(
 ) -> None:
     if kind is WritesLater:
         with LocalSource(str(file), file) as source, file.open("ab"):
-            need(locks.open_for_writing(source.fileno()), "a file system that tells who has a file open")
+            need(locks.open_for_writing(source.fileno()), "a file system that reports who has a file open")
     outcomes = [refused for _, refused in at_every_instant(kind(file, vouched))]
     assert {True, False} == set(outcomes)
     assert outcomes == sorted(outcomes, reverse=True), "it fails until the file has its name, and not after that"

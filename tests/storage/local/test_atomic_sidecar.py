@@ -24,7 +24,7 @@ from bloomcli.storage.local.source import LocalSource
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A file in a folder of its own."""
+    """A file, alone in its folder."""
     path = tmp_path / "data.parquet"
     path.write_bytes(OLD)
     return path
@@ -194,20 +194,20 @@ def test_checksums_that_do_not_get_their_name_are_reported_and_put_in_place_by_t
     file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     target = file if how == "in place" else file.with_name("target")
-    beside = sidecar_module.checksum_file_of(target)
+    checksum_file = sidecar_module.checksum_file_of(target)
     if target != file:
-        beside.write_bytes(checksums(b"old", 512))
+        checksum_file.write_bytes(checksums(b"old", 512))
     with monkeypatch.context() as patched:
         refuse_names_of_checksums(patched)
         with pytest.raises(WriteError, match=r"no space.*the new file is in place") as caught:
             replace(target, source=file, overwrite=how != "new")
-    assert caught.value.path == str(beside)
+    assert caught.value.path == str(checksum_file)
     assert "the next bloom" in (caught.value.hint or "")
     assert target.read_bytes() == NEW
-    assert not beside.exists()
+    assert not checksum_file.exists()
     temporary.sweep(file.parent)
-    assert beside.read_bytes() == checksums(NEW, 512)
-    assert names(file.parent) == {file.name, sidecar.name, target.name, beside.name}
+    assert checksum_file.read_bytes() == checksums(NEW, 512)
+    assert names(file.parent) == {file.name, sidecar.name, target.name, checksum_file.name}
 
 
 def test_old_checksums_that_do_not_get_their_name_back_are_reported_and_put_back_by_the_next_run(
@@ -347,8 +347,8 @@ def test_checksums_are_right_for_any_range_of_unchanged_bytes(
 
 def test_a_file_that_bloom_changes_is_checked_first(tmp_path: Path) -> None:
     path = datasets.write(tmp_path / "part.parquet", rows=1000)
-    beside = path.with_name(".part.parquet.crc")
-    beside.write_bytes(checksums(path.read_bytes(), 512))
+    checksum_file = path.with_name(".part.parquet.crc")
+    checksum_file.write_bytes(checksums(path.read_bytes(), 512))
     sound = path.read_bytes()
     path.write_bytes(bytes([*sound[:5000], sound[5000] ^ 1, *sound[5001:]]))
     damaged = datasets.digests(tmp_path)
@@ -359,6 +359,6 @@ def test_a_file_that_bloom_changes_is_checked_first(tmp_path: Path) -> None:
         assert datasets.digests(tmp_path) == damaged
     path.write_bytes(sound)
     bloomcli.add(path, ["id"], in_place=True)
-    assert beside.read_bytes() == checksums(path.read_bytes(), 512)
+    assert checksum_file.read_bytes() == checksums(path.read_bytes(), 512)
     bloomcli.remove(path, in_place=True)
-    assert (path.read_bytes(), beside.read_bytes()) == (sound, checksums(sound, 512))
+    assert (path.read_bytes(), checksum_file.read_bytes()) == (sound, checksums(sound, 512))

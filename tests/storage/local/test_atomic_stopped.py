@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A file in a folder of its own."""
+    """A file, alone in its folder."""
     path = tmp_path / "data.parquet"
     path.write_bytes(OLD)
     return path

@@ -85,9 +85,9 @@ def test_a_directory_that_cannot_be_read_is_reported(
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", failing)
-    told: list[str] = []
-    list(matches(f"{tmp_path}/{pattern}", lambda error: told.append(os.path.normpath(error.filename))))
-    assert told == ([] if pattern == "*/x.parquet" else [str(tmp_path / "d")])
+    reported: list[str] = []
+    list(matches(f"{tmp_path}/{pattern}", lambda error: reported.append(os.path.normpath(error.filename))))
+    assert reported == ([] if pattern == "*/x.parquet" else [str(tmp_path / "d")])
 
 
 def test_what_has_wildcards() -> None:

@@ -86,7 +86,7 @@ def hit(client: MemoryClient, data: pa.Table, file: bytes, select: Sequence[str]
 @pytest.mark.parametrize("select", [("id",), ()], ids=["one column", "all columns"])
 @pytest.mark.parametrize("dictionary", [False, ["text", "id"]], ids=["plain", "dictionary"])
 @pytest.mark.parametrize("groups", [1, 10])
-def test_a_hit_in_a_small_row_group_takes_a_request_beside_tail_and_filters(
+def test_a_hit_in_a_small_row_group_takes_a_request_besides_tail_and_filters(
     client: MemoryClient, groups: int, select: tuple[str, ...], dictionary: Any, index: bool
 ) -> None:
     rows = 20_000

@@ -33,7 +33,7 @@ from bloomcli.storage.registry import LOCAL
 FOLDER: Final = f"{SCHEME}://lake/orders/"
 URI: Final = f"{FOLDER}part-0.parquet"
 ROWS: Final = 60_000
-"""Of a row group, which has 3.4 MB."""
+"""Rows of a row group, which has 3.4 MB."""
 GROUPS: Final = 3
 
 

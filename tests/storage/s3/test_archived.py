@@ -39,9 +39,9 @@ def restore(place: S3Place, hint: str) -> None:
     """Make the request of the command that a hint names."""
     words = shlex.split(hint.partition("`")[2].partition("`")[0])
     assert words[:3] == ["aws", "s3api", "restore-object"]
-    told = dict(zip(words[3::2], words[4::2], strict=True))
+    options = dict(zip(words[3::2], words[4::2], strict=True))
     place.client.restore_object(
-        Bucket=told["--bucket"], Key=told["--key"], RestoreRequest=json.loads(told["--restore-request"])
+        Bucket=options["--bucket"], Key=options["--key"], RestoreRequest=json.loads(options["--restore-request"])
     )
 
 

@@ -26,7 +26,7 @@ AT = Location("s3://lake", "orders/a.parquet")
 
 
 def answered(code: str, status: int, message: str = "") -> ClientError:
-    """What boto3 raises for an error that the store answers."""
+    """The exception that boto3 raises for an error of the store."""
     response: Any = {
         "Error": {"Code": code, "Message": message},
         "ResponseMetadata": {"HTTPStatusCode": status, "RequestId": "4442587FB7D0A2F9"},
@@ -147,7 +147,7 @@ def test_a_local_file_is_inspected_without_any_sdk() -> None:
 
 
 def closed_port() -> int:
-    """A port that nobody listens at."""
+    """A port without a server."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         port: int = bound.getsockname()[1]

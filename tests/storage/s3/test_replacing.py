@@ -1,4 +1,4 @@
-"""Replacing objects in S3: what they keep, what isn't moved, what is refused, and what becomes of lost answers."""
+"""Replacing objects in S3: properties that they keep, bytes that aren't transferred, refusals, and lost answers."""
 
 from __future__ import annotations
 

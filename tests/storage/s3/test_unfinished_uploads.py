@@ -1,5 +1,4 @@
-"""Unfinished uploads: a run tells of them and of the commands that end them, and ends those that it knows to be its
-own."""
+"""A run reports unfinished uploads and the commands that end them, and ends its own uploads."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ def begun(lake: S3Place, name: str, *, parts: bool = True) -> str:
     return upload
 
 
-def test_a_run_tells_of_the_uploads_to_its_keys_and_no_others(lake: S3Place) -> None:
+def test_a_run_reports_the_uploads_to_its_keys_and_no_others(lake: S3Place) -> None:
     ours = {name: begun(lake, name) for name in ("a", "year=2024/b", "it's")}
     begun(lake, "z")
     swept = registry.sweep_for([lake.path(name) for name in ("a", "year=2024/b", "it's", "year=2024/c")])
@@ -47,7 +46,7 @@ def test_a_run_tells_of_the_uploads_to_its_keys_and_no_others(lake: S3Place) -> 
         assert sum(upload in remark for remark in swept.remarks) == 1
     for remark in swept.remarks:
         assert f"--endpoint-url {running.minio().url}" in remark
-        lake.end_as_told(remark)
+        lake.end_upload(remark)
     assert len(lake.unfinished()) == 1
     assert not any(registry.sweep_for([lake.path("a")]))
 
@@ -61,7 +60,7 @@ def test_many_uploads_are_reported_in_few_lines(lake: S3Place) -> None:
     assert swept.remarks[-1] == "3 more unfinished uploads"
 
 
-def test_a_change_tells_of_them_and_is_made(lake: S3Place, fixtures: Any) -> None:
+def test_a_change_reports_unfinished_uploads_and_is_made(lake: S3Place, fixtures: Any) -> None:
     lake.put("orders.parquet", (fixtures / "parquet/orders.parquet").read_bytes())
     upload = begun(lake, "orders.parquet")
     report = bloomcli.add(lake.path("orders.parquet"), ["id"], in_place=True)
@@ -70,7 +69,7 @@ def test_a_change_tells_of_them_and_is_made(lake: S3Place, fixtures: Any) -> Non
     assert [name.split()[1] for name in lake.unfinished()] == [upload]
 
 
-def test_a_store_that_does_not_list_uploads_has_nothing_to_tell(
+def test_a_store_that_does_not_list_uploads_has_nothing_to_report(
     lake: S3Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = running.minio()
@@ -107,18 +106,18 @@ def test_an_upload_whose_beginning_was_not_answered_is_reported_and_none_is_ende
             if times is None:
                 with pytest.raises(WriteError, match="the store may have begun an upload nevertheless") as caught:
                     store.replace(source.path, pieces(), source=source, overwrite=True)
-                told = str(caught.value.hint)
+                message = str(caught.value.hint)
             else:
                 store.replace(source.path, pieces(), source=source, overwrite=True)
-                told = "; ".join(meter.remarks)
+                message = "; ".join(meter.remarks)
     assert lake.get("data.bin") == BODY + (b"!" if times else b"")
     left = {name.split()[1] for name in lake.unfinished()}
     lost = left - {earlier, *at_once}
     assert len(lost) == (2 if times is None else 1)
     assert {earlier, *at_once} <= left, "none is ended"
     for upload in {*lost, *at_once}:
-        assert f"--upload-id {upload} --endpoint-url {server.url}" in told.replace(proxy.url, server.url)
-    assert earlier not in told
+        assert f"--upload-id {upload} --endpoint-url {server.url}" in message.replace(proxy.url, server.url)
+    assert earlier not in message
 
 
 def test_an_upload_that_cannot_be_ended_is_named_by_the_error(lake: S3Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,8 +29,8 @@ def test_a_directory_is_listed_with_its_partitions_and_without_its_hidden_names(
             assert source.read_at(0, 3) == b"abc"
 
 
-def test_a_listing_tells_of_a_files_content_what_opening_it_tells(lake: Place) -> None:
-    """Where it tells anything: an index compares them."""
+def test_a_listing_has_the_same_tag_and_time_as_the_opened_file(lake: Place) -> None:
+    """If it has any: an index compares them."""
     for item in (*lake.store.list(lake.path("lake")), *lake.store.list(lake.path("lake/a.parquet"))):
         with lake.store.open(item.path) as source:
             assert item.tag in {"", source.fingerprint.tag}

@@ -139,7 +139,7 @@ def test_a_known_file_is_read_as_it_is_or_not_opened(place: Place) -> None:
     seen = place.store.fingerprint(path)
     assert seen is not None
     known = place.store.open_from_parts(path, seen, [(100, CONTENT[100:200]), (10_000, CONTENT[10_000:])])
-    if known is None:  # without requests, or nothing would tell that it has changed
+    if known is None:  # without requests, or a change wouldn't be noticed
         assert not seen.tag or not place.store.remote
         return
     with known as source:

@@ -25,7 +25,7 @@ def made_of(pieces: Iterable[Piece]) -> Pieces:
 
 
 def content(old: bytes, pieces: Iterable[Piece]) -> bytes:
-    """What a file has of these pieces: the definition, in the simplest way."""
+    """The content that a file gets from these pieces, in the simplest implementation."""
     new, placed = bytearray(), dict[int, bytes]()
     for piece in pieces:
         if isinstance(piece, KeptRange):
@@ -233,7 +233,7 @@ def check_changed(lake: Place, change: Callable[[Place], None], target: str | No
     if change is _same_bytes and not lake.notices_equal_bytes:
         try:
             replace(lake, pieces(), target=target)
-        except SourceChanged:  # by its time, which stores tell to the second
+        except SourceChanged:  # by its time, which stores report in whole seconds
             return
         assert lake.get(target or "data.bin") == NEW
         return

@@ -1,4 +1,4 @@
-"""Runs that were killed, and runs at the same time, in whatever store: nobody's bytes are lost, nothing is left."""
+"""Killed runs and concurrent runs in every store: no bytes are lost, and no temporary files remain."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def test_a_killed_run_leaves_the_file_as_it_was_and_a_sweep_leaves_nothing_else(
     assert lake.get("data.bin") == OLD
     left = lake.names() - before
     swept = lake.store.sweep(lake.store.normal(lake.path("data.bin")))
-    if lake.tells_of_killed_runs:
+    if lake.reports_killed_runs:
         assert len(swept.remaining) == len(swept.remarks) == len(left) > 0
         for remark in swept.remarks:
-            lake.end_as_told(remark)
+            lake.end_upload(remark)
     else:
         assert len(swept.removed) >= len(left)
         assert left or not lake.unfinished_shows
@@ -63,7 +63,7 @@ def test_a_run_works_where_another_was_killed(lake: Place) -> None:
     added(lake, b"!")
     assert lake.get("data.bin") == OLD + b"!"
     for remark in lake.store.sweep(lake.store.normal(lake.path("data.bin"))).remarks:
-        lake.end_as_told(remark)
+        lake.end_upload(remark)
     assert lake.names() == {"data.bin"}
 
 

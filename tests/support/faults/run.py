@@ -1,6 +1,7 @@
-"""``python -m support.faults.run TRACER FOLDER``: for each line ``SCENARIO MOST SEED`` on standard input one of JSON.
+"""``python -m support.faults.run TRACER FOLDER``: writes a line of JSON for each line
+``SCENARIO MOST SEED`` of standard input.
 
-MOST is about how many faults are injected; 0: all.
+MOST is the approximate number of faults to inject; 0: all.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from support.faults.trials import Trials, chosen
 
 
 def _set(scenario: Scenario) -> dict[str, Any]:
-    """Set a scenario's constants; gives what they were."""
+    """Set a scenario's constants. Returns the previous values."""
     before = {}
     for name, value in scenario.constants.items():
         module, _, attribute = name.rpartition(".")
@@ -46,7 +47,7 @@ def _warm(scenario: Scenario, folder: Path) -> None:
     os.dup2(null, 2)
     try:
         run([argument.format(root=folder) for argument in scenario.arguments])
-        run(["inspect", str(folder / "nothing")])  # how errors are told
+        run(["inspect", str(folder / "nothing")])  # load the modules that report errors
     finally:
         for before, number in ((out, 1), (err, 2)):
             os.dup2(before, number)
@@ -85,14 +86,14 @@ def _trials(name: str, most: int, seed: int, here: Path, tracer: Tracer) -> dict
 
 
 def _import_formats() -> None:
-    """Import the modules of all formats: some are first needed in a worker, which is a child of its own, and a fault
-    would meet the import."""
+    """Import the modules of all formats: some would otherwise be imported in a worker process, and a fault
+    would hit the import."""
     for module in pkgutil.walk_packages(bloomcli.formats.__path__, "bloomcli.formats."):
         importlib.import_module(module.name)
 
 
 def main(arguments: list[str]) -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until standard input ends."""
     _import_formats()
     library, folder = arguments
     here = Path(folder).resolve()

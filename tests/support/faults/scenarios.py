@@ -17,7 +17,7 @@ from support import mosaicfiles
 from support.checksums import checksums
 
 MODE: Final = 0o640
-"""Of the files, unlike what a new one would have."""
+"""Permissions of the files, different from those of a new file."""
 ATTRIBUTE: Final = ("user.team", b"sales")
 """An extended attribute of the files."""
 _ROWS: Final = 600
@@ -25,27 +25,27 @@ _ROWS: Final = 600
 
 @dataclass(frozen=True)
 class Scenario:
-    """A command and its files. In the arguments, {root} is the folder that they are in."""
+    """A command and its files. In the arguments, {root} is the files' folder."""
 
     name: str
     arguments: tuple[str, ...]
     make: Callable[[Path], None]
     """Fills the folder."""
     changing: bool = True
-    """It writes; else its output on standard output is what has to be right."""
+    """The command changes files; otherwise its standard output is compared."""
     code: int = 0
-    """What it exits with when nothing goes wrong."""
+    """The exit code without faults."""
     slow: bool = False
-    """It starts another program, which takes longer than all the rest."""
-    telling: str = ""
-    """A file that tells what happened: after an error it has other content."""
+    """The command starts another program, which takes most of the time."""
+    report: str = ""
+    """A file to which the command writes a report: after an error it has other content."""
     constants: Mapping[str, Any] = field(default_factory=dict)
-    """Sizes in bloom's modules from which on something is done in another way, so that small files do; `...` where
-    the system is to have no such function."""
+    """Thresholds in bloom's modules, lowered so that small files reach them; `...` removes a function of the
+    system."""
 
 
 def table(seed: int = 0) -> pa.Table:
-    """Two columns of different values."""
+    """Two columns with different values."""
     first = seed * 1_000_000
     return pa.table(
         {
@@ -72,7 +72,7 @@ _ADD: Final[dict[str, Any]] = {"in_place": True, "mosaic_draft": True}
 
 
 def _files(kind: str, *, filters: int = 0, sidecar: bool = False, count: int = 1) -> Callable[[Path], None]:
-    """Files of a kind; with filters of so many distinct values."""
+    """Files of a format; `filters` is the number of distinct values for their filters; 0: no filters."""
 
     def make(root: Path) -> None:
         for seed in range(count):
@@ -215,7 +215,7 @@ def _naming_files() -> Iterator[Scenario]:
         "validate-report",
         ("validate", one, "--no-policy", "--report", "github={root}/report.txt", *form),
         _with_lists,
-        telling="report.txt",
+        report="report.txt",
     )
 
 

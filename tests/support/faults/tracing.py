@@ -1,4 +1,4 @@
-"""Functions of this process, run in a forked child whose system calls are followed."""
+"""Run functions of this process in a forked child, and trace the child's system calls."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _UNCAUGHT: Final = 99
 
 
 class Action(IntEnum):
-    """What happens to a call, as tracer.c numbers it."""
+    """What happens to a call. The numbers are those of tracer.c."""
 
     NOTHING = 0
     KILL = 1
-    """The process that makes it is killed before it is done."""
+    """The calling process is killed before the call."""
     KILL_ALL = 2
-    """So is every process."""
+    """All processes are killed before the call."""
     ERROR = 3
-    """It isn't done, and fails."""
+    """The call fails and does nothing."""
     LATE_ERROR = 4
-    """It is done, and fails all the same: the answer of a server was lost, or what was written before can't be."""
+    """The call does its work and fails: a server's answer was lost, or earlier writes can't be stored."""
     SHORT = 5
-    """It does half of what was asked for."""
+    """The call does half of its work."""
 
 
 class Call(NamedTuple):
@@ -41,20 +41,20 @@ class Call(NamedTuple):
 
     number: int
     name: str
-    """Empty where it is about no file."""
+    """Empty for a call without files."""
     files: str
-    """The names of the files it is about, after each other with a tab between; random digits are an asterisk."""
+    """The names of the call's files, separated by tabs; random digits are replaced by an asterisk."""
     occurrence: int
-    """It is the how manieth with the same number and files, from 0 on."""
+    """Position among the calls with the same number and files, from 0."""
     bytes: int = 0
-    """How many bytes were asked for, where it may do less."""
+    """The number of bytes requested, if the call may do less."""
     child: bool = False
-    """Another process made it than the first."""
+    """The call was made by another process than the first."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What is done to one call."""
+    """A fault in one call."""
 
     action: Action
     call: Call
@@ -71,16 +71,16 @@ class Fault:
 
 @dataclass(frozen=True)
 class Run:
-    """What became of a child."""
+    """The result of a child."""
 
     code: int
     """Exit code, or minus the signal that ended it."""
     out: str
     err: str
     fired: bool = False
-    """The fault was injected."""
+    """Whether the fault was injected."""
     overdue: bool = False
-    """It had to be killed because it didn't end."""
+    """Whether the child was killed at the time limit."""
 
 
 class _Plan(ctypes.Structure):
@@ -125,7 +125,7 @@ class Tracer:
         self._out, self._err, self._log = folder / "stdout", folder / "stderr", folder / "calls"
 
     def record(self, work: Callable[[], int], deadline: int) -> tuple[Run, list[Call]]:
-        """Run without a fault; gives the calls in their order too."""
+        """Run without a fault. Returns the calls, too, in their order."""
         run = self._run(work, None, deadline, recorded=True)
         seen: dict[tuple[int, str], int] = {}
         calls = []
@@ -151,13 +151,13 @@ class Tracer:
 
     def _run(self, work: Callable[[], int], fault: Fault | None, deadline: int, *, recorded: bool) -> Run:
         waits, release = os.pipe()
-        hears, tells = os.pipe()
+        hears, sends = os.pipe()
         child = os.fork()
         if child == 0:
-            self._in_child(work, waits, tells)
+            self._in_child(work, waits, sends)
         os.close(waits)
-        os.close(tells)
-        os.read(hears, 1)  # what it does before isn't followed
+        os.close(sends)
+        os.read(hears, 1)  # earlier calls aren't traced
         os.close(hears)
         plan = _Plan(action=Action.NOTHING, deadline=deadline)
         if fault is not None:
@@ -177,19 +177,19 @@ class Tracer:
             overdue=bool(outcome.overdue),
         )
 
-    def _in_child(self, work: Callable[[], int], waits: int, tells: int) -> None:
+    def _in_child(self, work: Callable[[], int], waits: int, sends: int) -> None:
         code = _UNCAUGHT
         try:
             for number, path in ((1, self._out), (2, self._err)):
                 fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
                 os.dup2(fd, number)
                 os.close(fd)
-            os.write(tells, b"x")
-            with suppress(OSError):  # seen by the tracer if it comes late: a fault in it is none of the command's
+            os.write(sends, b"x")
+            with suppress(OSError):  # a late tracer sees this call, too: a fault in it isn't the command's
                 os.read(waits, 1)  # the tracer follows from here on
             code = work()
             sys.stdout.flush()
-        except BaseException:  # noqa: BLE001  it is told, and the code tells it
+        except BaseException:  # noqa: BLE001  the traceback and the exit code report it
             import traceback
 
             traceback.print_exc()

@@ -1,4 +1,4 @@
-"""Which faults are injected into a command, and what has to hold after each of them."""
+"""The faults to inject into a command, and the checks after each of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ERRORS: Final = (
     errno.ENOMEM,
     errno.EAGAIN,
 )
-"""What any call that is about a file may fail with."""
+"""Errors of calls on files."""
 
 _NO_PROCESS: Final = (errno.EAGAIN, errno.ENOMEM)
 OTHER_ERRORS: Final = {
@@ -41,27 +41,27 @@ OTHER_ERRORS: Final = {
     "pipe2": (errno.EMFILE,),
     "socketpair": (errno.EMFILE,),
 }
-"""What calls may fail with that are about no file."""
+"""Errors of other calls."""
 
 SHORTENED: Final = frozenset({"read", "pread64", "write", "pwrite64", "copy_file_range", "sendfile"})
 LATE: Final = frozenset({"close", "rename", "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat", "mkdir"})
-"""Calls that may have done their work and fail all the same; `close` always has."""
+"""Calls that may fail after they have done their work; `close` always has done it."""
 
 DEADLINE: Final = 12
-"""Seconds that a trial may take."""
+"""Time limit of a trial, in seconds."""
 
 _TEMPORARY: Final = re.compile(r"\..*\.bloom-[0-9a-f-]{12,}\.tmp", re.DOTALL)
 _CHUNK: Final = 512
 _UNSUPPORTED: Final = 4
 _STARTED: Final = "Exception ignored in thread started by"
-"""What CPython says of a thread that had no memory to begin: `Thread.start` waits for it forever then. No program can
-prevent that."""
+"""CPython's message for a thread that had no memory to start: `Thread.start` then waits forever, which no program can
+prevent."""
 _WHOLE: Final = ("the original is whole", "nothing was left behind", "nothing was written")
-"""What must not be said where it isn't so."""
+"""Claims that nothing was changed."""
 
 
 class File(NamedTuple):
-    """What a file is."""
+    """A file's content and attributes."""
 
     data: bytes
     mode: int
@@ -82,12 +82,12 @@ def look(root: Path) -> Folder:
 
 
 def left(folder: Folder) -> list[str]:
-    """Temporary files in it."""
+    """The temporary files of a folder."""
     return [name for name in folder if _TEMPORARY.fullmatch(Path(name).name)]
 
 
 def file_of(sidecar: str) -> str:
-    """The file that a checksum file is for."""
+    """The file of a checksum file."""
     path = Path(sidecar)
     return str(path.with_name(path.name[1:-4]))
 
@@ -98,13 +98,13 @@ def is_sidecar(name: str) -> bool:
 
 
 def said(run: Run) -> str:
-    """Standard output, without what differs from run to run."""
+    """Standard output, without the parts that differ between runs."""
     return re.sub(r'("seconds": )[0-9.e-]+|in [0-9.]+ m?s\b|[0-9.,]+ (m?s|s)\b', r"\1", run.out)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that doesn't hold."""
+    """A check that failed."""
 
     fault: str
     what: str
@@ -128,7 +128,7 @@ class Trials:
         self.after = look(root)
 
     def reset(self) -> None:
-        """The files as they were."""
+        """Restore the files."""
         shutil.rmtree(self.root, ignore_errors=True)
         shutil.copytree(self._pristine, self.root, copy_function=shutil.copy2)
 
@@ -139,7 +139,7 @@ class Trials:
         return run(self._arguments)
 
     def sound(self) -> Iterator[Problem]:
-        """What is wrong without any fault: nothing, or no trial would say anything."""
+        """The problems without any fault. There must be none, or trials would show nothing."""
         again = self._again()
         if self.clean.code != self.scenario.code or again.code != self.scenario.code:
             yield self._problem("no fault", f"exit code {again.code}", self.clean)
@@ -159,7 +159,7 @@ class Trials:
     # ---- faults
 
     def touches(self, call: Call) -> bool:
-        """Whether a call is about the folder, or something that is looked for above it."""
+        """Whether a call is on a path in the folder, or on one that is looked up above it."""
         for name in call.files.split("\t"):
             if not name.startswith("/"):
                 continue
@@ -192,10 +192,10 @@ class Trials:
         if call.name in SHORTENED and call.bytes > 1:
             yield Fault(Action.SHORT, call)
 
-    # ---- what has to hold
+    # ---- checks
 
     def trial(self, fault: Fault) -> tuple[bool, list[Problem]]:
-        """Inject a fault; whether that came to pass, and what doesn't hold then."""
+        """Inject a fault. Returns whether it was injected, and the failed checks."""
         self.reset()
         run = self._tracer.run(self.command, fault, DEADLINE)
         folder = look(self.root)
@@ -226,17 +226,17 @@ class Trials:
             if not self.scenario.changing and said(run) != said(self.clean):
                 yield self._problem(fault, "exit code 0, and another result", run)
         elif run.code == 3:
-            yield from self._told(fault, run)
+            yield from self._of_error(fault, run)
         elif run.code == _UNSUPPORTED and fault.call.name in OTHER_ERRORS:
-            return  # a library that decodes in threads only
+            return  # of a library that decodes only in threads
         else:
             yield self._problem(fault, f"exit code {run.code}", run)
 
     def _of_files(self, fault: Fault, run: Run, folder: Folder) -> Iterator[Problem]:
-        """Each is the original or the complete new one."""
+        """Each file is the original or the complete new file."""
         for name, file in folder.items():
-            told = name == self.scenario.telling and run.code == 3
-            if not is_sidecar(name) and name not in left(folder) and not told:
+            is_report = name == self.scenario.report and run.code == 3
+            if not is_sidecar(name) and name not in left(folder) and not is_report:
                 known = [there[name].data for there in (self.before, self.after) if name in there]
                 if file.data not in known:
                     yield self._problem(fault, f"{name} is neither the original nor the new file", run)
@@ -245,7 +245,7 @@ class Trials:
                 yield self._problem(fault, f"{name} is gone", run)
 
     def _of_claims(self, fault: Fault, run: Run, folder: Folder) -> Iterator[Problem]:
-        """Who says that nothing happened is right: so often as there are files to which nothing happened."""
+        """A report claims at most as many unchanged files as there are."""
         claims = max((run.err + run.out).lower().count(claim) for claim in _WHOLE)
         targets = [name for name in self.after if self.before.get(name) != self.after[name] and not is_sidecar(name)]
         untouched = sum(folder.get(name) == self.before.get(name) for name in targets)
@@ -253,7 +253,7 @@ class Trials:
             yield self._problem(fault, "it says that nothing happened", run)
 
     def _complete(self, fault: Fault, folder: Folder) -> bool:
-        """Everything is as after a run without a fault, but for what the fault itself prevents."""
+        """Whether the files are as after a run without a fault, except for attributes that the fault prevents."""
         found = {name: file for name, file in folder.items() if name not in left(folder)}
         wanted = dict(self.after)
         if (
@@ -264,22 +264,22 @@ class Trials:
         return found == wanted
 
     def _removal(self, fault: Fault) -> bool:
-        """It was the removal of what is left that failed."""
+        """Whether the removal of a temporary file failed."""
         return fault.call.name in {"unlink", "unlinkat"} and fault.action is Action.ERROR
 
     def _checksums_kept(self, run: Run, folder: Folder) -> bool:
         """The checksums can't be renamed: an error reports it, and they stay next to the file for the next run."""
         return run.code == 3 and ".crc" in run.err + run.out and bool(left(folder))
 
-    def _told(self, fault: Fault, run: Run) -> Iterator[Problem]:
-        told = run.err + _text(run.out)
+    def _of_error(self, fault: Fault, run: Run) -> Iterator[Problem]:
+        output = run.err + _text(run.out)
         if not self.touches(fault.call):
-            return  # modules, memory, standard output: libraries have their own words for it
+            return  # modules, memory, standard output: libraries have their own messages for these
         blind = fault.call.name.endswith("access")  # os.access answers with a yes or a no
-        if fault.error and not blind and not any(text in told.lower() for text in _reasons(fault)):
-            yield self._problem(fault, "the reason isn't told", run)
-        if not any(_named(name, told) for name in self._names(fault)):
-            yield self._problem(fault, "the path isn't told", run)
+        if fault.error and not blind and not any(text in output.lower() for text in _reasons(fault)):
+            yield self._problem(fault, "the reason isn't reported", run)
+        if not any(_named(name, output) for name in self._names(fault)):
+            yield self._problem(fault, "the path isn't reported", run)
 
     def _names(self, fault: Fault) -> set[str]:
         """The paths that an error may contain: the call's, and those of the command's files."""
@@ -288,15 +288,15 @@ class Trials:
 
     def _of_sidecars(self, fault: Fault | str, folder: Folder, run: Run, *, missing: bool) -> Iterator[Problem]:
         for name, file in folder.items():
-            beside = str(Path(name).with_name(f".{Path(name).name}.crc"))
+            checksum_file = str(Path(name).with_name(f".{Path(name).name}.crc"))
             if is_sidecar(name) and file_of(name) in folder:
                 if file.data != checksums(folder[file_of(name)].data, _CHUNK):
                     yield self._problem(fault, f"{name} does not fit its file", run)
-            elif not missing and beside in self.before and beside not in folder:
+            elif not missing and checksum_file in self.before and checksum_file not in folder:
                 yield self._problem(fault, f"{name} has lost its checksums", run)
 
     def _rerun(self, fault: Fault, found: Folder) -> Iterator[Problem]:
-        """The same command once more, undisturbed: it ends what was begun, and leaves nothing."""
+        """The same command again, without a fault: it completes the work, and leaves no temporary file."""
         run = self._tracer.run(self.command, None, DEADLINE)
         folder = look(self.root)
         if left(folder):
@@ -307,7 +307,7 @@ class Trials:
             yield self._problem(f"a rerun after: {fault}", f"exit code {run.code}", run)
 
     def _codes(self, found: Folder) -> Sequence[int]:
-        """What a rerun may exit with: where the file was complete, the command may say that it is done already."""
+        """The exit codes of a rerun: if the file was complete, the command may report that it is done already."""
         done = any(
             name in found and found[name].data == file.data and self.before.get(name) != file
             for name, file in self.after.items()
@@ -317,23 +317,23 @@ class Trials:
 
 
 def _noise(fault: Fault, run: Run) -> bool:
-    """Whether Python printed a message of its own, unless a library ran out of memory."""
+    """Whether Python printed a message about an ignored exception, unless a library ran out of memory."""
     return "Exception ignored" in run.err and fault.error != errno.ENOMEM
 
 
 def _reasons(fault: Fault) -> tuple[str, ...]:
-    """What may be told: the system's words; Python's own where a stream would have to wait, and ours for a lease that
-    isn't given."""
+    """Texts of which an error must contain one: the system's; Python's if a stream would have to wait; bloom's if the
+    system refuses a lease."""
     text = os.strerror(fault.error).lower()
     if fault.error != errno.EAGAIN:
         return (text,)
     return (text, "would block", "without blocking", "open for writing" if fault.call.name == "fcntl" else text)
 
 
-def _named(name: str, told: str) -> bool:
-    """A name, with an asterisk for the digits of temporary names."""
+def _named(name: str, output: str) -> bool:
+    """Whether a text contains a name, in which an asterisk stands for the digits of temporary names."""
     pattern = ".*".join(re.escape(part) for part in name.split("*"))
-    return re.search(pattern, told) is not None
+    return re.search(pattern, output) is not None
 
 
 def _text(out: str) -> str:

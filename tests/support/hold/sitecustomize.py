@@ -1,8 +1,8 @@
-"""A Python with this folder on its path tarries, or stops once, as it is about to give a finished file its name.
+"""With this folder on its path, Python waits or stops just before it gives a finished file its name.
 
-`HOLDPAUSE` is how many seconds it tarries at each file. `HOLDFOLDER` names a folder and `HOLDAFTER` how many files
-come before it stops, over all processes that share the folder: the one that does leaves its process id there (see
-`support.processes.held`). Whoever wants to meet a writer at its work has the time for it then.
+`HOLDPAUSE` is the wait at each file, in seconds. `HOLDFOLDER` names a folder, and `HOLDAFTER` is the number of files
+before the stop, over all processes that share the folder: the stopped process writes its process id there (see
+`support.processes.held`). Tests then act while a writer is at work.
 """
 
 import os

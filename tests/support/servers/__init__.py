@@ -1,1 +1,2 @@
-"""Real object stores on this machine: servers, their installation, and a proxy that records, slows and breaks."""
+"""Real object stores on this machine: servers, their installation, and a proxy that records, delays and breaks
+requests."""

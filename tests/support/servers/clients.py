@@ -1,4 +1,4 @@
-"""The vendors' SDKs for the servers that run here: how tests put objects and look at them, past `bloom`."""
+"""The vendors' SDKs, with which tests write and read objects on the servers without `bloom`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.servers.running import Server
 
 
 def s3(server: Server, url: str | None = None) -> Any:
-    """boto3's client of this process for a server, or for a proxy in front of it: one is made in 100 ms."""
+    """boto3's client for a server or a proxy in front of it. One per process, because it takes 100 ms to create."""
     return _s3(server, url or server.url, os.getpid())
 
 

@@ -1,4 +1,4 @@
-"""What the requests of S3, Google Cloud Storage and Azure are called, and what their errors look like."""
+"""Names of the requests of S3, Google Cloud Storage and Azure, and the forms of their errors."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class Dialect(ABC):
 
     @abstractmethod
     def kind(self, request: Request) -> str:
-        """The request's name, as the vendor's documentation has it."""
+        """The request's name in the vendor's documentation."""
 
     @abstractmethod
     def error(self, status: int) -> tuple[Response, bytes]:
-        """What the vendor answers when it is broken (500), or has too much to do (503, 429)."""
+        """The vendor's answer on an internal error (500) or overload (503, 429)."""
 
     def failed_completion(self) -> tuple[Response, bytes]:
-        """The answer 200 with an error in it, where the vendor has that."""
+        """The answer 200 with an error in its body, if the vendor has one."""
         raise NotImplementedError
 
 
@@ -28,7 +28,7 @@ class S3(Dialect):
     """Amazon's, with the bucket in the path."""
 
     def kind(self, request: Request) -> str:
-        """As the actions of S3's API reference."""
+        """The names of S3's API reference."""
         query, method = request.query, request.method
         in_bucket = "/" not in request.path.strip("/")
         if "uploads" in query:
@@ -58,7 +58,7 @@ class S3(Dialect):
         return _answer(status, _s3_error(_S3_CODES[status]), "application/xml")
 
     def failed_completion(self) -> tuple[Response, bytes]:
-        """What S3 documents for CompleteMultipartUpload and UploadPartCopy."""
+        """As S3 documents it for CompleteMultipartUpload and UploadPartCopy."""
         return _answer(200, _s3_error("InternalError"), "application/xml")
 
 
@@ -66,7 +66,7 @@ class Azure(Dialect):
     """Azure's blobs."""
 
     def kind(self, request: Request) -> str:
-        """As the operations of the REST reference."""
+        """The names of the REST reference."""
         query, method = request.query, request.method
         comp, in_container = query.get("comp", ""), query.get("restype") == "container"
         if comp == "list":
@@ -84,7 +84,7 @@ class Azure(Dialect):
         return {"GET": "Get Blob", "HEAD": "Get Blob Properties", "PUT": "Put Blob", "DELETE": "Delete Blob"}[method]
 
     def error(self, status: int) -> tuple[Response, bytes]:
-        """An XML document, and the code in a header too."""
+        """An XML document with a code, which is in a header, too."""
         code = {
             500: "InternalError",
             503: "ServerBusy",
@@ -101,7 +101,7 @@ class Gcs(Dialect):
     """Google's JSON API."""
 
     def kind(self, request: Request) -> str:
-        """As the methods of the JSON API."""
+        """The methods of the JSON API."""
         method, path = request.method, request.path
         if path.startswith("/upload/") or "uploadType" in request.query or "upload_id" in request.query:
             kind = request.query.get("uploadType", "resumable")

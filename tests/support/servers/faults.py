@@ -1,4 +1,4 @@
-"""What the proxy does to requests that a rule chooses."""
+"""Rules by which the proxy breaks requests."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ class Action(Enum):
     """What happens to a request."""
 
     PASS = auto()
-    """Nothing, after `call` was called."""
-    TELL = auto()
-    """Nothing, but `call` is called when the store has answered, before the client has the answer."""
+    """The request is passed on after `call`."""
+    ANSWERED = auto()
+    """The request is passed on. `call` is called between the store's answer and the client's receipt of it."""
     REFUSE = auto()
     """The connection is reset after half of the request's body; the store gets none of it."""
     LOSE = auto()
-    """The store does it, and the connection is reset instead of its answer."""
+    """The store handles the request, and the connection is reset instead of an answer."""
     RESET = auto()
     """The connection is reset in the middle of the answer's body."""
     TRUNCATE = auto()
     """The connection is closed in the middle of the answer's body, without an error."""
     SHORTEN = auto()
-    """Half of the answer's body comes, and the head says that this is all."""
+    """The client gets half of the answer's body, with a head that fits it."""
     SLOW = auto()
-    """The answer's body comes in drips, for `seconds`."""
+    """The answer's body comes in small pieces, for `seconds`."""
     ERROR_500 = auto()
     ERROR_503 = auto()
     ERROR_429 = auto()
     FORBIDDEN = auto()
-    """The store gets nothing of it, and the answer is this error."""
+    """The store doesn't get the request, and the answer is this error."""
     FAILED_200 = auto()
-    """The store gets nothing of it, and the answer is a 200 with an error in its body."""
+    """The store doesn't get the request, and the answer is a 200 with an error in its body."""
     OTHER_TAG = auto()
-    """The answer has another ETag, or generation, than the object."""
+    """The answer's ETag or generation differs from the object's."""
 
 
 @dataclass
@@ -43,21 +43,21 @@ class Fault:
 
     action: Action
     kind: str = ""
-    """The kind of request, as the dialect calls it; empty for every kind."""
+    """The dialect's name for the kind of request; empty for every kind."""
     at: int = 1
-    """Which of them is the first."""
+    """The number of the first such request that the rule breaks, from 1."""
     times: int | None = 1
-    """How many of them; None for all that follow."""
+    """The number of requests to break; None for all later ones."""
     call: Callable[[], object] | None = None
-    """Called before the request goes to the store; with LOSE and TELL, when the store has answered."""
+    """Called before the request goes to the store; with LOSE and ANSWERED, when the store has answered."""
     seconds: float = 1.0
     seen: int = field(default=0, init=False)
     """Requests of this kind so far."""
     fired: int = field(default=0, init=False)
-    """How many of them the action happened to."""
+    """Broken requests so far."""
 
     def chooses(self, kind: str) -> bool:
-        """Count a request; whether the action is for it."""
+        """Count a request. Returns whether the rule breaks it."""
         if self.kind and kind != self.kind:
             return False
         self.seen += 1

@@ -1,17 +1,16 @@
-"""Runs `bloom` many times, each in a process of its own that is forked from one that has everything imported.
+"""Runs `bloom` many times, each in a separate process, forked from one that has imported all modules.
 
     with Forks(env) as forks:
         run = forks.start("add", "s3://lake/x", "-c", "id", "--in-place")
         os.killpg(run.pid, signal.SIGKILL)
         run.result()
 
-Starting Python and importing a vendor's SDK takes longer than what a command does with a small object. Pauses
-(`time.sleep`: an SDK's, before it sends a request again) are shorter by the factor `HURRY`, and so are its deadlines
-(`time.monotonic`).
+Starting Python and importing a vendor's SDK takes longer than a command on a small object. Pauses (`time.sleep`:
+an SDK's, before it sends a request again) and deadlines (`time.monotonic`) are shorter by the factor `HURRY`.
 
 As a program (``python -m support.servers.forking``) it reads a line of JSON for each command: its number, arguments,
-and files for its output. It writes the process's id, and later its exit code. It imports what the first command has
-imported at its end.
+and files for its output. It writes the process's id, and later its exit code. When the first command ends, it
+imports the modules that this command has imported.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class Started:
         return self.ids.result(_SECONDS)
 
     def send(self, number: int) -> None:
-        """Send a signal to its process group, as a terminal does."""
+        """Send a signal to the process group, as a terminal does."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, number)
 
@@ -72,7 +71,7 @@ class Started:
 
 
 class Forks:
-    """A process that has `bloom` imported, for commands with these variables. Threads may start commands at once."""
+    """A process that has imported `bloom`, for commands with these variables. Several threads may start commands."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.env = env
@@ -123,16 +122,16 @@ class Forks:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            told = json.loads(line)
-            run = self._runs[told["number"]]
-            if "pid" in told:
-                run.ids.set_result(told["pid"])
+            message = json.loads(line)
+            run = self._runs[message["number"]]
+            if "pid" in message:
+                run.ids.set_result(message["pid"])
             else:
-                run.codes.set_result(told["code"])
+                run.codes.set_result(message["code"])
 
 
 def _serve() -> None:
-    """Fork a process for each order, until the orders end."""
+    """Fork a process for each line, until standard input ends."""
     running: dict[int, int] = {}
     waiting, open_ = b"", True
     while open_ or running:
@@ -147,12 +146,12 @@ def _serve() -> None:
             if pid == 0:
                 _work(order)
             running[pid] = order["number"]
-            _tell(number=order["number"], pid=pid)
+            _send(number=order["number"], pid=pid)
         for pid in list(running):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 _learn()
-                _tell(number=running.pop(pid), code=os.waitstatus_to_exitcode(status))
+                _send(number=running.pop(pid), code=os.waitstatus_to_exitcode(status))
 
 
 def _learn() -> None:
@@ -167,12 +166,12 @@ def _learn() -> None:
     learnt.unlink()
 
 
-def _tell(**what: int) -> None:
+def _send(**what: int) -> None:
     os.write(1, json.dumps(what).encode() + b"\n")
 
 
 def _work(order: dict[str, Any]) -> None:
-    """Be the command."""
+    """Run the command in this forked process."""
     os.setsid()
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -201,7 +200,7 @@ def _work(order: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Import what the commands need, and serve."""
+    """Import the modules of commands, and serve."""
     sleep, monotonic = time.sleep, time.monotonic
     time.sleep = lambda seconds: sleep(seconds / HURRY)
     time.monotonic = lambda: monotonic() * HURRY

@@ -1,9 +1,9 @@
-"""What Google Cloud Storage's preconditions do, for fake-gcs-server, which ignores them.
+"""Google Cloud Storage's preconditions for fake-gcs-server, which ignores them.
 
-https://cloud.google.com/storage/docs/request-preconditions: `ifGenerationMatch` (0: there is no such object),
-`ifGenerationNotMatch` and `ifMetagenerationMatch` are of the object that is read or written; compose has some for
-each of its sources, and rewrite for its one. `generation` names a version: without versioning there is just the
-latest.
+https://cloud.google.com/storage/docs/request-preconditions: `ifGenerationMatch` (0: no such object exists),
+`ifGenerationNotMatch` and `ifMetagenerationMatch` apply to the object that is read or written; compose has
+preconditions for each of its sources, and rewrite for its source. `generation` names a version: without versioning
+only the latest exists.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ class Preconditions(Guard):
         self._uploads: dict[str, _Start] = {}
 
     def reads_body(self, request: Request) -> bool:
-        """Compose names its sources there, and an upload may name its object there."""
+        """Whether the check needs the body: compose names its sources there, and an upload may name its object."""
         return request.path.endswith("/compose") or (
             request.path.startswith("/upload/") and request.query.get("uploadType") in {"multipart", "resumable"}
         )
 
     def alone(self, request: Request) -> AbstractContextManager[object]:
-        """One that writes: nobody writes between its check and its effect."""
+        """Held by a request that writes: no other request writes between its check and its effect."""
         return nullcontext() if request.method in {"GET", "HEAD"} else self._lock
 
     def refusal(self, request: Request, content: bytes) -> tuple[Response, bytes] | None:
-        """The answer 412, 304 or 404 where a condition isn't met."""
+        """The answer 412, 304 or 404 if a condition isn't met."""
         if found := _UPLOAD.search(request.path):
             return self._of_upload(request, content, found)
         raw = urllib.parse.urlsplit(request.start.split(" ", 2)[1]).path
@@ -74,7 +74,7 @@ class Preconditions(Guard):
         return self._checked(bucket, name, dict(request.query), reading=request.method in {"GET", "HEAD"})
 
     def answered(self, request: Request, response: Response) -> None:
-        """Remember the conditions of a resumable upload: they hold when it ends."""
+        """Remember the conditions of a resumable upload: they are checked when it ends."""
         upload = re.search(r"upload_id=(\w+)", response.get("location"))
         upload = upload or re.search(r"/upload/resumable/(\w+)", response.get("location"))
         started = getattr(request, "_started", None)

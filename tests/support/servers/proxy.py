@@ -1,7 +1,7 @@
-"""A proxy in front of a store: it records requests and their bytes, slows them down, and breaks some.
+"""A proxy in front of a store: it records requests and their bytes, delays them, and breaks some.
 
-A client takes the proxy's address for the store's. The Host header goes on as it came, as S3's signatures include
-it. Each connection has a thread of its own. Bodies pass through in pieces, whatever their size.
+Clients use the proxy's address instead of the store's. The Host header is passed on unchanged, because S3's
+signatures include it. Each connection has its own thread. Bodies of any size are passed on in pieces.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from support.servers.faults import Action, Fault
 from support.servers.messages import Broken, Request, Response, body, framed, read_head
 
 _IDLE_SECONDS: Final = 1.0
-"""A connection to the store is used again within this time: servers close theirs after some seconds."""
+"""Seconds for which a connection to the store is reused: servers close connections after some seconds."""
 _ERRORS: Final = {Action.ERROR_500: 500, Action.ERROR_503: 503, Action.ERROR_429: 429, Action.FORBIDDEN: 403}
 _DRIPS: Final = 10
 
 
 @dataclass
 class Recorded:
-    """A request that came through."""
+    """A request that the proxy received."""
 
     kind: str
     method: str
     path: str
     headers: dict[str, str]
-    """By names in lower case."""
+    """Headers by name, in lower case."""
     sent: int = 0
     """Bytes of the request's body that the client sent."""
     received: int = 0
-    """Bytes of the answer's body that the client was sent."""
+    """Bytes of the answer's body that were sent to the client."""
     status: int = 0
-    """Of the answer that the client was sent; 0 where it got none."""
+    """The status of the answer that was sent to the client; 0 without an answer."""
     fault: Action | None = None
     began: float = 0.0
     """When the request came, by `time.perf_counter`."""
     ended: float = 0.0
-    """When the client had the answer; 0 where it got none."""
+    """When the client had the answer; 0 without an answer."""
 
 
 class Guard:
-    """What a store's emulator leaves out, so that the proxy does it: nothing, in this class."""
+    """Checks that a store's emulator doesn't make, so that the proxy makes them. This class makes none."""
 
     def reads_body(self, request: Request) -> bool:
         """Whether `refusal` needs the request's body."""
@@ -59,17 +59,17 @@ class Guard:
         return False
 
     def alone(self, request: Request) -> AbstractContextManager[object]:
-        """Held from the check of a request to the store's answer."""
+        """A lock from the check of a request to the store's answer."""
         del request
         return nullcontext()
 
     def refusal(self, request: Request, content: bytes) -> tuple[Response, bytes] | None:
-        """The answer to a request that the store mustn't get."""
+        """The answer to a request that isn't passed on to the store."""
         del request, content
         return None
 
     def answered(self, request: Request, response: Response) -> None:
-        """The store has answered a request: called before the client gets the answer's head."""
+        """Called after the store's answer to a request, before the client gets the answer's head."""
 
 
 class Limit:
@@ -79,7 +79,7 @@ class Limit:
         self._rate, self._free_at, self._lock = bytes_per_second, 0.0, threading.Lock()
 
     def take(self, count: int) -> None:
-        """Wait until that many bytes have gone through."""
+        """Wait for as long as this number of bytes takes."""
         if self._rate is None:
             return
         with self._lock:
@@ -94,8 +94,8 @@ class Proxy:
 
     Attributes:
         recorded: the requests so far, in the order in which they came.
-        faults: the rules; the first that chooses a request has it.
-        latency: seconds that each request takes longer.
+        faults: the rules; the first rule that matches a request applies.
+        latency: additional seconds of each request.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Proxy:
         self.recorded: list[Recorded] = []
         self.faults: list[Fault] = []
         self.upload, self.download = Limit(bytes_per_second), Limit(bytes_per_second)
-        """The bandwidth each way."""
+        """The bandwidth in each direction."""
         self.store = ("127.0.0.1", port)
         self._lock = threading.Lock()
         self._server = _Server(("127.0.0.1", 0), lambda *args: _Connection(self, *args))
@@ -126,7 +126,7 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        """Where it listens, for clients."""
+        """The proxy's URL for clients."""
         return f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> Self:
@@ -139,7 +139,7 @@ class Proxy:
         self._thread.join()
 
     def kinds(self) -> Counter[str]:
-        """How many requests of each kind there were."""
+        """The number of requests of each kind."""
         with self._lock:
             return Counter(request.kind for request in self.recorded)
 
@@ -156,7 +156,7 @@ class Proxy:
 
     @contextmanager
     def injecting(self, *faults: Fault) -> Iterator[None]:
-        """Have rules within the block."""
+        """Add rules within the block."""
         with self._lock:
             self.faults += faults
         try:
@@ -166,13 +166,13 @@ class Proxy:
                 self.faults = [fault for fault in self.faults if not any(fault is mine for mine in faults)]
 
     def record(self, request: Request) -> tuple[Recorded, Fault | None]:
-        """Take down a request, and find the rule for it."""
+        """Record a request, and find the rule for it."""
         headers = {name.lower(): value for name, value in request.headers}
         kind = self.dialect.kind(request)
         recorded = Recorded(kind, request.method, request.path, headers, began=time.perf_counter())
         with self._lock:
             self.recorded.append(recorded)
-            # Each rule counts, whether or not another one has the request.
+            # Each rule counts the request, even if another one applies.
             chosen = [fault for fault in self.faults if fault.chooses(kind)]
         fault = chosen[0] if chosen else None
         recorded.fault = fault.action if fault else None
@@ -186,13 +186,13 @@ class _Server(socketserver.ThreadingTCPServer):
     request_queue_size = 128
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client or a store that goes away is nothing to tell of."""
+        """Don't report a client or a store that closes its connection."""
         if not isinstance(sys.exception(), OSError | Broken):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class _Reset(Exception):
-    """The client's connection is to be reset."""
+    """Raised to reset the client's connection."""
 
 
 class _Connection(socketserver.BaseRequestHandler):
@@ -218,7 +218,7 @@ class _Connection(socketserver.BaseRequestHandler):
         except _Closed:
             return
         except (_Reset, ConnectionError, TimeoutError, Broken):
-            # With nothing to linger for, closing it is a reset.
+            # with a linger time of 0, close resets the connection
             with suppress(OSError):
                 self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         finally:
@@ -226,7 +226,7 @@ class _Connection(socketserver.BaseRequestHandler):
             self._drop_upstream()
 
     def _serve(self, request: Request, stream: BinaryIO) -> bool:
-        """Answer a request; returns whether the connection goes on."""
+        """Answer a request. Returns whether the connection stays open."""
         recorded, fault = self.proxy.record(request)
         goes_on = self._answer(request, stream, recorded, fault)
         recorded.ended = time.perf_counter()
@@ -239,7 +239,7 @@ class _Connection(socketserver.BaseRequestHandler):
             request.headers = [(name, value) for name, value in request.headers if name.lower() != "expect"]
         if self.proxy.latency:
             time.sleep(self.proxy.latency)
-        if fault is not None and fault.call is not None and action not in {Action.LOSE, Action.TELL}:
+        if fault is not None and fault.call is not None and action not in {Action.LOSE, Action.ANSWERED}:
             fault.call()
         pieces = self._incoming(body(stream, request) if not request.has_no_body() else iter(()), recorded)
         if action is Action.REFUSE:
@@ -300,7 +300,7 @@ class _Connection(socketserver.BaseRequestHandler):
             for piece in framed(pieces, request):
                 upstream.sendall(piece)
         except (BrokenPipeError, ConnectionResetError):
-            for _ in pieces:  # it has answered before it had all
+            for _ in pieces:  # the store has answered before it had the whole body
                 pass
         assert self._from_store is not None
         while True:
@@ -328,7 +328,7 @@ class _Connection(socketserver.BaseRequestHandler):
         self._upstream = self._from_store = None
 
     def _relay(self, request: Request, response: Response, recorded: Recorded, fault: Fault | None) -> None:
-        """Send the client the store's answer, or what a rule makes of it."""
+        """Send the client the store's answer, changed by the rule if one applies."""
         action = fault.action if fault else Action.PASS
         assert self._from_store is not None
         pieces = iter(()) if response.has_no_body(request.method) else body(self._from_store, response)
@@ -338,7 +338,7 @@ class _Connection(socketserver.BaseRequestHandler):
             if fault.call is not None:
                 fault.call()
             raise _Reset
-        if fault is not None and action is Action.TELL and fault.call is not None:
+        if fault is not None and action is Action.ANSWERED and fault.call is not None:
             fault.call()
         if response.get("location"):
             local = f"http://127.0.0.1:{self.proxy.store[1]}"
@@ -373,7 +373,7 @@ class _Connection(socketserver.BaseRequestHandler):
         said = half if fault.action is Action.SHORTEN else content
         response.headers.append(("Content-Length", str(len(said))))
         if fault.action is Action.SHORTEN:
-            response.headers.append(("Connection", "close"))  # it ends with this answer
+            response.headers.append(("Connection", "close"))  # the connection ends with this answer
         recorded.status = response.status
         self.request.sendall(response.head())
         if fault.action is Action.SLOW:
@@ -386,7 +386,7 @@ class _Connection(socketserver.BaseRequestHandler):
         self.request.sendall(half)
         recorded.received = len(half)
         if fault.action is Action.RESET:
-            time.sleep(0.02)  # what was sent arrives before the reset
+            time.sleep(0.02)  # sent bytes arrive before the reset
             raise _Reset
         if fault.action is Action.TRUNCATE:
             self.request.shutdown(socket.SHUT_WR)

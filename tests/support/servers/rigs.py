@@ -20,23 +20,23 @@ from support.stores import Place
 
 @dataclass(frozen=True)
 class Rig:
-    """What a test needs to run `bloom` on objects, and to look at them past it."""
+    """A store for tests: runs `bloom` on objects, and reads them without it."""
 
     name: str
     place: Place
     proxy: Proxy
 
     forks: Forks
-    """Runs commands."""
+    """The process that runs commands."""
 
     @property
     def bloom(self) -> Callable[..., Result]:
-        """Runs a command."""
+        """Run a command."""
         return self.forks.run
 
 
 def _made(kind: Callable[..., Place], *arguments: object) -> Place:
-    """A place whose server only the commands find, by their own variables."""
+    """A place whose server only the commands find, by variables that this process doesn't have."""
     with pytest.MonkeyPatch.context() as patched:
         return kind(*arguments, patched)
 
@@ -74,4 +74,4 @@ RIGS: Final[Mapping[str, tuple[str, Callable[[], AbstractContextManager[Rig]]]]]
     "azure": ("azurite", _azure),
     "gcs": ("fake-gcs-server", _gcs),
 }
-"""The stores that `bloom` writes to: the server that has to be installed, and how it is set up."""
+"""The stores that `bloom` writes to, each with the server to install and the function that sets it up."""

@@ -1,7 +1,7 @@
-"""Starts the servers on loopback, one of each for a pytest process, when a test first needs it.
+"""Starts servers on loopback when a test first needs them, one of each kind per pytest process.
 
-A server ends with the process that started it, however that ends. Its data are in a temporary folder, and its
-credentials are made for the run.
+A server ends with the process that started it, even if that is killed. Its data are in a temporary folder, and its
+credentials are generated for the run.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from typing import Final
 from support.servers import install
 
 _SECONDS: Final = 60
-"""A server has to answer within this time of its start, on a machine with other load."""
+"""Seconds within which a server has to answer after its start, on a busy machine, too."""
 _ATTEMPTS: Final = 3
-"""Another process may take the port that was free a moment ago."""
+"""Attempts to start a server: another process may take the free port first."""
 
 # The server's parent: it waits for the server, and ends it when the other end of its input is closed, which the
 # kernel does for a process that was killed.
@@ -49,12 +49,12 @@ KMS_KEY: Final = "key-of-the-lake"
 
 @dataclass(frozen=True)
 class Server:
-    """A server that runs."""
+    """A running server."""
 
     name: str
     port: int
     folder: Path
-    """Its data."""
+    """The folder of its data."""
     user: str
     """The access key, or the account."""
     secret: str
@@ -67,7 +67,7 @@ class Server:
 
 
 def installed(name: str) -> bool:
-    """Whether a server can be started. Looks at what is installed, and starts nothing."""
+    """Whether a server is installed. Starts nothing."""
     return install.program(name) is not None
 
 
@@ -93,7 +93,7 @@ def minio() -> Server:
 
 @functools.cache
 def minio_with_tls() -> Server:
-    """MinIO with a certificate of its own, `certs/public.crt` in its folder: it takes customers' keys by TLS only."""
+    """MinIO with a self-signed certificate, `certs/public.crt` in its folder: customer keys require TLS."""
     user, secret = secrets.token_hex(8), secrets.token_hex(16)
 
     def command(port: int, folder: Path) -> Sequence[str]:
@@ -122,7 +122,7 @@ def moto() -> Server:
 
 @functools.cache
 def azurite() -> Server:
-    """Azurite, the emulator of Azure's blobs. Its data are in memory: on disk they take more of its time."""
+    """Azurite, the emulator of Azure's blobs. Its data are in memory, which takes less time than on disk."""
     user, secret = "lake", base64.b64encode(secrets.token_bytes(64)).decode()
 
     def command(port: int, folder: Path) -> Sequence[str]:
@@ -172,7 +172,7 @@ def _started(
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=output,
-                start_new_session=True,  # Ctrl-C at the terminal is for the tests
+                start_new_session=True,  # Ctrl-C at the terminal stops the tests, not the server
             )
         atexit.register(_end, keeper, os.getpid())
         if _answers(keeper, f"{scheme}://127.0.0.1:{port}{path}"):
@@ -182,7 +182,7 @@ def _started(
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens at."""
+    """A free port of this machine."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]
@@ -190,7 +190,7 @@ def free_port() -> int:
 
 
 def _answers(keeper: subprocess.Popen[bytes], url: str) -> bool:
-    """Whether the server answers in time, whatever it answers."""
+    """Whether the server sends any answer in time."""
     unverified = ssl._create_unverified_context()
     https = urllib.request.HTTPSHandler(context=unverified)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), https)
@@ -200,7 +200,7 @@ def _answers(keeper: subprocess.Popen[bytes], url: str) -> bool:
             opener.open(url, timeout=5).close()
         except urllib.error.HTTPError as error:
             error.close()
-            if error.code != 503:  # it is starting
+            if error.code != 503:  # the server is starting
                 return keeper.poll() is None
         except OSError:
             pass
@@ -212,7 +212,7 @@ def _answers(keeper: subprocess.Popen[bytes], url: str) -> bool:
 
 def _end(keeper: subprocess.Popen[bytes], of: int = 0) -> None:
     if of not in {0, os.getpid()}:
-        return  # this is a process that was forked
+        return  # this process was forked
     assert keeper.stdin is not None
     with suppress(OSError):
         keeper.stdin.close()

@@ -1,4 +1,4 @@
-"""Which tables open, at which version, and which files a condition selects."""
+"""Tables that can be opened, their versions, and the files that a condition selects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stays the same when data files of a Delta table are replaced: rows, row ids, statistics, the log's entries."""
+"""Replacing data files of a Delta table keeps rows, row ids, statistics and the log's entries."""
 
 from __future__ import annotations
 
