@@ -1,4 +1,4 @@
-"""A lookup in 100,000 row groups makes at most three requests to a store; of a local file it reads the needed rows."""
+"""A lookup in 100,000 row groups makes at most three requests to a store, and reads few bytes of a local file."""
 
 from __future__ import annotations
 
