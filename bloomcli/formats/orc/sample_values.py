@@ -72,16 +72,6 @@ def _bytes(data: ByteStream, size: int) -> _Bytes:
     return _Bytes(start, size)
 
 
-def _decimal(data: ByteStream, scale: int) -> Decimal:
-    value = shift = 0
-    while True:
-        (byte,) = data.take(1)
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return Decimal((value >> 1) ^ -(value & 1)).scaleb(-scale, _EXACT)
-
-
 def _values(streams: Streams, orc: OrcType) -> Values:
     encoding, _ = streams.encoding()
     if orc.kind in REPEATED:
@@ -102,7 +92,9 @@ def _values(streams: Streams, orc: OrcType) -> Values:
         return lambda count: memoryview(bytes(data.take(count * FLOATS["DOUBLE"]))).cast("d").tolist()
     if orc.kind == "DECIMAL":
         scales = integers(streams.open("SECONDARY"), VERSIONS[encoding], signed=True)
-        return lambda count: [_decimal(data, scale) for scale in scales.take(count).cast("q").tolist()]
+        return lambda count: [
+            Decimal(data.take_varint()).scaleb(-scale, _EXACT) for scale in scales.take(count).cast("q").tolist()
+        ]
     if orc.kind not in {"STRING", "VARCHAR", "CHAR", "BINARY"}:
         numbers = integers(data, VERSIONS[encoding], signed=True)
         return lambda count: numbers.take(count).cast("q").tolist()

@@ -176,7 +176,7 @@ def _decimals(streams: Streams, orc: OrcType, version: int) -> Pick:
 
     def pick(count: int, wanted: Sequence[int]) -> list[bytes | None]:
         taken = scales.take(count).cast("q")
-        numbers = [_varint(data) for _ in range(count)]
+        numbers = [data.take_varint() for _ in range(count)]
         found: list[bytes | None] = []
         for at in wanted:
             shift = orc.scale - taken[at]
@@ -187,16 +187,6 @@ def _decimals(streams: Streams, orc: OrcType, version: int) -> Pick:
         return found
 
     return pick
-
-
-def _varint(data: ByteStream) -> int:
-    value = shift = 0
-    while True:
-        (byte,) = data.take(1)
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1)
 
 
 def _strings(data: ByteStream, runs: Runs) -> Pick:

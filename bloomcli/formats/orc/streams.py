@@ -110,6 +110,17 @@ class ByteStream:
             return memoryview(self.data)[self.at - size : self.at]
         return b"".join(self.pieces(size))
 
+    def take_varint(self) -> int:
+        """Return the next signed varint of any length (ORC specification, decimals), and advance past it. Slow: for
+        values that are shown or sampled. Raises as `pieces`."""
+        value = shift = 0
+        while True:
+            (byte,) = self.take(1)
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return (value >> 1) ^ -(value & 1)
+
     def pieces(self, size: int) -> Iterator[memoryview]:
         """Yield the next `size` bytes as loaded, and advance past them. Raises CorruptFile at the end."""
         while True:
