@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import gc
 import os
 import sys
@@ -10,14 +11,10 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
-    from types import FrameType
 
 _INTERRUPTED: Final = 130
 _STOPPED: Final = 128
 """The lowest exit code of a stopped run. Such a run ends with Python's own cleanup, which may free its resources."""
-_LATER_SECONDS: Final = 0.001
-"""Time after which a Ctrl-C that would be lost is raised again. On a busy machine a command can end before a thread
-runs; a timer interrupts it."""
 _NEW_OBJECTS: Final = 100_000
 """Number of new objects between two collections of reference cycles. With Python's default of 700, imports alone
 cause 60 collections, which take 5 % of a short run."""
@@ -71,25 +68,10 @@ def _end(code: int) -> None:
 
 def _raise_later(failed: UnraisableHookArgs) -> None:
     """Raise Ctrl-C again if it came in a function that can't raise, such as those of imports; it would be lost."""
-    if not issubclass(failed.exc_type, KeyboardInterrupt):
-        sys.__unraisablehook__(failed)
-        return
-    import signal
-
-    signal.signal(signal.SIGALRM, _raise_again)
-    signal.setitimer(signal.ITIMER_REAL, _LATER_SECONDS)
-
-
-def _raise_again(_number: int, frame: FrameType | None) -> None:
-    """Raise Ctrl-C, or wait again while `_raise_later` runs: what it raises is lost."""
-    import signal
-
-    while frame is not None and frame.f_code is not _raise_later.__code__:
-        frame = frame.f_back
-    if frame is None:
-        signal.raise_signal(signal.SIGINT)
+    if issubclass(failed.exc_type, KeyboardInterrupt):
+        _thread.start_new_thread(_thread.interrupt_main, ())  # in this thread, it would be raised here and lost again
     else:
-        signal.setitimer(signal.ITIMER_REAL, _LATER_SECONDS)
+        sys.__unraisablehook__(failed)
 
 
 if __name__ == "__main__":
