@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bloomcli.functions.advise import advise
     from bloomcli.functions.find import find
     from bloomcli.functions.fold import fold
+    from bloomcli.functions.gate import gate
     from bloomcli.functions.html import html
     from bloomcli.functions.index import index_build, index_inspect, index_update
     from bloomcli.functions.inspect import inspect
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from bloomcli.functions.remove import remove
     from bloomcli.functions.trial import trial
     from bloomcli.functions.validate import validate
-    from bloomcli.validation.gate import gate
 
 __all__ = [
     "BloomError",
@@ -54,7 +54,6 @@ __all__ = [
 _HOMES = {name: f"bloomcli.functions.{name}" for name in __all__ if name.islower() and name[0] != "_"}
 _HOMES |= dict.fromkeys(("index_build", "index_inspect", "index_update"), "bloomcli.functions.index")
 _HOMES["dump"] = "bloomcli.commands.dump"
-_HOMES["gate"] = "bloomcli.validation.gate"
 _HOMES["BloomError"] = "bloomcli.errors"
 
 

@@ -16,10 +16,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from bloomcli.advice.on_spark import advise, advise_table
 from bloomcli.commands.index_options import IndexOptions
+from bloomcli.commands.keywords import (
+    AddOnSparkKeywords,
+    ColumnKeywords,
+    FoldOnSparkKeywords,
+    ProbeOnSparkKeywords,
+    RemoveOnSparkKeywords,
+    ValidateOnSparkKeywords,
+)
+from bloomcli.commands.option import takes_options
 from bloomcli.commands.options import (
     FPP,
     AddOptions,
@@ -33,9 +42,7 @@ from bloomcli.commands.options_base import Options
 from bloomcli.commands.values import Value
 from bloomcli.datasets.engine import choose_engine
 from bloomcli.finding.on_spark import find, find_table
-from bloomcli.formats.format import NO_OPTIONS, OptionValues
 from bloomcli.model.indexing import IndexReport
-from bloomcli.model.sizes import POWER_OF_TWO
 from bloomcli.tables.functions import (
     add_to_table,
     fold_table,
@@ -76,44 +83,21 @@ __all__ = [
 ]
 
 
+@takes_options(AddOptions, without={"threads"})
 def add(
-    spark: SparkSession,
-    paths: Paths,
-    columns: Sequence[str] = (),
-    *,
-    exclude: Sequence[str] = (),
-    output: str | os.PathLike[str] | None = None,
-    in_place: bool = False,
-    fpp: float | None = None,
-    ndv: int | None = None,
-    max_bytes: int | None = None,
-    size: str | None = None,
-    kind: str | None = None,
-    variant: str | None = None,
-    mosaic_draft: bool = False,
-    format_options: OptionValues = NO_OPTIONS,
-    replace: bool = False,
-    readers: Sequence[str] = (),
-    table_schema: str | os.PathLike[str] | None = None,
-    policy: str | os.PathLike[str] | None = None,
-    overwrite: bool = False,
-    force: bool = False,
-    dry_run: bool = False,
+    spark: SparkSession, paths: Paths, columns: Sequence[str] = (), **options: Unpack[AddOnSparkKeywords]
 ) -> DataFrame:
     """Add Bloom filters to columns of files that have none yet, so that a run can be repeated.
 
     Files that have all filters are skipped. A file fails if its filters can't be read, must not be used, or don't
-    meet the options, unless `replace` is given. Existing filters have to meet the rate, too, if it is given.
+    meet the options, unless `replace` is given. Existing filters have to meet the rate, too, if it is given. The
+    driver reads the policy and the table's schema.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
-        columns: one or several leaf paths or globs; without any, the columns that the policy requires.
-        output: the directory below which the tree of files is written; or
-        in_place: replace each file itself, atomically.
-        table_schema, policy: files, which the driver reads.
-
-    The other arguments are those of `bloomcli.add`.
+        output: the directory below which the tree of files is written.
+        {options}
 
     Returns:
         One row per file, with the fields of `FileRow`.
@@ -123,183 +107,85 @@ def add(
         UnsupportedError: paths that can't be written to, a session that can't run tasks, executors without bloomcli.
         UnreadableError: a directory can't be listed, or the Spark job failed.
     """
-    options = AddOptions(
-        columns=columns,
-        exclude=exclude,
-        output=output,
-        in_place=in_place,
-        fpp=fpp,
-        ndv=ndv,
-        max_bytes=max_bytes,
-        size=size,
-        kind=kind,
-        variant=variant,
-        mosaic_draft=mosaic_draft,
-        format_options=format_options,
-        replace=replace,
-        readers=readers,
-        table_schema=table_schema,
-        policy=policy,
-        overwrite=overwrite,
-        force=force,
-        dry_run=dry_run,
-    )
-    return _run(spark, paths, options)
+    return _run(spark, paths, AddOptions.of(columns=columns, **options))
 
 
-def remove(
-    spark: SparkSession,
-    paths: Paths,
-    *,
-    columns: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    output: str | os.PathLike[str] | None = None,
-    in_place: bool = False,
-    overwrite: bool = False,
-    force: bool = False,
-    dry_run: bool = False,
-) -> DataFrame:
+@takes_options(RemoveOptions)
+def remove(spark: SparkSession, paths: Paths, **options: Unpack[RemoveOnSparkKeywords]) -> DataFrame:
     """Remove Bloom filters from files. Parquet files that `add` changed are restored, bit for bit.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
-
-    The other arguments are those of `bloomcli.remove`, but `output` is a directory, below which the tree is written.
+        output: the directory below which the tree of files is written.
+        {options}
 
     Returns, Raises: as `add`.
     """
-    options = RemoveOptions(
-        columns=columns,
-        exclude=exclude,
-        output=output,
-        in_place=in_place,
-        overwrite=overwrite,
-        force=force,
-        dry_run=dry_run,
-    )
-    return _run(spark, paths, options)
+    return _run(spark, paths, RemoveOptions(**options))
 
 
-def fold(
-    spark: SparkSession,
-    paths: Paths,
-    *,
-    columns: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    fpp: float = FPP,
-    max_bytes: int | None = None,
-    size: str = POWER_OF_TWO,
-    readers: Sequence[str] = (),
-    output: str | os.PathLike[str] | None = None,
-    in_place: bool = False,
-    overwrite: bool = False,
-    force: bool = False,
-    dry_run: bool = False,
-) -> DataFrame:
+@takes_options(FoldOptions)
+def fold(spark: SparkSession, paths: Paths, **options: Unpack[FoldOnSparkKeywords]) -> DataFrame:
     """Shrink oversized filters of files, without reading a column.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
-
-    The other arguments are those of `bloomcli.fold`, but `output` is a directory, below which the tree is written.
+        output: the directory below which the tree of files is written.
+        {options}
 
     Returns, Raises: as `add`.
     """
-    options = FoldOptions(
-        columns=columns,
-        exclude=exclude,
-        fpp=fpp,
-        max_bytes=max_bytes,
-        size=size,
-        readers=readers,
-        output=output,
-        in_place=in_place,
-        overwrite=overwrite,
-        force=force,
-        dry_run=dry_run,
-    )
-    return _run(spark, paths, options)
+    return _run(spark, paths, FoldOptions(**options))
 
 
-def inspect(
-    spark: SparkSession, paths: Paths, *, columns: Sequence[str] = (), exclude: Sequence[str] = ()
-) -> DataFrame:
+@takes_options(InspectOptions, without={"every", "pages", "indexes", "schema", "footer"})
+def inspect(spark: SparkSession, paths: Paths, **options: Unpack[ColumnKeywords]) -> DataFrame:
     """Summarize the filters of files, one row per file. The data source "bloom" has a row for each filter.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
-
-    The other arguments are those of `bloomcli.inspect`.
+        {options}
 
     Returns, Raises: as `add`.
     """
-    return _run(spark, paths, InspectOptions(columns=columns, exclude=exclude))
+    return _run(spark, paths, InspectOptions(**options))
 
 
-def validate(
-    spark: SparkSession,
-    paths: Paths,
-    *,
-    columns: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    require: Sequence[str] = (),
-    max_fpp: float | None = None,
-    max_oversize: float | None = None,
-    readers: Sequence[str] = (),
-    table_schema: str | os.PathLike[str] | None = None,
-    policy: str | os.PathLike[str] | None = None,
-    deep: bool = False,
-) -> DataFrame:
+@takes_options(ValidateOptions, without={"threads", "sample_row_groups", "seed"})
+def validate(spark: SparkSession, paths: Paths, **options: Unpack[ValidateOnSparkKeywords]) -> DataFrame:
     """Check that the filters of files are sound and that required filters exist. The column `findings` has the
-    faults.
+    faults. The driver reads the policy and the table's schema.
 
     `bloomcli.gate(paths, session=spark, ...)` returns one result for all files instead, with baselines and samples.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
-        table_schema, policy: files, which the driver reads.
-
-    The other arguments are those of `bloomcli.validate`.
+        {options}
 
     Returns, Raises: as `add`.
     """
-    options = ValidateOptions(
-        columns=columns,
-        exclude=exclude,
-        require=require,
-        max_fpp=max_fpp,
-        max_oversize=max_oversize,
-        readers=readers,
-        table_schema=table_schema,
-        policy=policy,
-        deep=deep,
-    )
-    return _run(spark, paths, options)
+    return _run(spark, paths, ValidateOptions(**options))
 
 
+@takes_options(ProbeOptions, without={"explain", "skip_blank"})
 def probe(
-    spark: SparkSession,
-    paths: Paths,
-    values: Value | Sequence[Value],
-    *,
-    column: str | None = None,
-    exclude: Sequence[str] = (),
+    spark: SparkSession, paths: Paths, values: Value | Sequence[Value], **options: Unpack[ProbeOnSparkKeywords]
 ) -> DataFrame:
     """Look values up in the filters of files. The column `totals` shows what a reader can skip for each value.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
-
-    The other arguments are those of `bloomcli.probe`.
+        values: one value or several, as for `bloomcli.probe`.
+        {options}
 
     Returns, Raises: as `add`.
     """
-    return _run(spark, paths, ProbeOptions(values=values, column=column, exclude=exclude))
+    return _run(spark, paths, ProbeOptions(values=values, **options))
 
 
 def index_build(

@@ -3,112 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 from bloomcli.advice import advise as core
 from bloomcli.advice.command_line import of_paths, of_table, reader_options
 from bloomcli.commands.arguments import paths as named
-from bloomcli.commands.options import FPP, AdviseOptions, Name
+from bloomcli.commands.keywords import AdviseOnSparkKeywords, AdviseTableKeywords
+from bloomcli.commands.option import takes_options
+from bloomcli.commands.options import AdviseOptions, Name
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.model.advice import AdviseReport
+from bloomcli.tables.functions import OF_CHANGES, options_of_table
 
 
-def advise(
-    spark: Any,
-    paths: Name | Sequence[Name],
-    *,
-    columns: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    budget: str | None = None,
-    queries: Name | Sequence[Name] = (),
-    dialect: str = "spark",
-    table_name: Sequence[str] = (),
-    fpp: float = FPP,
-    readers: Sequence[str] = (),
-    table_schema: Name | None = None,
-    policy: Name | None = None,
-    sample: str | None = None,
-    seed: int = 0,
-) -> AdviseReport:
-    """Advise which columns need Bloom filters, and at which sizes. Executors read footers and samples.
+@takes_options(AdviseOptions)
+def advise(spark: Any, paths: Name | Sequence[Name], **options: Unpack[AdviseOnSparkKeywords]) -> AdviseReport:
+    """Advise which columns need Bloom filters, and at which sizes. Executors read footers and samples; the driver
+    reads logs of queries, the policy and the table's schema.
 
     Args:
         spark: the session to run on.
         paths: files, directories and globs.
-        queries: logs of SQL queries, which the driver reads.
-        table_schema, policy: files, which the driver reads.
-
-    The other arguments mean what they mean to `bloomcli.advise`.
+        {options}
 
     Returns:
         The same report as `bloomcli.advise`.
 
     Raises: as `bloomcli.advise`; UnreadableError also if the Spark job failed.
     """
-    options = AdviseOptions(
-        columns=columns,
-        exclude=exclude,
-        budget=budget,
-        queries=queries,
-        dialect=dialect,
-        table_name=table_name,
-        fpp=fpp,
-        readers=readers,
-        table_schema=table_schema,
-        policy=policy,
-        sample=sample,
-        seed=seed,
-    )
-    return _advise(spark, paths, options)
+    return _advise(spark, paths, AdviseOptions(**options))
 
 
-def advise_table(
-    spark: Any,
-    table: str,
-    *,
-    where: str | None = None,
-    snapshot: int | None = None,
-    as_of: str | datetime | None = None,
-    columns: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    budget: str | None = None,
-    queries: Name | Sequence[Name] = (),
-    dialect: str = "spark",
-    table_name: Sequence[str] = (),
-    fpp: float = FPP,
-    readers: Sequence[str] = (),
-    table_schema: Name | None = None,
-    policy: Name | None = None,
-    sample: str | None = None,
-    seed: int = 0,
-) -> AdviseReport:
+@takes_options(TableOptions, AdviseOptions, without=OF_CHANGES | {"from_properties"})
+def advise_table(spark: Any, table: str, **options: Unpack[AdviseTableKeywords]) -> AdviseReport:
     """Advise which columns of a table need Bloom filters, from the data files of one snapshot only.
 
     Args:
         spark: a classic session, with the table's catalog.
-        table, where, snapshot, as_of: as for `inspect_table`.
-
-    The other arguments mean what they mean to `bloomcli.advise`.
+        table: as SQL names the table.
+        {options}
 
     Returns, Raises: as `advise` and `inspect_table`.
     """
-    which = TableOptions(table=table, where=where, snapshot=snapshot, as_of=as_of)
-    options = AdviseOptions(
-        columns=columns,
-        exclude=exclude,
-        budget=budget,
-        queries=queries,
-        dialect=dialect,
-        table_name=table_name,
-        fpp=fpp,
-        readers=readers,
-        table_schema=table_schema,
-        policy=policy,
-        sample=sample,
-        seed=seed,
-    )
-    return _advise_table(spark, which, options)
+    which, rest = options_of_table(table, options)
+    return _advise_table(spark, which, AdviseOptions(**rest))
 
 
 def _advise(spark: Any, paths: Name | Sequence[Name], options: AdviseOptions) -> AdviseReport:

@@ -9,37 +9,14 @@ import click
 
 from bloomcli.cli import options, output
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths
-from bloomcli.cli.query_options import query_options
-from bloomcli.cli.reader_options import policy_file, readers_option, table_schema_option
+from bloomcli.cli.policy_file import policy_file
 from bloomcli.cli.table_options import table_options
+from bloomcli.commands.options import AdviseOptions
 from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
     from bloomcli.advice.command_line import Source
-    from bloomcli.commands.options import AdviseOptions
     from bloomcli.model.advice import AdviseReport
-
-_size_options = options.bundle(
-    click.option(
-        "--budget",
-        metavar="SIZE",
-        help="Maximum total size of new filters, such as 64MiB, or a share of the files, such as 2%. Selects the"
-        " columns, and for each the rate --fpp or a higher one.",
-    ),
-    options.fpp_option("False-positive rate of new filters; with --budget, the lowest rate of a filter."),
-)
-"""Options for the sizes of filters."""
-
-_sample_options = options.bundle(
-    click.option(
-        "--sample",
-        metavar="SHARE",
-        help="Read values from this part of the row groups, 5% or a number, and look them up in up to as many others."
-        "  [default: a number that takes seconds]",
-    ),
-    options.seed_option("Seed of the sample: the same seed selects the same part."),
-)
-"""Options for the sample."""
 
 _policy_options = options.bundle(
     click.option(
@@ -68,19 +45,7 @@ Examples:
   bloom advise --table ice.db.orders --queries queries.sql""",
 )
 @options.files_argument
-@options.columns_option("Examine only these leaf columns; globs are allowed.")
-@options.exclude_option("Don't examine these leaf columns.")
-@query_options
-@_size_options
-@readers_option(
-    "Engines that read the files: columns in which one of them would lose rows because of a sound filter get none,"
-    " and dictionaries count if all of them use dictionaries.  [default: the policy's, or else all that read files"
-    " directly] Known:"
-)
-@table_schema_option(
-    "The table's schema (Spark's or Iceberg's JSON, or DDL), for readers that look values up at its types."
-)
-@_sample_options
+@options.options_of(AdviseOptions)
 @_policy_options
 @options.format_option("text", "json", "csv")
 @options.reports_option("text", "json", "csv", "html")
@@ -110,7 +75,6 @@ def command(
     Exits with 0 whether or not a filter is recommended, and with 3 if a file could not be read.
     """
     from bloomcli.advice import advise
-    from bloomcli.commands.options import AdviseOptions
 
     if overwrite and new_policy is None:
         raise UsageError("--overwrite is for --policy", hint="add --policy FILE")

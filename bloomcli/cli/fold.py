@@ -9,9 +9,8 @@ import click
 from bloomcli.cli import options
 from bloomcli.cli.changes import change
 from bloomcli.cli.dataset import Dataset, dataset_options
-from bloomcli.cli.reader_options import readers_option
 from bloomcli.cli.table_options import table_options
-from bloomcli.model.sizes import POWER_OF_TWO
+from bloomcli.commands.options import FoldOptions
 
 
 @click.command(
@@ -24,17 +23,7 @@ Examples:
   bloom fold orders.parquet --dry-run""",
 )
 @options.files_argument
-@options.columns_option("Fold only the filters of these leaf columns; globs are allowed.")
-@options.exclude_option("Don't fold the filters of these leaf columns.")
-@options.target_options
-@options.fpp_option("The highest false-positive rate of a folded filter, measured on its bits.")
-@options.max_bytes_option("Fold to at most this size, even if the filter then exceeds the rate.")
-@options.size_option(
-    "Sizes of folded filters: powers of two, or any multiple of 32 bytes. Tight sizes need --readers, which all have"
-    " to accept them.",
-    default=POWER_OF_TWO,
-)
-@readers_option("Engines that read the files, for --size tight.  [default: all that read files directly] Known:")
+@options.options_of(FoldOptions)
 @options.all_option("For many files, show every file.")
 @options.format_option("text", "json", "csv")
 @table_options(changes=True)
@@ -51,6 +40,4 @@ def command(dataset: Dataset, form: str, every: bool, **options_: Any) -> int:
     usually to sizes between: some of its blocks are then copied into two new blocks. For sizes that need the
     values, use `bloom add --replace --size tight`.
     """
-    from bloomcli.commands.options import FoldOptions
-
     return change(dataset, FoldOptions(**options_), form, every=every)

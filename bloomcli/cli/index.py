@@ -9,6 +9,7 @@ import click
 from bloomcli.cli import options, output
 from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, meter, named_paths
+from bloomcli.commands.index_options import IndexOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
     from bloomcli.model.indexing import IndexReport
 
 _paths = click.argument("files", nargs=-1, metavar="PATH...", shell_complete=complete_files)
-_dry_run = click.option(
-    "-n", "--dry-run", is_flag=True, help="Write nothing; say what would be read, by the files' footers."
-)
+_dry_run = options.options_of(IndexOptions, only=("dry_run",))
 _force = click.option("--force", is_flag=True, help="Replace an index in a store even if an object lock is lost.")
 
 
@@ -52,9 +51,9 @@ Examples:
   bloom index build lake/orders/ -c trace_id --dry-run""",
 )
 @_paths
-@options.columns_option("The leaf columns to index: whole paths.", required=True)
+@options.options_of(IndexOptions, only=("columns",))
 @click.option("-o", "--output", "target", metavar="INDEX", type=options.Output(), help="The index to write.")
-@options.fpp_option("The mean false-positive rate of the index's filters, as far as the files' filters have it.")
+@options.options_of(IndexOptions, only=("fpp",))
 @click.option("--overwrite", is_flag=True, help="Let --output replace an existing file.")
 @_force
 @_dry_run
@@ -77,7 +76,6 @@ def build(
     an index can't take. The files stay as they are. Files that fail are named, and aren't in the
     index: `find` searches them as without an index.
     """
-    from bloomcli.commands.index_options import IndexOptions
     from bloomcli.indexing import build as indexing
 
     chosen = IndexOptions(columns=columns, fpp=fpp, dry_run=dry_run)

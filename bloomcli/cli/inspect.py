@@ -5,41 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from bloomcli.cli import options, output
 from bloomcli.cli.dataset import Dataset, dataset_options, run
-from bloomcli.cli.options import bundle
 from bloomcli.cli.table_options import table_options
+from bloomcli.commands.options import InspectOptions
 from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
     from bloomcli.model.inspect import InspectReport
 
 _PARTS = ("pages", "indexes", "schema", "footer")
-
-_part_options = bundle(
-    click.option(
-        "--pages",
-        is_flag=True,
-        help="List the pages of one column with their headers; in ORC the streams, in Mosaic the buckets.",
-    ),
-    click.option(
-        "--indexes",
-        is_flag=True,
-        help="List the index entries of one column: Parquet's column and offset index, ORC's row index and its "
-        "filters joined by stripe, Mosaic's statistics.",
-    ),
-    click.option("--schema", is_flag=True, help="Show the schema as a tree, in the format's own terms."),
-    click.option(
-        "--footer",
-        is_flag=True,
-        help="Write the whole decoded footer as JSON: unknown fields by number, bytes in hex.",
-    ),
-)
-"""Options that show other parts of one file instead of its columns."""
 
 
 @click.command(
@@ -56,32 +35,17 @@ Examples:
   bloom inspect /data/orders --report html=orders.html""",
 )
 @options.files_argument
-@options.columns_option("Show only these leaf columns; globs are allowed.")
-@options.exclude_option("Don't show these leaf columns.")
-@click.option(
-    "-a",
-    "--all",
-    "every",
-    is_flag=True,
-    help="Show every filter of a file instead of one line per column; for many files, every file, and with "
-    "--format csv every filter of each file.",
-)
-@_part_options
+@options.options_of(InspectOptions)
 @options.format_option("text", "json", "csv")
 @options.reports_option("text", "json", "csv", "html")
 @table_options()
 @dataset_options
 def command(
     dataset: Dataset,
-    columns: tuple[str, ...],
-    exclude: tuple[str, ...],
     every: bool,
-    pages: bool,
-    indexes: bool,
-    schema: bool,
-    footer: bool,
     form: str,
     reports: tuple[tuple[str, str], ...],
+    **options_: Any,
 ) -> int:
     """Show the columns of a file and its Bloom filters.
 
@@ -109,18 +73,9 @@ def command(
     --report html=FILE writes a page with charts and tables, which needs bloomcli[report].
     """
     from bloomcli.commands import inspect
-    from bloomcli.commands.options import InspectOptions
 
     forms = [form, *(other for other, _ in reports)]
-    chosen = InspectOptions(
-        columns=columns,
-        exclude=exclude,
-        every=every and not {"json", "csv"}.isdisjoint(forms),
-        pages=pages,
-        indexes=indexes,
-        schema=schema,
-        footer=footer,
-    )
+    chosen = InspectOptions(every=every and not {"json", "csv"}.isdisjoint(forms), **options_)
     asked = [name for name in _PARTS if getattr(chosen, name)]
     if dataset.single is None and asked:
         raise UsageError(f"--{asked[0]} is for one file", hint="name one file")

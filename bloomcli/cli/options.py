@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from bloomcli.cli.completion import complete_columns
-from bloomcli.model.sizes import SIZES
+from bloomcli.cli.completion import complete_columns, complete_readers
+from bloomcli.commands.option import Option, options_in
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -115,45 +115,121 @@ file_argument = click.argument("file", type=PATH)
 files_argument = click.argument("files", nargs=-1, metavar="FILE...", type=PATH)
 
 
-def columns_option(text: str, *, required: bool = False) -> Callable[[F], F]:
-    r"""``--columns`` (``--column``, ``-c``): repeats, takes commas and globs; ``\,`` is a comma within a name."""
-    return click.option(
-        "-c",
-        "--columns",
-        "--column",
-        "columns",
-        metavar="NAMES",
-        multiple=True,
-        required=required,
-        callback=split_names,
-        shell_complete=complete_columns,
-        help=text + r" \, is a comma within a name.",
-    )
+class _ListingOption(click.Option):
+    """An option whose help lists names, which are loaded only for the help."""
+
+    def names(self) -> Iterable[str]:
+        """The names behind the help text."""
+        raise NotImplementedError
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Do the same as Click, with the names."""
+        record = super().get_help_record(ctx)
+        return record and (record[0], f"{record[1]} Known: {', '.join(self.names())}.")
 
 
-def exclude_option(text: str) -> Callable[[F], F]:
-    """``--exclude``: repeats, takes commas and globs."""
-    return click.option(
-        "--exclude",
-        metavar="NAMES",
-        multiple=True,
-        callback=split_names,
-        shell_complete=complete_columns,
-        help=text + " Repeats, takes commas and globs.",
-    )
+class _EnginesOption(_ListingOption):
+    """``--readers`` of most commands: all engines whose faults are known."""
+
+    def names(self) -> Iterable[str]:
+        """The engines."""
+        from bloomcli.rules.readers import READERS
+
+        return READERS
+
+
+class _TrialReadersOption(_ListingOption):
+    """``--readers`` of `bloom trial`: the readers that it runs."""
+
+    def names(self) -> Iterable[str]:
+        """The readers."""
+        from bloomcli.trials.readers import ENTRIES
+
+        return [entry.name for entry in ENTRIES]
+
+
+def _columns(one: Option) -> dict[str, Any]:
+    many = " Repeats and takes commas." if "globs" in one.help else " Repeats, takes commas and globs."
+    comma = r" \, is a comma within a name." if "-c" in one.flags else ""
+    return {
+        "multiple": True,
+        "callback": split_names,
+        "shell_complete": complete_columns,
+        "help": _before_default(one.help, many + comma),
+    }
+
+
+def _before_default(text: str, more: str) -> str:
+    """A help text with more sentences in front of its ``[default: ...]``."""
+    words, bracket, default = text.partition("  [default:")
+    return words + more + bracket + default
+
+
+FORMS: Final[dict[str, Callable[[Option], dict[str, Any]]]] = {
+    "choice": lambda one: {"type": click.Choice(one.choices)},
+    "column": lambda _: {"callback": _one_name, "shell_complete": complete_columns},
+    "columns": _columns,
+    "factor": lambda _: {"type": click.FloatRange(min=1)},
+    "file": lambda _: {"type": FILE},
+    "flag": lambda _: {"is_flag": True},
+    "integer": lambda _: {"type": int},
+    "names": lambda _: {"multiple": True, "callback": split_names},
+    "number": lambda one: {"type": click.IntRange(min=one.least)},
+    "policy": lambda one: {
+        "type": FILE,
+        "help": one.help + "  [default: the nearest bloom.toml or pyproject.toml with [tool.bloom]]",
+    },
+    "output": lambda _: {"type": Output()},
+    "paths": lambda _: {"multiple": True, "type": PATH},
+    "rate": lambda _: {"type": Rate()},
+    "engines": lambda _: {
+        "cls": _EnginesOption,
+        "multiple": True,
+        "callback": split_names,
+        "shell_complete": complete_readers,
+    },
+    "trial-readers": lambda _: {"cls": _TrialReadersOption, "multiple": True, "callback": split_names},
+    "seconds": lambda _: {"type": float},
+    "size": lambda _: {"type": Size()},
+    "text": lambda _: {},
+}
+"""How `click.option` reads the value of each form of option."""
+
+
+def options_of(kind: type, *, before: str = "", only: Collection[str] | None = None) -> Callable[[F], F]:
+    """The options of a command's class (`bloomcli.commands.options`), in the order of its fields.
+
+    Args:
+        kind: the class.
+        before: words in front of each help text.
+        only: the fields to take; by default all.
+    """
+    found = [one for one in options_in(kind) if one[1].form and (only is None or one[0] in only)]
+    return bundle(*(part for one in found for part in _decorators(*one, before)))
+
+
+def _decorators(name: str, one: Option, default: Any, before: str) -> Iterator[Any]:
+    if one.form == "formats":
+        from bloomcli.cli.format_options import format_options
+
+        yield format_options
+        return
+    flags = one.flags or ("--" + name.replace("_", "-"),)
+    keywords = {"metavar": one.metavar, "help": before + one.help, **FORMS[one.form](one)}
+    if not keywords.get("multiple") and default is not None and one.form != "flag":
+        keywords |= {"default": default, "show_default": True}
+    yield click.option(*flags, name, **keywords)
+    if one.form == "policy":
+        yield click.option("--no-policy", is_flag=True, help="Use no policy.")
 
 
 def column_option(text: str) -> Callable[[F], F]:
     """``--column`` (``-c``): one leaf column."""
-    return click.option(
-        "-c",
-        "--column",
-        "column",
-        metavar="NAME",
-        callback=_one_name,
-        shell_complete=complete_columns,
-        help=text,
+    part: Callable[[F], F]
+    (part,) = _decorators(
+        "column", Option(help=text, form="column", metavar="NAME", flags=("-c", "--column")), None, ""
     )
+    return part
 
 
 def format_option(*choices: str) -> Callable[[F], F]:
@@ -205,51 +281,9 @@ def is_quiet() -> bool:
     return context is not None and bool(context.params.get("quiet"))
 
 
-def fpp_option(text: str, *, default: float | None = 0.01) -> Callable[[F], F]:
-    """``--fpp``."""
-    return click.option("--fpp", type=Rate(), default=default, show_default=True, metavar="RATE", help=text)
-
-
 def was_given(name: str) -> bool:
     """Whether the user gave this option of the running command."""
     return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT
-
-
-def max_bytes_option(text: str) -> Callable[[F], F]:
-    """``--max-bytes``."""
-    return click.option("--max-bytes", type=Size(), metavar="SIZE", help=text)
-
-
-def size_option(text: str, *, default: str | None = None) -> Callable[[F], F]:
-    """``--size``."""
-    return click.option("--size", type=click.Choice(SIZES), default=default, show_default=True, help=text)
-
-
-target_options = bundle(
-    click.option(
-        "-o",
-        "--output",
-        type=Output(),
-        metavar="FILE",
-        help="Write the new file here; for many files, below this directory. Outputs of earlier runs are kept, "
-        "or made again if they don't match the options.",
-    ),
-    click.option("--in-place", is_flag=True, help="Replace the file itself, atomically."),
-    click.option("--force", is_flag=True, help="Replace files even in a table whose log records their size."),
-    click.option("--overwrite", is_flag=True, help="Let --output replace an existing file."),
-    click.option(
-        "-n",
-        "--dry-run",
-        is_flag=True,
-        help="Write nothing; show what would be done, and whether the output could be written.",
-    ),
-)
-"""The target of a changed file: ``--output``, ``--in-place``, ``--force``, ``--overwrite``, ``--dry-run``."""
-
-
-def seed_option(text: str) -> Callable[[F], F]:
-    """``--seed``: the same seed selects the same sample."""
-    return click.option("--seed", type=int, default=0, show_default=True, metavar="N", help=text)
 
 
 def files_from_option() -> Callable[[F], F]:

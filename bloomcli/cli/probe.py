@@ -6,7 +6,6 @@ import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,10 +14,8 @@ from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, read_named, run, run_tasks
 from bloomcli.cli.negatives import NegativesCommand, unmarked
 from bloomcli.cli.table_options import no_files, table_options
+from bloomcli.commands.options import ProbeOptions
 from bloomcli.errors import UsageError
-
-if TYPE_CHECKING:
-    from bloomcli.commands.options import ProbeOptions
 
 
 @click.command(
@@ -42,13 +39,12 @@ Blank lines of a file are skipped, except for columns of strings and binary, whe
 empty value. A byte order mark is not part of the first line.""",
 )
 @click.argument("files", nargs=-1, metavar="PATH... [VALUE...]", shell_complete=complete_files)
-@options.column_option("The leaf column; optional if only one column has filters.")
-@options.exclude_option("Leaf columns to ignore when --column is missing.")
+@options.options_of(ProbeOptions, only=("column", "exclude"))
 @options.value_options(
     "A value to look up; repeats. With it, all arguments are paths.",
     "Read values from a UTF-8 file, one per line; - is standard input.",
 )
-@click.option("--explain", is_flag=True, help="Show the hash, the block and the bits of each lookup.")
+@options.options_of(ProbeOptions, only=("explain",))
 @click.option(
     "-l",
     "--files-with-matches",
@@ -87,7 +83,6 @@ def command(
     """
     from bloomcli.cli.probe_arguments import split
     from bloomcli.commands import probe
-    from bloomcli.commands.options import ProbeOptions
     from bloomcli.report import text
 
     paths, wanted = split(

@@ -10,6 +10,7 @@ from bloomcli.cli import options
 from bloomcli.cli.changes import change
 from bloomcli.cli.dataset import Dataset, dataset_options
 from bloomcli.cli.table_options import table_options
+from bloomcli.commands.options import RemoveOptions
 
 
 @click.command(
@@ -20,9 +21,7 @@ Examples:
   bloom remove orders.parquet --columns id --in-place""",
 )
 @options.files_argument
-@options.columns_option("Remove only the filters of these leaf columns; globs are allowed.")
-@options.exclude_option("Keep the filters of these leaf columns.")
-@options.target_options
+@options.options_of(RemoveOptions)
 @options.all_option("For many files, show every file.")
 @options.format_option("text", "json", "csv")
 @table_options(changes=True)
@@ -36,6 +35,4 @@ def command(dataset: Dataset, form: str, every: bool, **options_: Any) -> int:
     In Parquet, both fields that refer to a filter are removed. If a writer set them without a filter (an offset
     of 0 or -1, a length alone), `bloom add` and `bloom remove` remove them; all other bytes are unchanged.
     """
-    from bloomcli.commands.options import RemoveOptions
-
     return change(dataset, RemoveOptions(**options_), form, every=every)

@@ -6,55 +6,12 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final, TypeVar
 
-import click
-
-from bloomcli.cli.options import was_given
+from bloomcli.cli.options import bundle, options_of, was_given
+from bloomcli.commands.table_options import TableOptions
 from bloomcli.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_OPTIONS: Final[dict[str, Callable[[Any], Any]]] = {
-    "table": click.option(
-        "--table",
-        metavar="NAME",
-        help="Work on the data files of an Iceberg or Delta table, named as in Spark SQL, instead of FILE. Implies"
-        " --engine spark.",
-    ),
-    "where": click.option(
-        "--where",
-        metavar="SQL",
-        help="With --table: only files that may hold rows of this condition, according to partitions and statistics.",
-    ),
-    "from_properties": click.option(
-        "--from-properties",
-        is_flag=True,
-        help="With --table: require the filters that the table's properties request (Iceberg:"
-        " write.parquet.bloom-filter-*; Delta: parquet.bloom.filter.*).",
-    ),
-    "commit_every": click.option(
-        "--commit-every",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="With --table: replace N files by each commit.  [default: 1000 files or 64 GiB]",
-    ),
-    "new_row_ids": click.option(
-        "--new-row-ids",
-        is_flag=True,
-        help="With --table: give rows of an Iceberg v3 table new row ids, instead of writing columns that keep them.",
-    ),
-    "snapshot": click.option(
-        "--snapshot",
-        type=int,
-        metavar="ID",
-        help="With --table: the files of this snapshot (Iceberg) or version (Delta).  [default: the newest]",
-    ),
-    "as_of": click.option(
-        "--as-of",
-        metavar="TIME",
-        help="With --table: the files of the snapshot at this time, such as 2026-11-01T12:00:00Z.",
-    ),
-}
-"""The options, by the fields of `TableOptions`."""
 _CHANGES: Final = ("commit_every", "new_row_ids")
 _SNAPSHOTS: Final = ("snapshot", "as_of")
 _IN_PLACE: Final = "the table's own commit puts new files in place"
@@ -87,16 +44,12 @@ def table_options(*, changes: bool = False, properties: bool = False, values: bo
                 if given:
                     raise UsageError(f"{_option(given[0])} is for tables", hint="add --table NAME")
                 return function(table=None, **arguments)
-            from bloomcli.commands.table_options import TableOptions
-
             _check(arguments, values=values)
             arguments["engine"] = "spark"
             return function(table=TableOptions(**chosen).checked(), **arguments)
 
-        found: Any = gathered
-        for name in reversed(names):
-            found = _OPTIONS[name](found)
-        return found  # type: ignore[no-any-return]
+        part = options_of(TableOptions, only=[name for name in names if name != "table"], before="With --table: ")
+        return bundle(options_of(TableOptions, only=["table"]), part)(gathered)  # type: ignore[return-value]
 
     return add
 

@@ -8,22 +8,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from bloomcli.cli import options, output
-from bloomcli.cli.query_options import query_options
+from bloomcli.commands.options import TrialOptions
 from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
     from bloomcli.model.trial import TrialReport
-
-
-class _ReadersOption(click.Option):
-    """An option whose help lists the readers that `trial` runs, which are loaded only for the help."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Do the same as Click, with the readers' names."""
-        from bloomcli.trials.readers import ENTRIES
-
-        record = super().get_help_record(ctx)
-        return record and (record[0], f"{record[1]} {', '.join(entry.name for entry in ENTRIES)}.")
 
 
 @click.command(
@@ -39,54 +28,7 @@ Examples:
   pip install 'bloomcli[trial]'           # DuckDB, DataFusion, Polars, chDB""",
 )
 @options.files_argument
-@options.columns_option(
-    "The leaf columns to look values up in; globs are allowed.  [default: those that have filters, or that the"
-    " queries look up]"
-)
-@options.exclude_option("Don't look values up in these leaf columns.")
-@click.option(
-    "--readers",
-    cls=_ReadersOption,
-    metavar="READERS",
-    multiple=True,
-    callback=options.split_names,
-    help="Readers to run, separated by commas; the report shows which ones aren't installed.  [default: all]  Known:",
-)
-@click.option(
-    "--values",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="Values of each column to look up: N that the file has, and N that it doesn't. With --queries: the N most"
-    " frequent ones.",
-)
-@query_options
-@click.option(
-    "--runs",
-    type=click.IntRange(min=0),
-    default=5,
-    show_default=True,
-    metavar="N",
-    help="Number of timed runs of each lookup, alternately with filters and without.",
-)
-@options.fpp_option("False-positive rate of the filters in temporary copies.")
-@click.option(
-    "--sample",
-    metavar="SHARE",
-    default="4",
-    show_default=True,
-    help="For many files, try this part: 5%, or a number of files.",
-)
-@options.seed_option("Seed of the values and the files: the same seed selects the same ones.")
-@click.option(
-    "--timeout",
-    type=float,
-    default=300,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time limit for the start of a reader, and for each lookup.",
-)
+@options.options_of(TrialOptions)
 @click.option("--table", metavar="NAME", hidden=True, help="Not for trials: they read files.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors and findings; JSON and CSV are still printed.")
 @options.format_option("text", "json", "csv")
@@ -121,7 +63,6 @@ def command(
         )
     if not files:
         raise click.UsageError("Missing argument 'FILE...'.")
-    from bloomcli.commands.options import TrialOptions
     from bloomcli.trials import trial
 
     if reports:

@@ -3,21 +3,47 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
 from bloomcli.cli import options, output
+from bloomcli.cli.completion import complete_explained
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, run_tasks
-from bloomcli.cli.gate_options import FORMS, gate_options
-from bloomcli.cli.reader_options import policy_file
+from bloomcli.cli.policy_file import policy_file
 from bloomcli.cli.table_options import table_options
+from bloomcli.commands.options import GateOptions
 from bloomcli.errors import UsageError
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.model.gate import GateReport
     from bloomcli.validation.gate import GateRequest, GateResults
+
+
+FORMS: Final = ("text", "json", "csv", "junit", "sarif", "github")
+"""Forms of the report for standard output."""
+
+_report_options = options.bundle(
+    click.option(
+        "--max-per-rule",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Findings shown per rule, in text and annotations; 0 for all.  [default: 5, annotations 10]",
+    ),
+    options.all_option("Show every finding, as --max-per-rule 0."),
+    options.reports_option(*FORMS, "html"),
+    click.option("--init", is_flag=True, help="Write a commented policy that the files meet, and stop."),
+    click.option(
+        "--explain",
+        metavar="[RULE|KEY]",
+        is_flag=False,
+        flag_value="",
+        shell_complete=complete_explained,
+        help="Explain a rule or a key of the policy, or list them, and stop.",
+    ),
+)
+"""Options for the output, and options that replace the check."""
 
 
 @click.command(
@@ -32,9 +58,8 @@ Examples:
   bloom validate --explain filter-stray-bits""",
 )
 @options.files_argument
-@options.columns_option("Check only the filters of these leaf columns; globs are allowed.")
-@options.exclude_option("Report nothing for these leaf columns, even if another option names them.")
-@gate_options
+@options.options_of(GateOptions)
+@_report_options
 @options.format_option(*FORMS)
 @table_options(properties=True)
 @dataset_options
@@ -70,7 +95,6 @@ def command(
         from bloomcli.cli.starter import write_policy
 
         return write_policy(dataset, options_)
-    from bloomcli.commands.options import GateOptions
     from bloomcli.validation import gate
 
     policy = policy_file(options_.pop("policy"), no_policy=no_policy)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from bloomcli.commands.arguments import names as tuple_of
-from bloomcli.commands.options import FPP
+from bloomcli.commands.option import option
+from bloomcli.commands.options import FPP, columns_option, rate_option
 from bloomcli.commands.options_base import Options
 from bloomcli.errors import UsageError
 
@@ -19,10 +20,15 @@ class IndexOptions(Options):
     command: ClassVar[str] = "index"
     heavy: ClassVar[bool] = True
 
-    columns: Sequence[str] = ()
-    """Leaf paths. A file needn't have all of them."""
-    fpp: float = FPP
-    dry_run: bool = False
+    columns: Sequence[str] = columns_option(
+        "The leaf columns to index: whole paths. A file needn't have all of them."
+    )
+    fpp: float = rate_option(
+        FPP, "The mean false-positive rate of the index's filters, as far as the files' filters have it."
+    )
+    dry_run: bool = option(
+        False, "Write nothing; say what would be read, by the files' footers.", "flag", flags=("-n", "--dry-run")
+    )
 
     def checked(self) -> Self:
         """The options with the names as a tuple, without duplicates. Raises UsageError."""

@@ -1,8 +1,9 @@
 """The options of the commands: one class for each command, with defaults and checks.
 
 The command line, the library's functions, worker processes and Spark use the same objects. They are immutable, can be
-pickled, and contain neither input files nor progress callbacks. `bloomcli.add`, `bloomcli.remove` and the other
-functions of the package document the options: each field is an argument of the same name, with the same default.
+pickled, and contain neither input files nor progress callbacks. The
+functions of the package take the fields as keywords, and the command line makes its options of them: each is written
+once, here, with its help.
 
 Code that uses options calls `checked` first, which raises an error or returns complete options: names are tuples, and
 the policy and the table's schema are read. Calling it again costs nothing.
@@ -12,35 +13,99 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Self
 
 from bloomcli import limits
 from bloomcli.commands.arguments import names as tuple_of
 from bloomcli.commands.arguments import paths, read_policy
+from bloomcli.commands.option import option
 from bloomcli.commands.options_base import Options
+from bloomcli.commands.values import Value
 from bloomcli.errors import UsageError
-from bloomcli.formats.add_options import checked_options
+from bloomcli.formats.add_options import checked_options, own_options
 from bloomcli.formats.format import OptionValues
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.sizes import POWER_OF_TWO, SIZES
 from bloomcli.policy.policy import Policy
-
-if TYPE_CHECKING:
-    from bloomcli.commands.values import Value
 
 Name = str | os.PathLike[str]
 
 FPP: Final = 0.01
 """The default false-positive rate of filters."""
 
+_SCHEMA: Final = (
+    "The table's schema (Spark's or Iceberg's JSON, or DDL), for readers that look values up at its types."
+)
+
+
+def columns_option(text: str) -> Any:
+    """The option ``--columns`` of a command."""
+    return option((), text, "columns", metavar="NAMES", flags=("-c", "--columns", "--column"))
+
+
+def exclude_option(text: str) -> Any:
+    """The option ``--exclude`` of a command."""
+    return option((), text, "columns", metavar="NAMES")
+
+
+def rate_option(default: float | None, text: str) -> Any:
+    """The option ``--fpp`` of a command."""
+    return option(default, text, "rate", metavar="RATE")
+
+
+def readers_option(text: str) -> Any:
+    """The option ``--readers`` of a command. The command line's help lists the known engines behind the text."""
+    return option((), text, "engines", metavar="ENGINES")
+
+
+def policy_option(text: str) -> Any:
+    """The options ``--policy`` and ``--no-policy`` of a command."""
+    return option(None, text, "policy", metavar="FILE")
+
+
+def queries_option() -> Any:
+    """The option ``--queries`` of a command."""
+    return option(
+        (),
+        "A log of SQL queries, or a directory of them: statements that end in ;, or lines of JSON with a statement"
+        ' under "query". They determine which columns are looked up, and by which values; repeats.',
+        "paths",
+        metavar="LOG",
+    )
+
+
+def dialect_option() -> Any:
+    """The option ``--dialect`` of a command, by sqlglot's name."""
+    return option(
+        "spark",
+        "The SQL dialect of the queries: spark, trino, duckdb, clickhouse, bigquery, ...",
+        "text",
+        metavar="NAME",
+    )
+
+
+def table_name_option() -> Any:
+    """The option ``--table-name`` of a command."""
+    return option(
+        (),
+        "The table's name in the queries.  [default: the only table that they read]",
+        "names",
+        metavar="NAMES",
+    )
+
+
+def seed_option(text: str) -> Any:
+    """The option ``--seed`` of a command: the same seed selects the same sample."""
+    return option(0, text, "integer", metavar="N")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnOptions(Options):
     """Options of commands that work on columns: leaf paths and globs."""
 
-    columns: Sequence[str] = ()
-    exclude: Sequence[str] = ()
+    columns: Sequence[str] = columns_option("Work only on these leaf columns; globs are allowed.")
+    exclude: Sequence[str] = exclude_option("Leaf columns to leave out, even if --columns names them.")
 
     def checked(self) -> Self:
         """The names as tuples. Raises UsageError."""
@@ -53,24 +118,54 @@ class InspectOptions(ColumnOptions):
 
     command: ClassVar[str] = "inspect"
 
-    every: bool = False
+    columns: Sequence[str] = columns_option("Show only these leaf columns; globs are allowed.")
+    exclude: Sequence[str] = exclude_option("Don't show these leaf columns.")
+    every: bool = option(
+        False,
+        "Show every filter of a file instead of one line per column; for many files, every file, and with --format"
+        " csv every filter of each file.",
+        "flag",
+        flags=("-a", "--all"),
+    )
     """The rows of many files contain every filter. The report on one file always does."""
-    pages: bool = False
-    indexes: bool = False
-    schema: bool = False
-    footer: bool = False
+    pages: bool = option(
+        False,
+        "List the pages of one column with their headers; in ORC the streams, in Mosaic the buckets.",
+        "flag",
+    )
+    indexes: bool = option(
+        False,
+        "List the index entries of one column: Parquet's column and offset index, ORC's row index and its filters"
+        " joined by stripe, Mosaic's statistics.",
+        "flag",
+    )
+    schema: bool = option(False, "Show the schema as a tree, in the format's own terms.", "flag")
+    footer: bool = option(
+        False, "Write the whole decoded footer as JSON: unknown fields by number, bytes in hex.", "flag"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions(ColumnOptions):
     """Options of commands that change files."""
 
-    output: Name | None = None
-    """The file to write; for several files, the directory below which their tree is written."""
-    in_place: bool = False
-    force: bool = False
-    overwrite: bool = False
-    dry_run: bool = False
+    output: Name | None = option(
+        None,
+        "Write the new file here; for many files, below this directory. Outputs of earlier runs are kept, or made"
+        " again if they don't match the options.",
+        "output",
+        metavar="FILE",
+        flags=("-o", "--output"),
+    )
+    in_place: bool = option(False, "Replace the file itself, atomically.", "flag")
+    force: bool = option(False, "Replace files even in a table whose log records their size.", "flag")
+    overwrite: bool = option(False, "Let --output replace an existing file.", "flag")
+    dry_run: bool = option(
+        False,
+        "Write nothing; show what would be done, and whether the output could be written.",
+        "flag",
+        flags=("-n", "--dry-run"),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +174,9 @@ class RemoveOptions(WriteOptions):
 
     command: ClassVar[str] = "remove"
 
+    columns: Sequence[str] = columns_option("Remove only the filters of these leaf columns; globs are allowed.")
+    exclude: Sequence[str] = exclude_option("Keep the filters of these leaf columns.")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldOptions(WriteOptions):
@@ -86,11 +184,22 @@ class FoldOptions(WriteOptions):
 
     command: ClassVar[str] = "fold"
 
-    fpp: float = FPP
-    max_bytes: int | None = None
-    size: str = POWER_OF_TWO
-    """``power-of-two``, or ``tight``: any number of blocks."""
-    readers: Sequence[str] = ()
+    columns: Sequence[str] = columns_option("Fold only the filters of these leaf columns; globs are allowed.")
+    exclude: Sequence[str] = exclude_option("Don't fold the filters of these leaf columns.")
+    fpp: float = rate_option(FPP, "The highest false-positive rate of a folded filter, measured on its bits.")
+    max_bytes: int | None = option(
+        None, "Fold to at most this size, even if the filter then exceeds the rate.", "size", metavar="SIZE"
+    )
+    size: str = option(
+        POWER_OF_TWO,
+        "Sizes of folded filters: powers of two, or any multiple of 32 bytes. Tight sizes need --readers, which all"
+        " have to accept them.",
+        "choice",
+        choices=SIZES,
+    )
+    readers: Sequence[str] = readers_option(
+        "Engines that read the files, for --size tight.  [default: all that read files directly]"
+    )
 
     def checked(self) -> Self:
         """The names as tuples. Raises UsageError."""
@@ -112,23 +221,57 @@ class AddOptions(WriteOptions):
 
     command: ClassVar[str] = "add"
 
-    fpp: float | None = None
+    columns: Sequence[str] = columns_option(
+        "Leaf columns to add filters for, as dotted paths; globs are allowed, and leave out columns that can't have a"
+        " filter.  [default: the columns that the policy requires]"
+    )
+    fpp: float | None = rate_option(
+        None,
+        "False-positive rate that each filter has to meet, measured on its bits. ORC filters have the size that"
+        " orc-core computes for the rate, and may miss it slightly: the report names these filters only if a rate is"
+        " given.  [default: the policy's max-fpp for the column, or else 0.01]",
+    )
     """None: filters have to meet the policy's rate for the column. Without such a rate, new filters are made for
     `FPP`, and existing filters need not meet it."""
-    ndv: int | None = None
-    max_bytes: int | None = None
-    size: str | None = None
-    """``power-of-two``, or ``tight``: any number of blocks; None: the policy's, or powers of two."""
-    kind: str | None = None
-    variant: str | None = None
-    mosaic_draft: bool = False
-    format_options: OptionValues = field(default_factory=dict)
-    """Options of single formats, by name. `kind`, `variant` and `mosaic_draft` can be given here, too."""
-    replace: bool = False
-    readers: Sequence[str] = ()
-    table_schema: Name | None = None
-    policy: Policy | Name | None = None
-    threads: int | None = None
+    ndv: int | None = option(
+        None,
+        "Size filters by formula for N distinct values per row group, instead of measuring. In ORC, N is at most the"
+        " number of rows of a row group, except below lists and maps.",
+        "number",
+        metavar="N",
+        least=1,
+    )
+    max_bytes: int | None = option(
+        None,
+        "Maximum size of one filter's bitset in bytes, rounded down to a power of two unless --size is tight; the"
+        " report names the filters that then miss the rate.",
+        "size",
+        metavar="SIZE",
+    )
+    size: str | None = option(
+        None,
+        "Sizes of Parquet filters: powers of two, or any multiple of 32 bytes, a third less on average. Tight sizes"
+        " need --readers, or the policy's readers, which all have to accept them.  [default: the policy's, or else"
+        " power-of-two]",
+        "choice",
+        choices=SIZES,
+    )
+    format_options: OptionValues = option({}, "Options of single formats, by name.", "formats")
+    """Options of single formats, by name. The command line and the functions take each by its own name, too."""
+    replace: bool = option(False, "Build new filters for columns that have filters already.", "flag")
+    readers: Sequence[str] = readers_option(
+        "Engines that read the files. Globs leave out columns in which one of them would lose rows because of a sound"
+        " filter; naming such a column is an error. Impala needs filters of two blocks: 32 bytes more for up to 26"
+        " distinct values in a row group.  [default: the policy's, or else all that read files directly]"
+    )
+    table_schema: Name | None = option(None, _SCHEMA, "file", metavar="FILE")
+    policy: Policy | Name | None = policy_option(
+        "The policy, TOML. Without --columns, it selects the columns that get filters. Its rates, its readers, its"
+        " table's schema and its settings for the rules about readers apply."
+    )
+    threads: int | None = option(
+        None, "Column chunks read at a time.  [default: the number of cores]", "number", metavar="N", least=1
+    )
 
     def checked(self) -> Self:
         """The names as tuples, and all settings about readers in the policy. Raises UsageError."""
@@ -138,7 +281,7 @@ class AddOptions(WriteOptions):
         _check_sizes(FPP if self.fpp is None else self.fpp, self.max_bytes, self.size)
         if self.ndv is not None and self.ndv < 1:
             raise UsageError(f"a number of distinct values is 1 or more, not {self.ndv}")
-        checked_options(self._of_formats())
+        checked_options(self.format_options)
         policy = read_policy(self.policy, readers=self.readers, table_schema=self.table_schema, size=self.size)
         refuse_without_readers(policy)
         if not checked.columns and not policy.requires:
@@ -150,15 +293,17 @@ class AddOptions(WriteOptions):
             )
         return replace(checked, policy=policy, readers=(), table_schema=None, size=None)
 
+    @classmethod
+    def of(cls, **keywords: Any) -> Self:
+        """The options by keywords, among which those of single formats have their own names."""
+        of_formats = {one.name: keywords.pop(one.name) for one in own_options() if one.name in keywords}
+        given = {name: value for name, value in of_formats.items() if value is not None and value is not False}
+        return cls(format_options={**keywords.pop("format_options", {}), **given}, **keywords)
+
     @property
     def sized(self) -> bool:
         """Whether the options determine the size of filters: by a rate, or by a number of values."""
         return self.fpp is not None or self.ndv is not None
-
-    def _of_formats(self) -> OptionValues:
-        """The options of single formats that were given."""
-        named = {"kind": self.kind, "variant": self.variant, "mosaic_draft": self.mosaic_draft, **self.format_options}
-        return {name: value for name, value in named.items() if value is not None and value is not False}
 
     def size_rule(self) -> SizeRule:
         """The rule for the size of new filters."""
@@ -166,7 +311,7 @@ class AddOptions(WriteOptions):
             fpp=FPP if self.fpp is None else self.fpp,
             ndv=self.ndv,
             max_bytes=self.max_bytes,
-            options=self._of_formats(),
+            options=self.format_options,
             by_default=not self.sized,
         )
 
@@ -178,10 +323,16 @@ class ProbeOptions(Options):
     command: ClassVar[str] = "probe"
 
     values: Value | Sequence[Value] = ()
-    column: str | None = None
-    exclude: Sequence[str] = ()
-    explain: bool = False
-    skip_blank: bool = False
+    column: str | None = option(
+        None,
+        "The leaf column; optional if only one column has filters.",
+        "column",
+        metavar="NAME",
+        flags=("-c", "--column"),
+    )
+    exclude: Sequence[str] = exclude_option("Leaf columns to ignore when --column is missing.")
+    explain: bool = option(False, "Show the hash, the block and the bits of each lookup.", "flag")
+    skip_blank: bool = option(False, "Skip blank values if the column's type has none; for lines of a file.")
 
     def checked(self) -> Self:
         """The values as texts. Raises UsageError."""
@@ -215,16 +366,38 @@ class ValidateOptions(ColumnOptions):
 
     command: ClassVar[str] = "validate"
 
-    require: Sequence[str] = ()
-    max_fpp: float | None = None
-    max_oversize: float | None = None
-    readers: Sequence[str] = ()
-    table_schema: Name | None = None
-    policy: Policy | Name | None = None
-    deep: bool = False
-    sample_row_groups: str | None = None
-    seed: int = 0
-    threads: int | None = None
+    columns: Sequence[str] = columns_option("Check only the filters of these leaf columns; globs are allowed.")
+    exclude: Sequence[str] = exclude_option(
+        "Report nothing for these leaf columns, even if another option names them."
+    )
+    require: Sequence[str] = option(
+        (),
+        "Leaf columns that must have a filter in every row group that has values; globs are allowed.",
+        "columns",
+        metavar="NAMES",
+        flags=("-r", "--require"),
+    )
+    max_fpp: float | None = option(None, "Highest accepted false-positive rate, measured.", "rate", metavar="RATE")
+    max_oversize: float | None = option(
+        None,
+        "Highest accepted ratio of a filter's size to the size that its values need.",
+        "factor",
+        metavar="FACTOR",
+    )
+    deep: bool = option(False, "Read the columns again and prove that no value is missing.", "flag")
+    policy: Policy | Name | None = policy_option("The policy, TOML; the other options take precedence.")
+    readers: Sequence[str] = readers_option(
+        "Engines that read the files: filters in which they look values up wrongly are findings."
+    )
+    table_schema: Name | None = option(None, _SCHEMA, "file", metavar="FILE")
+    sample_row_groups: str | None = option(
+        None,
+        "With --deep: read only this part of each file's row groups (ORC: stripes), 5% or a number.",
+        "text",
+        metavar="SHARE",
+    )
+    seed: int = seed_option("Seed of the samples: the same seed selects the same part.")
+    threads: int | None = option(None, "Column chunks that --deep reads at a time.  [default: the number of cores]")
 
     def checked(self) -> Self:
         """The names as tuples, and all limits, readers and types in the policy. Raises UsageError."""
@@ -256,9 +429,9 @@ class ValidateOptions(ColumnOptions):
 class GateOptions(ValidateOptions):
     """Options of `validate` on the command line, and of `bloomcli.gate`: for many files, with a baseline."""
 
-    sample: str | None = None
-    baseline: Name | None = None
-    update_baseline: bool = False
+    sample: str | None = option(None, "Check only this part of the files: 5%, or a number.", "text", metavar="SHARE")
+    baseline: Name | None = option(None, "Known findings, which don't count.", "file", metavar="FILE")
+    update_baseline: bool = option(False, "Write the findings of this run to the baseline.", "flag")
 
     def checked(self) -> Self:
         """As `ValidateOptions`; also normalizes the samples' texts. Raises UsageError."""
@@ -281,20 +454,38 @@ class AdviseOptions(ColumnOptions):
 
     command: ClassVar[str] = "advise"
 
-    budget: str | None = None
-    """Bytes that all new filters together may take, or ``2%`` of the bytes of all files."""
-    queries: Name | Sequence[Name] = ()
-    dialect: str = "spark"
-    table_name: Sequence[str] = ()
-
-    fpp: float = FPP
-    readers: Sequence[str] = ()
-    table_schema: Name | None = None
-    policy: Policy | Name | None = None
-    sample: str | None = None
+    columns: Sequence[str] = columns_option("Examine only these leaf columns; globs are allowed.")
+    exclude: Sequence[str] = exclude_option("Don't examine these leaf columns.")
+    queries: Name | Sequence[Name] = queries_option()
+    dialect: str = dialect_option()
+    table_name: Sequence[str] = table_name_option()
+    budget: str | None = option(
+        None,
+        "Maximum total size of new filters, such as 64MiB, or a share of the files, such as 2%. Selects the columns,"
+        " and for each the rate --fpp or a higher one.",
+        "text",
+        metavar="SIZE",
+    )
+    fpp: float = rate_option(FPP, "False-positive rate of new filters; with --budget, the lowest rate of a filter.")
+    readers: Sequence[str] = readers_option(
+        "Engines that read the files: columns in which one of them would lose rows because of a sound filter get"
+        " none, and dictionaries count if all of them use dictionaries.  [default: the policy's, or else all that"
+        " read files directly]"
+    )
+    table_schema: Name | None = option(None, _SCHEMA, "file", metavar="FILE")
+    policy: Policy | Name | None = option(
+        None, "A policy with readers and the table's schema, or its file; the other options take precedence."
+    )
+    sample: str | None = option(
+        None,
+        "Read values from this part of the row groups, 5% or a number, and look them up in up to as many others."
+        "  [default: a number that takes seconds]",
+        "text",
+        metavar="SHARE",
+    )
     """The number or share (``5%``) of row groups from which values are read. They are looked up in filters that are
     built for as many other row groups. None: a number that takes seconds."""
-    seed: int = 0
+    seed: int = seed_option("Seed of the sample: the same seed selects the same part.")
 
     def checked(self) -> Self:
         """The names as tuples, and all settings about readers in the policy. Raises UsageError."""
@@ -326,16 +517,41 @@ class TrialOptions(ColumnOptions):
 
     command: ClassVar[str] = "trial"
 
-    readers: Sequence[str] = ()
-    values: int = 20
-    queries: Name | Sequence[Name] = ()
-    dialect: str = "spark"
-    table_name: Sequence[str] = ()
-    seed: int = 0
-    fpp: float = FPP
-    runs: int = 5
-    sample: str = "4"
-    timeout: float = 300.0
+    columns: Sequence[str] = columns_option(
+        "The leaf columns to look values up in; globs are allowed.  [default: those that have filters, or that the"
+        " queries look up]"
+    )
+    exclude: Sequence[str] = exclude_option("Don't look values up in these leaf columns.")
+    readers: Sequence[str] = option(
+        (),
+        "Readers to run; the report shows which ones aren't installed.  [default: all]",
+        "trial-readers",
+        metavar="READERS",
+    )
+    values: int = option(
+        20,
+        "Values of each column to look up: N that the file has, and N that it doesn't. With --queries: the N most"
+        " frequent ones.",
+        "number",
+        metavar="N",
+        least=1,
+    )
+    queries: Name | Sequence[Name] = queries_option()
+    dialect: str = dialect_option()
+    table_name: Sequence[str] = table_name_option()
+    runs: int = option(
+        5,
+        "Number of timed runs of each lookup, alternately with filters and without.",
+        "number",
+        metavar="N",
+        least=0,
+    )
+    fpp: float = rate_option(FPP, "False-positive rate of the filters in temporary copies.")
+    sample: str = option("4", "For many files, try this part: 5%, or a number of files.", "text", metavar="SHARE")
+    seed: int = seed_option("Seed of the values and the files: the same seed selects the same ones.")
+    timeout: float = option(
+        300, "Time limit for the start of a reader, and for each lookup.", "seconds", metavar="SECONDS"
+    )
 
     def checked(self) -> Self:
         """The names as tuples, and the sample's text normalized. Raises UsageError."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Self
 
+from bloomcli.commands.option import option
 from bloomcli.errors import UsageError
 
 
@@ -13,14 +14,50 @@ from bloomcli.errors import UsageError
 class TableOptions:
     """A table, the selected part of it, and the way in which its files are replaced."""
 
-    table: str
+    table: str = option(
+        None,
+        "Work on the data files of an Iceberg or Delta table, named as in Spark SQL, instead of FILE. Implies"
+        " --engine spark.",
+        "text",
+        metavar="NAME",
+    )
     """The table's name in SQL: ``catalog.db.name``, ``delta.`/path` ``."""
-    where: str | None = None
-    from_properties: bool = False
-    commit_every: int | None = None
-    new_row_ids: bool = False
-    snapshot: int | None = None
-    as_of: str | datetime | None = None
+    where: str | None = option(
+        None,
+        "only files that may hold rows of this condition, according to partitions and statistics.",
+        "text",
+        metavar="SQL",
+    )
+    from_properties: bool = option(
+        False,
+        "require the filters that the table's properties request (Iceberg:"
+        " write.parquet.bloom-filter-*; Delta: parquet.bloom.filter.*).",
+        "flag",
+    )
+    commit_every: int | None = option(
+        None,
+        "replace N files by each commit.  [default: 1000 files or 64 GiB]",
+        "number",
+        metavar="N",
+        least=1,
+    )
+    new_row_ids: bool = option(
+        False,
+        "give rows of an Iceberg v3 table new row ids, instead of writing columns that keep them.",
+        "flag",
+    )
+    snapshot: int | None = option(
+        None,
+        "the files of this snapshot (Iceberg) or version (Delta).  [default: the newest]",
+        "integer",
+        metavar="ID",
+    )
+    as_of: str | datetime | None = option(
+        None,
+        "the files of the snapshot at this time, such as 2026-11-01T12:00:00Z; without a zone it is in UTC.",
+        "text",
+        metavar="TIME",
+    )
 
     def checked(self) -> Self:
         """The same options, with `as_of` as a time with a zone. Raises UsageError."""

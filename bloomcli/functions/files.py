@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast, overload
 
+from bloomcli.commands.option import option, split_keywords
+from bloomcli.commands.progress import Progress
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import FileRow
-from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from bloomcli.commands.options_base import Options
-    from bloomcli.commands.progress import Progress
     from bloomcli.datasets.engine import Engine
     from bloomcli.model.dataset import DatasetReport
 
@@ -26,12 +27,28 @@ OnRow = Callable[[FileRow], None]
 """Called with each file's row when the file is done."""
 
 
-class RunOptions(NamedTuple):
-    """Options of a run over many files, as in `bloomcli.add`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """Options of a run over many files."""
 
-    jobs: int | None
-    fail_fast: bool
-    on_row: OnRow | None
+    jobs: int | None = option(
+        None, "For many files: files at a time.  [default: the number of cores, and more for files in stores]"
+    )
+    fail_fast: bool = option(
+        False, "For many files: stop at the first file that fails, and change no file if one is refused."
+    )
+    on_row: OnRow | None = option(None, "For many files: called with each file's row when the file is done.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressOption:
+    """How the progress of one file is reported."""
+
+    progress: Progress | None = option(
+        None,
+        'For one file: called with (phase, bytes done, total bytes), from several threads. The phase is "copy",'
+        ' "decode" or "check".',
+    )
 
 
 P = ParamSpec("P")
@@ -66,10 +83,8 @@ def takes_files(
 def run(
     path: Files,
     options: O,
+    keywords: Mapping[str, Any],
     single: Callable[Concatenate[Name, O, ...], One],
-    run_options: RunOptions,
-    *,
-    progress: Progress | None = None,
     dataset: Callable[[Sequence[str], O, Engine, OnRow | None], object] | None = None,
 ) -> One:
     """Run a command on one file, or on many files.
@@ -78,9 +93,8 @@ def run(
         path: a text or a path names one file, unless it is a directory or a pattern. A list names many files, even if
             it has one entry.
         options: the command's options.
+        keywords: the function's keywords, of which those of `RunOptions` and `ProgressOption` are taken.
         single: runs the command on one file, with the path, the options, and `progress` if given.
-        run_options: options for many files.
-        progress: called with the progress of one file.
         dataset: runs the command on many files; by default `run_dataset`.
 
     Returns:
@@ -92,6 +106,8 @@ def run(
     from bloomcli.datasets.engine import choose_engine
     from bloomcli.storage.listing import is_dataset
 
+    of_run, of_progress = split_keywords((RunOptions, ProgressOption), keywords)
+    run_options, progress = RunOptions(**of_run), of_progress.get("progress")
     if isinstance(path, str | os.PathLike):
         if not is_dataset([os.fspath(path)]):
             return single(path, options) if progress is None else single(path, options, progress=progress)
@@ -106,8 +122,16 @@ def run(
     return cast("One", (dataset or run_dataset)(named, options, engine, run_options.on_row))
 
 
+def options_of(kind: Callable[..., O], keywords: Mapping[str, Any], **more: Any) -> O:
+    """The options of a command by the keywords of a function that are its."""
+    return kind(**more, **{name: value for name, value in keywords.items() if name not in _OF_RUNS})
+
+
 def run_dataset(paths: Sequence[str], options: Options, engine: Engine, on_row: OnRow | None) -> DatasetReport:
     """Run a command on many files. Raises: as `bloomcli.datasets.engine.plan_files` and `run_tasks`."""
     from bloomcli.datasets.engine import plan_files, run_tasks
 
     return run_tasks(engine, plan_files(engine, paths, options), on_row=on_row)
+
+
+_OF_RUNS: Final = {field.name for kind in (RunOptions, ProgressOption) for field in fields(kind)}

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from typing import Unpack
 
 from bloomcli.commands import remove as command
+from bloomcli.commands.keywords import RemoveKeywords
+from bloomcli.commands.option import takes_options
 from bloomcli.commands.options import RemoveOptions
-from bloomcli.commands.progress import Progress
-from bloomcli.functions.files import Files, OnRow, RunOptions, run, takes_files
+from bloomcli.functions.files import Files, ProgressOption, RunOptions, options_of, run, takes_files
 from bloomcli.model.change import ChangeReport
 from bloomcli.model.dataset import DatasetReport
 
 
 @takes_files(DatasetReport)
-def remove(
-    path: Files,
-    *,
-    columns: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    output: str | os.PathLike[str] | None = None,
-    in_place: bool = False,
-    force: bool = False,
-    overwrite: bool = False,
-    dry_run: bool = False,
-    progress: Progress | None = None,
-    jobs: int | None = None,
-    fail_fast: bool = False,
-    on_row: OnRow | None = None,
-) -> ChangeReport:
+@takes_options(RemoveOptions, RunOptions, ProgressOption)
+def remove(path: Files, **options: Unpack[RemoveKeywords]) -> ChangeReport:
     """Remove Bloom filters. Removing the filters that `add` added restores the original file, bit for bit.
 
     Filters at the file's end, among page indexes, are cut out. For filters between row groups, only the references
@@ -36,10 +23,7 @@ def remove(
 
     Args:
         path: a file, a directory, a quoted pattern or a URI; or a list of them.
-        columns: one or several leaf paths or globs; none means all.
-        exclude: one or several leaf paths or globs of columns to leave out, even if `columns` names them.
-        output, in_place, force, overwrite, dry_run, progress: as for `add`.
-        jobs, fail_fast, on_row: for many files, as for `add`.
+        {options}
 
     Returns:
         The report on one file. For a directory, a pattern or a list, a `DatasetReport` with one row per file.
@@ -47,19 +31,4 @@ def remove(
     Raises:
         As `add`.
     """
-    options = RemoveOptions(
-        columns=columns,
-        exclude=exclude,
-        output=output,
-        in_place=in_place,
-        force=force,
-        overwrite=overwrite,
-        dry_run=dry_run,
-    )
-    return run(
-        path,
-        options,
-        command.run,
-        RunOptions(jobs, fail_fast, on_row),
-        progress=progress,
-    )
+    return run(path, options_of(RemoveOptions, options), options, command.run)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
+from bloomcli.commands.keywords import (
+    AddToTableKeywords,
+    FoldTableKeywords,
+    InspectTableKeywords,
+    ProbeTableKeywords,
+    RemoveFromTableKeywords,
+    ValidateTableKeywords,
+)
+from bloomcli.commands.option import split_keywords, takes_options
 from bloomcli.commands.options import (
-    FPP,
     AddOptions,
     FoldOptions,
     InspectOptions,
@@ -20,37 +26,20 @@ from bloomcli.commands.options import (
 from bloomcli.commands.options_base import Options
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.commands.values import Value
-from bloomcli.formats.format import NO_OPTIONS, OptionValues
-from bloomcli.model.sizes import POWER_OF_TWO
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Path = str | os.PathLike[str]
+TARGETS: Final = frozenset({"output", "in_place", "force", "overwrite", "mosaic_draft", "threads"})
+"""Options that functions for tables don't have: the table's commit puts new files in place, tables have no Mosaic
+files, and Spark has its own threads."""
+OF_SNAPSHOTS: Final = frozenset({"snapshot", "as_of"})
+OF_CHANGES: Final = frozenset({"commit_every", "new_row_ids"})
 
 
+@takes_options(TableOptions, AddOptions, without=TARGETS | OF_SNAPSHOTS)
 def add_to_table(
-    spark: SparkSession,
-    table: str,
-    columns: Sequence[str] = (),
-    *,
-    where: str | None = None,
-    from_properties: bool = False,
-    commit_every: int | None = None,
-    new_row_ids: bool = False,
-    exclude: Sequence[str] = (),
-    fpp: float | None = None,
-    ndv: int | None = None,
-    max_bytes: int | None = None,
-    size: str | None = None,
-    kind: str | None = None,
-    variant: str | None = None,
-    format_options: OptionValues = NO_OPTIONS,
-    replace: bool = False,
-    readers: Sequence[str] = (),
-    table_schema: Path | None = None,
-    policy: Path | None = None,
-    dry_run: bool = False,
+    spark: SparkSession, table: str, columns: Sequence[str] = (), **options: Unpack[AddToTableKeywords]
 ) -> DataFrame:
     """Add Bloom filters to the data files of an Iceberg or Delta table, where columns have none yet.
 
@@ -59,13 +48,7 @@ def add_to_table(
     Args:
         spark: a classic session, with the table's catalog.
         table: as SQL names the table: ``catalog.db.name``, ``delta.`/path` ``.
-        columns: one or several of the table's leaf columns, or globs; without any, those that the policy requires.
-        where: a condition in SQL. Files are left out if partitions and statistics show that no row meets it.
-        from_properties: add the filters that the table's properties request.
-        commit_every: files that each commit replaces; None: up to 1,000 files or 64 GiB.
-        new_row_ids: allow rows of an Iceberg v3 table to get new row ids, and don't write columns that keep them.
-
-    The other arguments are those of `bloomcli.add`.
+        {options}
 
     Returns:
         One row for each data file, with the fields of `FileRow`; `output` is the new file.
@@ -76,193 +59,98 @@ def add_to_table(
         UnsupportedError: the table's files can't be replaced without loss, or the session can't run tasks.
         UnreadableError: the table's metadata can't be read, or the Spark job failed.
     """
-    options = AddOptions(
-        columns=columns,
-        exclude=exclude,
-        fpp=fpp,
-        ndv=ndv,
-        max_bytes=max_bytes,
-        size=size,
-        kind=kind,
-        variant=variant,
-        format_options=format_options,
-        replace=replace,
-        readers=readers,
-        table_schema=table_schema,
-        policy=policy,
-        dry_run=dry_run,
-    )
-    return _change(
-        spark,
-        TableOptions(
-            table=table,
-            where=where,
-            from_properties=from_properties,
-            commit_every=commit_every,
-            new_row_ids=new_row_ids,
-        ),
-        options,
-    )
+    which, rest = options_of_table(table, options)
+    return _change(spark, which, AddOptions.of(columns=columns, **rest))
 
 
-def remove_from_table(
-    spark: SparkSession,
-    table: str,
-    *,
-    where: str | None = None,
-    commit_every: int | None = None,
-    new_row_ids: bool = False,
-    columns: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    dry_run: bool = False,
-) -> DataFrame:
+@takes_options(TableOptions, RemoveOptions, without=TARGETS | OF_SNAPSHOTS | {"from_properties"})
+def remove_from_table(spark: SparkSession, table: str, **options: Unpack[RemoveFromTableKeywords]) -> DataFrame:
     """Remove Bloom filters from the data files of a table. For files that `add_to_table` made, the new files equal
     the originals byte for byte.
 
     Args:
         spark: a classic session, with the table's catalog.
-        table, where, commit_every, new_row_ids: as for `add_to_table`.
-
-    The other arguments are those of `bloomcli.remove`.
+        table: as SQL names the table.
+        {options}
 
     Returns, Raises: as `add_to_table`.
     """
-    options = RemoveOptions(columns=columns, exclude=exclude, dry_run=dry_run)
-    which = TableOptions(table=table, where=where, commit_every=commit_every, new_row_ids=new_row_ids)
-    return _change(spark, which, options)
+    which, rest = options_of_table(table, options)
+    return _change(spark, which, RemoveOptions(**rest))
 
 
-def fold_table(
-    spark: SparkSession,
-    table: str,
-    *,
-    where: str | None = None,
-    commit_every: int | None = None,
-    new_row_ids: bool = False,
-    columns: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    fpp: float = FPP,
-    max_bytes: int | None = None,
-    size: str = POWER_OF_TWO,
-    readers: Sequence[str] = (),
-    dry_run: bool = False,
-) -> DataFrame:
+@takes_options(TableOptions, FoldOptions, without=TARGETS | OF_SNAPSHOTS | {"from_properties"})
+def fold_table(spark: SparkSession, table: str, **options: Unpack[FoldTableKeywords]) -> DataFrame:
     """Shrink oversized filters of a table's data files, without reading a column.
 
     Args:
         spark: a classic session, with the table's catalog.
-        table, where, commit_every, new_row_ids: as for `add_to_table`.
-
-    The other arguments are those of `bloomcli.fold`.
+        table: as SQL names the table.
+        {options}
 
     Returns, Raises: as `add_to_table`.
     """
-    options = FoldOptions(
-        columns=columns,
-        exclude=exclude,
-        fpp=fpp,
-        max_bytes=max_bytes,
-        size=size,
-        readers=readers,
-        dry_run=dry_run,
-    )
-    which = TableOptions(table=table, where=where, commit_every=commit_every, new_row_ids=new_row_ids)
-    return _change(spark, which, options)
+    which, rest = options_of_table(table, options)
+    return _change(spark, which, FoldOptions(**rest))
 
 
-def inspect_table(
-    spark: SparkSession,
-    table: str,
-    *,
-    where: str | None = None,
-    snapshot: int | None = None,
-    as_of: str | datetime | None = None,
-    columns: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-) -> DataFrame:
+@takes_options(
+    TableOptions,
+    InspectOptions,
+    without=OF_CHANGES | {"from_properties", "every", "pages", "indexes", "schema", "footer"},
+)
+def inspect_table(spark: SparkSession, table: str, **options: Unpack[InspectTableKeywords]) -> DataFrame:
     """Sum up the filters of the data files of one snapshot, one row for each file.
 
     Args:
         spark: a classic session, with the table's catalog.
-        table, where: as for `add_to_table`.
-        snapshot: the snapshot's id (Iceberg) or the version (Delta); None: the newest.
-        as_of: read the snapshot that was current at this time; a time without a zone is in UTC.
-
-    The other arguments are those of `bloomcli.inspect`.
+        table: as SQL names the table.
+        {options}
 
     Returns, Raises: as `add_to_table`.
     """
-    which = TableOptions(table=table, where=where, snapshot=snapshot, as_of=as_of)
-    return _read(spark, which, InspectOptions(columns=columns, exclude=exclude))
+    which, rest = options_of_table(table, options)
+    return _read(spark, which, InspectOptions(**rest))
 
 
-def validate_table(
-    spark: SparkSession,
-    table: str,
-    *,
-    where: str | None = None,
-    from_properties: bool = False,
-    snapshot: int | None = None,
-    as_of: str | datetime | None = None,
-    columns: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    require: Sequence[str] = (),
-    max_fpp: float | None = None,
-    max_oversize: float | None = None,
-    readers: Sequence[str] = (),
-    table_schema: Path | None = None,
-    policy: Path | None = None,
-    deep: bool = False,
-) -> DataFrame:
+@takes_options(TableOptions, ValidateOptions, without=OF_CHANGES | {"threads", "sample_row_groups", "seed"})
+def validate_table(spark: SparkSession, table: str, **options: Unpack[ValidateTableKeywords]) -> DataFrame:
     """Check that the filters of a table's files are sound and that required filters exist; `findings` has the faults.
 
     Args:
         spark: a classic session, with the table's catalog.
-        table, where, snapshot, as_of: as for `inspect_table`.
-        from_properties: require the filters that the table's properties request.
-
-    The other arguments are those of `bloomcli.validate`.
+        table: as SQL names the table.
+        {options}
 
     Returns, Raises: as `add_to_table`.
     """
-    options = ValidateOptions(
-        columns=columns,
-        exclude=exclude,
-        require=require,
-        max_fpp=max_fpp,
-        max_oversize=max_oversize,
-        readers=readers,
-        table_schema=table_schema,
-        policy=policy,
-        deep=deep,
-    )
-    which = TableOptions(table=table, where=where, from_properties=from_properties, snapshot=snapshot, as_of=as_of)
-    return _read(spark, which, options)
+    which, rest = options_of_table(table, options)
+    return _read(spark, which, ValidateOptions(**rest))
 
 
+@takes_options(TableOptions, ProbeOptions, without=OF_CHANGES | {"from_properties", "explain", "skip_blank"})
 def probe_table(
-    spark: SparkSession,
-    table: str,
-    values: Value | Sequence[Value],
-    *,
-    where: str | None = None,
-    snapshot: int | None = None,
-    as_of: str | datetime | None = None,
-    column: str | None = None,
-    exclude: Sequence[str] = (),
+    spark: SparkSession, table: str, values: Value | Sequence[Value], **options: Unpack[ProbeTableKeywords]
 ) -> DataFrame:
     """Look up values in the filters of a table's data files; `totals` has what a reader may skip for each value.
 
     Args:
         spark: a classic session, with the table's catalog.
-        table, where, snapshot, as_of: as for `inspect_table`.
-
-    The other arguments are those of `bloomcli.probe`.
+        table: as SQL names the table.
+        values: one value or several, as for `bloomcli.probe`.
+        {options}
 
     Returns, Raises: as `add_to_table`.
     """
-    which = TableOptions(table=table, where=where, snapshot=snapshot, as_of=as_of)
-    return _read(spark, which, ProbeOptions(values=values, column=column, exclude=exclude))
+    which, rest = options_of_table(table, options)
+    return _read(spark, which, ProbeOptions(values=values, **rest))
+
+
+def options_of_table(table: str, keywords: Mapping[str, Any]) -> tuple[TableOptions, dict[str, Any]]:
+    """The options of the table among a function's keywords, and the other keywords."""
+    (of_table,) = split_keywords((TableOptions,), keywords)
+    rest = {name: value for name, value in keywords.items() if name not in of_table}
+    return TableOptions(table=table, **of_table), rest
 
 
 def _change(spark: SparkSession, which: TableOptions, options: WriteOptions) -> DataFrame:

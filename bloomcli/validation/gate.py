@@ -11,13 +11,13 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bloomcli.commands.options import GateOptions, Name, policy_of
+from bloomcli.commands.options import GateOptions, policy_of
 from bloomcli.commands.sampling import chosen_files, share
 from bloomcli.commands.validate import rank
 from bloomcli.compact import LazySequence, compacted
-from bloomcli.datasets.engine import Engine, choose_engine
+from bloomcli.datasets.engine import Engine
 from bloomcli.errors import UnknownFormat, UsageError
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
@@ -213,71 +213,6 @@ def results(request: GateRequest, chosen: ChosenFiles, done: DatasetReport) -> G
     return GateResults(request=request, chosen=chosen, done=done)
 
 
-def gate(
-    paths: Name | Sequence[Name],
-    *,
-    columns: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    require: Sequence[str] = (),
-    max_fpp: float | None = None,
-    max_oversize: float | None = None,
-    readers: Sequence[str] = (),
-    table_schema: Name | None = None,
-    policy: Policy | Name | None = None,
-    deep: bool = False,
-    sample: str | None = None,
-    sample_row_groups: str | None = None,
-    seed: int = 0,
-    baseline: Name | None = None,
-    update_baseline: bool = False,
-    jobs: int | None = None,
-    fail_fast: bool = False,
-    on_row: Callable[[FileRow], None] | None = None,
-    session: Any = None,
-) -> GateReport:
-    """Validate many files. The report's `ok` says whether they pass, its `complete` whether all were checked.
-
-    Args:
-        paths: files, directories, globs, URIs.
-        columns, exclude, require, max_fpp, max_oversize, readers, table_schema, policy, deep: as for
-            `bloomcli.validate`.
-        sample: ``5%`` or a number of the files to check.
-        sample_row_groups: ``5%`` or a number of each file's row groups that `deep` reads.
-        seed: seed of the samples. The same seed selects the same part.
-        baseline: file of known findings, which don't count.
-        update_baseline: write the findings of this run to it.
-        jobs: files at a time on this machine; by default the number of cores, and more for files in stores.
-        fail_fast: stop at the first file that can't be checked.
-        on_row: called with each file's row when the file is done; on this machine only.
-        session: a SparkSession, on whose executors the files are checked.
-
-    Raises:
-        UsageError: a figure out of range, a policy or baseline that can't be read, no files, none of a known format.
-        UnreadableError: a directory can't be listed, or the Spark job failed.
-        UnsupportedError: a session that can't run tasks, executors without bloomcli.
-    """
-    options = GateOptions(
-        columns=columns,
-        exclude=exclude,
-        require=require,
-        max_fpp=max_fpp,
-        max_oversize=max_oversize,
-        readers=readers,
-        table_schema=table_schema,
-        policy=policy,
-        deep=deep,
-        sample=sample,
-        sample_row_groups=sample_row_groups,
-        seed=seed,
-        baseline=baseline,
-        update_baseline=update_baseline,
-    )
-    named = [os.fspath(p) for p in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
-    wanted = request(options)
-    engine = choose_engine(session=session, jobs=jobs, fail_fast=fail_fast)
-    return _run(named, wanted, engine, on_row)
-
-
 def run(
     paths: Sequence[str],
     options: GateOptions,
@@ -285,7 +220,7 @@ def run(
     *,
     on_row: Callable[[FileRow], None] | None = None,
 ) -> GateReport:
-    """Validate many files with an options object. Raises: as `gate`."""
+    """Validate many files with an options object. Raises: as `bloomcli.gate`."""
     return _run(paths, request(options), engine, on_row)
 
 

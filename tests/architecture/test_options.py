@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import pickle
+import typing
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -15,8 +16,8 @@ import pytest
 import bloomcli
 from bloomcli import spark
 from bloomcli.advice import on_spark
-from bloomcli.cli import COMMANDS
 from bloomcli.commands import options
+from bloomcli.commands.option import options_in
 from bloomcli.commands.options import Options
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.formats.add_options import own_options
@@ -113,7 +114,11 @@ FROM_THE_TABLE: Final = {"names"}
 """Fields that nobody gives: what a run on a table fills in from the table, for every process that opens its files."""
 
 
-def fields(kind: type[Options]) -> dict[str, Any]:
+OF_FORMATS: Final = {option.name for option in own_options()}
+"""Keywords that fill in `format_options`."""
+
+
+def fields(kind: type) -> dict[str, Any]:
     """Names of a class's fields, with their defaults, but for those from the table."""
     return {
         field.name: field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
@@ -127,24 +132,53 @@ def arguments(function: Any) -> dict[str, inspect.Parameter]:
     return {n: p for n, p in inspect.signature(function).parameters.items() if n not in NO_OPTIONS}
 
 
-def assert_same(function: Any, name: str, without: set[str]) -> None:
+def assert_same(function: Any, name: str, wanted: dict[str, Any]) -> None:
     """The function has these options, and their defaults where it has any."""
-    wanted = {n: default for n, default in fields(CLASSES[name]).items() if n not in without}
+    if name == "add":
+        wanted = wanted | {option.name: None if option.choices else False for option in own_options()}
     given = arguments(function)
-    assert given.keys() == wanted.keys()
+    assert given.keys() - (OF_FORMATS - wanted.keys()) == wanted.keys()
     defaults = {n: p.default for n, p in given.items() if p.default is not inspect.Parameter.empty}
     assert defaults == {n: wanted[n] for n in defaults}
-    assert given.keys() - defaults.keys() == {"probe": {"values"}}.get(name, set())
+    assert given.keys() - defaults.keys() - {"table"} == {"probe": {"values"}}.get(name, set())
+
+
+def wanted_of(name: str, without: set[str]) -> dict[str, Any]:
+    """The fields of a command's class, without some of them."""
+    return {n: default for n, default in fields(CLASSES[name]).items() if n not in without}
 
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_functions_of_the_library_take_the_fields_of_the_class(name: str) -> None:
-    assert_same(getattr(bloomcli, name), name, {n for command, n in NOT_IN_PYTHON if command == name})
+    without = {n for command, n in NOT_IN_PYTHON if command == name}
+    assert_same(getattr(bloomcli, name), name, wanted_of(name, without))
 
 
 @pytest.mark.parametrize("name", sorted(CLASSES.keys() - {"gate", "trial"}))
 def test_functions_for_spark_take_the_fields_of_the_class(name: str) -> None:
-    assert_same(getattr(spark, name), name, NOT_ON_SPARK.get(name, set()))
+    assert_same(getattr(spark, name), name, wanted_of(name, NOT_ON_SPARK.get(name, set())))
+
+
+FUNCTIONS: Final = (
+    *(getattr(bloomcli, name) for name in CLASSES),
+    *(getattr(spark, name) for name in sorted(CLASSES.keys() - {"gate", "trial"})),
+    *(getattr(spark, name) for name in TABLE_FUNCTIONS.values()),
+)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f"{f.__module__}.{f.__name__}")
+def test_editors_and_type_checkers_see_the_same_keywords(function: Any) -> None:
+    """The signature is made of the options' classes, and ``**options`` is a `TypedDict` with the same keys."""
+    declared = inspect.unwrap(function)
+    (unpacked,) = typing.get_type_hints(declared, localns={"DataFrame": Any, "SparkSession": Any})["options"].__args__
+    shown = inspect.signature(function).parameters
+    positional = declared.__code__.co_varnames[: declared.__code__.co_argcount + declared.__code__.co_kwonlyargcount]
+    keywords = {n: p.annotation for n, p in shown.items() if n not in positional}
+    typed = typing.get_type_hints(unpacked)
+    assert typed.keys() == keywords.keys()
+    assert {n: str(hint) for n, hint in typed.items()} == {n: str(hint) for n, hint in keywords.items()}
+    with pytest.raises(TypeError, match=rf"{declared.__name__}\(\) got an unexpected keyword argument 'nothing'"):
+        function("path", nothing=1)
 
 
 @pytest.mark.parametrize("name", COMMAND_LINE)
@@ -154,6 +188,9 @@ def test_the_command_line_takes_the_fields_of_the_class(name: str) -> None:
     without = OF_DATASETS | OF_TABLES[name] | ONLY_ON_COMMAND_LINE.get(name, set())
     assert OF_TABLES[name] <= context.params.keys()
     taken = {parameter: value for parameter, value in context.params.items() if parameter not in without}
+    if name == "add":
+        assert taken.keys() >= OF_FORMATS
+        taken = {parameter: value for parameter, value in taken.items() if parameter not in OF_FORMATS}
     defaults = fields(COMMAND_LINE[name])
     assert taken.keys() == defaults.keys() - NOT_ON_COMMAND_LINE.get(name, set())
     if name == "add":
@@ -164,8 +201,9 @@ def test_the_command_line_takes_the_fields_of_the_class(name: str) -> None:
 @pytest.mark.parametrize("name", CLASSES)
 def test_functions_pass_every_argument_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An argument that got lost, or went to another field, would do so without a word."""
-    home = import_module("bloomcli.validation.gate" if name == "gate" else f"bloomcli.functions.{name}")
-    given = {argument: object() for argument in arguments(getattr(home, name))}
+    home = import_module(f"bloomcli.functions.{name}")
+    given: dict[str, Any] = {argument: object() for argument in arguments(getattr(home, name))}
+    given |= {"format_options": {}} if name == "add" else {}
     passed: list[Options] = []
 
     class Passed(Exception):
@@ -175,52 +213,68 @@ def test_functions_pass_every_argument_on(name: str, monkeypatch: pytest.MonkeyP
         passed.extend(value for value in (*positional, *named.values()) if isinstance(value, Options))
         raise Passed
 
-    monkeypatch.setattr(home, "request" if name == "gate" else "run", receive)
+    monkeypatch.setattr(home, "run", receive)
     with pytest.raises(Passed):
         getattr(home, name)("path", **given)
     (one,) = passed
+    assert_passed_on(one, name, given)
+
+
+def assert_passed_on(one: Any, name: str, given: dict[str, Any]) -> None:
+    """The options object has every argument of the function."""
     assert type(one) is CLASSES[name]
-    assert {argument: getattr(one, argument) for argument in given} == given
+    of_formats = {argument: value for argument, value in given.items() if argument in OF_FORMATS}
+    if of_formats:
+        assert one.format_options == of_formats
+    others = given.keys() - of_formats.keys() - {"format_options"}
+    assert {argument: getattr(one, argument) for argument in others} == {
+        argument: given[argument] for argument in others
+    }
 
 
 @pytest.mark.parametrize("name", sorted(CLASSES.keys() - {"gate", "trial"}))
 def test_functions_for_spark_pass_every_argument_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = {argument: object() for argument in arguments(getattr(spark, name))}
+    given: dict[str, Any] = {argument: object() for argument in arguments(getattr(spark, name))}
+    given |= {"format_options": {}} if name == "add" else {}
     passed: list[Options] = []
     monkeypatch.setattr(spark, "_run", lambda *arguments: passed.append(arguments[-1]))
     monkeypatch.setattr(on_spark, "_advise", lambda *arguments: passed.append(arguments[-1]))
     getattr(spark, name)(None, "path", **given)
     (one,) = passed
-    assert type(one) is CLASSES[name]
-    assert {argument: getattr(one, argument) for argument in given} == given
+    assert_passed_on(one, name, given)
 
 
 @pytest.mark.parametrize("name", TABLE_FUNCTIONS)
 def test_functions_for_tables_take_the_fields_of_both_classes(name: str) -> None:
-    given = arguments(getattr(spark, TABLE_FUNCTIONS[name]))
-    wanted = {n: d for n, d in fields(CLASSES[name]).items() if n not in NOT_ON_SPARK.get(name, set())}
-    wanted = {n: d for n, d in wanted.items() if n not in NOT_FOR_TABLES}
+    wanted = wanted_of(name, NOT_ON_SPARK.get(name, set()) | NOT_FOR_TABLES)
     of_table = {field.name: field.default for field in dataclasses.fields(TableOptions)}
     wanted |= {n: of_table[n] for n in OF_TABLES[name]}
+    function = getattr(spark, TABLE_FUNCTIONS[name])
+    assert arguments(function)["table"].default is inspect.Parameter.empty
+    if name == "add":
+        assert "mosaic_draft" not in arguments(function)
+        wanted |= {"kind": None, "variant": None}
+    given = arguments(function)
     assert given.keys() == wanted.keys()
     defaults = {n: p.default for n, p in given.items() if p.default is not inspect.Parameter.empty}
     assert defaults == {n: wanted[n] for n in defaults}
-    assert given.keys() - defaults.keys() == {"table", *({"values"} if name == "probe" else ())}
 
 
 @pytest.mark.parametrize("name", TABLE_FUNCTIONS)
 def test_functions_for_tables_pass_every_argument_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from bloomcli.tables import functions
 
-    given = {argument: object() for argument in arguments(getattr(spark, TABLE_FUNCTIONS[name]))}
+    given: dict[str, Any] = {argument: object() for argument in arguments(getattr(spark, TABLE_FUNCTIONS[name]))}
+    given |= {"format_options": {}} if name == "add" else {}
     passed: list[Any] = []
     for receiver in ("_change", "_read"):
         monkeypatch.setattr(functions, receiver, lambda _, which, chosen: passed.extend((which, chosen)))
     monkeypatch.setattr(on_spark, "_advise_table", lambda _, which, chosen: passed.extend((which, chosen)))
     getattr(spark, TABLE_FUNCTIONS[name])(None, **given)
     which, chosen = passed
-    assert type(chosen) is CLASSES[name]
-    assert {n: getattr(which if n in OF_TABLES[name] else chosen, n) for n in given} == given
+    of_table = {n: value for n, value in given.items() if n in OF_TABLES[name]}
+    assert {n: getattr(which, n) for n in of_table} == of_table
+    assert_passed_on(chosen, name, {n: value for n, value in given.items() if n not in of_table})
 
 
 SAMPLES: Final[dict[str, dict[str, Any]]] = {
@@ -265,24 +319,14 @@ def test_a_policy_that_was_read_is_not_read_again() -> None:
         options.policy_of(options.AddOptions(columns="id", policy="bloom.toml"))
 
 
-SHARED: Final = ("options", "dataset", "reader_options", "gate_options", "query_options", "table_options")
-"""The files of bloomcli/cli that declare options of several commands, as docs/architecture.md names them."""
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_an_option_is_declared_where_the_architecture_page_says(name: str) -> None:
-    command: click.Command = import_module(f"bloomcli.cli.{name}").command
+@pytest.mark.parametrize("name", COMMAND_LINE)
+def test_an_option_is_written_once(name: str) -> None:
+    """What a field of the class declares, no module of the command line declares again."""
+    declared = {flag for _, one, _ in options_in(COMMAND_LINE[name]) for flag in one.flags if flag.startswith("--")}
+    declared |= {"--" + n.replace("_", "-") for n, one, _ in options_in(COMMAND_LINE[name]) if not one.flags}
     own = (ROOT / "bloomcli" / "cli" / f"{name}.py").read_text()
-    shared = [(ROOT / "bloomcli" / "cli" / f"{module}.py").read_text() for module in SHARED]
-    of_formats = {option.flag for option in own_options()}
-    for parameter in command.params:
-        for flag in parameter.opts:
-            if not flag.startswith("--") or flag in of_formats:
-                continue
-            places = [text for text in (own, *shared) if f'"{flag}"' in text]
-            assert places, f"{flag} is declared somewhere else"
-            if f'"{flag}"' not in own:
-                assert len(places) == 1, f"{flag} is declared more than once"
+    again = {flag for flag in declared if f'"{flag}"' in own}
+    assert again <= {"advise": {"--policy"}}.get(name, set()), "`bloom advise --policy` is the file that it writes"
 
 
 FOUND: Final = {"column", "select"}

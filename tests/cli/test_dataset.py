@@ -20,7 +20,7 @@ from support.cli import Bloom
 from support.one_process import Run, commands
 
 import bloomcli
-from bloomcli.cli.gate_options import FORMS
+from bloomcli.cli.validate import FORMS
 from bloomcli.datasets.skip_reasons import LINKED
 
 COMMANDS: dict[str, tuple[list[str], list[str]]] = {
