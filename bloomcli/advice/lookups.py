@@ -15,8 +15,8 @@ from bloomcli.values.column_types import kind_of
 from bloomcli.values.literals import parse
 
 if TYPE_CHECKING:
-    from bloomcli.advice.sql.constants import Slots, Value
-    from bloomcli.advice.sql.templates import ColumnLookup
+    from bloomcli.advice.sql.analysis import ColumnLookup
+    from bloomcli.advice.sql.constants import Value
 
 MOST_LITERALS: Final = 10_000
 """The most distinct values of a column that are kept."""
@@ -111,8 +111,8 @@ class LookupCounter:
     random: Random
     _columns: dict[str, _Column] = field(default_factory=dict)
 
-    def count(self, lookups: Iterable[ColumnLookup], slots: Slots, unserved: UnservedCounter) -> None:
-        """Count the lookups of a text whose literals are `slots`. Predicates that need a cast count as unserved."""
+    def count(self, lookups: Iterable[ColumnLookup], unserved: UnservedCounter) -> None:
+        """Count the lookups of a text. Predicates that need a cast count as unserved."""
         looked_up = set()
         for column, values, statement in lookups:
             of_column = self._columns.get(column)
@@ -121,7 +121,7 @@ class LookupCounter:
                     continue
                 of_column = self._columns[column] = _Column(LiteralSample(self.random))
             typed = self.types.get(column)
-            for value in values(slots):
+            for value in values:
                 if value is not None and typed is not None and _casts(typed, value):
                     unserved.count([("expression", column, f"{column} = ?")])
                     continue

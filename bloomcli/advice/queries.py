@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from sqlglot.dialects.dialect import Dialect
 
     from bloomcli.advice.query_tables import QueryTables
-    from bloomcli.advice.sql.constants import Slots
-    from bloomcli.advice.sql.templates import Analysis
+    from bloomcli.advice.sql.analysis import Analysis
 
 _EXAMPLES: Final = 5
 
@@ -91,8 +90,8 @@ class _Log:
     def __init__(
         self, dialect: Dialect, tables: QueryTables, columns: Iterable[str | Column] | None, seed: int
     ) -> None:
+        from bloomcli.advice.sql.analysis import Analyser
         from bloomcli.advice.sql.names import Names
-        from bloomcli.advice.sql.templates import Analyser
 
         names = Names(dialect, columns)
         self._dialect, self._tables = dialect, tables
@@ -104,30 +103,30 @@ class _Log:
 
     def read(self, path: str) -> None:
         """Read one file. Raises UsageError, UnreadableError."""
+        from bloomcli.advice.sql.analysis import Unreadable
         from bloomcli.advice.sql.examples import beginning
         from bloomcli.advice.sql.statements import statements
-        from bloomcli.advice.sql.templates import Unreadable
 
         with open_source(path) as source:
             for text, problem in statements(source, self._dialect):
                 try:
                     if problem is not None:
                         raise Unreadable(problem)
-                    self._count(*self._analyser.analyse(text))
+                    self._count(self._analyser.analyse(text))
                 except Unreadable:
                     self._statements += 1
                     self._unreadable += 1
                     if len(self._examples) < _EXAMPLES:
                         self._examples.append(problem if problem and not text else beginning(text))
 
-    def _count(self, found: Analysis, slots: Slots) -> None:
+    def _count(self, found: Analysis) -> None:
         self._statements += found.statements
         self._tables.count(found.tables)
         if not found.about:
             return
         self._about += found.about
         self._unserved.count(found.unserved)
-        self._lookups.count(found.lookups, slots, self._unserved)
+        self._lookups.count(found.lookups, self._unserved)
 
     def result(self, paths: str) -> QueryLog:
         """The lookups of all files. Raises UsageError if no statement can be read, or if the table is ambiguous."""

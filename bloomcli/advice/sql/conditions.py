@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from bloomcli.advice.sql.constants import Compiler, Constant
+from bloomcli.advice.sql.constants import Values, constant
 from bloomcli.advice.sql.scopes import ResolvedColumn, Scope, Source, resolve
 from bloomcli.named_tuple import NamedTuple
 
@@ -24,7 +24,7 @@ class Lookup(NamedTuple):
     """Values of a column. Every row of the result has one of them."""
 
     column: str
-    values: tuple[Constant, ...]
+    values: tuple[Values, ...]
 
 
 class UnservedPredicate(NamedTuple):
@@ -50,13 +50,12 @@ class ConditionAnalyser:
 
     Args:
         scope: the relations in which columns are resolved.
-        constant: compiles constants.
         allowed: whether the condition restricts the rows that are read from a relation. It doesn't for the preserved
             side of an outer join.
     """
 
-    def __init__(self, scope: Scope, constant: Compiler, allowed: Callable[[Source | None], bool]) -> None:
-        self._scope, self._constant, self._allowed = scope, constant, allowed
+    def __init__(self, scope: Scope, allowed: Callable[[Source | None], bool]) -> None:
+        self._scope, self._allowed = scope, allowed
 
     def analyse(self, node: exp.Expr, *, negated: bool = False) -> Predicates:
         """The predicates of a condition."""
@@ -129,10 +128,10 @@ class ConditionAnalyser:
                 if column.problem is None
                 else Predicates(unserved=(UnservedPredicate(column.problem, None, node),))
             )
-        constants = [self._constant(value) for value in values]
-        known = [constant for constant in constants if constant is not None]
+        found = [constant(value) for value in values]
+        known = [value for value in found if value is not None]
         problem = column.problem
-        if len(known) < len(constants):
+        if len(known) < len(found):
             problem = "subquery" if node.find(exp.Query) is not None else "expression"
         elif problem is None and not self._allowed(column.source):
             problem = "join"

@@ -1,13 +1,9 @@
-"""Converts SQL constants to values that `bloom probe` accepts: dates, decimals, binary, casts of texts, ...
-
-A constant is compiled once to a function of the statement's literals, because many statements differ only in their
-literals (`templates.py`).
-"""
+"""Converts SQL constants to values that `bloom probe` accepts: dates, decimals, binary, casts of texts, ..."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from sqlglot import exp
@@ -19,9 +15,6 @@ from bloomcli.values import calendar
 MOST_VALUE_CHARACTERS: Final = 4096
 """The length of the longest value that is kept: bounds the memory for the values of a column."""
 
-Slots = Sequence[Sequence[str]]
-"""The literals of a statement, in order. The literals of an `IN` list share a slot."""
-
 
 class Value(NamedTuple):
     """A value of a statement."""
@@ -31,10 +24,9 @@ class Value(NamedTuple):
     """``text``, ``number``, ``boolean``, ``bytes`` (as 0x...), ``time`` (also dates), ``uuid``."""
 
 
-Values = list[Value | None]
-"""None stands for a value that isn't in the statement: a parameter, the result of a function. NULL is left out."""
-
-Constant = Callable[[Slots], Values]
+Values = tuple[Value | None, ...]
+"""The value of a constant. None stands for one that isn't in the statement: a parameter, the result of a function.
+NULL has no value."""
 
 _Conversion = Callable[[Value, int | None], Value | None]
 """Converts a value, given the number of digits after the decimal point, as a cast does; None if the result isn't
@@ -76,118 +68,73 @@ _DECIMALS: Final = {
 _BINARY: Final = {DataType.Type.BINARY, DataType.Type.VARBINARY, DataType.Type.BLOB}
 
 
-class Compiler:
-    """Compiles the constants of one statement.
+def constant(node: exp.Expr) -> Values | None:
+    """The value of an expression; None if it depends on a row or on a query."""
+    if isinstance(node, exp.Literal):
+        return (_within_limit(Value(str(node.this), "text" if node.is_string else "number")),)
+    match node:
+        case exp.HexString():
+            return (_from_hex(str(node.this), integer=bool(node.args.get("is_integer"))),)
+        case exp.Paren():
+            return constant(node.this)
+        case exp.Null():
+            return ()
+        case exp.Boolean():
+            return (Value("true" if node.this else "false", "boolean"),)
+        case exp.National() | exp.RawString():
+            return (Value(str(node.this), "text"),)
+        case exp.Placeholder() | exp.Parameter() | exp.SessionParameter():
+            return (None,)
+        case exp.Neg():
+            return _map(constant(node.this), _negated)
+    converted = _converted(node)
+    if converted is not None:
+        inner, to = converted
+        return _map(constant(inner), to)
+    return None if any(isinstance(part, _NOT_CONSTANT) for part in node.walk()) else (None,)
 
-    Args:
-        slot_of: for each marked literal, the number of its slot; empty for a statement that has its own literals.
-    """
 
-    def __init__(self, slot_of: dict[str, int] | None = None) -> None:
-        self._slot_of = slot_of or {}
+def _converted(node: exp.Expr) -> tuple[exp.Expr, _Conversion] | None:
+    """The operand and the conversion of a cast, or of a function that works like a cast; None for others."""
+    match node:
+        case exp.Cast() if not node.args.get("format"):
+            return node.this, _cast(node.to)
+        case exp.Unhex():
+            return node.this, lambda value, _: _from_hex(value.text, integer=False)
+        case exp.TsOrDsToDate() | exp.Date() | exp.Timestamp() | exp.TsOrDsToTimestamp():
+            if {name for name, value in node.args.items() if value not in (None, False, [])} <= {"this", "safe"}:
+                dates = isinstance(node, exp.TsOrDsToDate | exp.Date)
+                return node.this, _CASTS[DataType.Type.DATE if dates else DataType.Type.TIMESTAMP]
+        case exp.Anonymous() if len(node.expressions) == 1:
+            target = _FUNCTIONS.get(str(node.this).lower())
+            if target is not None:
+                return node.expressions[0], _CASTS[target]
+        case exp.Anonymous() if str(node.this).lower() == "todatetime64" and len(node.expressions) == 2:
+            return node.expressions[0], _with_scale(_to_timestamp, node.expressions[1])
+    return None
 
-    def __call__(self, node: exp.Expr) -> Constant | None:
-        """Compile an expression; None if it depends on a row or on a query."""
-        if isinstance(node, exp.Literal):
-            return self._literal(str(node.this), "text" if node.is_string else "number")
-        if isinstance(node, exp.HexString):
-            return self._hex(node)
-        match node:
-            case exp.Paren():
-                return self(node.this)
-            case exp.Null():
-                return lambda _: []
-            case exp.Boolean():
-                return _known_constant(Value("true" if node.this else "false", "boolean"))
-            case exp.National() | exp.RawString():
-                return _known_constant(Value(str(node.this), "text"))
-            case exp.Placeholder() | exp.Parameter() | exp.SessionParameter():
-                return _known_constant(None)
-            case exp.Neg():
-                return _map(self(node.this), _negated)
-        converted = self._converted(node)
-        if converted is not None:
-            inner, to = converted
-            return _map(self(inner), to)
-        return None if any(isinstance(part, _NOT_CONSTANT) for part in node.walk()) else _known_constant(None)
 
-    def _literal(self, text: str, kind: str) -> Constant:
-        slot = self._slot_of.get(text)
-        if slot is None:
-            return _known_constant(_within_limit(Value(text, kind)))
-        return lambda slots: [_within_limit(Value(given, kind)) for given in slots[slot]]
+def _cast(to: DataType) -> _Conversion:
+    sizes = [param.this for param in to.expressions if isinstance(param, exp.DataTypeParam)]
+    if to.this in _DECIMALS and sizes:
+        return _with_scale(_to_number, sizes[1] if len(sizes) > 1 else None)
+    if to.this in _TIMESTAMPS and sizes:
+        return _with_scale(_to_timestamp, sizes[0])
+    return _CASTS.get(to.this, lambda value, digits: None)  # noqa: ARG005  the result isn't known
 
-    def _hex(self, node: exp.HexString) -> Constant:
-        text, integer = str(node.this), bool(node.args.get("is_integer"))
-        slot = self._slot_of.get(text)
-        if slot is None:
-            return _known_constant(_from_hex(text, integer=integer))
-        return lambda slots: [_from_hex(given, integer=integer) for given in slots[slot]]
 
-    def _converted(self, node: exp.Expr) -> tuple[exp.Expr, _Conversion] | None:
-        """The operand and the conversion of a cast, or of a function that works like a cast; None for others."""
-        match node:
-            case exp.Cast() if not node.args.get("format"):
-                return node.this, self._cast(node.to)
-            case exp.Unhex():
-                return node.this, lambda value, _: _from_hex(value.text, integer=False)
-            case exp.TsOrDsToDate() | exp.Date() | exp.Timestamp() | exp.TsOrDsToTimestamp():
-                if {name for name, value in node.args.items() if value not in (None, False, [])} <= {"this", "safe"}:
-                    dates = isinstance(node, exp.TsOrDsToDate | exp.Date)
-                    return node.this, _CASTS[DataType.Type.DATE if dates else DataType.Type.TIMESTAMP]
-            case exp.Anonymous() if len(node.expressions) == 1:
-                target = _FUNCTIONS.get(str(node.this).lower())
-                if target is not None:
-                    return node.expressions[0], _CASTS[target]
-            case exp.Anonymous() if str(node.this).lower() == "todatetime64" and len(node.expressions) == 2:
-                return node.expressions[0], self._with_scale(_to_timestamp, node.expressions[1])
+def _with_scale(conversion: _Conversion, scale: exp.Expr | None) -> _Conversion:
+    """The conversion with the number of digits after the decimal point in the statement, or 0 without it."""
+    values = None if scale is None else constant(scale)
+    digits = values[0].text if values is not None and len(values) == 1 and values[0] is not None else ""
+    places = int(digits) if digits.isdigit() and len(digits) < 4 else 0
+    return lambda value, _: conversion(value, places)
+
+
+def _map(values: Values | None, conversion: _Conversion) -> Values | None:
+    if values is None:
         return None
-
-    def _cast(self, to: DataType) -> _Conversion:
-        sizes = [param.this for param in to.expressions if isinstance(param, exp.DataTypeParam)]
-        if to.this in _DECIMALS and sizes:
-            return self._with_scale(_to_number, sizes[1] if len(sizes) > 1 else None)
-        if to.this in _TIMESTAMPS and sizes:
-            return self._with_scale(_to_timestamp, sizes[0])
-        return _CASTS.get(to.this, lambda value, digits: None)  # noqa: ARG005  the result isn't known
-
-    def _with_scale(self, conversion: _Conversion, scale: exp.Expr | None) -> _Conversion:
-        """The conversion with the number of digits after the decimal point in the statement, or 0 without it."""
-        constant = None if scale is None else self(scale)
-        return _ScaledConversion(conversion, constant)
-
-
-class _ScaledConversion:
-    """A conversion whose number of digits after the decimal point is a literal of the statement."""
-
-    def __init__(self, conversion: _Conversion, scale: Constant | None) -> None:
-        self._conversion, self._scale = conversion, scale
-
-    def bind(self, slots: Slots) -> _Conversion:
-        """The conversion for a statement with these literals."""
-        values = self._scale(slots) if self._scale is not None else [Value("0", "number")]
-        digits = values[0].text if len(values) == 1 and values[0] is not None else ""
-        scale = int(digits) if digits.isdigit() and len(digits) < 4 else 0
-        return lambda value, _: self._conversion(value, scale)
-
-    def __call__(self, value: Value, digits: int | None) -> Value | None:
-        """Convert a value with a given number of digits."""
-        return self._conversion(value, digits)
-
-
-def _known_constant(value: Value | None) -> Constant:
-    return lambda _: [value]
-
-
-def _map(constant: Constant | None, conversion: _Conversion) -> Constant | None:
-    if constant is None:
-        return None
-
-    def values(slots: Slots) -> Values:
-        convert = conversion.bind(slots) if isinstance(conversion, _ScaledConversion) else conversion
-        return [None if value is None else _convert(convert, value) for value in constant(slots)]
-
-    return values
+    return tuple(None if value is None else _convert(conversion, value) for value in values)
 
 
 def _convert(conversion: _Conversion, value: Value) -> Value | None:

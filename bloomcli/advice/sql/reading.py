@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from bloomcli.advice.sql.conditions import ConditionAnalyser, Predicates, UnservedPredicate
-from bloomcli.advice.sql.constants import Compiler
 from bloomcli.advice.sql.names import Name, Names
 from bloomcli.advice.sql.scopes import BaseTable, Branch, DerivedTable, Relation, Scope, Source, resolve
 
@@ -26,7 +25,6 @@ class StatementReader:
     """
 
     names: Names
-    constant: Compiler
     in_question: Callable[[tuple[Name, ...]], bool]
     tables: list[tuple[Name, ...]] = field(default_factory=list)
     predicates: list[Predicates] = field(default_factory=list)
@@ -213,7 +211,7 @@ class StatementReader:
         ctes: dict[str, DerivedTable],
         allowed: Callable[[Source | None], bool] = lambda _: True,
     ) -> None:
-        self.predicates.append(ConditionAnalyser(scope, self.constant, allowed).analyse(node))
+        self.predicates.append(ConditionAnalyser(scope, allowed).analyse(node))
         self._within(node, ctes, scope)
 
     def _within_all(self, items: Iterable[object], ctes: dict[str, DerivedTable], scope: Scope | None) -> None:

@@ -7,12 +7,10 @@ from collections import Counter
 import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from sqlglot import Dialect
 
-from bloomcli.advice.sql.constants import Slots
+from bloomcli.advice.sql.analysis import Analyser
 from bloomcli.advice.sql.names import Names
-from bloomcli.advice.sql.templates import Analyser, Analysis
 from tests.support.sql_statements import COLUMNS, statements
 
 pytestmark = pytest.mark.slow
@@ -34,19 +32,9 @@ def tables() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _analyser(*, cached: bool) -> Analyser:
+def _analyser() -> Analyser:
     dialect = Dialect.get_or_raise("duckdb")
-    return Analyser(
-        dialect, Names(dialect, COLUMNS), lambda parts: [part.text for part in parts] == ["t"], cached=cached
-    )
-
-
-def _looked_up(found: Analysis, slots: Slots) -> list[tuple[str, str | None, str | None]]:
-    return [
-        (read.column, value and value.kind, value and value.text)
-        for read in found.lookups
-        for value in read.values(slots)
-    ]
+    return Analyser(dialect, Names(dialect, COLUMNS), lambda parts: [part.text for part in parts] == ["t"])
 
 
 def _result(connection: duckdb.DuckDBPyConnection, statement: str) -> Counter[tuple[object, ...]]:
@@ -56,28 +44,15 @@ def _result(connection: duckdb.DuckDBPyConnection, statement: str) -> Counter[tu
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(statement=statements())
 def test_rows_without_a_looked_up_value_change_no_result(tables: duckdb.DuckDBPyConnection, statement: str) -> None:
-    found, slots = _analyser(cached=True).analyse(statement)
+    found = _analyser().analyse(statement)
     tables.execute("CREATE OR REPLACE VIEW t AS SELECT * FROM all_rows")
     expected = _result(tables, statement)
     by_column: dict[str, list[str]] = {}
     for read in found.lookups:
-        values = read.values(slots)
-        assert None not in values, "all values of these statements are literals"
-        by_column.setdefault(read.column, []).extend(value.text for value in values if value is not None)
+        assert None not in read.values, "all values of these statements are literals"
+        by_column.setdefault(read.column, []).extend(value.text for value in read.values if value is not None)
     for column, texts in by_column.items():
         listed = ", ".join(f"CAST('{text.replace(chr(39), chr(39) * 2)}' AS {_TYPES[column]})" for text in texts)
         kept = f"{column} IN ({listed})" if texts else "false"
         tables.execute(f"CREATE OR REPLACE VIEW t AS SELECT * FROM all_rows WHERE {kept}")
         assert _result(tables, statement) == expected, (column, texts)
-
-
-@settings(max_examples=150, deadline=None)
-@given(several=st.lists(statements(), min_size=2, max_size=6))
-def test_statements_that_share_a_template_are_read_as_if_each_were_parsed(several: list[str]) -> None:
-    cached, single = _analyser(cached=True), _analyser(cached=False)
-    for statement in [*several, *several]:
-        by_template, slots = cached.analyse(statement)
-        alone, none = single.analyse(statement)
-        assert _looked_up(by_template, slots) == _looked_up(alone, none)
-        assert [item[:2] for item in by_template.unserved] == [item[:2] for item in alone.unserved]
-        assert (by_template.tables, by_template.about) == (alone.tables, alone.about)
