@@ -127,47 +127,6 @@ def test_ctrl_c_while_modules_are_imported_is_130_without_a_traceback(plain: Pat
     assert (done.returncode, done.stdout, done.stderr.lstrip()) == (130, "", "bloom: stopped\n")
 
 
-_ENDS = """
-import atexit, sys, threading
-from bloomcli.__main__ import command
-atexit.register(print, "exit function")
-class Freed:
-    def __del__(self, write=sys.stderr.write): write("freed\\n")
-freed = Freed()
-sys.argv = ["bloom", "--version"]
-"""
-
-
-@pytest.mark.parametrize(
-    ("options", "before_the_end", "freed"),
-    [
-        ([], "", ""),
-        (["-W", "default"], "", "freed\n"),
-        (["-X", "dev"], "", "freed\n"),
-        ([], "threading.Timer(0.5, print, ['thread']).start()", "freed\n"),
-    ],
-    ids=["usual", "warnings", "dev", "threads"],
-)
-def test_a_command_ends_without_freeing_its_objects_but_with_exit_functions_threads_and_warnings(
-    options: list[str], before_the_end: str, freed: str
-) -> None:
-    program = f"{_ENDS}{before_the_end}\ncommand()"
-    done = subprocess.run([sys.executable, *options, "-c", program], capture_output=True, text=True)
-    version, *rest = done.stdout.splitlines()
-    assert (done.returncode, done.stderr) == (0, freed)
-    assert version.startswith("bloom ")
-    assert rest == [*(["thread"] if before_the_end else []), "exit function"]
-
-
-def test_what_an_exit_function_can_no_longer_write_is_reported() -> None:
-    late = "atexit.register(sys.stdout.write, 'late')\nsys.argv = ['bloom', 'inspect', 'nofile']\ncommand()"
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run([sys.executable, "-c", _ENDS + late], stdout=full, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 120  # Python's own code for it
-    assert "bloom: nofile: can't be read" in done.stderr
-    assert "No space left on device" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("args", "said"),
     [
