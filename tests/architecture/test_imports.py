@@ -264,7 +264,7 @@ def test_a_command_starts_without_the_reports_of_others(
 
 def test_help_imports_what_options_need_and_no_library_but_click() -> None:
     names = loaded_by("--help")
-    assert not names & {"bloomcli.commands.add", "bloomcli.datasets", "bloomcli.formats.parquet.file", "bloomcli.report"}
+    assert not names & {"bloomcli.commands.add", "bloomcli.datasets", "bloomcli.formats.parquet.file"}
     assert "click" in names
     assert not names & {"pyarrow", "pyspark", "numpy", "rich", "thriftpy2", "xxhash", "mmh3"}
 
