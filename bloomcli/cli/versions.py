@@ -21,7 +21,6 @@ REQUIRED: Final = (
     "thriftpy2",
     "tree-sitter",
     "tree-sitter-toml",
-    "xxhash",
     "zstandard",
 )
 """The packages that bloom needs. A checkout has no metadata that names them."""

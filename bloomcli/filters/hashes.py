@@ -1,17 +1,19 @@
-"""Scalar reference implementations of the hash functions that the filters of all formats use.
+"""The hash functions that the filters of all formats use, for one value.
 
     parquet         XXH64, seed 0                              xxHash specification
     parquet_draft   MurmurHash3 x64_128, its first 64 bits     parquet-mr's bloom-filter branch, 2018
     orc_bytes       ORC's own one-lane 64-bit Murmur3          orc-core, Murmur3.hash64
     orc_long        Thomas Wang's 64-bit mix, signed shifts    orc-core, BloomFilter.getLongHash
 
-They hash one value at a time; `kernels` has the fast versions for whole columns, and tests compare the two.
+`kernels` hashes whole columns; tests compare it with the xxhash package, with these functions and with the engines.
 All results are unsigned 64-bit integers.
 """
 
 from __future__ import annotations
 
 from typing import Final
+
+from bloomcli import kernels
 
 DRAFT_SEED: Final = 1361930890
 """Seed of the 2018 drafts. No draft's text mentions it; parquet-mr and parquet-cpp used the same."""
@@ -25,9 +27,7 @@ _C2: Final = 0x4CF5AD432745937F
 
 def parquet(data: bytes) -> int:
     """Return the hash of a value's PLAIN bytes in Parquet's filters: XXH64 with seed 0."""
-    import xxhash
-
-    return xxhash.xxh64_intdigest(data, seed=0)
+    return kernels.xxh64(data)
 
 
 def parquet_draft(data: bytes) -> int:
