@@ -92,6 +92,13 @@ class UnknownOutcome(BloomError):
     exit_code = 3
 
 
+class WrongCommit(BloomError):
+    """A commit took place, and its snapshot isn't as planned. The text says whether it was taken back. The new files
+    must stay, because the table's history names them."""
+
+    exit_code = 3
+
+
 class Table(ABC):
     """An open table at one snapshot or version.
 
@@ -172,6 +179,7 @@ class Table(ABC):
         Raises:
             Conflict: another commit has removed or changed some of the files; nothing was committed.
             UnknownOutcome: it can't be determined whether the commit took place.
+            WrongCommit: the commit took place, and the new snapshot isn't as planned.
             WriteError: the commit failed; nothing was committed.
         """
 

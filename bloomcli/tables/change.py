@@ -25,7 +25,7 @@ from bloomcli.errors import BloomError, UsageError, WriteError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.table import TableCommit
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table
+from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table, WrongCommit
 from bloomcli.tables.batches import batches, remove_new_files, unknown_outcome_remark
 from bloomcli.tables.columns import check_columns, options_from_properties
 from bloomcli.tables.reading import session_of, table_facts
@@ -362,6 +362,10 @@ class _Run:
             except Conflict as error:
                 return error
             except WriteError as error:
+                self.stopped = True
+                return error
+            except WrongCommit as error:
+                self.uncommitted -= new
                 self.stopped = True
                 return error
             except BaseException as error:

@@ -34,10 +34,14 @@ class Java(JavaSession):
                 iterable.close()
         return [found.get(index) for index in range(found.size())]
 
+    @property
+    def gateway(self) -> Any:
+        """Py4J's gateway, which makes Java arrays."""
+        return self.session.sparkContext._gateway
+
     def longs(self, numbers: Sequence[int]) -> Any:
         """A List<Long>: Py4J makes Integers of small numbers."""
-        gateway: Any = self.session.sparkContext._gateway
-        array = gateway.new_array(gateway.jvm.long, len(numbers))
+        array = self.gateway.new_array(self.gateway.jvm.long, len(numbers))
         for index, number in enumerate(numbers):
             array[index] = number
         return self.iceberg("util.ArrayUtil").toLongList(array)
