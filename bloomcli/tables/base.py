@@ -75,6 +75,17 @@ class CommitInfo:
     """The table's paths of the columns whose filters changed; empty: all."""
 
 
+class TableChange(NamedTuple):
+    """A commit in a table's history."""
+
+    version: int
+    """The id of the snapshot, or the version."""
+    operation: str
+    """As the table names it, such as ``append`` or ``MERGE``."""
+    run: str | None = None
+    """The UUID of the run of bloom that made it; None: another writer."""
+
+
 class Conflict(BloomError):
     """Another commit came first: nothing was committed, and `paths` can't be replaced as planned."""
 
@@ -186,6 +197,17 @@ class Table(ABC):
     @abstractmethod
     def refresh(self) -> None:
         """Move to the table's newest snapshot or version."""
+
+    @abstractmethod
+    def changes(self, after: int | None) -> list[TableChange]:
+        """The commits in the history of the snapshot or version that `files` lists, the oldest first.
+
+        Args:
+            after: leave out this snapshot or version and what came before it; None: the table had none.
+
+        Raises:
+            UnreadableError: the history can't be read.
+        """
 
     @abstractmethod
     def remove_files(self, paths: Collection[str]) -> list[str]:

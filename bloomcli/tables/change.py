@@ -37,6 +37,9 @@ _COMMIT_TRIES: Final = 5
 _PLANS: Final = 4
 """The most plans of a run: it plans again if other commits have replaced files of a batch."""
 
+_OTHERS_NAMED: Final = 10
+"""The most commits of others that a remark names."""
+
 _FILE_REPLACED: Final = "another commit has replaced or removed the file"
 _RESTART: Final = "start it again: files that have the filters are skipped"
 
@@ -166,6 +169,8 @@ class _Run:
         """Do the work, and return the report."""
         before = self.table.version
         work()
+        if not self.is_dry:
+            self._name_other_commits(before)
         rows = tuple(row for row in self.rows.values() if row is not None)
         meter = getattr(self.engine, "meter", None)
         return DatasetReport(
@@ -182,6 +187,19 @@ class _Run:
             version_before=before,
             commits=tuple(self.commits),
         )
+
+    def _name_other_commits(self, before: int | None) -> None:
+        """Remark on the commits that others made during the run."""
+        try:
+            self.table.refresh()
+            others = [one for one in self.table.changes(before) if one.run != self.id]
+        except BloomError as error:
+            self.remarks.append(f"the commits of others during the run can't be listed: {error.reason}")
+            return
+        if others:
+            named = ", ".join(f"{one.operation} {one.version}" for one in others[:_OTHERS_NAMED])
+            more = f" and {len(others) - _OTHERS_NAMED:,} more" if len(others) > _OTHERS_NAMED else ""
+            self.remarks.append(f"{plural(len(others), 'commit')} of others during the run: {named}{more}")
 
     def progress_text(self) -> str:
         """The progress of a stopped run, and how to continue."""

@@ -192,7 +192,7 @@ class _Attempt:
         known = [(self.table.table.snapshot(number), number) for number in snapshots]
         if any(snapshot is None for snapshot, _ in known):  # it has expired
             raise _Stale
-        return min(known, key=lambda one: (one[0].sequenceNumber(), one[0].timestampMillis()))[1]
+        return min(known, key=lambda one: age(one[0]))[1]
 
     def run(self) -> int:
         """Commit. Raises _Stale if another commit came first, and removes new delete files then."""
@@ -435,8 +435,7 @@ class _Attempt:
             self.table.refresh()
             snapshot = self.table.table.snapshot(self.table.version) if self.table.version is not None else None
             while snapshot is not None:
-                summary = snapshot.summary()
-                if summary.get(_RUN) == self.info.run and summary.get(_BATCH) == str(self.info.batch):
+                if run_of(snapshot) == self.info.run and snapshot.summary().get(_BATCH) == str(self.info.batch):
                     return int(snapshot.snapshotId())
                 parent = snapshot.parentId()
                 snapshot = None if parent is None else self.table.table.snapshot(parent)
@@ -445,6 +444,17 @@ class _Attempt:
         except java_errors() as error:
             raise self._unknown_outcome(message(error)) from None
         return None
+
+
+def age(snapshot: Any) -> tuple[int, int]:
+    """A key that orders an Iceberg Snapshot by age; the numbers of format version 1 are all 0."""
+    return int(snapshot.sequenceNumber()), int(snapshot.timestampMillis())
+
+
+def run_of(snapshot: Any) -> str | None:
+    """The UUID of the run of bloom that made an Iceberg Snapshot; None: another writer."""
+    run: str | None = (snapshot.summary() or {}).get(_RUN)
+    return run
 
 
 def _may_still_commit(error: Exception, raised: Collection[str]) -> bool:

@@ -13,7 +13,7 @@ from uuid import uuid4
 from bloomcli.errors import CorruptFile, UsageError
 from bloomcli.model.lineage import RowLineage
 from bloomcli.model.names import ColumnNames
-from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacement, Table
+from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacement, Table, TableChange
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg import checks, commit, properties
 from bloomcli.tables.iceberg.groups import EqualityNumbers, grouped
@@ -238,6 +238,19 @@ class IcebergTable(Table):
             self._locations = self.table.locationProvider()
             if self._fixed is None:
                 self._version = self._head()
+
+    def changes(self, after: int | None) -> list[TableChange]:
+        """The snapshots of the branch's history, without those that aren't newer than `after`."""
+        with reading("the table's snapshots can't be read", self.name):
+            found: list[TableChange] = []
+            oldest = None if after is None else self.table.snapshot(after)
+            snapshot = None if self._version is None else self.table.snapshot(self._version)
+            while snapshot is not None and (oldest is None or commit.age(snapshot) > commit.age(oldest)):
+                run = commit.run_of(snapshot)
+                found.append(TableChange(int(snapshot.snapshotId()), str(snapshot.operation()), run))
+                parent = snapshot.parentId()
+                snapshot = None if parent is None else self.table.snapshot(parent)
+            return found[::-1]
 
     def remove_files(self, paths: Collection[str]) -> list[str]:
         """Remove new files that weren't committed, and return the paths of those that couldn't be removed."""
