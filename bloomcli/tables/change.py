@@ -9,7 +9,7 @@ still has are committed with their current metadata, such as new deletes. If fil
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import uuid4
@@ -222,7 +222,7 @@ class _Run:
     def commit_all(self) -> None:
         """Replace all files that need the change, batch by batch."""
         waiting = self._plan()
-        if self.fail_fast and any(row is not None and row.status is Status.FAILED for row in self.rows.values()):
+        if self.fail_fast and self._has_failed(self.rows):
             return
         for _ in range(_PLANS):
             done, total = 0, sum(planned.file.size for planned in waiting)
@@ -254,7 +254,31 @@ class _Run:
                 waiting.append(_PlannedFile(file, task, version))
             else:
                 self.rows[file.path] = task.row
+        self._find_removed([file.path for file in found])
         return waiting
+
+    def _find_removed(self, paths: Sequence[str]) -> None:
+        """Plan again if files couldn't be read because others have replaced them, and expiry has removed them."""
+        failed = [path for path in paths if self._has_failed([path])]
+        if not failed or self.is_dry:
+            return
+        try:
+            self.table.refresh()
+            now = {file.path for file in self._files()}
+        except BloomError:  # the files' own errors stay
+            return
+        for path in failed:
+            if path not in now:
+                self._set_replaced(path)
+
+    def _has_failed(self, paths: Iterable[str]) -> bool:
+        return any((row := self.rows[path]) is not None and row.status is Status.FAILED for path in paths)
+
+    def _set_replaced(self, path: str) -> None:
+        self.replan = True
+        row = self.rows[path]
+        name = path if row is None else row.path
+        self.rows[path] = FileRow(path=name, status=Status.SKIPPED, reason=_FILE_REPLACED)
 
     def _files(self) -> list[DataFile]:
         """The data files that the condition selects. Its columns may have been dropped since the run began."""
@@ -292,13 +316,14 @@ class _Run:
                     self._fail(planned, error)
                 self.stopped = True
                 return
+            self._find_removed([planned.file.path for planned in batch])
             new_files = []
             for planned, row in zip(batch, report.rows, strict=True):
                 if row.status is Status.DONE and row.bytes_after is not None:
                     new_files.append(_NewFile(planned, row.bytes_after))
                 elif row.status is Status.SKIPPED:
                     self.uncommitted.discard(planned.new)
-            if self.fail_fast and any(row.status is Status.FAILED for row in report.rows):
+            if self.fail_fast and self._has_failed(planned.file.path for planned in batch):
                 self.rows |= dict.fromkeys(one.planned.file.path for one in new_files)
                 self.stopped = True
             elif new_files:
@@ -363,8 +388,7 @@ class _Run:
             elif path in now:
                 kept.append(one._replace(planned=replace(one.planned, file=now[path], version=version)))
             else:
-                self.replan = True
-                self.rows[path] = FileRow(path=one.planned.task.path, status=Status.SKIPPED, reason=_FILE_REPLACED)
+                self._set_replaced(path)
         return kept
 
     def _try_commit(self, new_files: Sequence[_NewFile]) -> BloomError | None:

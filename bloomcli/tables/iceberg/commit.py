@@ -25,7 +25,7 @@ from bloomcli.tables.iceberg.ancestry import only_appends_since
 from bloomcli.tables.iceberg.applied import Applied, applied_in, has_deletes
 from bloomcli.tables.iceberg.checks import format_version
 from bloomcli.tables.iceberg.deletes import AddedDeletes, DeleteChanges, ReplacedFile, plan_deletes
-from bloomcli.tables.iceberg.java import Java, class_names, message, raised_in
+from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names, message, raised_in
 from bloomcli.tables.iceberg.scans import Tasks
 from bloomcli.tables.java import java_errors
 from bloomcli.version import __version__
@@ -209,6 +209,9 @@ class _Attempt:
             found = self._committed_snapshot()
             if found is not None:
                 return self._checked(found)
+            if raised & NO_SUCH_FILE and self.table.table.snapshot(self.start) is None:  # it has expired meanwhile
+                self._clean()
+                raise _Stale from None
             if _may_still_commit(error, raised):
                 raise self._unknown_outcome(message(error)) from None
             self._clean()

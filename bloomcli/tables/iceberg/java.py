@@ -17,6 +17,9 @@ from bloomcli.tables.java import JavaSession, java_errors
 ICEBERG: Final = "org.apache.iceberg"
 _LISTS: Final = f"{ICEBERG}.relocated.com.google.common.collect.Lists"
 
+NO_SUCH_FILE: Final = frozenset({"NotFoundException", "FileNotFoundException", "NoSuchFileException"})
+"""The names of exceptions for a file that doesn't exist."""
+
 
 class Java(JavaSession):
     """The Java side of a classic Spark session with Iceberg."""

@@ -17,7 +17,7 @@ from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacemen
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg import checks, commit, properties
 from bloomcli.tables.iceberg.groups import EqualityNumbers, grouped
-from bloomcli.tables.iceberg.java import Java, class_names, message, reading
+from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names, message, reading
 from bloomcli.tables.iceberg.records import Record
 from bloomcli.tables.iceberg.rows import rows_of
 from bloomcli.tables.iceberg.scans import Tasks
@@ -26,7 +26,6 @@ from bloomcli.tables.java import java_errors, without_log
 
 _MAIN: Final = "main"
 _CONVERTER: Final = "org.apache.spark.sql.execution.datasources.SparkExpressionConverter"
-_NO_SUCH_FILE: Final = {"NotFoundException", "FileNotFoundException", "NoSuchFileException"}
 SELECTED: Final = re.compile(r"\.`?(tag_.+|snapshot_id_\d+|at_timestamp_\d+)`?$")
 """The selector of a snapshot at the end of a table's name."""
 _OURS: Final = re.compile(r"-bloom-[0-9a-f]{32}$")
@@ -262,6 +261,6 @@ class IcebergTable(Table):
             try:
                 io.deleteFile(path)
             except java_errors() as error:
-                if not class_names(error) & _NO_SUCH_FILE:
+                if not class_names(error) & NO_SUCH_FILE:
                     left.append(path)
         return left

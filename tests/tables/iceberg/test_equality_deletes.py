@@ -208,7 +208,7 @@ def test_no_command_and_no_division_into_commits_brings_rows_back(spark: SparkSe
     row_ids = rows(spark, name, "id", "_row_id", "_last_updated_sequence_number") if version == "3" else []
     runs: list[tuple[WriteOptions, dict[str, Any]]] = [
         (AddOptions(columns=["id"]), {"where": "id < 100"}),
-        (AddOptions(columns=["id"], fpp=0.0001), {"commit_every": 1}),
+        (AddOptions(columns=["id"]), {"commit_every": 1}),
         (AddOptions(columns=["id", "name"], replace=True, ndv=5000), {}),
         (FoldOptions(fpp=0.1), {"commit_every": 1}),
         (RemoveOptions(), {}),
@@ -337,10 +337,15 @@ def test_deletes_that_others_commit_at_the_last_instant_are_kept(spark: SparkSes
 
     table = opened(spark, name)
     table.check_changes()
+    version = table.version
     (oldest,) = [file for file in table.files() if file.record.sequence == 1]
     replacement = copied(table, oldest)
     with stages(call):
         table.commit([replacement], info())
     assert after
     assert rows(spark, name) == after
+    table.refresh()
+    others = [change for change in table.changes(version) if change.run is None]
+    assert len(others) == len(OTHERS[other])
+    assert [change.run is None for change in table.changes(version)] == [True] * len(others) + [False]
     assert bloomcli.inspect(replacement.path).filters
