@@ -75,6 +75,17 @@ class CommitInfo:
     """The table's paths of the columns whose filters changed; empty: all."""
 
 
+class TableChange(NamedTuple):
+    """A commit in a table's history."""
+
+    version: int
+    """The id of the snapshot, or the version."""
+    operation: str
+    """As the table names it, such as ``append`` or ``MERGE``."""
+    run: str | None = None
+    """The UUID of the run of bloom that made it; None: another writer."""
+
+
 class Conflict(BloomError):
     """Another commit came first: nothing was committed, and `paths` can't be replaced as planned."""
 
@@ -88,6 +99,13 @@ class Conflict(BloomError):
 
 class UnknownOutcome(BloomError):
     """It can't be determined whether a commit took place: the new files must stay."""
+
+    exit_code = 3
+
+
+class WrongCommit(BloomError):
+    """A commit took place, and its snapshot isn't as planned. The text says whether it was taken back. The new files
+    must stay, because the table's history names them."""
 
     exit_code = 3
 
@@ -172,12 +190,24 @@ class Table(ABC):
         Raises:
             Conflict: another commit has removed or changed some of the files; nothing was committed.
             UnknownOutcome: it can't be determined whether the commit took place.
+            WrongCommit: the commit took place, and the new snapshot isn't as planned.
             WriteError: the commit failed; nothing was committed.
         """
 
     @abstractmethod
     def refresh(self) -> None:
         """Move to the table's newest snapshot or version."""
+
+    @abstractmethod
+    def changes(self, after: int | None) -> list[TableChange]:
+        """The commits in the history of the snapshot or version that `files` lists, the oldest first.
+
+        Args:
+            after: leave out this snapshot or version and what came before it; None: the table had none.
+
+        Raises:
+            UnreadableError: the history can't be read.
+        """
 
     @abstractmethod
     def remove_files(self, paths: Collection[str]) -> list[str]:

@@ -9,7 +9,7 @@ still has are committed with their current metadata, such as new deletes. If fil
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import uuid4
@@ -25,7 +25,7 @@ from bloomcli.errors import BloomError, UsageError, WriteError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.table import TableCommit
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table
+from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table, WrongCommit
 from bloomcli.tables.batches import batches, remove_new_files, unknown_outcome_remark
 from bloomcli.tables.columns import check_columns, options_from_properties
 from bloomcli.tables.reading import session_of, table_facts
@@ -36,6 +36,9 @@ _COMMIT_TRIES: Final = 5
 """The most attempts to commit a batch that conflicts with other commits."""
 _PLANS: Final = 4
 """The most plans of a run: it plans again if other commits have replaced files of a batch."""
+
+_OTHERS_NAMED: Final = 10
+"""The most commits of others that a remark names."""
 
 _FILE_REPLACED: Final = "another commit has replaced or removed the file"
 _RESTART: Final = "start it again: files that have the filters are skipped"
@@ -166,6 +169,8 @@ class _Run:
         """Do the work, and return the report."""
         before = self.table.version
         work()
+        if not self.is_dry:
+            self._name_other_commits(before)
         rows = tuple(row for row in self.rows.values() if row is not None)
         meter = getattr(self.engine, "meter", None)
         return DatasetReport(
@@ -182,6 +187,19 @@ class _Run:
             version_before=before,
             commits=tuple(self.commits),
         )
+
+    def _name_other_commits(self, before: int | None) -> None:
+        """Remark on the commits that others made during the run."""
+        try:
+            self.table.refresh()
+            others = [one for one in self.table.changes(before) if one.run != self.id]
+        except BloomError as error:
+            self.remarks.append(f"the commits of others during the run can't be listed: {error.reason}")
+            return
+        if others:
+            named = ", ".join(f"{one.operation} {one.version}" for one in others[:_OTHERS_NAMED])
+            more = f" and {len(others) - _OTHERS_NAMED:,} more" if len(others) > _OTHERS_NAMED else ""
+            self.remarks.append(f"{plural(len(others), 'commit')} of others during the run: {named}{more}")
 
     def progress_text(self) -> str:
         """The progress of a stopped run, and how to continue."""
@@ -204,7 +222,7 @@ class _Run:
     def commit_all(self) -> None:
         """Replace all files that need the change, batch by batch."""
         waiting = self._plan()
-        if self.fail_fast and any(row is not None and row.status is Status.FAILED for row in self.rows.values()):
+        if self.fail_fast and self._has_failed(self.rows):
             return
         for _ in range(_PLANS):
             done, total = 0, sum(planned.file.size for planned in waiting)
@@ -236,7 +254,31 @@ class _Run:
                 waiting.append(_PlannedFile(file, task, version))
             else:
                 self.rows[file.path] = task.row
+        self._find_removed([file.path for file in found])
         return waiting
+
+    def _find_removed(self, paths: Sequence[str]) -> None:
+        """Plan again if files couldn't be read because others have replaced them, and expiry has removed them."""
+        failed = [path for path in paths if self._has_failed([path])]
+        if not failed or self.is_dry:
+            return
+        try:
+            self.table.refresh()
+            now = {file.path for file in self._files()}
+        except BloomError:  # the files' own errors stay
+            return
+        for path in failed:
+            if path not in now:
+                self._set_replaced(path)
+
+    def _has_failed(self, paths: Iterable[str]) -> bool:
+        return any((row := self.rows[path]) is not None and row.status is Status.FAILED for path in paths)
+
+    def _set_replaced(self, path: str) -> None:
+        self.replan = True
+        row = self.rows[path]
+        name = path if row is None else row.path
+        self.rows[path] = FileRow(path=name, status=Status.SKIPPED, reason=_FILE_REPLACED)
 
     def _files(self) -> list[DataFile]:
         """The data files that the condition selects. Its columns may have been dropped since the run began."""
@@ -274,13 +316,14 @@ class _Run:
                     self._fail(planned, error)
                 self.stopped = True
                 return
+            self._find_removed([planned.file.path for planned in batch])
             new_files = []
             for planned, row in zip(batch, report.rows, strict=True):
                 if row.status is Status.DONE and row.bytes_after is not None:
                     new_files.append(_NewFile(planned, row.bytes_after))
                 elif row.status is Status.SKIPPED:
                     self.uncommitted.discard(planned.new)
-            if self.fail_fast and any(row.status is Status.FAILED for row in report.rows):
+            if self.fail_fast and self._has_failed(planned.file.path for planned in batch):
                 self.rows |= dict.fromkeys(one.planned.file.path for one in new_files)
                 self.stopped = True
             elif new_files:
@@ -345,8 +388,7 @@ class _Run:
             elif path in now:
                 kept.append(one._replace(planned=replace(one.planned, file=now[path], version=version)))
             else:
-                self.replan = True
-                self.rows[path] = FileRow(path=one.planned.task.path, status=Status.SKIPPED, reason=_FILE_REPLACED)
+                self._set_replaced(path)
         return kept
 
     def _try_commit(self, new_files: Sequence[_NewFile]) -> BloomError | None:
@@ -362,6 +404,10 @@ class _Run:
             except Conflict as error:
                 return error
             except WriteError as error:
+                self.stopped = True
+                return error
+            except WrongCommit as error:
+                self.uncommitted -= new
                 self.stopped = True
                 return error
             except BaseException as error:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.model.names import ColumnName, ColumnNames
-from bloomcli.tables.base import CommitInfo, Conflict, DataFile, FilterRequest, Replacement, Table
+from bloomcli.tables.base import CommitInfo, Conflict, DataFile, FilterRequest, Replacement, Table, TableChange
 
 
 @dataclass
@@ -145,6 +145,10 @@ class DirectoryTable(Table):
 
     def refresh(self) -> None:
         self._version = self.newest()
+
+    def changes(self, after: int | None) -> list[TableChange]:
+        runs = [(number, self.read(number).get("commit")) for number in range((after or 0) + 1, self._version + 1)]
+        return [TableChange(number, "commit", run[0] if run else None) for number, run in runs]
 
     def remove_files(self, paths: Collection[str]) -> list[str]:
         left = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 import uuid
@@ -119,26 +120,74 @@ def facts(table: IcebergTable, *, but: Iterable[str] = ()) -> dict[str, dict[str
     return found
 
 
-def delete_equal(spark: SparkSession, name: str, column: str, values: Iterable[int | str]) -> None:
-    """Commit an equality delete to an unpartitioned table, as Flink does; Spark writes none."""
+def delete_equal(spark: SparkSession, name: str, column: str, values: Iterable[int | str], **more: Any) -> None:
+    """Commit an equality delete file, as Flink does; Spark writes none."""
+    row_delta(spark, name, [(column, values)], **more)
+
+
+def row_delta(
+    spark: SparkSession,
+    name: str,
+    deletes: Iterable[tuple[str, Iterable[int | str]]] = (),
+    rows: Iterable[int] = (),
+    *,
+    day: dt.date | None = None,
+    branch: str | None = None,
+) -> None:
+    """Commit equality delete files and a data file with one data sequence number, by Iceberg's ``RowDelta``.
+
+    Args:
+        spark: the session.
+        name: the table, of `make`; unpartitioned, or partitioned by `day`.
+        deletes: a column and the deleted values, for each delete file.
+        rows: ids of new rows.
+        day: the rows' day, and the partition of the new files.
+        branch: the branch to commit to.
+    """
     java = Java(spark)
     table = opened(spark, name).table
-    names = java.type("java.util.ArrayList")()
-    names.add(column)
-    schema = table.schema().select(names)
-    gateway = spark.sparkContext._gateway
-    numbers = gateway.new_array(gateway.jvm.int, 1)
-    numbers[0] = table.schema().findField(column).fieldId()
-    builder = java.iceberg("data.GenericFileWriterFactory$Builder")(table)
-    factory = builder.equalityFieldIds(numbers).equalityDeleteRowSchema(schema).build()
-    output = java.iceberg("io.OutputFileFactory").builderFor(table, 0, 0).build().newOutputFile()
-    writer = factory.newEqualityDeleteWriter(output, table.spec(), None)
-    for value in values:
-        record = java.iceberg("data.GenericRecord").create(schema)
-        record.setField(column, value)
-        writer.write(record)
-    writer.close()
-    table.newRowDelta().addDeletes(writer.toDeleteFile()).commit()
+    spec = table.spec()
+    partition = None
+    if not spec.isUnpartitioned():
+        assert day is not None
+        partition = java.iceberg("DataFiles").data(spec, f"day={day}").copy()
+    delta = table.newRowDelta()
+    generic = java.iceberg("data.GenericFileWriterFactory$Builder")
+    kind = table.properties().get("write.format.default") or "parquet"
+
+    def output(suffix: str) -> Any:
+        format_ = java.iceberg("FileFormat").fromString(kind)
+        files = java.iceberg("io.OutputFileFactory").builderFor(table, 0, 0).format(format_).suffix(suffix).build()
+        return files.newOutputFile() if partition is None else files.newOutputFile(spec, partition)
+
+    for column, values in deletes:
+        names = java.type("java.util.ArrayList")()
+        names.add(column)
+        schema = table.schema().select(names)
+        numbers = java.gateway.new_array(java.gateway.jvm.int, 1)
+        numbers[0] = table.schema().findField(column).fieldId()
+        factory = generic(table).equalityFieldIds(numbers).equalityDeleteRowSchema(schema).build()
+        writer = factory.newEqualityDeleteWriter(output("eq"), spec, partition)
+        for value in values:
+            record = java.iceberg("data.GenericRecord").create(schema)
+            record.setField(column, value)
+            writer.write(record)
+        writer.close()
+        delta.addDeletes(writer.toDeleteFile())
+    if ids := list(rows):
+        writer = generic(table).build().newDataWriter(output("data"), spec, partition)
+        for number in ids:
+            record = java.iceberg("data.GenericRecord").create(table.schema())
+            record.setField("id", number)
+            record.setField("name", f"n{number}")
+            if day is not None:
+                record.setField("day", java.type("java.time.LocalDate").parse(str(day)))
+            writer.write(record)
+        writer.close()
+        delta.addRows(writer.toDataFile())
+    if branch is not None:
+        delta = delta.toBranch(branch)
+    delta.commit()
 
 
 def summaries(spark: SparkSession, name: str) -> list[Row]:

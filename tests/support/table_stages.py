@@ -29,7 +29,8 @@ class Run:
         self.call = call
         self.counts: Counter[str] = Counter()
         self.paths: list[str] = []
-        self.in_commit = False
+        self.method = ""
+        """The Java method that commits, within a commit."""
         self.pending: Callable[[], Any] | None = None
         """At `committing`: the call that commits."""
         self._busy = False
@@ -72,7 +73,7 @@ def stages(call: OnStage) -> Iterator[Run]:
         return report
 
     def called(java: Any, *arguments: Any) -> Any:
-        if not run.in_commit or java.name not in ("commit", "commitTransaction"):
+        if not run.method or java.name != run.method:
             return member(java, *arguments)
         run.pending = lambda: member(java, *arguments)
         run.at("committing")
@@ -80,14 +81,14 @@ def stages(call: OnStage) -> Iterator[Run]:
         run.at("landed")
         return version
 
-    def committer(commit: Any) -> Any:
+    def committer(commit: Any, method: str) -> Any:
         def committed(table: Any, *arguments: Any) -> Any:
             run.at("refreshed")
-            before, run.in_commit = run.in_commit, True
+            before, run.method = run.method, method
             try:
                 version = commit(table, *arguments)
             finally:
-                run.in_commit = before
+                run.method = before
             run.at("committed")
             return version
 
@@ -97,6 +98,6 @@ def stages(call: OnStage) -> Iterator[Run]:
         stack.enter_context(patch.object(SparkEngine, "check", checked))
         stack.enter_context(patch.object(SparkEngine, "run", worked))
         stack.enter_context(patch.object(JavaMember, "__call__", called))
-        for kind in (IcebergTable, DeltaTable):
-            stack.enter_context(patch.object(kind, "commit", committer(kind.commit)))
+        for kind, method in ((IcebergTable, "commitTransaction"), (DeltaTable, "commit")):
+            stack.enter_context(patch.object(kind, "commit", committer(kind.commit, method)))
         yield run

@@ -333,6 +333,16 @@ def test_a_second_run_of_bloom_at_the_same_time_loses_nothing(spark: SparkSessio
     assert len(data_files(table)) == 12
 
 
+def test_the_report_names_the_commits_of_others(spark: SparkSession, table: DirectoryTable) -> None:
+    alone = run(spark, DirectoryTable(table.root), where="day=0")
+    assert alone.remarks == ()
+    report = run(spark, interfered(table, append, delete), commit_every=2)
+    own = {commit.version for commit in report.commits}
+    others = sorted(set(range(2, table.newest() + 1)) - own)
+    assert len(others) == 2
+    assert report.remarks == (f"2 commits of others during the run: commit {others[0]}, commit {others[1]}",)
+
+
 def test_a_table_that_keeps_changing_ends_as_failed_rows(spark: SparkSession, table: DirectoryTable) -> None:
     other = interfered(table, *[delete] * 9)
     report = run(spark, other)

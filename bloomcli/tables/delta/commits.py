@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from bloomcli.errors import WriteError
-from bloomcli.tables.base import CommitInfo, Conflict, Replacement, UnknownOutcome
+from bloomcli.tables.base import CommitInfo, Conflict, Replacement, TableChange, UnknownOutcome
 from bloomcli.tables.delta.actions import record_of, removal, replacement
 from bloomcli.tables.delta.features import check
 from bloomcli.tables.delta.jvm import DELTA, Jvm, class_names, message
@@ -205,14 +205,27 @@ def _is_decided(names: Sequence[str]) -> bool:
 
 def _version_of(target: Target, started: int, info: CommitInfo) -> int | None:
     """The version after `started` that a run's commit made; None if it made none."""
+    for version, _, metadata in _history(target, started + 1):
+        if (metadata.get("run"), metadata.get("batch")) == (info.run, info.batch):
+            return version
+    return None
+
+
+def changes(target: Target, after: int) -> list[TableChange]:
+    """The commits after a version, the oldest first."""
+    return sorted(
+        TableChange(version, operation, metadata.get("run") if metadata.get("tool") == "bloom" else None)
+        for version, operation, metadata in _history(target, after + 1)
+    )
+
+
+def _history(target: Target, first: int) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Yield the versions from `first` on: each with its operation, and the metadata that its writer added."""
     jvm = target.jvm
     log = target.table.deltaLog()
-    for made in jvm.python(log.history().getHistory(started + 1, jvm.none, target.table.catalogTable())):
+    for made in jvm.python(log.history().getHistory(first, jvm.none, target.table.catalogTable())):
         try:
             metadata = json.loads(made.get("userMetadata") or "null")
         except ValueError:  # another writer's
-            continue
-        if isinstance(metadata, dict) and (metadata.get("run"), metadata.get("batch")) == (info.run, info.batch):
-            version: int = made["version"]
-            return version
-    return None
+            metadata = None
+        yield made["version"], str(made.get("operation")), metadata if isinstance(metadata, dict) else {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
 from bloomcli.model.names import ColumnNames
-from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacement, Table
+from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacement, Table, TableChange
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.delta import commits, rows, schema
 from bloomcli.tables.delta.actions import full_path, new_entry_path, partition_of, record_of
@@ -258,8 +258,19 @@ class DeltaTable(Table):
 
     def commit(self, replacements: Sequence[Replacement], info: CommitInfo) -> int:
         """Replace data files in one commit that changes no data, and return the new version."""
-        target = commits.Target(self._jvm, self._table, self.name, self._location)
-        return commits.commit(target, replacements, self._entry_paths, info)
+        return commits.commit(self._target(), replacements, self._entry_paths, info)
+
+    def _target(self) -> commits.Target:
+        return commits.Target(self._jvm, self._table, self.name, self._location)
+
+    def changes(self, after: int | None) -> list[TableChange]:
+        """The commits after a version."""
+        if after is None or after >= self.version:
+            return []
+        try:
+            return commits.changes(self._target(), after)
+        except java_errors() as error:
+            raise UnreadableError(f"the table's history can't be read: {message(error)}", path=self.name) from None
 
     def refresh(self) -> None:
         """Move to the table's newest version."""

@@ -3,6 +3,9 @@
 A new file has the rows of its old file in the same order, whatever deletes apply to it. So a concurrent
 delete doesn't invalidate it: positions are read again from the newest snapshot, and the commit is repeated. Only a
 data file that another commit has removed is a conflict.
+
+The delete files that apply to a new file must be those of its old file. Iceberg may break that by itself
+(`_endangered`), so a commit is planned as Iceberg would read it before it takes place, and once more after it.
 """
 
 from __future__ import annotations
@@ -13,14 +16,17 @@ from typing import Any, Final, Protocol
 
 from bloomcli.concurrency.signals import deferred
 from bloomcli.concurrency.threads import Threads
-from bloomcli.errors import BloomError, WriteError
+from bloomcli.errors import BloomError, UnsupportedError, WriteError
 from bloomcli.formats.registry import open_file
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.registry import open_source
-from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, UnknownOutcome
+from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, UnknownOutcome, WrongCommit
+from bloomcli.tables.iceberg.ancestry import only_appends_since
+from bloomcli.tables.iceberg.applied import Applied, applied_in, has_deletes
 from bloomcli.tables.iceberg.checks import format_version
 from bloomcli.tables.iceberg.deletes import AddedDeletes, DeleteChanges, ReplacedFile, plan_deletes
-from bloomcli.tables.iceberg.java import Java, class_names, message, raised_in
+from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names, message, raised_in
+from bloomcli.tables.iceberg.scans import Tasks
 from bloomcli.tables.java import java_errors
 from bloomcli.version import __version__
 from bloomcli.words import counted
@@ -29,7 +35,7 @@ _TRIES: Final = 5
 """The most attempts if other commits conflict, in addition to Iceberg's own retries."""
 
 _READERS: Final = 8
-"""New files that are checked, and ORC files that are opened, at a time."""
+"""New files that are checked, ORC files that are opened, and delete files that are copied, at a time."""
 
 _CHANGED: Final = {"ValidationException", "CommitFailedException"}
 _RUN: Final = "bloom.run-id"
@@ -172,6 +178,12 @@ class _Attempt:
         self.start = self._oldest({one.old.record.snapshot for one in replacements})
         self.sequenced = format_version(table.table) > 1
         self.new_paths: list[str] = []
+        self.old = Applied(table.java, (one.old.record.task for one in replacements))
+        """The delete files of the old files, in the replacements' order."""
+        self.copied: dict[str, str] = {}
+        """The locations of copies of equality delete files, by those of the originals."""
+        self.own: dict[str, tuple[str, int | None]] = {}
+        """The new position deletes of each new file that needs some, by its path."""
         self.removed: set[tuple[str, int | None]] = set()
         self.rewritten: list[Any] = []
 
@@ -180,7 +192,7 @@ class _Attempt:
         known = [(self.table.table.snapshot(number), number) for number in snapshots]
         if any(snapshot is None for snapshot, _ in known):  # it has expired
             raise _Stale
-        return min(known, key=lambda one: (one[0].sequenceNumber(), one[0].timestampMillis()))[1]
+        return min(known, key=lambda one: age(one[0]))[1]
 
     def run(self) -> int:
         """Commit. Raises _Stale if another commit came first, and removes new delete files then."""
@@ -196,7 +208,10 @@ class _Attempt:
                 raise _Stale from None
             found = self._committed_snapshot()
             if found is not None:
-                return found
+                return self._checked(found)
+            if raised & NO_SUCH_FILE and self.table.table.snapshot(self.start) is None:  # it has expired meanwhile
+                self._clean()
+                raise _Stale from None
             if _may_still_commit(error, raised):
                 raise self._unknown_outcome(message(error)) from None
             self._clean()
@@ -207,7 +222,45 @@ class _Attempt:
         found = self._committed_snapshot()
         if found is None:
             raise self._unknown_outcome("the table's history doesn't show it")
-        return found
+        return self._checked(found)
+
+    def _checked(self, snapshot_id: int) -> int:
+        """Return the id of the last snapshot of a commit, or take the commit back if it is wrong."""
+        table = self.table.table
+        try:
+            wrong = self._difference(table, snapshot_id)
+        except java_errors() as error:
+            raise WrongCommit(
+                f"snapshot {snapshot_id} was committed, and can't be checked: {message(error)}", path=self.table.name
+            ) from None
+        if wrong is None:
+            return snapshot_id
+        taken_back = self._take_back(snapshot_id)
+        raise WrongCommit(
+            f"in snapshot {snapshot_id}, other deletes apply to {wrong} than before; {taken_back}",
+            path=self.table.name,
+            hint="roll back to an earlier snapshot if the table's newest one still contains it: docs/tables.md",
+        )
+
+    def _take_back(self, snapshot_id: int) -> str:
+        """Set the branch to the snapshot before a commit, unless others have committed since; say what was done.
+
+        Iceberg's ``ManageSnapshots`` would repeat a failed commit on top of a newer snapshot, and so undo it.
+        """
+        branch = self.table.branch or "main"
+        try:
+            operations = self.table.table.operations()
+            base = operations.refresh()
+            if base.ref(branch).snapshotId() != snapshot_id:
+                return "others have committed since, so it wasn't taken back"
+            before = base.snapshot(snapshot_id)
+            for _ in self.groups:
+                before = base.snapshot(before.parentId())
+            builder = self.table.java.iceberg("TableMetadata").buildFrom(base)
+            operations.commit(base, builder.setBranchSnapshot(before.snapshotId(), branch).build())
+        except java_errors() as error:
+            return f"it couldn't be taken back: {message(error)}"
+        return f"it was taken back: the table is at snapshot {before.snapshotId()} again"
 
     def _unknown_outcome(self, why: str) -> UnknownOutcome:
         stays = f"; its new delete files stay: {', '.join(self.new_paths)}" if self.new_paths else ""
@@ -224,13 +277,90 @@ class _Attempt:
 
     def _commit(self) -> None:
         table = self.table.table
-        if len(self.groups) == 1:
-            self._rewrite(table, *self.groups[0]).commit()
-            return
         transaction = table.newTransaction()
-        for number, files in self.groups:
-            self._rewrite(transaction, number, files).commit()
+        for position, (number, files) in enumerate(self.groups):
+            rewrite = self._rewrite(transaction, number, files)
+            if position == 0:
+                rewrite.validateWith(only_appends_since(self.table.java, table, self.start))
+                self._keep_deletes(rewrite, files)
+            rewrite.commit()
+        staged = self.table.java.iceberg("BaseTable")(transaction.table().operations(), self.table.name)
+        if (wrong := self._difference(staged, staged.snapshot(self.table.branch or "main").snapshotId())) is not None:
+            raise WriteError(
+                f"the commit was refused: other deletes would apply to {wrong} than before", path=self.table.name
+            )
         transaction.commitTransaction()
+
+    def _difference(self, table: Any, snapshot_id: int) -> str | None:
+        """The first new file that doesn't have the deletes of its old file in a snapshot; None if all have them."""
+        if not any(self.old.of) and not has_deletes(table, snapshot_id):
+            return None
+        found = applied_in(self.table.java, table, snapshot_id, (one.path for one in self.by_old.values()))
+        for one, old in zip(self.by_old.values(), self.old.of, strict=True):
+            if (new := found.get(one.path)) is None:
+                return one.path
+            equal = {self.copied.get(d.location, d.location) for d in old if d.is_equality}
+            if equal != {d.location for d in new if d.is_equality}:
+                return one.path
+            own = self.own.get(one.path)
+            if own is not None and (own[0], "" if own[1] is None else str(own[1])) not in {d[:2] for d in new}:
+                return one.path
+        return None
+
+    def _keep_deletes(self, rewrite: Any, files: Sequence[DataFile]) -> None:
+        """Replace the equality delete files that Iceberg would drop in a rewrite by copies of the same number."""
+        endangered = self._endangered({file.path for file in files})
+        if not endangered:
+            return
+        with Threads(_READERS, "bloom-iceberg") as threads:
+            copies = threads.map(self._copied_delete, endangered)
+            for file, copy in zip(endangered, copies, strict=True):
+                rewrite.deleteFile(file)
+                rewrite.addFile(copy, file.dataSequenceNumber())
+
+    def _endangered(self, paths: Collection[str]) -> list[Any]:
+        """The equality delete files that Iceberg would drop in the transaction's first rewrite.
+
+        ``MergingSnapshotProducer.apply`` drops delete files with a smaller data sequence number than all data files
+        that stay in the table. It disregards the numbers of the files that it adds
+        (https://github.com/apache/iceberg/pull/10962). Later rewrites drop nothing that is needed, because the first
+        one's new files have the smallest number, nor does an append that comes first, because its number is greater.
+        """
+        files = list(self.old.equality_files())
+        if not files:
+            return []
+        scan = self.table.table.newScan().useSnapshot(self.start)
+        tasks = Tasks(self.table.java, scan)
+        others = (n or 0 for path, n in zip(tasks.paths(), tasks.sequences(), strict=True) if path not in paths)
+        smallest = min(others, default=None)
+        return [file for one, file in files if smallest is None or one.sequence < smallest]
+
+    def _copied_delete(self, file: Any) -> Any:
+        """Copy an equality delete file. Its old path would be removed when snapshots that had it expire."""
+        java, table = self.table.java, self.table.table
+        location, spec = str(file.location()), table.specs().get(file.specId())
+        if file.keyMetadata() is not None:
+            raise UnsupportedError(
+                "the delete file is encrypted: the table's metadata hold a key for it", path=location
+            )
+        builder = java.iceberg("io.OutputFileFactory").builderFor(table, 0, 0).format(file.format())
+        outputs = builder.suffix("deletes").build()
+        output = outputs.newOutputFile() if spec.isUnpartitioned() else outputs.newOutputFile(spec, file.partition())
+        path = str(output.encryptingOutputFile().location())
+        self.new_paths.append(path)
+        self.copied[location] = path
+        source = table.io().newInputFile(location).newStream()
+        try:
+            stream = table.io().newOutputFile(path).create()
+            try:
+                source.transferTo(stream)
+            finally:
+                stream.close()
+        finally:
+            source.close()
+        ids = java.iceberg("util.ArrayUtil").toIntArray(file.equalityFieldIds())
+        copy = java.iceberg("FileMetadata").deleteFileBuilder(spec).copy(file).ofEqualityDeletes(ids)
+        return copy.withPath(path).build()
 
     def _rewrite(self, maker: Any, number: int, files: Sequence[Any]) -> Any:
         """Make the rewrite of data files that share a data sequence number."""
@@ -248,6 +378,8 @@ class _Attempt:
             rewrite.deleteFile(file)
         for added in changes.add:
             rewrite.addFile(added.file, added.sequence_number)
+            if (path := added.file.referencedDataFile()) is not None:
+                self.own[str(path)] = _key(added.file)
         for name, value in self._summary().items():
             rewrite.set(name, value)
         return rewrite
@@ -306,8 +438,7 @@ class _Attempt:
             self.table.refresh()
             snapshot = self.table.table.snapshot(self.table.version) if self.table.version is not None else None
             while snapshot is not None:
-                summary = snapshot.summary()
-                if summary.get(_RUN) == self.info.run and summary.get(_BATCH) == str(self.info.batch):
+                if run_of(snapshot) == self.info.run and snapshot.summary().get(_BATCH) == str(self.info.batch):
                     return int(snapshot.snapshotId())
                 parent = snapshot.parentId()
                 snapshot = None if parent is None else self.table.table.snapshot(parent)
@@ -316,6 +447,17 @@ class _Attempt:
         except java_errors() as error:
             raise self._unknown_outcome(message(error)) from None
         return None
+
+
+def age(snapshot: Any) -> tuple[int, int]:
+    """A key that orders an Iceberg Snapshot by age; the numbers of format version 1 are all 0."""
+    return int(snapshot.sequenceNumber()), int(snapshot.timestampMillis())
+
+
+def run_of(snapshot: Any) -> str | None:
+    """The UUID of the run of bloom that made an Iceberg Snapshot; None: another writer."""
+    run: str | None = (snapshot.summary() or {}).get(_RUN)
+    return run
 
 
 def _may_still_commit(error: Exception, raised: Collection[str]) -> bool:

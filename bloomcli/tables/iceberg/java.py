@@ -17,6 +17,9 @@ from bloomcli.tables.java import JavaSession, java_errors
 ICEBERG: Final = "org.apache.iceberg"
 _LISTS: Final = f"{ICEBERG}.relocated.com.google.common.collect.Lists"
 
+NO_SUCH_FILE: Final = frozenset({"NotFoundException", "FileNotFoundException", "NoSuchFileException"})
+"""The names of exceptions for a file that doesn't exist."""
+
 
 class Java(JavaSession):
     """The Java side of a classic Spark session with Iceberg."""
@@ -34,10 +37,14 @@ class Java(JavaSession):
                 iterable.close()
         return [found.get(index) for index in range(found.size())]
 
+    @property
+    def gateway(self) -> Any:
+        """Py4J's gateway, which makes Java arrays."""
+        return self.session.sparkContext._gateway
+
     def longs(self, numbers: Sequence[int]) -> Any:
         """A List<Long>: Py4J makes Integers of small numbers."""
-        gateway: Any = self.session.sparkContext._gateway
-        array = gateway.new_array(gateway.jvm.long, len(numbers))
+        array = self.gateway.new_array(self.gateway.jvm.long, len(numbers))
         for index, number in enumerate(numbers):
             array[index] = number
         return self.iceberg("util.ArrayUtil").toLongList(array)

@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from bloomcli.tables.iceberg.java import ICEBERG, Java
-from bloomcli.tables.iceberg.methods import Methods
+from bloomcli.tables.iceberg.methods import GUAVA, Methods
 
-_GUAVA: Final = f"{ICEBERG}.relocated.com.google.common"
 _STRING: Final = "java.lang.String"
 _FILE: Final = f"{ICEBERG}.ContentFile"
 _TASK: Final = f"{ICEBERG}.FileScanTask"
 _STRUCT: Final = f"{ICEBERG}.StructLike"
-_END: Final = "\0"
-"""A character that no path contains."""
 
 
 class Tasks:
@@ -25,7 +22,7 @@ class Tasks:
         self._methods = Methods(java)
         found = scan.planFiles()
         try:
-            self.java_list = java.type(f"{_GUAVA}.collect.Lists").newArrayList(found)
+            self.java_list = java.type(f"{GUAVA}.collect.Lists").newArrayList(found)
         finally:
             found.close()
         self._file = self._methods.unbound(_TASK, "file", _FILE)
@@ -73,18 +70,12 @@ class Tasks:
                 tasks = self._java.type("java.util.ArrayList")()
                 for index in own:
                     tasks.add(self.java_list.get(index))
-            for index, text in zip(own, self._texts(tasks, self._methods.then(of_file, to_path)), strict=True):
+            for index, text in zip(
+                own, self._methods.texts(tasks, self._methods.then(of_file, to_path)), strict=True
+            ):
                 texts[index] = text
         return texts
 
     def _each(self, method: str, returns: str) -> list[str]:
         handle = self._methods.unbound(_FILE, method, returns)
-        return self._texts(self.java_list, self._methods.then(self._file, handle))
-
-    def _texts(self, tasks: Any, handle: Any) -> list[str]:
-        """The result of a handle for each task, as text; null becomes empty."""
-        if tasks.isEmpty():
-            return []
-        function = self._methods.as_interface(f"{_GUAVA}.base.Function", handle)
-        each = self._java.type(f"{_GUAVA}.collect.Lists").transform(tasks, function)
-        return str(self._java.type(f"{_GUAVA}.base.Joiner").on(_END).useForNull("").join(each)).split(_END)
+        return self._methods.texts(self.java_list, self._methods.then(self._file, handle))

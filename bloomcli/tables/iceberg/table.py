@@ -13,11 +13,11 @@ from uuid import uuid4
 from bloomcli.errors import CorruptFile, UsageError
 from bloomcli.model.lineage import RowLineage
 from bloomcli.model.names import ColumnNames
-from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacement, Table
+from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacement, Table, TableChange
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg import checks, commit, properties
 from bloomcli.tables.iceberg.groups import EqualityNumbers, grouped
-from bloomcli.tables.iceberg.java import Java, class_names, message, reading
+from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names, message, reading
 from bloomcli.tables.iceberg.records import Record
 from bloomcli.tables.iceberg.rows import rows_of
 from bloomcli.tables.iceberg.scans import Tasks
@@ -26,7 +26,6 @@ from bloomcli.tables.java import java_errors, without_log
 
 _MAIN: Final = "main"
 _CONVERTER: Final = "org.apache.spark.sql.execution.datasources.SparkExpressionConverter"
-_NO_SUCH_FILE: Final = {"NotFoundException", "FileNotFoundException", "NoSuchFileException"}
 SELECTED: Final = re.compile(r"\.`?(tag_.+|snapshot_id_\d+|at_timestamp_\d+)`?$")
 """The selector of a snapshot at the end of a table's name."""
 _OURS: Final = re.compile(r"-bloom-[0-9a-f]{32}$")
@@ -239,6 +238,19 @@ class IcebergTable(Table):
             if self._fixed is None:
                 self._version = self._head()
 
+    def changes(self, after: int | None) -> list[TableChange]:
+        """The snapshots of the branch's history, without those that aren't newer than `after`."""
+        with reading("the table's snapshots can't be read", self.name):
+            found: list[TableChange] = []
+            oldest = None if after is None else self.table.snapshot(after)
+            snapshot = None if self._version is None else self.table.snapshot(self._version)
+            while snapshot is not None and (oldest is None or commit.age(snapshot) > commit.age(oldest)):
+                run = commit.run_of(snapshot)
+                found.append(TableChange(int(snapshot.snapshotId()), str(snapshot.operation()), run))
+                parent = snapshot.parentId()
+                snapshot = None if parent is None else self.table.snapshot(parent)
+            return found[::-1]
+
     def remove_files(self, paths: Collection[str]) -> list[str]:
         """Remove new files that weren't committed, and return the paths of those that couldn't be removed."""
         try:
@@ -249,6 +261,6 @@ class IcebergTable(Table):
             try:
                 io.deleteFile(path)
             except java_errors() as error:
-                if not class_names(error) & _NO_SUCH_FILE:
+                if not class_names(error) & NO_SUCH_FILE:
                     left.append(path)
         return left

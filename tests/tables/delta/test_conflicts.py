@@ -129,6 +129,8 @@ def test_what_touches_no_file_is_no_conflict(
     version = table.commit(new, info())
     assert (values(lake), lake.version) == (after(changes), version)
     assert lake.open().files("id = 3")[0].path == new[0].path
+    table.refresh()
+    assert [(change.version, change.run is None) for change in table.changes(2)] == [(3, True), (4, False)]
 
 
 def test_row_tracking_that_is_enabled_during_a_commit_numbers_the_rows_again(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support import iceberg_swap as swaps
-from support.iceberg_runs import make, opened, retrofitted
+from support.iceberg_runs import make, opened, retrofitted, row_delta
 
 from bloomcli.commands.options import AddOptions
 from bloomcli.commands.table_options import TableOptions
@@ -112,3 +112,27 @@ def test_rows_of_a_table_that_was_version_2_before_get_ids_by_the_next_commit(
     assert {row[2] for row in lineage(spark, name)} == {None}
     changes(spark, name)
     assert sorted(row[2] for row in lineage(spark, name)) == list(range(200))
+
+
+def test_variants_and_upserts_of_version_3_keep_rows_and_row_ids(spark: SparkSession) -> None:
+    name = "ice.db.variants"
+    spark.sql(
+        f"create table {name} (id int, day date, name string, any variant) using iceberg tblproperties "
+        "('format-version' = '3', 'write.delete.mode' = 'merge-on-read', 'write.merge.mode' = 'merge-on-read')"
+    )
+    for start in (0, 100):
+        spark.sql(
+            f"insert into {name} select cast(id as int), null, concat('n', id), "
+            f"parse_json(concat('{{\"a\":', id, '}}')) from range({start}, {start + 100}, 1, 1)"
+        )
+    row_delta(spark, name, [("id", [3, 104])])
+    spark.sql(f"delete from {name} where id = 5")
+    columns = ("id", "cast(any as string) v", "_row_id", "_last_updated_sequence_number")
+
+    def found() -> list[Any]:
+        return sorted(spark.table(name).selectExpr(*columns).collect())
+
+    before = found()
+    assert len(before) == 197
+    assert set(statuses(add(spark, name))) == {"done"}
+    assert found() == before
