@@ -218,8 +218,8 @@ class Footer:
     def chunk(self, key: ChunkKey, walked: Struct | None = None) -> ColumnChunk:
         """The metadata of a column chunk that filters need. `walked` is its ColumnChunk, if already walked."""
         usual = self.usual_chunks if len(self.columns) == self.column_count else None
-        found = (usual and usual.read(*key, self.columns[key.column])) or self.walked_chunk(key, walked)
-        return self._believed(found)
+        found = usual and usual.read(*key, self.columns[key.column])
+        return self._believed(found) if found else self.walked_chunk(key, walked)
 
     @cached_property
     def usual_chunks(self) -> UsualChunks:
@@ -256,7 +256,7 @@ class Footer:
                 bloom_filter_length=None,
                 encrypted=True,
             )
-        return self._chunk(key, outer, meta, column, encrypted)
+        return self._believed(self._chunk(key, outer, meta, column, encrypted))
 
     def _chunk(self, key: ChunkKey, outer: Struct, meta: Struct, column: Column, encrypted: bool) -> ColumnChunk:
         if (external := outer.text("file_path")) is not None:
