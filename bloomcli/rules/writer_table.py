@@ -45,10 +45,6 @@ def _decimal_in_byte_array(column: Column) -> bool:
     return column.physical == "BYTE_ARRAY" and _decimal_in_bytes(column)
 
 
-def _decimal(column: Column) -> bool:
-    return (column.logical or "").startswith("DECIMAL")
-
-
 def _wide_integer(column: Column) -> bool:
     return column.physical == "FIXED_LEN_BYTE_ARRAY" and column.type_length == _WIDE and column.logical is None
 
@@ -180,9 +176,9 @@ ROWS: Final = (
         writer="segmentio/parquet-go",
         part=Part.PAGE_BOUNDS,
         evidence=_measured(
-            "all; segmentio/parquet-go#495",
+            "August 2022, not April 2023; segmentio/parquet-go#495",
             "maxima are cut to 16 bytes (a setting) and not incremented, so that `West Oakland (WO` excludes `West"
-            " Oakland (WOAK)`; DataFusion 55 loses the rows, too",
+            " Oakland (WOAK)`; DataFusion 55 loses the rows, too; the files don't state the version",
         ),
         detection=Detection.WRITER,
         created_by=r"github\.com/segmentio/parquet-go",
@@ -206,11 +202,11 @@ ROWS: Final = (
         writer="hyparquet-writer",
         part=Part.BOUNDS,
         evidence=_measured(
-            "0.6.1; hyparquet-writer#38", "bounds of decimals are the numbers before they were scaled and encoded"
+            "0.6.1 and 0.12.0, not 0.16.10; hyparquet-writer#38",
+            "bounds of decimals are floating-point numbers before they were scaled; the files have no column_orders,"
+            " without which min_value and max_value aren't used",
         ),
-        detection=Detection.WRITER,
-        created_by=r"hyparquet",
-        columns=_decimal,
+        detection=Detection.ALWAYS,
         which="decimals",
     ),
     WriterFault(
