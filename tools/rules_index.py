@@ -67,10 +67,34 @@ are old releases: `bloom add` mentions the rows that they lose, unless readers a
 """
 
 
+_WRITERS: Final = """\
+## Writers
+
+This table lists the metadata that programs write wrongly, so that a reader that trusts them loses rows. `find` and
+`probe` don't: where the file contradicts itself, or its writer is known for the fault, the part isn't used, and the row
+group is read instead. `bloom inspect FILE --columns COLUMN --indexes` says which column indexes aren't used. A fact is
+*measured* (the program wrote a file, and its values were looked up), known from the *source* code, or reported in a
+*thread*.
+"""
+
+
 def index(pages: str) -> str:
     """The tables in Markdown. `pages`: the pages' folder relative to the tables' folder."""
     lines = (line for group in _ABOUT for line in _section(group, pages))
-    return "\n".join([_HEAD, *lines, *_readers(pages)])
+    return "\n".join([_HEAD, *lines, *_readers(pages), *_writers()])
+
+
+def _writers() -> Iterator[str]:
+    from bloomcli.rules.writer_table import ROWS
+
+    yield _WRITERS
+    yield "| writer | part | columns | known from | versions | what | recognized by |"
+    yield "|---|---|---|---|---|---|---|"
+    for row in ROWS:
+        fact = row.evidence
+        cells = (row.writer, row.part, row.which, fact.kind, fact.version, fact.text, row.detection)
+        yield f"| {' | '.join(map(str, cells))} |"
+    yield ""
 
 
 def _readers(pages: str) -> Iterator[str]:

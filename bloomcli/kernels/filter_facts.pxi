@@ -206,9 +206,9 @@ cdef object _claim(Walk* w, Py_ssize_t start, int max_depth, const int* column, 
             return None
     if not column[1] & REQUIRED and not _number(w, &found.stats, 3, CT_I64, &nulls):
         nulls = 0
-    if nulls < 0:
-        return None
     low, high = _bounds(w, &found, column[1])
+    if nulls < 0 or nulls > found.values or (nulls and nulls == found.values and (low is not None or high is not None)):
+        return None  # like `in_counts` of contradictions.py
     return (
         offset,
         length,

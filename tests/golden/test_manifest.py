@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support.golden import FIXTURES, MOSAIC, ORC, RULE_PAIRS
+from support.golden import FIXTURES, MOSAIC, ORC, RULE_PAIRS, WRITERS
 
 ROOT = FIXTURES.parent
 ENTRIES: list[dict[str, Any]] = tomllib.loads((ROOT / "MANIFEST.toml").read_text())["file"]
@@ -28,7 +28,13 @@ def test_the_manifest_and_the_folder_hold_the_same_files() -> None:
     listed = [ROOT / entry["path"] for entry in ENTRIES]
     assert listed, "an empty manifest proves nothing"
     assert len(set(listed)) == len(listed)
-    assert set(listed) == {*FIXTURES.iterdir(), *ORC.iterdir(), *MOSAIC.iterdir(), *RULE_PAIRS.glob("*/*")}
+    assert set(listed) == {
+        *FIXTURES.iterdir(),
+        *ORC.iterdir(),
+        *MOSAIC.iterdir(),
+        *RULE_PAIRS.glob("*/*"),
+        *WRITERS.iterdir(),
+    }
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=names)

@@ -17,6 +17,8 @@ ORC: Final = ROOT / "fixtures" / "orc"
 MOSAIC: Final = ROOT / "fixtures" / "mosaic"
 RULE_PAIRS: Final = ROOT / "fixtures" / "rules"
 """One folder per rule; their files have no golden files."""
+WRITERS: Final = ROOT / "fixtures" / "writers"
+"""Files with wrong metadata; they have no golden files."""
 DATA: Final = ROOT / "tests" / "golden" / "data"
 
 

@@ -11,6 +11,7 @@ from bloomcli.formats.orc.bounds import missing_bounds
 from bloomcli.formats.orc.filter_header import UTF8, LoadedStream
 from bloomcli.formats.orc.footer import INDEX_KINDS, Footer
 from bloomcli.formats.orc.schema import OrcType, column_of, literal_column
+from bloomcli.rules.writer_types import Part
 
 CONTRADICTED: Final = "no filter has the file's own minimum or maximum: the filters or the statistics are wrong"
 
@@ -112,7 +113,10 @@ def _statistics(footer: Footer, column: int) -> Any | None:
     if column >= len(footer.message.statistics):
         return None
     raw = footer.message.statistics[column]
-    return spec.parse("ColumnStatistics", raw, footer.path, footer.footer_at, f"statistics[{column}]")
+    found = spec.parse("ColumnStatistics", raw, footer.path, footer.footer_at, f"statistics[{column}]")
+    if footer.rows:
+        statistics.believe((found,), footer.types[column], footer.created_by, Part.FILE_BOUNDS)
+    return found
 
 
 def _counts(footer: Footer, orc: OrcType) -> tuple[int | None, int | None]:
@@ -145,6 +149,8 @@ def _bounds(footer: Footer, orc: OrcType) -> Bounds:
     elif orc.kind in _SHORTENED:
         low_exact = found.string_statistics.HasField("minimum")
         high_exact = found.string_statistics.HasField("maximum")
-    if orc.kind == "CHAR":  # stored with blanks, looked up without them
-        low, high = (None if b is None else b.rstrip(b" ") for b in (low, high))
-    return merged_bounds((low,), (high,), literal_column(orc), ((low_exact,), (high_exact,)))
+    merged = merged_bounds((low,), (high,), literal_column(orc), ((low_exact,), (high_exact,)))
+    if orc.kind == "CHAR":  # stored and compared with blanks, looked up without them
+        low, high = (None if b is None else b.rstrip(b" ") for b in (merged.low, merged.high))
+        return merged._replace(low=low, high=high)
+    return merged

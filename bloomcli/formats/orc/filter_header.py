@@ -19,6 +19,8 @@ from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
 from bloomcli.hints import replacing
 from bloomcli.named_tuple import NamedTuple
+from bloomcli.rules.writer_types import Part
+from bloomcli.rules.writers import faults
 from bloomcli.words import counted
 
 UTF8: Final = "BLOOM_FILTER_UTF8"
@@ -29,7 +31,6 @@ KINDS: Final = (UTF8, ORIGINAL)
 BLOOM_ENCODING: Final = 1
 """ColumnEncoding.bloomEncoding of columns with a BLOOM_FILTER_UTF8 stream: UTF-8 strings, UTC timestamps."""
 
-_BAD_CPP: Final = frozenset(("1.7.0", *(f"1.6.{patch}" for patch in range(12))))
 _HIVE_12055: Final = 3
 _ORC_135: Final = 6
 _FUNCTIONS_MAX: Final = 1024
@@ -113,12 +114,8 @@ def _filter(item: Any, footer: Footer, stream: Stream, stripe: int) -> KirschMit
 
 
 def bad_writer(footer: Footer) -> bool:
-    """Whether the file's writer is an ORC C++ that hashed wrongly: readers ignore all filters of such a file."""
-    message = footer.message
-    if message.writer != spec.ORC_CPP:
-        return False
-    version = spec.text(message.software_version).partition("-")[0]
-    return not message.HasField("software_version") or version in _BAD_CPP
+    """Whether the file's writer hashed wrongly: readers ignore all filters of such a file."""
+    return any(fault.part is Part.FILTER for fault in faults(footer.created_by))
 
 
 def holds_lengths(footer: Footer, orc: OrcType) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.orc import spec, values
+from bloomcli.formats.orc import spec, statistics, values
 from bloomcli.formats.orc.filter_header import KINDS, LoadedStream, load, problem
 from bloomcli.formats.orc.filterable import unfilterable_types
 from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
@@ -129,6 +129,7 @@ class Filters:
         except (CorruptFile, UnsupportedError):
             return []  # statistics are optional
         entries = list(index.entry)
+        statistics.believe((e.statistics for e in entries), self.footer.types[column], self.footer.created_by)
         return entries if len(entries) == self.footer.row_groups(streams.stripe) else []
 
     @cached_property

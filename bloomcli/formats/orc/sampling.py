@@ -46,8 +46,8 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
             found = index[group] if group < len(index) else None
             counted = found is not None and found.HasField("number_of_values")
             low, high = (None, None) if found is None or orc.fault else statistics.bounds(found, orc)
-            if orc.kind == "CHAR" and low is not None:  # stored with blanks, compared without them
-                low = low.rstrip(b" ")
+            if orc.kind == "CHAR":  # stored with blanks, compared without them
+                low, high = statistics.unpadded(low, high)
             yield Extent(
                 rows=rows,
                 row_group_bytes=stripe.data_length * rows // stripe.rows,

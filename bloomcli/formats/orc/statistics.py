@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import TYPE_CHECKING, Any, Final
 
-from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.model.file import Column
+from bloomcli.rules.writer_types import Part
+from bloomcli.rules.writers import fault_of
 
 if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
@@ -20,8 +23,30 @@ _NANOS_PER_MILLI: Final = 1_000_000
 _EXACT: Final = Context(prec=100, traps=[InvalidOperation, Inexact])
 """More digits than any decimal has: nothing is rounded."""
 
+_BOUNDED: Final = tuple(
+    f"{kind}_statistics" for kind in ("int", "double", "string", "date", "decimal", "timestamp", "binary", "bucket")
+)
+"""The fields with the statistics of a type."""
+_BLANK: Final = b" "
+
 Bounds = tuple[bytes | None, bytes | None]
 """(minimum, maximum) as PLAIN bytes of the literal's column; None if unknown."""
+
+
+def believe(statistics: Iterable[Any], orc: OrcType, created_by: str, part: Part = Part.BOUNDS) -> None:
+    """Take out of a column's statistics what contradicts itself, and what the file's writer gets wrong.
+
+    No values and no nulls: Hive's minor compaction writes that for row groups with values (HIVE-20604). Only a value
+    or a null in a list has neither, and then reading the row group costs little.
+    """
+    wrong = any(fault_of(created_by, each, literal_column(orc)) is not None for each in {Part.BOUNDS, part})
+    for one in statistics:
+        empty = one.HasField("number_of_values") and not one.number_of_values
+        if empty and (not one.has_null or bounds(one, orc) != (None, None)):
+            one.ClearField("number_of_values")
+        if wrong:
+            for field in _BOUNDED:
+                one.ClearField(field)
 
 
 def bounds(statistics: Any, orc: OrcType) -> Bounds:
@@ -39,7 +64,10 @@ def _bounds(statistics: Any, orc: OrcType) -> Bounds:
         return _pair(found, lambda v: struct.pack(form, v))
     if orc.kind in {"FLOAT", "DOUBLE"} and statistics.HasField("double_statistics"):
         form = "<f" if orc.kind == "FLOAT" else "<d"
-        return _pair(statistics.double_statistics, lambda v: struct.pack(form, v))
+        found = statistics.double_statistics
+        if math.isnan(found.minimum) or math.isnan(found.maximum):  # the other one may leave values out
+            return None, None
+        return _pair(found, lambda v: struct.pack(form, v))
     if orc.kind in _TEXTS and statistics.HasField("string_statistics"):
         found = statistics.string_statistics
         low, high = _pair(found, _utf8)
@@ -91,20 +119,32 @@ def skips(statistics: Any, literals: Sequence[Literal], orc: OrcType, typed: Col
 
 
 def comparable_bounds(statistics: Any, orc: OrcType) -> Bounds:
-    """A row group's bounds for comparison with values. A CHAR's have no blanks at the end. A lowest timestamp before
+    """A row group's bounds for comparison with values. Those of a CHAR are `unpadded`. A lowest timestamp before
     1970 is a millisecond earlier, because ORC C++ rounds towards zero. Texts are cut at a zero byte, because ORC C++
     compares them up to it, and then by their lengths."""
     low, high = bounds(statistics, orc)
     if orc.kind in _TEXTS:
         low = None if low is None else _up_to_zero(low, b"\0")
         high = None if high is None else _up_to_zero(high, b"\1")  # above all texts with the zero byte there
-    if orc.kind == "CHAR" and low is not None:
-        low = low.rstrip(b" ")
+    if orc.kind == "CHAR":
+        low, high = unpadded(low, high)
     if orc.kind in _TIMESTAMPS and low is not None:
         lowest = int.from_bytes(low, "little", signed=True)
         if lowest <= 0:
             low = (lowest - _NANOS_PER_MILLI).to_bytes(16, "little", signed=True)
     return low, high
+
+
+def unpadded(low: bytes | None, high: bytes | None) -> Bounds:
+    """Bounds of a CHAR's values without their blanks, from bounds of the values with or without them.
+
+    A value without its blanks comes after one with them, if the latter continues with a byte below the blank: so the
+    minimum ends before the first such byte, and the maximum is above all its continuations by blanks and such bytes.
+    """
+    if low is not None:
+        end = next((at for at, byte in enumerate(low) if byte < _BLANK[0]), len(low))
+        low = low[:end].rstrip(_BLANK)
+    return low, None if high is None else high.rstrip(_BLANK) + b"!"
 
 
 def _up_to_zero(text: bytes, end: bytes) -> bytes:

@@ -88,6 +88,7 @@ def _entries(filters: Filters, stripe: Stripe, orc: OrcType) -> Iterator[IndexEn
     data = footer.read_index(stream, stripe)
     message = spec.parse("RowIndex", data, footer.path, stream.offset, f"{stripe.field}.streams[{stream.position}]")
     loaded = _loaded(filters, stripe.ordinal, orc.id)
+    statistics.believe((entry.statistics for entry in message.entry), orc, footer.created_by)
     for row_group, entry in enumerate(message.entry):
         yield _entry(orc, stripe.ordinal, row_group, entry, loaded)
 

@@ -15,6 +15,8 @@ MOST: Final = 2
 _IF_EXACT: Final = 1
 _OF_WIDTH: Final = 2
 _FLOATS: Final = {"FLOAT": 3, "DOUBLE": 4}
+NO_VALUES: Final = (0, 0)
+"""The result of `kind_of_bounds` for bounds that are never values for certain."""
 _MANY_FORMS: Final = ("FLOAT16", "INTERVAL")
 """A FLOAT16 can be a zero of either sign or NaN; DuckDB inserts the normal form of an interval."""
 _WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
@@ -52,7 +54,7 @@ def kind_of_bounds(column: Column) -> tuple[int, int]:
     if physical == "FIXED_LEN_BYTE_ARRAY":
         return (0 if logical in _MANY_FORMS else _OF_WIDTH), column.type_length or 0
     width = _WIDTHS.get(physical)
-    return (0, 0) if width is None else (_FLOATS.get(physical, _OF_WIDTH), width)
+    return NO_VALUES if width is None else (_FLOATS.get(physical, _OF_WIDTH), width)
 
 
 def _is_value(chunk: ColumnChunk, bound: bytes, exact: bool | None) -> bool:

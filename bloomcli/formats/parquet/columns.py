@@ -45,30 +45,36 @@ def column_facts(footer: Footer, columns: set[int] | None) -> Iterator[ColumnFac
                 ]
             except kernels.CompactError as error:
                 raise footer.location.fault(error.reason, error.offset) from None
-            yield _facts(column, chunks)
+            yield _facts(footer, column, chunks)
 
 
-def _facts(column: Column, chunks: Sequence[tuple[Any, ...] | None]) -> ColumnFacts:
+def _facts(footer: Footer, column: Column, chunks: Sequence[tuple[Any, ...] | None]) -> ColumnFacts:
     known = [chunk for chunk in chunks if chunk is not None]
     if not chunks:
         return ColumnFacts(column, column, values=0, nulls=0, compressed_bytes=0, uncompressed_bytes=0)
     if len(known) < len(chunks):
         return ColumnFacts(column, column, compression=("encrypted",))
-    values, unpacked, packed, codecs, encodings, pages, dictionaries, _, nulls, distinct, *_ = zip(
+    values, unpacked, packed, codecs, encodings, pages, dictionaries, _, nulls, distinct, lows, highs, *exact = zip(
         *known, strict=True
     )
-    required = column.max_definition_level == 0
-    counted = [0] * len(known) if required else nulls
+    if column.max_definition_level == 0:
+        nulls = (0,) * len(known)
+    believed = [footer.believed(column, *stated) for stated in zip(values, nulls, lows, highs, exact[1], strict=True)]
+    counted = [nulls for nulls, _, _ in believed]
     full = [v is None or n is None or v - n > 0 for v, n in zip(values, counted, strict=True)]
-    rows = [chunk for chunk, has_values in zip(known, full, strict=True) if has_values]
+    rows = [
+        (low, high, *are_exact)
+        for (_, low, high), are_exact, has_values in zip(believed, zip(*exact, strict=True), full, strict=True)
+        if has_values
+    ]
     bounds = NO_BOUNDS
     if rows:
-        lows, highs, exact_lows, exact_highs = (tuple(row[at] for row in rows) for at in (10, 11, 12, 13))
+        lows, highs, exact_lows, exact_highs = zip(*rows, strict=True)
         if any(low is not None for low in lows) or any(high is not None for high in highs):
             bounds = merged_bounds(lows, highs, column, (exact_lows, exact_highs))
     total = _sum(values)
     null_count = _sum(counted)
-    if null_count is not None and any(v is None or not 0 <= n <= v for v, n in zip(values, counted, strict=True)):
+    if None in values:
         null_count = None
     most = _distinct(values, counted, distinct)
     return ColumnFacts(

@@ -20,6 +20,7 @@ from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.model.file import Column
 from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.rules.writer_types import Part
 
 _MOST_BYTES: Final = 1 << 20
 """The largest filter that compiled code examines. Reading a larger one takes most of the time anyway."""
@@ -39,11 +40,12 @@ def indexed_facts(filters: Filters, columns: set[int] | None, one: One) -> Itera
         one: describes a filter that compiled code doesn't handle. Raises the error of a damaged chunk.
     """
     footer = filters.footer
-    if len(footer.columns) != footer.column_count:
-        for key in footer.chunk_keys(columns):
-            yield from one(key)  # raises
-        return
     chosen = [column for column in footer.columns if columns is None or column.index in columns]
+    unusual = len(footer.columns) != footer.column_count  # then `one` raises
+    if unusual or any(footer.fault(Part.NULL_COUNT, column) is not None for column in chosen):
+        for key in footer.chunk_keys(columns):
+            yield from one(key)
+        return
     numbers = array("i", (number for column in chosen for number in footer.usual_chunks.numbers[column.index]))
     row: list[ChunkKey] = []
     for key in footer.chunk_keys(columns):

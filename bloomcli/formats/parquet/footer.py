@@ -5,22 +5,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
 from bloomcli import limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet import contradictions, spec
+from bloomcli.formats.parquet.bounds import NO_VALUES, kind_of_bounds
 from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.usual_chunks import UsualChunks
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.named_tuple import NamedTuple
+from bloomcli.rules.writer_types import Part, WriterFault
+from bloomcli.rules.writers import fault_of
 from bloomcli.storage.base import Source
 
 _INDEXES: Final = ("column_index", "offset_index")
 _INTEGER_BOUNDS: Final = ("INT32", "INT64")
+_ORDERS: Final = ("TYPE_ORDER", "IEEE_754_TOTAL_ORDER")
+"""The orders of bounds that are known here. Zeros of both signs are equal in lookups, and NaN isn't used."""
 _INTERVALS: Final = (b"duckdb.interval_bloom_filter", b"normalized-v1")
 """Key and value in the metadata with which DuckDB declares that its filters have both hashes of each interval."""
 
@@ -212,12 +218,15 @@ class Footer:
     def chunk(self, key: ChunkKey, walked: Struct | None = None) -> ColumnChunk:
         """The metadata of a column chunk that filters need. `walked` is its ColumnChunk, if already walked."""
         usual = self.usual_chunks if len(self.columns) == self.column_count else None
-        return (usual and usual.read(*key, self.columns[key.column])) or self.walked_chunk(key, walked)
+        found = usual and usual.read(*key, self.columns[key.column])
+        return self._believed(found) if found else self.walked_chunk(key, walked)
 
     @cached_property
     def usual_chunks(self) -> UsualChunks:
         """The reader of chunks whose metadata are encoded as writers usually do."""
-        return UsualChunks(self.raw, self.start, [(c, self.trusted_bounds(c)) for c in self.columns])
+        return UsualChunks(
+            self.raw, self.start, [(c, self.trusted_bounds(c), self._kind_of_bounds(c)) for c in self.columns]
+        )
 
     def walked_chunk(self, key: ChunkKey, walked: Struct | None = None) -> ColumnChunk:
         """The result of `chunk`, from the walked structure. Raises CorruptFile, UnsupportedError."""
@@ -247,7 +256,7 @@ class Footer:
                 bloom_filter_length=None,
                 encrypted=True,
             )
-        return self._chunk(key, outer, meta, column, encrypted)
+        return self._believed(self._chunk(key, outer, meta, column, encrypted))
 
     def _chunk(self, key: ChunkKey, outer: Struct, meta: Struct, column: Column, encrypted: bool) -> ColumnChunk:
         if (external := outer.text("file_path")) is not None:
@@ -291,19 +300,64 @@ class Footer:
         )
 
     @cached_property
-    def _ordered(self) -> bool:
-        return self.top.span("column_orders") is not None
+    def _ordered(self) -> Sequence[bool]:
+        """For each leaf column, whether the order of min_value and max_value is defined."""
+        starts = self.top.list_starts("column_orders")
+        orders = (Struct("ColumnOrder", self.raw, start, self.location.at("column_orders")) for start in starts[:-1])
+        return [any(order.span(name) is not None for name in _ORDERS) for order in orders]
 
-    @cached_property
-    def _by_polars(self) -> bool:
-        return (self.created_by or "").startswith("Polars ")
+    def fault(self, part: Part, column: Column) -> WriterFault | None:
+        """Why a part of a column's metadata isn't believed, because of its writer; None if it is."""
+        return fault_of(self.created_by, part, column)
 
     def trusted_bounds(self, column: Column) -> tuple[bool, bool]:
         """Whether min_value and max_value can be trusted, if their order is defined, and whether the deprecated min
         and max can be, if the column has signed integers."""
-        if self._by_polars and _is_wide_integer(column):
+        if self.fault(Part.BOUNDS, column) is not None:
             return False, False
-        return self._ordered, column.physical in _INTEGER_BOUNDS and column.signed
+        ordered = column.index < len(self._ordered) and self._ordered[column.index]
+        return ordered, column.physical in _INTEGER_BOUNDS and column.signed
+
+    def _kind_of_bounds(self, column: Column) -> tuple[int, int]:
+        """`kind_of_bounds`; that of bounds that are no values if the writer's bounds can't be taken for values."""
+        return NO_VALUES if self.fault(Part.EXACT_BOUNDS, column) is not None else kind_of_bounds(column)
+
+    def believed(
+        self,
+        column: Column,
+        values: int | None,
+        nulls: int | None,
+        low: bytes | None,
+        high: bytes | None,
+        high_exact: bool | None,
+    ) -> tuple[int | None, bytes | None, bytes | None]:
+        """(null count, minimum, maximum) of a chunk without those that contradict each other, or that the file's
+        writer gets wrong.
+
+        Args:
+            column, values: the chunk's column and number of values, nulls included.
+            nulls: the null count of the statistics; 0 for a required column.
+            low, high: the bounds that can be trusted.
+            high_exact: whether the maximum is a value, if the statistics say so.
+        """
+        if column.max_definition_level and (
+            contradictions.in_counts(values, nulls, bounds=low is not None or high is not None) is not None
+            or (nulls and self.fault(Part.NULL_COUNT, column) is not None)
+        ):
+            nulls = None
+        if contradictions.has_nan(low, high, column):
+            return nulls, None, None
+        return nulls, low, contradictions.upper_bound(high, column, high_exact)
+
+    def _believed(self, chunk: ColumnChunk) -> ColumnChunk:
+        """A chunk with the statistics that are believed."""
+        found = chunk.null_count, chunk.min_value, chunk.max_value
+        nulls, low, high = self.believed(chunk.column, chunk.num_values, *found, chunk.max_exact)
+        inexact = self.fault(Part.EXACT_BOUNDS, chunk.column) is not None
+        if (nulls, low, high) == found and not inexact:
+            return chunk
+        exact = (False, False) if inexact else (chunk.min_exact, chunk.max_exact)
+        return replace(chunk, null_count=nulls, min_value=low, max_value=high, min_exact=exact[0], max_exact=exact[1])
 
     def _bounds(self, statistics: Struct | None, column: Column) -> tuple[bytes | None, bytes | None]:
         """The bounds that can be trusted."""
@@ -321,11 +375,6 @@ class Footer:
         return group.compressed_bytes or sum(
             self.chunk(ChunkKey(index, ordinal, start)).compressed_bytes for ordinal, start in enumerate(group.chunks)
         )
-
-
-def _is_wide_integer(column: Column) -> bool:
-    """Whether a column is an Int128 or UInt128 of Polars 2.1: little-endian values, big-endian bounds."""
-    return column.physical == "FIXED_LEN_BYTE_ARRAY" and column.type_length == 16 and column.logical is None
 
 
 def _nulls(statistics: Struct | None, column: Column) -> int | None:

@@ -10,11 +10,13 @@ from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.answer import ENCRYPTED
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet.contradictions import PageBounds
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.page_header import PageHeader
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader
 from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.rules.writer_types import Part
 from bloomcli.values.literals import decode_bound, render
 from bloomcli.words import plural
 
@@ -172,6 +174,13 @@ def column_tree(filters: Filters, key: ChunkKey) -> dict[str, Any]:
     return _read(filters, "column_index", _extents(filters, outer), outer)[0]
 
 
+def page_bounds(filters: Filters, chunk: ColumnChunk, rows: Sequence[int], index: dict[str, Any]) -> PageBounds:
+    """The facts of a chunk's decoded column index about its pages, which have these numbers of rows."""
+    footer = filters.footer
+    ordered = footer.trusted_bounds(chunk.column)[0] and footer.fault(Part.PAGE_BOUNDS, chunk.column) is None
+    return PageBounds(index, rows, chunk, ordered=ordered)
+
+
 def page_locations(filters: Filters, key: ChunkKey) -> Sequence[tuple[Any, Any, Any]]:
     """The offset, length and first row of each page in a chunk's offset index, unchecked; empty if it has none or it
     can't be read. Raises CorruptFile."""
@@ -217,6 +226,9 @@ def _entries(filters: Filters, key: ChunkKey, column: Column) -> Iterator[IndexE
         reason = f"the column index has {plural(len(nulls), 'page')}, the offset index {len(locations):,}"
         yield IndexEntry(row_group=key.row_group, problem=reason)
         return
+    unused = _contradiction(filters, footer.chunk(key, outer), locations, columns) if columns and offsets else None
+    if unused is not None:
+        yield IndexEntry(row_group=key.row_group, problem=f"the column index isn't used: {unused}")
     ordered, _ = footer.trusted_bounds(column)
     for page in range(max(len(locations), len(nulls))):
         location = locations[page] if page < len(locations) else {}
@@ -232,6 +244,18 @@ def _entries(filters: Filters, key: ChunkKey, column: Column) -> Iterator[IndexE
             max=_bound(columns.get("max_values"), page, nulls, column) if ordered else None,
             boundary_order=columns.get("boundary_order"),
         )
+
+
+def _contradiction(
+    filters: Filters, chunk: ColumnChunk, locations: Sequence[dict[str, Any]], index: dict[str, Any]
+) -> str | None:
+    """Why a column index isn't used; None if it is, or if the offset index has no rows."""
+    firsts = [first for location in locations if isinstance(first := location.get("first_row_index"), int)]
+    if len(firsts) < len(locations):
+        return None
+    ends = [*firsts[1:], filters.footer.row_group(chunk.row_group).rows]
+    rows = [end - first for first, end in zip(firsts, ends, strict=True)]
+    return page_bounds(filters, chunk, rows, index).problem
 
 
 def _read(

@@ -1,7 +1,7 @@
 """Selects the pages of a column chunk that can hold a value, by its column index and offset index.
 
 A page is left out if its bounds exclude every value, or if it has only nulls; readers do the same. An index that
-contradicts itself or the row group isn't used, and neither are bounds whose minimum is above the maximum.
+contradicts itself or the row group (`contradictions.PageBounds`) isn't used: all pages are read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader
 from bloomcli.model.file import ColumnChunk
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
-from bloomcli.values.literals import decode_bound
 
 
 class PagePlace(NamedTuple):
@@ -52,19 +51,18 @@ def select(
     """
     try:
         places = _places(page_list.page_locations(filters, key), chunk, rows)
-        columns = page_list.column_tree(filters, key)
+        index = page_list.column_tree(filters, key)
     except BloomError:
         return None
     if places is None:
         return None
-    ordered, _ = filters.footer.trusted_bounds(chunk.column)
-    nulls, lows, highs = (columns.get(name, ()) for name in ("null_pages", "min_values", "max_values"))
-    if not len(places) == len(nulls) == len(lows) == len(highs):
-        return Selection(places, 0)
+    pages = page_list.page_bounds(filters, chunk, [place.rows for place in places], index)
+    if pages.problem is not None:
+        return None if index else Selection(places, 0)
     kept = [
         place
-        for place, null, low, high in zip(places, nulls, lows, highs, strict=True)
-        if not (null or (ordered and keys is not None and _excludes(low, high, keys, chunk)))
+        for place, null, bounds in zip(places, pages.only_nulls, pages.bounds, strict=True)
+        if not (null or (keys is not None and _excludes(bounds, keys)))
     ]
     return Selection(kept, len(places) - len(kept))
 
@@ -150,13 +148,8 @@ def _places(numbers: Sequence[tuple[Any, Any, Any]], chunk: ColumnChunk, rows: i
     return places if at <= chunk.data_offset + chunk.compressed_bytes else None
 
 
-def _excludes(low: Any, high: Any, keys: Sequence[Any], chunk: ColumnChunk) -> bool:
+def _excludes(bounds: tuple[Any, Any], keys: Sequence[Any]) -> bool:
     """Whether the bounds of a page exclude all values."""
-    try:
-        least, most = (decode_bound(bytes.fromhex(bound["hex"]), chunk.column) for bound in (low, high))
-    except (KeyError, TypeError, ValueError):
-        return False
-    if least is None or most is None or least > most:
-        return False
-    at = bisect_left(keys, least)
-    return at == len(keys) or bool(keys[at] > most)
+    least, most = bounds
+    at = 0 if least is None else bisect_left(keys, least)
+    return at == len(keys) or (most is not None and bool(keys[at] > most))

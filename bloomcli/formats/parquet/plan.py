@@ -20,7 +20,7 @@ from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.filter_header import field_of
 from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.filters import Filters
-from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.hash_buffer import HashBuffer
 from bloomcli.formats.parquet.page_check import dictionary_entries, refuse_damaged
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range
@@ -30,6 +30,7 @@ from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.named_tuple import NamedTuple
+from bloomcli.rules.writers import dictionaries_hold_values_only
 from bloomcli.storage.base import STEP_BYTES, KeptRange, Pieces
 
 _SLICE_BYTES: Final = 2 * STEP_BYTES
@@ -293,7 +294,7 @@ class AddPlan(Change):
             filters.source,
             chunk,
             filters.footer.start,
-            unreferenced=_dictionaries_hold_values_only(filters.footer),
+            unreferenced=dictionaries_hold_values_only(filters.footer.created_by),
             stop=self._stop,
             checked=size is None,
         ):
@@ -364,15 +365,6 @@ def _chosen(
                     hint="--replace builds new ones in place of all existing ones",
                 )
         yield key, chunk
-
-
-def _dictionaries_hold_values_only(footer: Footer) -> bool:
-    """Whether every entry of a dictionary is a value of its chunk; then the data pages needn't be read.
-
-    parquet-java adds an entry when it writes a value. Arrow and DuckDB write the dictionary of an array or a type, of
-    which a row group may have few values. Other writers aren't known.
-    """
-    return (footer.created_by or "").startswith("parquet-mr ")
 
 
 def _held(built: _BuiltFilter) -> int:

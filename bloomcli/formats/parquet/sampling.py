@@ -38,7 +38,7 @@ def extents(footer: Footer, column: Column) -> Iterator[Extent]:
             yield Extent(group.rows, size, 0, group.rows, None, doubtful=True)
             continue
         count, nulls = found[0] or 0, 0 if required else found[8]
-        nulls = nulls if nulls is not None and 0 <= nulls <= count else None
+        nulls, low, high = footer.believed(column, count, nulls, found[10], found[11], found[13])
         has_filter = found[7] is not None and found[7] > 0
         dictionary = bool(found[4] & _DICTIONARIES)
         only, length = footer.dictionary_and_filter(key) if dictionary or has_filter else (False, None)
@@ -48,8 +48,8 @@ def extents(footer: Footer, column: Column) -> Iterator[Extent]:
             chunk_bytes=found[2] or 0,
             values=count - (nulls or 0),
             nulls=nulls,
-            low=found[10],
-            high=found[11],
+            low=low,
+            high=high,
             empty=not count or nulls == count,
             doubtful=footer.signed or found[3] not in _CODECS,  # signed files have encrypted columns
             only_dictionary=only,

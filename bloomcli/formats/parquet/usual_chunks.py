@@ -10,7 +10,6 @@ from typing import Final
 from bloomcli import kernels
 from bloomcli.formats.parquet import idl, spec
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.bounds import kind_of_bounds
 from bloomcli.model.file import Column, ColumnChunk
 
 _FIELDS: Final = tuple(field.name for field in fields(ColumnChunk))
@@ -26,21 +25,23 @@ class UsualChunks:
         raw: the footer.
         data_end: the end of the file's data.
         columns: the leaf columns in schema order, each with whether min_value and max_value, and whether min and max,
-            can be trusted.
+            can be trusted, and with the result of `bounds.kind_of_bounds`.
 
     Attributes:
         numbers: the numbers of each column for `kernels.usual_chunk` and `kernels.filter_claims`.
     """
 
-    def __init__(self, raw: bytes, data_end: int, columns: Iterable[tuple[Column, tuple[bool, bool]]]) -> None:
+    def __init__(
+        self, raw: bytes, data_end: int, columns: Iterable[tuple[Column, tuple[bool, bool], tuple[int, int]]]
+    ) -> None:
         self._raw = raw
         self._data_end = data_end
         self.numbers: list[array[int]] = []
-        for column, (ordered, deprecated) in columns:
+        for column, (ordered, deprecated), kind_of_bounds in columns:
             required = column.max_definition_level == 0
             flags = _REQUIRED * required + _ORDERED * ordered + _DEPRECATED * deprecated
             kind = idl.ENUMS["Type"].get(column.physical, -1)
-            self.numbers.append(array("i", (kind, flags, *kind_of_bounds(column))))
+            self.numbers.append(array("i", (kind, flags, *kind_of_bounds)))
 
     def read(self, row_group: int, ordinal: int, start: int, column: Column) -> ColumnChunk | None:
         """Read the metadata of a chunk at a position of the footer; None if they need `footer.py`.

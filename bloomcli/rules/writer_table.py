@@ -1,0 +1,345 @@
+"""Programs that write wrong metadata, what is wrong, and how it is recognized. Each fact has its source.
+
+A reader skips rows by minima and maxima, null counts and indexes. Where they are wrong, it loses rows. "Measured"
+means that the program wrote a file, and that its values were looked up; ``tests/rules/test_writers.py`` repeats that
+for the files among the fixtures.
+
+Facts with another detection than the writer's name and version need no code that knows the writer: the file
+contradicts itself, or the part is never relied on.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bloomcli.model.file import Column
+from bloomcli.rules.reader_types import Evidence, Kind
+from bloomcli.rules.writer_types import Detection, Part, WriterFault
+
+_BYTES: Final = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+_WIDE: Final = 16
+"""Bytes of a 128-bit integer."""
+
+
+def _measured(version: str, text: str) -> Evidence:
+    return Evidence(Kind.MEASURED, version, text)
+
+
+def _source(version: str, text: str) -> Evidence:
+    return Evidence(Kind.SOURCE, version, text)
+
+
+def _thread(version: str, text: str) -> Evidence:
+    return Evidence(Kind.THREAD, version, text)
+
+
+def _in_bytes(column: Column) -> bool:
+    return column.physical in _BYTES
+
+
+def _decimal_in_bytes(column: Column) -> bool:
+    return column.physical in _BYTES and (column.logical or "").startswith("DECIMAL")
+
+
+def _decimal_in_byte_array(column: Column) -> bool:
+    return column.physical == "BYTE_ARRAY" and _decimal_in_bytes(column)
+
+
+def _wide_integer(column: Column) -> bool:
+    return column.physical == "FIXED_LEN_BYTE_ARRAY" and column.type_length == _WIDE and column.logical is None
+
+
+def _text(column: Column) -> bool:
+    return column.logical == "STRING"
+
+
+def _date(column: Column) -> bool:
+    return column.logical == "DATE"
+
+
+_POLARS_1: Final = r"Polars$"
+"""Polars 1 doesn't write its version."""
+_PARQUET_CPP: Final = r"parquet-cpp(?!-arrow)"
+_PARQUET_CPP_ARROW: Final = r"parquet-cpp-arrow version (\d+)"
+_PARQUET_RS: Final = r"parquet-rs version "
+_BAD_ORC_CPP: Final = r"ORC C\+\+(?: (?:1\.7\.0|1\.6\.(?:\d|1[01]))(?:-[^,]*)?)?,"
+"""Files of versions before 1.6.11 don't state the version."""
+_ORC_ORIGINAL: Final = r"(?:ORC Java|writer 0).*, writer version 0$"
+
+DICTIONARIES_OF_VALUES: Final = ("parquet-mr ",)
+"""The start of created_by of writers that add an entry to a dictionary when they write a value. Arrow C++ and DuckDB
+write the dictionary of an array or a type, of which a row group may have few values. Other writers aren't known."""
+
+ROWS: Final = (
+    WriterFault(
+        writer="Polars",
+        part=Part.PAGE_BOUNDS,
+        evidence=_measured(
+            "Polars 1.30 to 1.39.3",
+            "a page of floats with a NaN: null_pages is true and null_counts 0; DuckDB 2.0.1 loses the page's rows,"
+            " too (parquet-java#3457)",
+        ),
+        detection=Detection.CONTRADICTION,
+        which="FLOAT, DOUBLE",
+    ),
+    WriterFault(
+        writer="Polars",
+        part=Part.BOUNDS,
+        evidence=_measured(
+            "Polars 1.3.0, 1.33.1 and 1.38.1; polars#29347",
+            "the bounds of pages are merged by an unsigned comparison: 1 to 7 for pages that hold -2; DuckDB 2.0.1,"
+            " DataFusion 55 and Polars lose the rows, too",
+        ),
+        detection=Detection.WRITER,
+        created_by=_POLARS_1,
+        columns=_decimal_in_bytes,
+        which="decimals in bytes",
+    ),
+    WriterFault(
+        writer="Polars",
+        part=Part.NULL_COUNT,
+        evidence=_measured(
+            "Polars 1.38.1, not 1.33.1; polars#29321",
+            "the null count is multiplied by the number of pages, so it can be the number of values or more, in a"
+            " row group with values",
+        ),
+        detection=Detection.WRITER,
+        created_by=_POLARS_1,
+    ),
+    WriterFault(
+        writer="Polars",
+        part=Part.BOUNDS,
+        evidence=_measured(
+            "Polars 2.1.0", "bounds of Int128 and UInt128 are big-endian, the values little-endian, of unknown sign"
+        ),
+        detection=Detection.WRITER,
+        created_by=r"Polars ",
+        columns=_wide_integer,
+        which="fixed 16 bytes without a logical type",
+    ),
+    WriterFault(
+        writer="Polars",
+        part=Part.BOUNDS,
+        evidence=_thread(
+            "Polars before 0.20.32; polars#15323 and polars#16683",
+            "bounds of UInt64 are compared signed: the minimum is above the maximum",
+        ),
+        detection=Detection.CONTRADICTION,
+        which="UINT_64",
+    ),
+    WriterFault(
+        writer="Arrow C++",
+        part=Part.BOUNDS,
+        evidence=_source(
+            "parquet-cpp, and Arrow C++ before 4.0; PARQUET-1655, parquet-java#1615",
+            "decimals are compared byte by byte, each as a signed number: 255 to 300 for 1, 255, 300 and 384",
+        ),
+        detection=Detection.WRITER,
+        created_by=_PARQUET_CPP_ARROW,
+        before=(4,),
+        columns=_decimal_in_bytes,
+        which="decimals in bytes",
+    ),
+    WriterFault(
+        writer="parquet-cpp",
+        part=Part.BOUNDS,
+        evidence=_source("all; parquet-java#1615", "decimals are compared like those of Arrow C++ before 4.0"),
+        detection=Detection.WRITER,
+        created_by=_PARQUET_CPP,
+        columns=_decimal_in_bytes,
+        which="decimals in bytes",
+    ),
+    WriterFault(
+        writer="arrow-rs",
+        part=Part.BOUNDS,
+        evidence=_thread(
+            "arrow-rs to 59; arrow-rs#10860 and arrow-rs#11073",
+            "decimals of different lengths are compared as bytes: 1 to 3 for 1, 3 and 256",
+        ),
+        detection=Detection.WRITER,
+        created_by=_PARQUET_RS,
+        columns=_decimal_in_byte_array,
+        which="decimals in BYTE_ARRAY",
+    ),
+    WriterFault(
+        writer="arrow-rs",
+        part=Part.BOUNDS,
+        evidence=_thread(
+            "arrow-rs before 5.2; arrow-rs#641",
+            "shorter byte arrays are taken for smaller; such files have no column_orders, without which min_value and"
+            " max_value aren't used",
+        ),
+        detection=Detection.ALWAYS,
+        which="BYTE_ARRAY",
+    ),
+    WriterFault(
+        writer="segmentio/parquet-go",
+        part=Part.PAGE_BOUNDS,
+        evidence=_measured(
+            "August 2022, not April 2023; segmentio/parquet-go#495",
+            "maxima are cut to 16 bytes (a setting) and not incremented, so that `West Oakland (WO` excludes `West"
+            " Oakland (WOAK)`; DataFusion 55 loses the rows, too; the files don't state the version",
+        ),
+        detection=Detection.WRITER,
+        created_by=r"github\.com/segmentio/parquet-go",
+        columns=_in_bytes,
+        which="BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY",
+    ),
+    WriterFault(
+        writer="parquet-go/parquet-go",
+        part=Part.PAGE_BOUNDS,
+        evidence=_measured("0.32.0", "maxima that begin with sixteen 0xFF are cut there and can't be incremented"),
+        detection=Detection.ALWAYS,
+        which="BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY",
+    ),
+    WriterFault(
+        writer="xitongsys/parquet-go",
+        part=Part.OFFSETS,
+        evidence=_measured("1.6.2", "the sizes in the offset index leave out the page headers"),
+        detection=Detection.CONTRADICTION,
+    ),
+    WriterFault(
+        writer="hyparquet-writer",
+        part=Part.BOUNDS,
+        evidence=_measured(
+            "0.6.1 and 0.12.0, not 0.16.10; hyparquet-writer#38",
+            "bounds of decimals are floating-point numbers before they were scaled; the files have no column_orders,"
+            " without which min_value and max_value aren't used",
+        ),
+        detection=Detection.ALWAYS,
+        which="decimals",
+    ),
+    WriterFault(
+        writer="ClickHouse",
+        part=Part.PAGE_BOUNDS,
+        evidence=_thread(
+            "before 25.8.23, 26.1.12, 26.3.10 and 26.4.1; ClickHouse#103039",
+            "bounds of more than 4096 bytes are written as the empty text, which is taken for the maximum",
+        ),
+        detection=Detection.ALWAYS,
+        which="BYTE_ARRAY",
+    ),
+    WriterFault(
+        writer="ClickHouse",
+        part=Part.BOUNDS,
+        evidence=_thread(
+            "before 25.8; ClickHouse#83754",
+            "decimals are compared unsigned: the minimum is above the maximum where both signs occur",
+        ),
+        detection=Detection.CONTRADICTION,
+        which="decimals in bytes",
+    ),
+    WriterFault(
+        writer="cuDF",
+        part=Part.NULL_COUNT,
+        evidence=_thread(
+            "before 21.12; cudf#9221", "the null count is a large number, more than the row group has values"
+        ),
+        detection=Detection.CONTRADICTION,
+    ),
+    WriterFault(
+        writer="parquet-dotnet",
+        part=Part.NULL_COUNT,
+        evidence=_thread("6.0.0-pre.3; parquet-dotnet#735", "the null count is negative"),
+        detection=Detection.CONTRADICTION,
+    ),
+    WriterFault(
+        writer="DuckDB",
+        part=Part.EXACT_BOUNDS,
+        evidence=_thread(
+            "before 2.0 (2.0.1 measured: correct); duckdb#22548 and duckdb#20014",
+            "bounds of an ENUM are those of the type, and bounds of infinities are the largest finite numbers; both"
+            " are bounds, but no values",
+        ),
+        detection=Detection.WRITER,
+        created_by=r"DuckDB version v(\d+)",
+        before=(2,),
+        columns=lambda column: column.physical in {"BYTE_ARRAY", "FLOAT", "DOUBLE"},
+        which="BYTE_ARRAY, FLOAT, DOUBLE",
+    ),
+    WriterFault(
+        writer="parquet-mr, parquet-cpp, Hive, Impala",
+        part=Part.BOUNDS,
+        evidence=_source(
+            "before parquet-format 2.4; PARQUET-251, PARQUET-686, PARQUET-1025",
+            "the deprecated min and max have a signed order for all types",
+        ),
+        detection=Detection.ALWAYS,
+        which="all but signed INT32 and INT64",
+    ),
+    WriterFault(
+        writer="parquet-mr, parquet-cpp",
+        part=Part.BOUNDS,
+        evidence=_source(
+            "before PARQUET-1246, and pyarrow 0.8",
+            "a bound is NaN, and the other one may leave values out",
+        ),
+        detection=Detection.ALWAYS,
+        which="FLOAT, DOUBLE, FLOAT16",
+    ),
+    WriterFault(
+        writer="ORC Java",
+        part=Part.BOUNDS,
+        evidence=_source(
+            "writer version 0 (Hive before 0.14); HIVE-8732, Trino's OrcMetadataReader",
+            "texts are compared by their UTF-16 units, which order characters above U+FFFF otherwise than UTF-8",
+        ),
+        detection=Detection.WRITER,
+        created_by=_ORC_ORIGINAL,
+        columns=_text,
+        which="STRING, CHAR, VARCHAR",
+    ),
+    WriterFault(
+        writer="ORC Java",
+        part=Part.FILE_BOUNDS,
+        evidence=_source(
+            "writer version 0 (Hive before 0.14); HIVE-8732",
+            "bounds of stripes are merged wrongly",
+        ),
+        detection=Detection.WRITER,
+        created_by=_ORC_ORIGINAL,
+        columns=lambda column: _text(column) or _date(column),
+        which="texts and dates",
+    ),
+    WriterFault(
+        writer="Hive",
+        part=Part.NULL_COUNT,
+        evidence=_source(
+            "minor compaction; HIVE-20604, trino#4622",
+            "number_of_values is 0 and has_null false in a row group with values",
+        ),
+        detection=Detection.CONTRADICTION,
+    ),
+    WriterFault(
+        writer="ORC C++",
+        part=Part.FILTER,
+        evidence=_source(
+            "1.6.0 to 1.6.11 and 1.7.0; ORC-1024, Reader.cc, BAD_CPP_BLOOM_FILTER_VERSIONS",
+            "values are hashed inconsistently",
+        ),
+        detection=Detection.WRITER,
+        created_by=_BAD_ORC_CPP,
+    ),
+    WriterFault(
+        writer="ORC C++",
+        part=Part.BOUNDS,
+        evidence=_measured(
+            "pyarrow's",
+            "bounds of texts end at a zero byte, and lowest timestamps before 1970 are rounded towards zero",
+        ),
+        detection=Detection.ALWAYS,
+        which="STRING, CHAR, VARCHAR, TIMESTAMP",
+    ),
+    WriterFault(
+        writer="ORC Java, Trino",
+        part=Part.BOUNDS,
+        evidence=_measured(
+            "all; trino#30187",
+            "texts of a CHAR are compared with their blanks in some writers and without them in others, which order"
+            " bytes below the blank differently",
+        ),
+        detection=Detection.ALWAYS,
+        which="CHAR",
+    ),
+)
+"""Every known fault."""
