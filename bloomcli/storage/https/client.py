@@ -52,8 +52,9 @@ class HttpClient(Client):
         answer = self._session.get(at, {"Range": "bytes=0-0"}, 1)
         if answer.status in _GONE:
             return None
-        if answer.status == HTTPStatus.OK:
-            return _info(content_length(answer.headers) or len(answer.content), answer)
+        length = content_length(answer.headers)
+        if answer.status == HTTPStatus.OK and (length or not answer.too_long):
+            return _info(length or len(answer.content), answer)
         return _info(self._size(at, answer), answer)
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:

@@ -42,8 +42,8 @@ class Action(Enum):
     CONTINUES = auto()
     """The store doesn't get the request. The answer is `100 Continue`, without an end."""
     DRIP = auto()
-    """The store doesn't get the request. The answer has the status `status` and a body of single bytes, with a pause of
-    `seconds` before each."""
+    """The store doesn't get the request. The answer has the status `status` and a body of single bytes, each after
+    `seconds`."""
     OTHER_TAG = auto()
     """The answer's ETag or generation differs from the object's."""
 
