@@ -64,10 +64,10 @@ def container(at: Location) -> Container:
     scheme, _, authority = at.root.partition("://")
     name, at_sign, host = authority.partition("@")
     if scheme == "az":
-        if not name or at_sign:
+        if not name or at_sign or ":" in name:
             raise UsageError("the URI names no container", path=at.uri, hint="az://CONTAINER/NAME")
         return Container("", "", name)
-    if not name or not host:
+    if not name or not host or ":" in name:
         raise UsageError(
             "the URI names no container and account",
             path=at.uri,

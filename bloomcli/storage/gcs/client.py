@@ -36,7 +36,7 @@ class GcsClient(Client):
         """Parse a URI. Raises UsageError."""
         scheme, _, rest = uri.partition("://")
         bucket, _, key = rest.partition("/")
-        if scheme not in SCHEMES or not bucket:
+        if scheme not in SCHEMES or not bucket or not {"@", ":"}.isdisjoint(bucket):
             raise UsageError("the URI names no bucket", path=uri, hint="gs://BUCKET/NAME")
         return Location(f"{scheme}://{bucket}", key)
 

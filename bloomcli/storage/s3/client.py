@@ -79,6 +79,12 @@ _REQUIRED_OF_ITEMS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
 }
 """The fields of the parts of answers."""
 
+_UNEXPECTED: Final[dict[str, tuple[type[Exception], ...]]] = {
+    **dict.fromkeys(("HeadObject", "ListObjectsV2", "GetObjectTagging", "DeleteObject"), (Conflict,)),
+    **dict.fromkeys(("CreateMultipartUpload", "UploadPart"), (Conflict, ObjectNotFound)),
+}
+"""Answers that mean nothing to a request: it has no condition, or needs no object."""
+
 T = TypeVar("T")
 
 
@@ -117,10 +123,10 @@ class S3Client(Client):
         """Parse s3://, s3a:// and s3n:// URIs. Raises UsageError."""
         scheme, separator, rest = uri.partition("://")
         bucket, _, key = rest.partition("/")
-        if "@" in bucket:
+        if "@" in bucket or (":" in bucket and not bucket.startswith("arn:")):
             raise UsageError(
                 "the URI has credentials in it",
-                path=f"{scheme}://***@{bucket.rpartition('@')[2]}/{key}",
+                path=f"{scheme}://***@{bucket.rpartition('@')[2]}/{key}" if ":" not in bucket else uri,
                 hint="remove them, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
             )
         if scheme not in {"s3", "s3a", "s3n"} or not separator or not bucket:
@@ -155,8 +161,8 @@ class S3Client(Client):
                     raise
                 # an empty object has no ranges
                 answer = self.sdk(at).get_object(**object_parameters(at))
-            info = info_of(_checked("GetObject", answer))
             data = self._body(answer)
+            info = info_of(_checked("GetObject", answer))
             if len(data) != min(length, info.size):
                 raise _Foreign(f"it has {len(data)} bytes of content instead of {min(length, info.size)}")
             return data, info
@@ -212,15 +218,20 @@ class S3Client(Client):
 
     def put(self, at: Location, data: bytes, precondition: Precondition | str, **properties: Any) -> ObjectInfo:
         """Write an object in one request, with properties as parameters of PutObject. Raises Conflict."""
-        answer = self.request(
-            "PutObject",
-            at,
-            writes=True,
-            Body=data,
-            **precondition_parameters(precondition),
-            **checksum_parameters(at, data),
-            **properties,
-        )
+        try:
+            answer = self.request(
+                "PutObject",
+                at,
+                writes=True,
+                Body=data,
+                **precondition_parameters(precondition),
+                **checksum_parameters(at, data),
+                **properties,
+            )
+        except ObjectNotFound:
+            if isinstance(precondition, str):
+                raise
+            raise foreign_answer(at, "S3", self.endpoint(at), writing=True, why="its status is 404") from None
         return ObjectInfo(len(data), answer["ETag"], 0, answer)
 
     def request(
@@ -254,7 +265,11 @@ class S3Client(Client):
         except (BloomError, ObjectNotFound, Conflict):
             raise
         except sdk_errors() as error:
-            raise converted_error(error, operation, at, writes=writes, endpoint=self.endpoint(at)) from None
+            converted = converted_error(error, operation, at, writes=writes, endpoint=self.endpoint(at))
+            if type(converted) in _UNEXPECTED.get(operation, ()):
+                why = f"its status is {status_of(error)}"
+                converted = foreign_answer(at, "S3", self.endpoint(at), writing=writes, why=why)
+            raise converted from None
         except _Foreign as error:
             raise foreign_answer(at, "S3", self.endpoint(at), writing=writes, why=str(error)) from None
         except foreign_errors():

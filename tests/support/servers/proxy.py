@@ -281,11 +281,12 @@ class _Connection(socketserver.BaseRequestHandler):
     def _send_without_end(self, recorded: Recorded, fault: Fault) -> NoReturn:
         """Send an answer until the client closes the connection."""
         recorded.status = fault.status
-        head = f"HTTP/1.1 {fault.status} Any\r\nLocation: /elsewhere\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+        framing = "Content-Length: 1000000" if fault.action is Action.DRIP else "Transfer-Encoding: chunked"
+        head = f"HTTP/1.1 {fault.status} Any\r\nLocation: /elsewhere\r\n{framing}\r\n\r\n".encode()
         piece = {
             Action.ENDLESS: b"%x\r\n%b\r\n" % (CHUNK, b"x" * CHUNK),
             Action.CONTINUES: b"HTTP/1.1 100 Continue\r\n\r\n" * 100,
-            Action.DRIP: b"1\r\nx\r\n",
+            Action.DRIP: b"x",
         }[fault.action]
         if fault.action is not Action.CONTINUES:
             self.request.sendall(head)
