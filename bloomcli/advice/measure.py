@@ -136,7 +136,7 @@ def measure(
     total, bytes_ = sum(f.rows for f in files.values()), sum(f.bytes for f in files.values())
     scale = len(tasks) / len(looked_at)
     return AdviseReport(
-        paths=tuple(paths),
+        paths=tuple(map(shown, paths)),
         files=len(files) if scale == 1 else len(tasks),
         row_groups=round(scale * sum(sum(f.units) for f in files.values())),
         rows=round(scale * total),

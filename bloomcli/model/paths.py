@@ -6,7 +6,9 @@ import re
 from typing import Final
 
 _START: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(://)")
-_SLOPPY: Final = re.compile(r"(https?|s3[an]?|gs|gcs|azs?|abfss?|wasbs?|hdfs|webhdfs|s?ftps?)(:/*|/{2,})", re.IGNORECASE)
+_SLOPPY: Final = re.compile(
+    r"(https?|s3[an]?|gs|gcs|azs?|abfss?|wasbs?|hdfs|webhdfs|s?ftps?)(:/*|/{2,})", re.IGNORECASE
+)
 """The start of a URI of a known scheme with a typing error: ``https:/``, ``https:``, ``https//``."""
 _PORT: Final = re.compile(r"\d{0,5}", re.ASCII)
 _SECRET: Final = re.compile(
@@ -65,7 +67,7 @@ def _without_user(name: str, web: bool) -> str:
     if at:
         if ":" in user and "@" in key:  # the password has an at sign and a slash
             return f"{_HIDDEN}@{key.rpartition('@')[2]}"
-        if web:
+        if web and user != _HIDDEN:
             return f"{host}{slash}{key}" if _is_host(host) else f"{_HIDDEN}{slash}{key}"
         # a container's name comes before the account's: abfss://CONTAINER@ACCOUNT
         authority = f"{_HIDDEN}@{host}" if ":" in user or not _is_host(host) else authority

@@ -113,7 +113,9 @@ class ArrowStore(ReadOnlyStore):
                 return
             below = system.get_file_info(fs.FileSelector(name, recursive=True))
         except (pa.ArrowException, OSError, ValueError, ImportError) as error:
-            reason = without_secrets(str(error), path).partition("\n")[0]  # libhdfs adds the list of directories that it searched for Java
+            reason = without_secrets(str(error), path).partition("\n")[
+                0
+            ]  # libhdfs adds the list of directories that it searched for Java
             raise UnsupportedError(
                 f"can't be listed here ({reason})", path=path, hint="mount it, or copy it"
             ) from None

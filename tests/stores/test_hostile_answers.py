@@ -292,7 +292,7 @@ def test_a_listing_of_empty_pages_comes_to_an_end(endpoint: Endpoint, monkeypatc
 
 
 def _followed(token: Callable[[], str]) -> Callable[[Response, bytes], bytes]:
-    """Adds a token for the next page to a listing. Each page is the first one, whatever the store says to the token."""
+    """Adds a token for the next page to a listing. Each page is the first one, whatever the store says to it."""
     pages: list[bytes] = []
 
     def change(response: Response, body: bytes) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from azure.core import MatchConditions
@@ -24,7 +25,7 @@ from bloomcli.storage.objects.client import (
     Page,
     Precondition,
 )
-from bloomcli.storage.objects.foreign import ListingProgress, nanoseconds_in, size_in
+from bloomcli.storage.objects.foreign import ListingProgress, expecting, nanoseconds_in, size_in
 from bloomcli.words import counted
 
 _FOLDER = "hdi_isfolder"
@@ -60,7 +61,7 @@ class AzureClient(Client):
     def properties(self, at: Location) -> Any | None:
         """The SDK's properties of a blob; None if it doesn't exist or represents a directory."""
         try:
-            with convert_sdk_errors(at):
+            with self._expecting(ObjectNotFound, at), convert_sdk_errors(at):
                 found = self.blob(at).get_blob_properties()
                 info_of(found)
                 return None if _is_folder(found) else found
@@ -106,7 +107,7 @@ class AzureClient(Client):
 
         where = connection.container(at)
         options: dict[str, Any] = {"name_starts_with": at.key, "include": ["metadata"], "results_per_page": limit}
-        with convert_sdk_errors(at):
+        with self._expecting((), at), convert_sdk_errors(at):
             inside = self._service(where, at).get_container_client(where.name)
             found = inside.walk_blobs(delimiter="/", **options) if delimiter else inside.list_blobs(**options)
             pages = found.by_page()
@@ -124,7 +125,7 @@ class AzureClient(Client):
 
     def put(self, at: Location, data: bytes, precondition: Precondition | str) -> ObjectInfo:
         """Write a blob in one request. Raises Conflict."""
-        with convert_sdk_errors(at, writing=True):
+        with self._expecting(Conflict, at, writing=True), convert_sdk_errors(at, writing=True):
             done = self.blob(at).upload_blob(
                 data,
                 overwrite=True,
@@ -133,6 +134,11 @@ class AzureClient(Client):
                 **precondition_parameters(precondition),
             )
             return ObjectInfo(len(data), _text(done["etag"]), nanoseconds_in(done["last_modified"].timestamp()))
+
+    def _expecting(
+        self, expected: type[Exception] | tuple[()], at: Location, *, writing: bool = False
+    ) -> AbstractContextManager[None]:
+        return expecting(expected, at, STORE, lambda: connection.endpoint_of(at), writing=writing)
 
     def _service(self, where: Container, at: Location) -> Any:
         key = os.getpid(), where.host, *map(os.environ.get, connection.VARIABLES)

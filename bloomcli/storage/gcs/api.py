@@ -9,7 +9,7 @@ import threading
 import urllib.parse
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final, TypeVar
 
 import google.auth
@@ -26,6 +26,7 @@ from bloomcli.errors import UsageError
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
 from bloomcli.storage.gcs.errors import answer_error, storage_error
+from bloomcli.storage.objects import foreign
 from bloomcli.storage.objects.bounded import (
     DOCUMENT_MAX_BYTES,
     ERROR_MAX_BYTES,
@@ -35,11 +36,13 @@ from bloomcli.storage.objects.bounded import (
     content_of,
 )
 from bloomcli.storage.objects.client import Location
-from bloomcli.storage.objects.foreign import foreign_answer, size_in
+from bloomcli.storage.objects.foreign import size_in
 from bloomcli.storage.objects.network import connection_failure
 from bloomcli.storage.objects.ranges import content_length
 
 T = TypeVar("T")
+
+STORE: Final = "Google Cloud Storage"
 
 RETRY_SECONDS: Final = 30
 """Maximum time for which a request is retried, with pauses that double."""
@@ -117,6 +120,12 @@ class Api:
         with self.checked_answer(at, writing=writing):
             return object_in(answer)
 
+    def expecting(
+        self, expected: type[Exception], at: Location, *, writing: bool = False
+    ) -> AbstractContextManager[None]:
+        """Convert ObjectNotFound and Conflict of the block, except the expected one."""
+        return foreign.expecting(expected, at, STORE, lambda: self.endpoint, writing=writing)
+
     @contextmanager
     def checked_answer(self, at: Location, *, writing: bool = False) -> Iterator[None]:
         """Raise an error that names the endpoint if fields of an answer are missing or invalid.
@@ -127,7 +136,7 @@ class Api:
         try:
             yield
         except (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
-            raise foreign_answer(at, "Google Cloud Storage", self.endpoint, writing=writing) from None
+            raise foreign.foreign_answer(at, STORE, self.endpoint, writing=writing) from None
 
     def send_once(self, at: Location, request: Request) -> Answer:
         """Send a request that writes, without retries. Raises Interrupted if a retry may help, else as `send`."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from bloomcli.errors import BloomError, UnreadableError, UsageError
-from bloomcli.storage.gcs.api import Answer, Api, Request, document_in
+from bloomcli.storage.gcs.api import STORE, Answer, Api, Request, document_in
 from bloomcli.storage.gcs.uploads import checksum_of, insert
 from bloomcli.storage.objects.client import (
     Client,
@@ -47,7 +47,8 @@ class GcsClient(Client):
     def resource(self, at: Location) -> dict[str, Any] | None:
         """The API's description of an object; None if it doesn't exist. Raises UnreadableError."""
         try:
-            return self.api.send_for_object(at, Request("GET", self.api.url(bucket_of(at), at.key)))
+            with self.api.expecting(ObjectNotFound, at):
+                return self.api.send_for_object(at, Request("GET", self.api.url(bucket_of(at), at.key)))
         except ObjectNotFound:
             return None
 
@@ -60,7 +61,8 @@ class GcsClient(Client):
         """Read the last bytes of an object. Raises ObjectNotFound."""
         headers = {"Range": f"bytes=-{length}"}
         request = Request("GET", self.api.url(bucket_of(at), at.key), {"alt": "media"}, headers, max_bytes=length)
-        answer = self.api.send(at, request)
+        with self.api.expecting(ObjectNotFound, at):
+            answer = self.api.send(at, request)
         if answer.status == _NO_RANGE:  # an empty object has no ranges
             found = self.head(at)
             if found is None:
@@ -103,10 +105,11 @@ class GcsClient(Client):
             **({"delimiter": "/"} if delimiter else {}),
             **({} if limit is None else {"maxResults": str(limit)}),
         }
-        progress = ListingProgress(at, "Google Cloud Storage", lambda: self.api.endpoint)
+        progress = ListingProgress(at, STORE, lambda: self.api.endpoint)
         while True:
             try:
-                answer = self.api.send(at, Request("GET", self.api.url(bucket_of(at)), params))
+                with self.api.expecting(ObjectNotFound, at):
+                    answer = self.api.send(at, Request("GET", self.api.url(bucket_of(at)), params))
             except ObjectNotFound:
                 raise UnreadableError(
                     "can't be read: there is no such bucket", path=at.uri, hint="check the bucket's name"
@@ -130,11 +133,9 @@ class GcsClient(Client):
     def put(self, at: Location, data: bytes, precondition: Precondition | str) -> ObjectInfo:
         """Write an object in one request. Raises Conflict."""
         try:
-            return info_of(
-                insert(
-                    self.api, at, len(data), lambda: iter([data]), {}, precondition_parameters(precondition)
-                ).resource
-            )
+            params = precondition_parameters(precondition)
+            with self.api.expecting(Conflict, at, writing=True):
+                return info_of(insert(self.api, at, len(data), lambda: iter([data]), {}, params).resource)
         except Conflict:  # possibly of a retry, after the answer to a successful attempt was lost
             found = self.resource(at)
             if found is None or found["generation"] == precondition or found.get("crc32c") != checksum_of(data):

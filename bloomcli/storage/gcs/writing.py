@@ -17,7 +17,7 @@ import google_crc32c
 from bloomcli.errors import UsageError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Progress
-from bloomcli.storage.gcs.api import Request, document_in
+from bloomcli.storage.gcs.api import STORE, Request, document_in
 from bloomcli.storage.gcs.checksum import combined, decoded, encoded
 from bloomcli.storage.gcs.client import GcsClient, bucket_of, precondition_parameters
 from bloomcli.storage.gcs.temporary import temporary_key
@@ -204,9 +204,7 @@ def _rewrite(client: GcsClient, origin: Location, source: dict[str, Any], to: Lo
             if found.get("done"):
                 return str(size_in(found["resource"]["generation"]))
             params["rewriteToken"] = str(found["rewriteToken"])
-    raise foreign_answer(
-        to, "Google Cloud Storage", client.api.endpoint, writing=True, why="copying doesn't come to an end"
-    )
+    raise foreign_answer(to, STORE, client.api.endpoint, writing=True, why="copying doesn't come to an end")
 
 
 def _chunks(new_object: NewObject, start: int) -> Iterator[bytes]:

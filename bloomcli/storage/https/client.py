@@ -68,7 +68,12 @@ class HttpClient(Client):
         info = _info(size, answer)
         if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and size:
             wanted = min(length, size)  # the server doesn't support suffix ranges
-            return self.read(at, size - wanted, wanted, info.tag), info
+            try:
+                return self.read(at, size - wanted, wanted, info.tag), info
+            except Conflict:
+                raise UnreadableError(
+                    "can't be read: it changed between two requests", path=shown(at.uri), hint="try again"
+                ) from None
         self._check(at, answer, max(size - length, 0), min(length, size))
         return answer.content, info
 

@@ -184,7 +184,8 @@ def _redirected(at: Location, url: str, to: str, secret: dict[str, str]) -> tupl
 
 
 def _connection_error(at: Location, error: BaseException, attempts: int) -> UnreadableError:
-    why, hint = connection_failure(error, at.root)
+    scheme, _, rest = shown(at.uri).partition("://")
+    why, hint = connection_failure(error, f"{scheme}://{rest.partition('/')[0]}")
     return UnreadableError(
         f"can't be read: {why}, after {plural(attempts, 'attempt')}", path=shown(at.uri), hint=hint
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from bloomcli.errors import BloomError, UnreadableError, WriteError
 from bloomcli.model.paths import shown
-from bloomcli.storage.objects.client import Location, Page
+from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound, Page
 
 EMPTY_PAGES_MAX: Final = 10_000
 """Maximum number of consecutive pages of a listing without an entry. Stores send empty pages where objects were
@@ -30,6 +31,31 @@ def foreign_answer(at: Location, store: str, endpoint: str, *, writing: bool, wh
     if writing:
         return WriteError(f"can't be written: {what}", path=at.uri, hint=hint)
     return UnreadableError(f"can't be read: {what}", path=at.uri, hint=hint)
+
+
+@contextmanager
+def expecting(
+    expected: type[Exception] | tuple[type[Exception], ...],
+    at: Location,
+    store: str,
+    endpoint: Callable[[], str],
+    *,
+    writing: bool = False,
+) -> Iterator[None]:
+    """Convert ObjectNotFound and Conflict of the block, except the expected ones: a request without a condition can't
+    fail because of one, and a new object needn't exist.
+
+    Raises:
+        UnreadableError, WriteError: the block raised another one than the expected ones.
+    """
+    try:
+        yield
+    except (ObjectNotFound, Conflict) as error:
+        if isinstance(error, expected):
+            raise
+        unmet = "a condition failed, and the request has none"
+        why = unmet if isinstance(error, Conflict) else "no such object exists, and the request needs none"
+        raise foreign_answer(at, store, endpoint(), writing=writing, why=f"it says that {why}") from None
 
 
 def size_in(value: object) -> int:

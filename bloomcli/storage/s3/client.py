@@ -26,7 +26,7 @@ from bloomcli.storage.objects.client import (
     Page,
     Precondition,
 )
-from bloomcli.storage.objects.foreign import ListingProgress, foreign_answer, nanoseconds_in, size_in
+from bloomcli.storage.objects.foreign import ListingProgress, expecting, foreign_answer, nanoseconds_in, size_in
 from bloomcli.storage.objects.ranges import content_range
 from bloomcli.storage.s3 import session
 from bloomcli.storage.s3.errors import (
@@ -79,11 +79,12 @@ _REQUIRED_OF_ITEMS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
 }
 """The fields of the parts of answers."""
 
-_UNEXPECTED: Final[dict[str, tuple[type[Exception], ...]]] = {
-    **dict.fromkeys(("HeadObject", "ListObjectsV2", "GetObjectTagging", "DeleteObject"), (Conflict,)),
-    **dict.fromkeys(("CreateMultipartUpload", "UploadPart"), (Conflict, ObjectNotFound)),
+_EXPECTED: Final[dict[str, tuple[type[Exception], ...]]] = {
+    **dict.fromkeys(("HeadObject", "ListObjectsV2", "GetObjectTagging", "DeleteObject"), (ObjectNotFound,)),
+    **dict.fromkeys(("CreateMultipartUpload", "UploadPart"), ()),
 }
-"""Answers that mean nothing to a request: it has no condition, or needs no object."""
+"""Which of ObjectNotFound and Conflict a request can cause: some have no condition, or need no object. By default both
+can be caused."""
 
 T = TypeVar("T")
 
@@ -218,7 +219,8 @@ class S3Client(Client):
 
     def put(self, at: Location, data: bytes, precondition: Precondition | str, **properties: Any) -> ObjectInfo:
         """Write an object in one request, with properties as parameters of PutObject. Raises Conflict."""
-        try:
+        expected = (ObjectNotFound, Conflict) if isinstance(precondition, str) else Conflict
+        with expecting(expected, at, "S3", lambda: self.endpoint(at), writing=True):
             answer = self.request(
                 "PutObject",
                 at,
@@ -228,10 +230,6 @@ class S3Client(Client):
                 **checksum_parameters(at, data),
                 **properties,
             )
-        except ObjectNotFound:
-            if isinstance(precondition, str):
-                raise
-            raise foreign_answer(at, "S3", self.endpoint(at), writing=True, why="its status is 404") from None
         return ObjectInfo(len(data), answer["ETag"], 0, answer)
 
     def request(
@@ -265,11 +263,14 @@ class S3Client(Client):
         except (BloomError, ObjectNotFound, Conflict):
             raise
         except sdk_errors() as error:
-            converted = converted_error(error, operation, at, writes=writes, endpoint=self.endpoint(at))
-            if type(converted) in _UNEXPECTED.get(operation, ()):
-                why = f"its status is {status_of(error)}"
-                converted = foreign_answer(at, "S3", self.endpoint(at), writing=writes, why=why)
-            raise converted from None
+            with expecting(
+                _EXPECTED.get(operation, (ObjectNotFound, Conflict)),
+                at,
+                "S3",
+                lambda: self.endpoint(at),
+                writing=writes,
+            ):
+                raise converted_error(error, operation, at, writes=writes, endpoint=self.endpoint(at)) from None
         except _Foreign as error:
             raise foreign_answer(at, "S3", self.endpoint(at), writing=writes, why=str(error)) from None
         except foreign_errors():
