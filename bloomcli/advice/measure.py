@@ -29,6 +29,7 @@ from bloomcli.model.advice import AdviseReport, ColumnAdvice
 from bloomcli.model.column_sample import SampledRow, UnitSample
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import Column
+from bloomcli.model.paths import shown
 from bloomcli.model.queries import QueryLog
 from bloomcli.model.sizes import POWER_OF_TWO, TIGHT
 from bloomcli.policy.column_globs import matches

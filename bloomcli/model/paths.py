@@ -6,10 +6,9 @@ import re
 from typing import Final
 
 _START: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(://)")
-_SLOPPY: Final = re.compile(
-    r"(https?|s3[an]?|gs|gcs|azs?|abfss?|wasbs?|hdfs|webhdfs|s?ftps?)(:/*|/{2,})", re.IGNORECASE
-)
-"""The start of a URI of a known scheme with a typing error: ``https:/``, ``https:``, ``https//``."""
+_SLOPPY: Final = re.compile(r"(https?|s3[an]?|gs|gcs|azs?|abfss?|wasbs?|hdfs|webhdfs|s?ftps?)(:/*|/+)", re.IGNORECASE)
+"""The start of a URI of a known scheme with a typing error: ``https:/``, ``https:``, ``https//``. A local path may
+begin so, too."""
 _PORT: Final = re.compile(r"\d{0,5}", re.ASCII)
 _SECRET: Final = re.compile(
     r"(?i)[\w.%-]*(?:sig|signature|credential|token|secret|password|passwd|pwd|accesskey\w*|accesskeyid|sharedkey)"
@@ -23,11 +22,15 @@ def shown(path: str) -> str:
     """A path without secrets.
 
     An ``https://`` URI is shown without user and password, and without its query and fragment, which may hold a
-    signature. Other URIs are shown without a user and a password, and without a query that holds a signature. In a URI
+    signature. Other URIs are shown without user and password, and without a query that holds a signature. In a URI
     with a typing error, all that may be a password is hidden: a slash in a password must be written as ``%2F``, so
     ``https://user:pass/word@host/x`` is shown as ``https://***@host/x``.
     """
-    start = _START.match(path) or _SLOPPY.match(path)
+    start = _START.match(path)
+    if start is None:
+        start = _SLOPPY.match(path)
+        if start is not None and not re.search(r":[^@]*@", path[start.end() :]):
+            return path
     if start is None or start[1].lower() == "file":
         return path
     rest = path[start.end() :]
@@ -37,7 +40,7 @@ def shown(path: str) -> str:
 
 
 def without_secrets(text: str, uri: str) -> str:
-    """Another library's message about a URI, with `shown(uri)` in place of the URI, and without parts of its secrets."""
+    """Another library's message about a URI, with `shown(uri)` in its place, and without parts of its secrets."""
     if shown(uri) == uri:
         return text
     text = text.replace(uri, shown(uri))

@@ -83,8 +83,7 @@ _EXPECTED: Final[dict[str, tuple[type[Exception], ...]]] = {
     **dict.fromkeys(("HeadObject", "ListObjectsV2", "GetObjectTagging", "DeleteObject"), (ObjectNotFound,)),
     **dict.fromkeys(("CreateMultipartUpload", "UploadPart"), ()),
 }
-"""Which of ObjectNotFound and Conflict a request can cause: some have no condition, or need no object. By default both
-can be caused."""
+"""Which of ObjectNotFound and Conflict a request can cause, where not both: it has no condition or needs no object."""
 
 T = TypeVar("T")
 
