@@ -208,13 +208,13 @@ def _commit(
                 validate_content=True,
                 **precondition_parameters(precondition),
             )
+            return str(done["etag"])
     except (Conflict, ObjectNotFound, WriteError):
         if names and _consists_of(client, at, names):
             return None
         if precondition is not Precondition.NONE and _was_replaced(client, at, precondition):
             raise Conflict from None
         raise
-    return str(done["etag"])
 
 
 def _consists_of(client: AzureClient, at: Location, names: Sequence[str]) -> bool:
