@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from bloomcli.commands.find_options import FindOptions
     from bloomcli.commands.find_values import Values
     from bloomcli.commands.table_options import TableOptions
-    from bloomcli.commands.value_parts import ValueParts
     from bloomcli.finding.lake import Search
     from bloomcli.report.found_rows import Writer
 
@@ -127,7 +126,6 @@ def command(
     """
     from bloomcli.commands.find_options import FindOptions
     from bloomcli.commands.find_values import Values
-    from bloomcli.report.found_rows import OF_FILES
 
     paths, wanted = [unmarked(a) for a in arguments], [unmarked(v) for v in values]
     if not wanted and source is None:
@@ -161,8 +159,6 @@ def command(
         conf=conf,
         table=table,
     )
-    if isinstance(sought, Values) and source is None and form in OF_FILES and engine != "spark":
-        sought.plain = "rows"
     search = _search(where, sought, chosen, index)
     _write(search, form, target, rows=chosen.rows, maybe=maybe)
     return _report(search, form, quiet=quiet)
@@ -193,13 +189,13 @@ def _is_there(path: str) -> bool:
     return path.startswith("file:") or has_wildcard(path) or os.path.lexists(path)
 
 
-def _read_values(source: str) -> Values | ValueParts:
+def _read_values(source: str) -> Values:
     from bloomcli.finding.value_file import values_of
 
     return values_of(source)
 
 
-def _search(where: Dataset, values: Values | ValueParts, chosen: FindOptions, index: str | None) -> Search:
+def _search(where: Dataset, values: Values, chosen: FindOptions, index: str | None) -> Search:
     """The search by the engine that the options name."""
     from bloomcli.finding.lake import Search
 

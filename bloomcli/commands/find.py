@@ -1,13 +1,13 @@
-"""find: the rows of one file that have one of some values."""
+"""find: the rows of one file that have one of some values.
+
+filters, statistics, dictionaries, an index: row groups that may have a value -> pages -> rows -> records
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Sequence
-from dataclasses import replace
-from itertools import compress, takewhile
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
-from bloomcli.commands.find_columns import Emit, batch_of_files
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.one_column import only_column
@@ -15,30 +15,29 @@ from bloomcli.commands.record_columns import distinct_fields, selected
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, SourceChanged, UnsupportedError
 from bloomcli.formats.base import FilterFile
-from bloomcli.formats.filter_answer import FalsePositives
 from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound
+from bloomcli.model.paths import shown
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.counting_source import CountingSource
-from bloomcli.storage.registry import open_from_parts, open_source, system_name
+from bloomcli.storage.registry import open_from_parts, open_source
 from bloomcli.storage.write_check import check_not_written
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bloomcli.commands.value_parts import ValueParts
-    from bloomcli.formats.filter_answer import FileRows, FileScan, FilterAnswer, FilterLookup
-    from bloomcli.formats.finding import ColumnSearch
+    from bloomcli.formats.filter_lookup import FilterAnswer
+    from bloomcli.formats.finding import Candidates, ColumnSearch, WantedValues
     from bloomcli.storage.base import Fingerprint, Source
 
+COLUMNS: Final = ("path", "stripe", "row_group", "row", "value", "record")
+"""The columns of rows: the file, the stripe (null in formats without stripes), the row group (ORC: its number in the
+stripe), the row's number in the file from 0, the value as given (binary), and the record, a struct of the selected
+columns."""
 
-class FilterResult(NamedTuple):
-    """The answer of a file's filters, from a lookup before the file is searched."""
-
-    lookup: FilterLookup
-    """The lookup that gave the answer."""
-    answer: FilterAnswer
+Emit = Callable[["pa.RecordBatch"], None]
+"""A function that takes rows with `COLUMNS`."""
 
 
 class IndexedRowGroups(NamedTuple):
@@ -48,6 +47,8 @@ class IndexedRowGroups(NamedTuple):
     """Numbers of the row groups (ORC: stripes)."""
     seen: Fingerprint
     """Fingerprint of the file when it was indexed."""
+    total: int
+    """Number of all row groups (ORC: stripes) of the file."""
     end: bytes | None = None
     """The packed end of the file (`bloomcli.index.ends`), which saves the request that opens it."""
 
@@ -59,11 +60,11 @@ class IndexedRowGroups(NamedTuple):
 def run(
     path: str,
     options: FindOptions,
-    values: Values | ValueParts,
+    values: Values,
     emit: Emit,
     stop: Stop | None = None,
     indexed: IndexedRowGroups | None = None,
-    filter_result: FilterResult | None = None,
+    answer: FilterAnswer | None = None,
 ) -> FileFound:
     """Find the rows of one file.
 
@@ -74,33 +75,27 @@ def run(
         emit: called with the rows in order, at most `options.limit`. Not called with `maybe` and `files_only`.
         stop: cancels the search.
         indexed: the row groups to search, from an index; None: all. Ignored if the file changed since.
-        filter_result: the answer of the file's filters, if it is known already.
+        answer: the answer of the file's filters, if it is known already. Ignored if the file changed since.
 
     Raises:
         UsageError, LiteralError: no such column, a text that isn't a value of the column.
         UnreadableError, UnsupportedError, CorruptFile: as `bloomcli.inspect`, and for the column's pages.
     """
     if indexed is None or indexed.end is None:
-        return _run(path, options, values, emit, stop, indexed, filter_result)
-    emitted = _RowCounter(emit)
+        return _run(path, options, values, emit, stop, indexed, answer)
+    emitted = False
+
+    def note(batch: pa.RecordBatch) -> None:
+        nonlocal emitted
+        emitted = True
+        emit(batch)
+
     try:
-        return _run(path, options, values, emitted, stop, indexed, filter_result)
+        return _run(path, options, values, note, stop, indexed, answer)
     except SourceChanged:
-        if emitted.rows:  # these rows are from the file that was indexed
+        if emitted:  # these rows are from the file that was indexed
             raise
-    return _run(path, options, values, emit, stop, indexed._replace(end=None), filter_result)
-
-
-class _RowCounter:
-    """Counts the rows that it passes on to `emit`."""
-
-    def __init__(self, emit: Emit) -> None:
-        self._emit = emit
-        self.rows = 0
-
-    def __call__(self, batch: pa.RecordBatch) -> None:
-        self.rows += batch.num_rows
-        self._emit(batch)
+    return _run(path, options, values, emit, stop, indexed._replace(end=None), answer)
 
 
 def opened(path: str, indexed: IndexedRowGroups | None) -> Source:
@@ -116,96 +111,6 @@ def opened(path: str, indexed: IndexedRowGroups | None) -> Source:
     return open_from_parts(path, indexed.seen, unpacked_end(indexed.end, indexed.seen.size)) or open_source(path)
 
 
-def _run(
-    path: str,
-    options: FindOptions,
-    values: Values | ValueParts,
-    emit: Emit,
-    stop: Stop | None,
-    indexed: IndexedRowGroups | None,
-    filter_result: FilterResult | None,
-) -> FileFound:
-    """As `run`; raises SourceChanged for a file whose end an index has, and that changed since it was indexed."""
-    with opened(path, indexed) as original:
-        try:
-            result = _searched(original, options, values, emit, stop, indexed, filter_result)
-        except (CorruptFile, UnsupportedError):
-            check_not_written(original)  # raises another error if something writes to the file
-            raise
-        check_not_written(original)
-        return result
-
-
-def _searched(
-    original: Source,
-    options: FindOptions,
-    values: Values | ValueParts,
-    emit: Emit,
-    stop: Stop | None,
-    indexed: IndexedRowGroups | None,
-    filter_result: FilterResult | None,
-) -> FileFound:
-    """Find the rows of an open file."""
-    row_groups: Collection[int] | None = None if indexed is None else indexed.possible(original)
-    by_index = row_groups is not None  # the index has the filters' answers
-    source = _counted(original, values)
-    if not by_index and (scanned := _scanned(original, values, options, emit)) is not None:
-        return scanned
-    filters = None if by_index else _filter_result(original, values, filter_result)
-    answer = None if filters is None else filters.answer
-    row_groups = row_groups if answer is None else answer.possible
-    without_rows = _without_rows(original, values, row_groups, options, filters)
-    if without_rows is not None:
-        return without_rows
-    values = values if answer is None else _remaining(values, answer)
-    file = open_file(source, options.names)
-    plain = _plain(file, source, values, row_groups, options, emit, stop)
-    if plain is not None:
-        return plain if answer is None else replace(plain, bytes_read=plain.bytes_read + answer.bytes_read)
-    from bloomcli.commands.find_work import placed, work_of
-
-    column, search = _column_search(file, options)
-    search.stop, search.row_groups = stop, row_groups
-    search.bounds_checked = by_index and indexed is not None and indexed.end is not None
-    search.values_filtered = answer is not None and answer.texts is not None
-    work = work_of(values, file, column, search, options, emit, stop)
-    if isinstance(values, Values) and work.wanted is not None and row_groups is None:
-        values.filter_lookup = search.filter_lookup(work.wanted, work.columns)
-    groups = list(placed(work.candidates()))
-    is_possible = [
-        place.candidates.possible and (row_groups is None or place.candidates.indexed_unit in row_groups)
-        for place in groups
-    ]
-    if not options.maybe:
-        work.row_groups_of(compress(groups, is_possible), stop)
-    possible = [
-        p.candidates for p, some in zip(groups, is_possible, strict=True) if some or work.was_read(p.candidates)
-    ]
-    return FileFound(
-        path=original.path,
-        format=file.format,
-        row_groups=len(groups),
-        row_groups_possible=tuple(candidates.row_group for candidates in possible),
-        stripes_possible=tuple(c.stripe for c in possible if c.stripe is not None),
-        row_groups_read=work.row_groups,
-        pages_read=work.pages_read,
-        pages_left_out=work.pages_left_out,
-        rows=work.rows,
-        bytes_read=source.bytes_read + (0 if answer is None else answer.bytes_read),
-        scan_bytes=work.scan_bytes(groups),
-    )
-
-
-def _column_search(file: FilterFile, options: FindOptions) -> tuple[Column, ColumnSearch]:
-    """The column, and its search."""
-    if not file.searched:  # raises UnsupportedError, whatever the file's columns are
-        file.search(Column(path=options.column, index=0, physical=""))
-    column = only_column(file, options.column, purpose="find")
-    search = file.search(column)
-    search.pages_follow = not options.maybe
-    return column, search
-
-
 def record_type(path: str, options: FindOptions) -> tuple[pa.StructType, int]:
     """The type of a file's records, and the number of bytes read. Raises as `run`."""
     import pyarrow as pa
@@ -217,163 +122,197 @@ def record_type(path: str, options: FindOptions) -> tuple[pa.StructType, int]:
         return pa.struct(distinct_fields(search.no_records(selected(file, options)).schema)), source.bytes_read
 
 
-def _plain(
-    file: FilterFile,
-    source: CountingSource,
-    values: Values | ValueParts,
-    row_groups: Container[int] | None,
+def _run(
+    path: str,
     options: FindOptions,
+    values: Values,
     emit: Emit,
     stop: Stop | None,
-) -> FileFound | None:
-    """Search a file without Arrow; None if the search needs Arrow.
-
-    `row_groups`: the row groups that may have values; None if not known.
-    """
-    if not isinstance(values, Values) or values.plain == "nothing" or values.few is None:
-        return None
-    from bloomcli.commands import plain_search
-
-    search = plain_search.search_of(file, options, values.few)
-    if search is None:
-        return values.searched_plainly(plain_search.Fallback.NOT_PLAIN)
-    rows = emit if values.plain == "rows" or not options.rows else None
-    result = plain_search.found(file, source, search, options, values.few, row_groups, rows, stop)
-    if isinstance(result, FileFound) and (values.filter_lookup is None or row_groups is None):
-        values.filter_lookup = search.filter_lookup()
-    return values.searched_plainly(result)
+    indexed: IndexedRowGroups | None,
+    answer: FilterAnswer | None,
+) -> FileFound:
+    """As `run`; raises SourceChanged for a file whose end an index has, and that changed since it was indexed."""
+    with opened(path, indexed) as original:
+        try:
+            found = _search(original, options, values, emit, stop, indexed, answer)
+        except (CorruptFile, UnsupportedError):
+            check_not_written(original)  # raises another error if something writes to the file
+            raise
+        check_not_written(original)
+        return found
 
 
-def _scanned(original: Source, values: Values | ValueParts, options: FindOptions, emit: Emit) -> FileFound | None:
-    """Find the rows of a file by a scan of its column, without its filters; None if the filters are to be read.
+def _search(
+    original: Source,
+    options: FindOptions,
+    values: Values,
+    emit: Emit,
+    stop: Stop | None,
+    indexed: IndexedRowGroups | None,
+    answer: FilterAnswer | None,
+) -> FileFound:
+    """Find the rows of an open file."""
+    row_groups: Collection[int] | None = None if indexed is None else indexed.possible(original)
+    by_index = row_groups is not None  # the index has the filters' answers
+    answer = None if by_index else _filters_answer(original, values, answer)
+    if answer is not None:
+        row_groups = answer.possible
+        if answer.ruled_out:
+            return FileFound(
+                path=original.path,
+                format=answer.format,
+                row_groups=answer.row_groups,
+                bytes_read=answer.bytes_read,
+                scan_bytes=answer.scan_bytes if options.rows else answer.chunk_bytes,
+            )
+        if answer.texts is not None:
+            values = Values(values.texts.take(answer.texts))
+    from bloomcli.formats.finding import Scope
 
-    This is for files with the schema of one that was searched before.
-    """
-    filter_lookup = values.filter_lookup if isinstance(values, Values) else None
-    if filter_lookup is None or not options.rows or options.limit is not None:
-        return None
-    scan = filter_lookup.rows(original)
-    if scan is None or not isinstance(values, Values):
-        return None
-    if len(scan.rows):
-        emit(_batch_of([original.path], scan, values))
-    return _of_scan(original.path, filter_lookup, scan.files[0])
-
-
-def scanned_together(
-    paths: Sequence[str], options: FindOptions, values: Values, rows: int, size: int
-) -> tuple[list[FileFound], pa.RecordBatch | None]:
-    """Find the rows of several files by a scan of the column, without their filters. As `_scanned`.
-
-    Args:
-        paths: files. The scan ends before the first one that isn't local.
-        options: the options of `run`.
-        values: the values to find.
-        rows: the scan ends after the file with which it has this number of rows,
-        size: or this number of bytes of values.
-
-    Returns:
-        The results of the first files, and their rows in order; None if they have no rows. If there are no results,
-        the caller searches the next file alone.
-    """
-    filter_lookup = values.filter_lookup
-    if filter_lookup is None or not filter_lookup.scans or not options.rows or options.limit is not None:
-        return [], None
-    names = [name for name in takewhile(lambda name: name is not None, map(system_name, paths)) if name is not None]
-    scans = filter_lookup.rows_of(names, rows, size) if names else None
-    if scans is None:
-        return [], None
-    scanned_paths = paths[: len(scans.files)]
-    results = [_of_scan(path, filter_lookup, scan) for path, scan in zip(scanned_paths, scans.files, strict=True)]
-    return results, _batch_of(scanned_paths, scans, values) if len(scans.rows) else None
-
-
-def _batch_of(paths: Sequence[str], found: FileRows, values: Values) -> pa.RecordBatch:
-    texts = values.texts.take(found.texts)
-    counts = [scan.rows for scan in found.files]
-    return batch_of_files(paths, counts, None, found.groups, found.rows, texts, found.records)
-
-
-def _of_scan(path: str, filter_lookup: FilterLookup, scan: FileScan) -> FileFound:
+    source = CountingSource(original)
+    file = open_file(source, options.names)
+    column, search = _column_search(file, options)
+    wanted = values.of(file, column, search, stop)
+    scope = Scope(
+        row_groups,
+        bounds_checked=by_index and indexed is not None and indexed.end is not None,
+        values_filtered=answer is not None and answer.texts is not None,
+        pages_follow=not options.maybe,
+    )
+    rows = _FileRows(file, search, wanted, options, emit)
+    if row_groups is None:
+        values.filter_lookup = search.filter_lookup(wanted, rows.columns)
+    every = list(_placed(search.candidates(wanted, scope)))
+    possible = [
+        place
+        for place in every
+        if place.candidates.possible and (row_groups is None or place.candidates.indexed_unit in row_groups)
+    ]
+    if not options.maybe:
+        rows.find(possible, stop)
     return FileFound(
-        path=path,
-        format=filter_lookup.format,
-        row_groups=scan.row_groups,
-        row_groups_possible=scan.searched,
-        row_groups_read=len(scan.searched),
-        pages_read=scan.pages,
-        rows=scan.rows,
-        bytes_read=scan.bytes_read,
-        scan_bytes=scan.scan_bytes,
+        path=original.path,
+        format=file.format,
+        row_groups=len(every),
+        row_groups_possible=tuple(place.candidates.row_group for place in possible),
+        stripes_possible=tuple(p.candidates.stripe for p in possible if p.candidates.stripe is not None),
+        row_groups_read=rows.row_groups,
+        pages_read=search.pages_read,
+        pages_left_out=search.pages_left_out,
+        rows=rows.count,
+        bytes_read=source.bytes_read + (0 if answer is None else answer.bytes_read),
+        scan_bytes=search.scanned_bytes(rows.columns)
+        if options.rows
+        else sum(place.candidates.chunk_bytes for place in every),
     )
 
 
-def _filter_result(original: Source, values: Values | ValueParts, known: FilterResult | None) -> FilterResult | None:
+def _filters_answer(original: Source, values: Values, known: FilterAnswer | None) -> FilterAnswer | None:
     """The answer of a file's filters, if a file with the same schema was searched before; else None.
 
     `known`: the answer of an earlier lookup.
     """
-    # Read once: other threads may set it.
-    filter_lookup = values.filter_lookup if isinstance(values, Values) else None
-    if known is not None and known.answer.stamp != (original.fingerprint.size, original.fingerprint.mtime_ns):
-        known = None  # the file was replaced since
-    if filter_lookup is None or (known is not None and known.lookup is filter_lookup):
+    if known is not None and known.stamp == (original.fingerprint.size, original.fingerprint.mtime_ns):
         return known
-    answer = filter_lookup.look_up(original)
-    if answer is None or known is None:
-        return None if answer is None else FilterResult(filter_lookup, answer)
-    return FilterResult(filter_lookup, answer._replace(bytes_read=answer.bytes_read + known.answer.bytes_read))
+    lookup = values.filter_lookup
+    return None if lookup is None else lookup.look_up(original)
 
 
-def _remaining(values: Values | ValueParts, answer: FilterAnswer) -> Values | ValueParts:
-    """The values that filters don't rule out; all values if the answer doesn't name them."""
-    if answer.texts is None or not isinstance(values, Values):
-        return values
-    return Values(values.texts.take(answer.texts))
+def _column_search(file: FilterFile, options: FindOptions) -> tuple[Column, ColumnSearch]:
+    """The column, and its search."""
+    if not file.searched:  # raises UnsupportedError, whatever the file's columns are
+        file.search(Column(path=options.column, index=0, physical=""))
+    column = only_column(file, options.column, purpose="find")
+    return column, file.search(column)
 
 
-def _without_rows(
-    original: Source,
-    values: Values | ValueParts,
-    row_groups: Collection[int] | None,
-    options: FindOptions,
-    filters: FilterResult | None,
-) -> FileFound | None:
-    """The result of a file without rows, if compiled code can determine that without opening it; else None.
+class _Place(NamedTuple):
+    """A row group, and the number of its first row in the file."""
 
-    `row_groups`: the row groups that may have values, by the filters or an index; None if not known.
+    candidates: Candidates
+    first_row: int
+
+
+def _placed(row_groups: Iterator[Candidates]) -> Iterator[_Place]:
+    """Add the numbers of their first rows to the row groups of a file."""
+    first = 0
+    for candidates in row_groups:
+        yield _Place(candidates, first)
+        first += candidates.rows
+
+
+class _FileRows:
+    """Finds the rows of one file, row group by row group.
+
+    Attributes:
+        columns: the paths of the columns of records; None for all.
+        count: number of rows so far, at most the limit.
+        row_groups: number of row groups that were read.
     """
-    known = values.filter_lookup if isinstance(values, Values) else None
-    lookup = known if filters is None else filters.lookup
-    if lookup is None or row_groups is None or (filters is None and not lookup.can_batch):
-        return None
-    # After a lookup in an index, the file's own filters, which may be larger, can rule out more.
-    answer = lookup.look_up(original, row_groups) if filters is None else filters.answer
-    if answer is None or answer.possible is None:
-        return None
-    remaining = [group for group in answer.possible if group in row_groups]
-    reads = FalsePositives()
-    if remaining:
-        false_positives = None if options.maybe else lookup.false_positives(original, remaining)
-        if false_positives is None:
-            return None
-        reads = false_positives
-    return FileFound(
-        path=original.path,
-        format=lookup.format,
-        row_groups=answer.row_groups,
-        row_groups_possible=reads.searched,
-        row_groups_read=len(reads.searched),
-        pages_read=reads.pages,
-        bytes_read=answer.bytes_read + reads.bytes_read,
-        scan_bytes=answer.scan_bytes if options.rows else answer.chunk_bytes,
-    )
 
+    def __init__(
+        self, file: FilterFile, search: ColumnSearch, wanted: WantedValues, options: FindOptions, emit: Emit
+    ) -> None:
+        self._file, self._search, self._wanted, self._options, self._emit = file, search, wanted, options, emit
+        self.columns = selected(file, options)
+        self.count = self.row_groups = 0
 
-def _counted(original: Source, values: Values | ValueParts) -> CountingSource:
-    """Count the bytes that are read of a file."""
-    if isinstance(values, Values) or not original.request_bytes:
-        return CountingSource(original)
-    from bloomcli.storage.caching_source import CachingSource
+    def find(self, places: Sequence[_Place], stop: Stop | None) -> None:
+        """Find the rows of row groups, and give them to `emit`, until the search has enough rows. Raises Stopped."""
+        for place in places:
+            if stop is not None:
+                stop.check()
+            self.row_groups += 1
+            rows, texts = self._matches(place.candidates)
+            if self._options.limit is not None:
+                rows = rows[: self._options.limit - self.count]
+            self.count += len(rows)
+            if self._options.rows and len(rows):
+                self._records(place, rows, self._wanted.texts.take(texts[: len(rows)]))
+            if self._is_enough(0):
+                break
 
-    return CachingSource(original)  # each part of the values is looked up in the filters
+    def _is_enough(self, more: int) -> bool:
+        """Whether the search has all the rows that it needs, with `more` rows of the current row group."""
+        count, limit = self.count + more, self._options.limit
+        return (self._options.files_only and count > 0) or (limit is not None and count >= limit)
+
+    def _matches(self, candidates: Candidates) -> tuple[pa.Int64Array, pa.Int64Array]:
+        """The rows of a row group that have one of the candidates, and the positions of their texts.
+
+        With a limit, and with `files_only`, the search ends early, but not before it has enough rows.
+        """
+        import pyarrow as pa
+
+        from bloomcli.formats.arrays import int64s
+
+        rows, texts = [int64s(())], [int64s(())]
+        self._search.prepare(self._wanted, candidates, self.columns, rows=self._options.rows)
+        for matches in self._search.matches(self._wanted, candidates):
+            rows.append(matches.rows)
+            texts.append(matches.texts)
+            if self._is_enough(sum(map(len, rows))):
+                break
+        return pa.concat_arrays(rows), pa.concat_arrays(texts)
+
+    def _records(self, place: _Place, rows: pa.Int64Array, texts: pa.LargeBinaryArray) -> None:
+        """Read the records of rows of a row group, and give them to `emit`."""
+        import pyarrow as pa
+
+        from bloomcli.formats.arrays import binaries, repeated, shifted
+
+        path = shown(self._file.source.path).encode("utf-8", "backslashreplace")
+        row_group, stripe = place.candidates.row_group, place.candidates.stripe
+        at = 0
+        for records in self._search.records(place.candidates, rows, self.columns):
+            count = records.num_rows
+            columns = [
+                binaries([path] * count).cast(pa.string()),
+                pa.nulls(count, pa.int64()) if stripe is None else repeated(stripe, count),
+                repeated(row_group, count),
+                shifted(rows[at : at + count], place.first_row),
+                texts[at : at + count],
+                pa.StructArray.from_arrays(records.columns, fields=distinct_fields(records.schema)),
+            ]
+            self._emit(pa.RecordBatch.from_arrays(columns, names=list(COLUMNS)))
+            at += count

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from bloomcli.commands.find_columns import COLUMNS
+from bloomcli.commands.find import COLUMNS
 from bloomcli.datasets.shared_blocks import SharedBlocks
 from bloomcli.datasets.spark import importable, java_error, job, job_context, job_error
 from bloomcli.datasets.spark_types import arrow_type

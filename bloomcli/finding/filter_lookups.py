@@ -8,18 +8,17 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.commands.find import FilterResult
 from bloomcli.commands.find_values import Values
-from bloomcli.formats.filter_answer import FilterAnswer, FilterLookup
+from bloomcli.formats.filter_lookup import FilterAnswer, FilterLookup
 from bloomcli.index.no_answer import NoAnswer
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import system_name
 
 if TYPE_CHECKING:
+    from bloomcli.commands.find import IndexedRowGroups
     from bloomcli.concurrency.cancellation import Stop
     from bloomcli.concurrency.threads import Future, Threads
-    from bloomcli.finding.pruning import IndexAnswer
 
 _BATCH_FILES: Final = 64
 """Most files of one call of compiled code."""
@@ -29,9 +28,9 @@ class FileToSearch(NamedTuple):
     """A file to search."""
 
     item: FileEntry
-    indexed: IndexAnswer | NoAnswer | None = None
+    indexed: IndexedRowGroups | NoAnswer | None = None
     """The answer of an index for the file, or why it has none; None without an index."""
-    filters: FilterResult | None = None
+    answer: FilterAnswer | None = None
     """The answer of the file's filters; None before they are read."""
 
 
@@ -77,10 +76,6 @@ def look_up(items: Sequence[FileEntry], filter_lookup: FilterLookup, stop: Stop)
             continue
         at = 0
         for answer in filter_lookup.look_up_all([name for _, name in files if name is not None], stop):
-            result.append(
-                answer
-                if answer.ruled_out
-                else FileToSearch(files[at][0], filters=FilterResult(filter_lookup, answer))
-            )
+            result.append(answer if answer.ruled_out else FileToSearch(files[at][0], answer=answer))
             at += answer.files
     return result

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.commands import find
-from bloomcli.commands.find import FilterResult, IndexedRowGroups
+from bloomcli.commands.find import IndexedRowGroups
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.concurrency.cancellation import Stop
@@ -20,7 +20,7 @@ from bloomcli.datasets.skip_reasons import OTHER_KIND, skip_reason
 from bloomcli.errors import BloomError, LiteralError, UnknownFormat, UsageError
 from bloomcli.finding.filter_lookups import FileToSearch, files_to_search
 from bloomcli.finding.spool import Spool
-from bloomcli.formats.filter_answer import FilterAnswer
+from bloomcli.formats.filter_lookup import FilterAnswer
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
 from bloomcli.index.no_answer import NoAnswer
@@ -37,7 +37,6 @@ from bloomcli.storage.traffic import Meter, counted_by, current, with_traffic
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bloomcli.commands.value_parts import ValueParts
     from bloomcli.finding.pruning import Pruning
 
 
@@ -46,7 +45,7 @@ class FileResult(NamedTuple):
 
     found: FileFound
     batches: Iterator[pa.RecordBatch]
-    """The rows, with the columns `bloomcli.commands.find_columns.COLUMNS`. Read them before the next file."""
+    """The rows, with the columns `bloomcli.commands.find.COLUMNS`. Read them before the next file."""
     no_answer: NoAnswer | None = None
     """Why the index had no answer for the file."""
     unopened: bool = False
@@ -92,7 +91,7 @@ class Search:
     def __init__(
         self,
         paths: Sequence[str],
-        values: Values | ValueParts,
+        values: Values,
         options: FindOptions,
         jobs: int | None = None,
         index: str | None = None,
@@ -124,7 +123,7 @@ class Search:
         return replace(self._report, **sums, errors=tuple(self._errors), exit_code=self._code)
 
     @staticmethod
-    def checked_values(values: Values | ValueParts) -> Values | ValueParts:
+    def checked_values(values: Values) -> Values:
         """Return the values. Raises UsageError if there are none."""
         if not values.count:
             raise UsageError("no values to find", hint="name one before the paths, or a file with --values-from")
@@ -222,34 +221,34 @@ class Search:
         """Yield the files to search, and the results of the others, in order."""
         if self._index is not None:
             yield from self._by_index(self._index)
-        elif not remote and isinstance(self._values, Values):
+        elif not remote:
             yield from files_to_search(self._listed, self._values, threads, jobs, stop)
         else:
             yield from map(FileToSearch, self._listed)
 
     def _work(self, piece: FileToSearch, stop: Stop) -> FileResult:
-        item, indexed, filters = piece
+        item, indexed, answer = piece
         with counted_by(self._meter):
             if isinstance(indexed, NoAnswer):
                 return self._one(item, stop)._replace(no_answer=indexed)
-            return self._one(item, stop, None if indexed is None else indexed.indexed, filters)
+            return self._one(item, stop, indexed, answer)
 
     def _by_index(self, index: Pruning) -> Iterator[FileResult | RuledOutFiles | FileToSearch]:
         """Yield the files to search, and the results of those that needn't be opened, in order."""
         files = row_groups = 0
         for item in self._listed:
             answer = index.of(item)
-            ruled_out = not isinstance(answer, NoAnswer) and not answer.possible
+            ruled_out = not isinstance(answer, NoAnswer) and not answer.row_groups
             if files and not (ruled_out and files < _BATCH_FILES):
                 yield RuledOutFiles(files, row_groups)
                 files = row_groups = 0
-            if isinstance(answer, NoAnswer) or (answer.possible and not self._options.maybe):
+            if isinstance(answer, NoAnswer) or (answer.row_groups and not self._options.maybe):
                 yield FileToSearch(item, answer)
             elif ruled_out:
-                files, row_groups = files + 1, row_groups + answer.row_groups
+                files, row_groups = files + 1, row_groups + answer.total
             else:
-                possible = tuple(sorted(answer.possible))
-                found = FileFound(path=item.path, row_groups=answer.row_groups, row_groups_possible=possible)
+                possible = tuple(sorted(answer.row_groups))
+                found = FileFound(path=item.path, row_groups=answer.total, row_groups_possible=possible)
                 yield FileResult(found, iter(()), unopened=True)
         if files:
             yield RuledOutFiles(files, row_groups)
@@ -259,7 +258,7 @@ class Search:
         item: FileEntry,
         stop: Stop,
         indexed: IndexedRowGroups | None = None,
-        filters: FilterResult | None = None,
+        answer: FilterAnswer | None = None,
     ) -> FileResult:
         """Search a file. The result has the error if the search fails."""
         spool = Spool()
@@ -269,7 +268,7 @@ class Search:
             return FileResult(FileFound(path=item.path, reason=skip_reason(item)), iter(()))
         try:
             with convert_os_errors(item.path):
-                found = find.run(item.path, self._options, self._values, spool.add, stop, indexed, filters)
+                found = find.run(item.path, self._options, self._values, spool.add, stop, indexed, answer)
         except UnknownFormat as error:
             if item.walked and not known_suffix(item.path):
                 return FileResult(FileFound(path=item.path, reason=OTHER_KIND), iter(()))
@@ -324,7 +323,7 @@ class Search:
             sums[name] += number
 
 
-def _index(path: str, values: Values | ValueParts, options: FindOptions) -> Pruning:
+def _index(path: str, values: Values, options: FindOptions) -> Pruning:
     from bloomcli.finding.pruning import Pruning
 
     return Pruning(path, options.column, values, ends=not options.maybe)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bloomcli.finding.values import Block, Blocks
-    from bloomcli.formats.filter_answer import FilterAnswer, FilterLookup
+    from bloomcli.formats.filter_lookup import FilterAnswer, FilterLookup
     from bloomcli.formats.finding import ColumnSearch
 
 _REMAINING_BYTES: Final = 64 << 20
@@ -100,7 +100,7 @@ def _look_up(
         if answer is None or remaining.stamp not in {None, stamp}:
             del by_file[at]
             continue
-        remaining.answer, remaining.stamp, remaining.format = answer, stamp, lookup.format
+        remaining.answer, remaining.stamp, remaining.format = answer, stamp, answer.format
         remaining.bytes_read += answer.bytes_read
         if answer.texts is not None:
             remaining.values.append(block.given.take(answer.texts))

@@ -19,29 +19,10 @@ from bloomcli.storage.registry import open_source
 
 if TYPE_CHECKING:
     from bloomcli.commands.find_values import Values
-    from bloomcli.commands.value_parts import ValueParts
 
 _ENDS_BYTES: Final = 64 << 20
 """Limit for the ends of files in memory, enough for 10,000 files or more. Files beyond it are opened first."""
 _NOTHING: Final[frozenset[int]] = frozenset()
-
-
-class IndexAnswer(NamedTuple):
-    """The answer of an index for a file."""
-
-    row_groups: int
-    """Number of row groups (ORC: stripes) of the file."""
-    possible: frozenset[int]
-    """Numbers of the row groups that may have a value."""
-    seen: Fingerprint
-    """Fingerprint of the file when it was indexed."""
-    end: bytes | None = None
-    """The packed end of the file, which saves the request that opens it."""
-
-    @property
-    def indexed(self) -> IndexedRowGroups:
-        """The answer in the form that the search of the file takes."""
-        return IndexedRowGroups(self.possible, self.seen, self.end)
 
 
 class PartialAnswer(NamedTuple):
@@ -74,7 +55,7 @@ class Pruning:
     """
 
     def __init__(
-        self, path: str, column: str, values: Values | ValueParts | Sequence[PartialAnswer], *, ends: bool = True
+        self, path: str, column: str, values: Values | Sequence[PartialAnswer], *, ends: bool = True
     ) -> None:
         self.path = path
         self._answered: set[int] = set()
@@ -110,16 +91,14 @@ class Pruning:
             for file, groups in answer.possible.items():
                 self._possible.setdefault(file, set()).update(groups)
 
-    def _look_up(self, index: Index, indexed: IndexedColumn, values: Values | ValueParts) -> None:
-        unhashed = False
+    def _look_up(self, index: Index, indexed: IndexedColumn, values: Values) -> None:
         try:
-            for hashed in values.hashed(indexed.type.column(indexed.path)):
-                unhashed = unhashed or hashed.unhashed
-                if hashed.hashes:
-                    self._add(index.possible_for_any(indexed, hashed.hashes))
+            hashed = values.hashed(indexed.type.column(indexed.path))
         except (LiteralError, UnsupportedError):  # files with the type are searched without the index
             return
-        if unhashed:
+        if hashed.hashes:
+            self._add(index.possible_for_any(indexed, hashed.hashes))
+        if hashed.unhashed:
             self._add(index.with_values(indexed))
         self._answered |= index.having(indexed)
 
@@ -127,7 +106,7 @@ class Pruning:
         for file, row_group in zip(row_groups.files, row_groups.row_groups, strict=True):
             self._possible.setdefault(file, set()).add(row_group)
 
-    def of(self, item: FileEntry) -> IndexAnswer | NoAnswer:
+    def of(self, item: FileEntry) -> IndexedRowGroups | NoAnswer:
         """The answer for a listed file, or why the index has none: the file is then searched without it."""
         entry = self._fresh.found(item)
         if isinstance(entry, NoAnswer):
@@ -137,9 +116,8 @@ class Pruning:
             return NoAnswer.UNKNOWN
         row_groups = self._possible.get(at)
         possible = _NOTHING if row_groups is None else frozenset(row_groups)
-        return IndexAnswer(
-            self._files.row_groups[at], possible, Fingerprint(size, mtime_ns, tag=tag), self._ends.get(at)
-        )
+        seen = Fingerprint(size, mtime_ns, tag=tag)
+        return IndexedRowGroups(possible, seen, self._files.row_groups[at], self._ends.get(at))
 
 
 def _identity_of(fingerprint: Fingerprint) -> Fingerprint:

@@ -81,13 +81,13 @@ def pruned_files(
             result.no_answers[file.path] = answer
             result.files.append(file)
         elif not column.certain:
-            result.files.append(replace(file, indexed=answer.indexed, indexed_column=column.path))
-        elif answer.possible and not maybe:
-            result.files.append(replace(file, indexed=answer.indexed))
+            result.files.append(replace(file, indexed=answer, indexed_column=column.path))
+        elif answer.row_groups and not maybe:
+            result.files.append(replace(file, indexed=answer))
         else:
             unopened += 1
-            possible = tuple(sorted(answer.possible))
-            found = FileFound(path=file.path, row_groups=answer.row_groups, row_groups_possible=possible)
+            possible = tuple(sorted(answer.row_groups))
+            found = FileFound(path=file.path, row_groups=answer.total, row_groups_possible=possible)
             result.files.append(replace(file, found=found))
     return result._replace(unopened=unopened)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -27,9 +27,6 @@ from bloomcli.model.paths import shown
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.traffic import Meter
 from bloomcli.words import plural
-
-if TYPE_CHECKING:
-    from bloomcli.commands.value_parts import ValueParts
 
 
 class SparkSearch(Search):
@@ -54,7 +51,7 @@ class SparkSearch(Search):
         self,
         spark: Any,
         paths: Sequence[str],
-        values: Values | ValueParts,
+        values: Values,
         options: FindOptions,
         table: TableOptions | None = None,
         index: str | None = None,

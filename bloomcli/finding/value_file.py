@@ -8,14 +8,12 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 
-from bloomcli.commands.find_values import Values
-from bloomcli.commands.value_parts import PART_BYTES, PART_VALUES, ValueParts
+from bloomcli.commands.find_values import VALUES_MOST, Values
 from bloomcli.errors import LiteralError, UnreadableError, UsageError
 from bloomcli.finding.texts import lines_of, texts_of
 from bloomcli.model.paths import shown
@@ -30,26 +28,24 @@ _GZIP: Final = b"\x1f\x8b"
 _GZIP_HINT: Final = "it is compressed: `gzip -dc FILE | bloom find --values-from - ...`"
 
 
-def values_of(path: str) -> Values | ValueParts:
+def values_of(path: str) -> Values:
     """The values of a file; ``-`` is standard input.
 
     A line is a value, without its line end and the file's byte order mark. Empty lines are left out.
 
     Raises:
         UnreadableError: the file can't be read.
-        UsageError: the file isn't UTF-8, has a line that is too long, or has no values.
+        UsageError: the file isn't UTF-8, has a line that is too long, or has no values or more than `VALUES_MOST`.
     """
-    values = in_parts(_parts(_lines(path, _blocks(path))))
-    if not values.count:
+    texts = _joined(_lines(path, _blocks(path)), path)
+    if not len(texts):
         raise UsageError("the file has no values", path=path, hint="write one in each line")
-    if path != "-" and (
-        store_of(path) is not LOCAL or Path(local_path(path)).is_file()
-    ):  # a pipe can't be read twice
-        values.file = path
-    return values
+    # a pipe can't be read twice
+    again = path != "-" and (store_of(path) is not LOCAL or Path(local_path(path)).is_file())
+    return Values(texts, path if again else None)
 
 
-def with_line(error: LiteralError, values: Values | ValueParts) -> LiteralError:
+def with_line(error: LiteralError, values: Values) -> LiteralError:
     """Add the line that has the value to an error. Returns the error unchanged if the file can't be read any more."""
     if values.file is None or error.text is None:
         return error
@@ -77,35 +73,25 @@ def _line_of(text: str, path: str) -> int | None:
     return None
 
 
-def values_of_array(values: pa.Array | pa.ChunkedArray) -> Values | ValueParts:
-    """The values of an Arrow array. Raises UsageError for a value without a usual text form."""
+def values_of_array(values: pa.Array | pa.ChunkedArray) -> Values:
+    """The values of an Arrow array. Raises UsageError for a value without a usual text form, and too many values."""
     chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
-    slices = (chunk.slice(at, PART_VALUES) for chunk in chunks for at in range(0, len(chunk), PART_VALUES))
-    return in_parts(_parts(map(texts_of, slices)))
+    return Values(_joined(map(texts_of, chunks), None))
 
 
-def in_parts(parts: Iterator[pa.LargeBinaryArray]) -> Values | ValueParts:
-    """Keep values in memory if they are one part, else in a temporary file."""
-    first = next(parts, pa.array([], pa.large_binary()))
-    second = next(parts, None)
-    return Values(first) if second is None else ValueParts(chain((first, second), parts))
-
-
-def _parts(arrays: Iterable[pa.LargeBinaryArray]) -> Iterator[pa.LargeBinaryArray]:
-    """Join or split arrays into parts."""
-    waiting: list[pa.LargeBinaryArray] = []
-    count = size = 0
+def _joined(arrays: Iterable[pa.LargeBinaryArray], path: str | None) -> pa.LargeBinaryArray:
+    """Join arrays. Raises UsageError for more than `VALUES_MOST` values."""
+    found, count = [pa.array([], pa.large_binary())], 0
     for array in arrays:
-        for at in range(0, len(array), PART_VALUES):
-            part = array.slice(at, PART_VALUES)
-            if waiting and (count + len(part) > PART_VALUES or size + part.nbytes > PART_BYTES):
-                yield pa.concat_arrays(waiting)
-                waiting, count, size = [], 0, 0
-            waiting.append(part)
-            count += len(part)
-            size += part.nbytes
-    if waiting:
-        yield pa.concat_arrays(waiting)
+        found.append(array)
+        count += len(array)
+        if count > VALUES_MOST:
+            raise UsageError(
+                f"more than {VALUES_MOST:,} values, which one machine doesn't look up",
+                path=path,
+                hint="bloomcli.spark.find(spark, paths, frame, column=...) finds the values of a frame of any size",
+            )
+    return pa.concat_arrays(found)
 
 
 def _blocks(path: str) -> Iterator[bytes]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +19,7 @@ from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, Unsupporte
 from bloomcli.finding.job import FileWork, Job, Part
 from bloomcli.finding.lake import failed
 from bloomcli.finding.many_files import RemainingValues, is_same, remaining_values
-from bloomcli.finding.row_buffer import BYTES_MOST, ROWS_MOST, FileQueue, RowBuffer
+from bloomcli.finding.row_buffer import FileQueue, RowBuffer
 from bloomcli.finding.spool import Spool
 from bloomcli.finding.values import BLOCK_VALUES, Block, Blocks, block_of
 from bloomcli.formats.registry import known_suffix, open_file
@@ -33,10 +32,6 @@ from bloomcli.storage.registry import open_source
 if TYPE_CHECKING:
     from bloomcli.formats.finding import Candidates, WantedValues
     from bloomcli.storage.base import Fingerprint
-
-
-_BATCH_FILES: Final = 64
-"""Most files that one call of compiled code searches."""
 
 
 def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | FileFound]:
@@ -73,11 +68,6 @@ def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) ->
     )
     at = 0
     while at < len(files):
-        results, rows = _scanned(job, files[at : at + _BATCH_FILES], block)
-        if results:
-            yield from waiting.add(at, RowBuffer.of(rows), *results)
-            at += len(results)
-            continue
         file = files[at]
         spool, buffer = Spool(), RowBuffer()
         needs_conversion = file.deleted is not None or bool(file.constants)
@@ -90,14 +80,6 @@ def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) ->
             yield result
         at += 1
     yield from waiting.flush()
-
-
-def _scanned(job: Job, files: Sequence[FileWork], block: Block) -> tuple[Sequence[FileFound], pa.RecordBatch | None]:
-    """Search the first files in one call, up to one that needs its own search: their results, and their rows."""
-    if block.values.filter_lookup is None or not block.values.filter_lookup.scans:
-        return (), None
-    paths = [file.path for file in takewhile(lambda file: file.plain, files)]
-    return find.scanned_together(paths, job.options, block.values, ROWS_MOST, BYTES_MOST) if paths else ((), None)
 
 
 def _rows_of(

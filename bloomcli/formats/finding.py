@@ -19,7 +19,7 @@ from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.arrays import binaries, counting, int64s
-from bloomcli.formats.filter_answer import FilterLookup
+from bloomcli.formats.filter_lookup import FilterLookup
 from bloomcli.model.file import Column
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.values.column_types import kind_of
@@ -93,25 +93,21 @@ class Matches(NamedTuple):
     """For each row, the position of the text of a value that it has."""
 
 
-class StoredHashes(NamedTuple):
-    """Hashes of a part of a row group's values."""
+class Scope(NamedTuple):
+    """What is known of a file before its column is searched."""
 
-    hashes: bytes | bytearray
-    """Hashes as in `WantedValues.hashes`, of all values or of the distinct ones."""
-    values: int
-    """Number of hashes."""
-    pages: int
-    """Data pages that were decoded for the hashes."""
+    row_groups: Container[int] | None = None
+    """The row groups (in ORC the stripes) that may have a value, by an index or by the filters; None: all."""
+    bounds_checked: bool = False
+    """Whether an index has checked that no filter and no value of `row_groups` contradicts the statistics."""
+    values_filtered: bool = False
+    """Whether the values passed the filters of `row_groups` already: a single row group may have all of them."""
+    pages_follow: bool = False
+    """Whether `ColumnSearch.matches` is going to be called for every row group that may have a value."""
 
 
-class RowGroupHashes(NamedTuple):
-    """The hashes of all values of a row group, by which `find` determines the values that it may have."""
-
-    candidates: Candidates
-    """Without values."""
-    hashes: Iterator[StoredHashes] | None
-    """The hashes, part by part; None if the row group can't have a value. Raises CorruptFile, UnsupportedError,
-    Stopped."""
+SCOPE: Final = Scope()
+"""Nothing is known of the file."""
 
 
 class ColumnSearch(ABC):
@@ -121,44 +117,14 @@ class ColumnSearch(ABC):
     """Data pages that were decoded."""
     pages_left_out = 0
     """Data pages of the row groups that were read, which the page index rules out."""
-    pages_follow = False
-    """Whether `matches` is going to be called for every row group that may have a value."""
-    row_groups: Container[int] | None = None
-    """The row groups (in ORC the stripes) that may have a value, by an index; None: all."""
-    bounds_checked = False
-    """Whether an index has checked that no filter and no value of `row_groups` contradicts the statistics."""
-    stop: Stop | None = None
-    """Cancels the conversion of values, and the search."""
-    boolean = False
-    """Whether the column has booleans: millions of texts are then two values."""
-    values_filtered = False
-    """Whether the values passed the filters of `row_groups` already: a single row group may have all of them."""
 
     @abstractmethod
-    def wanted(self, texts: pa.LargeBinaryArray) -> WantedValues:
-        """Convert values for the column. Raises LiteralError, Stopped."""
+    def wanted(self, texts: pa.LargeBinaryArray, stop: Stop | None = None) -> WantedValues:
+        """Convert values for the column. Raises LiteralError; Stopped soon after `stop` is set."""
 
     @abstractmethod
-    def candidates(self, wanted: WantedValues) -> Iterator[Candidates]:
+    def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """For each row group, the values that filters, statistics and dictionaries don't rule out."""
-
-    def row_group_hashes(
-        self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop
-    ) -> Iterator[RowGroupHashes] | None:
-        """Each row group, and the hashes of its values.
-
-        Args:
-            count: number of values to find.
-            ranges: the least and the greatest key of each part of them, as `WantedValues.keys`; None if they have no
-                order.
-            stop: cancels it.
-
-        Returns:
-            None if `candidates` determines the values in less time, or if the format doesn't support this: the
-            default.
-        """
-        del count, ranges, stop
-        return None
 
     @abstractmethod
     def matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.file import Column
 from bloomcli.named_tuple import NamedTuple
-
-if TYPE_CHECKING:
-    from bloomcli.formats.plain_rows import PlainSearch
 
 
 class RowGroupBits(NamedTuple):
@@ -80,13 +77,3 @@ class Indexable:
         offsets and lengths in order, the last one up to the file's end. By default none."""
         del columns
         return ()
-
-    def plain_search(self, column: Column, texts: Sequence[str], selected: Sequence[str] | None) -> PlainSearch:
-        """The search for a few rows without Arrow, for records of these columns (None: all).
-
-        Raises `plain_rows.NeedsArrow` if the search needs Arrow, as it always does by default; LiteralError.
-        """
-        from bloomcli.formats.plain_rows import NeedsArrow
-
-        del column, texts, selected
-        raise NeedsArrow

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats import answer, finding
 from bloomcli.formats.arrays import counting, int64s
-from bloomcli.formats.finding import Candidates, ColumnSearch, Matches, WantedValues
+from bloomcli.formats.finding import SCOPE, Candidates, ColumnSearch, Matches, Scope, WantedValues
 from bloomcli.model.file import Column
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.values.literals import Literal, decode_bound
 
 if TYPE_CHECKING:
     from bloomcli.formats.base import FilterFile
-
-
-SOUGHT_FOR_EACH: Final = 8
-"""Lookups in a filter that take as long as reading one value of a column and looking it up."""
 
 
 class BoundedUnit(NamedTuple):
@@ -47,7 +44,6 @@ class UnitSearch(ColumnSearch):
         self._file = file
         self._column = column
         self._typed = typed
-        self.boolean = typed.physical == "BOOLEAN"
 
     @abstractmethod
     def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
@@ -66,13 +62,14 @@ class UnitSearch(ColumnSearch):
         del literal
         return True
 
-    def wanted(self, texts: pa.LargeBinaryArray) -> WantedValues:
+    def wanted(self, texts: pa.LargeBinaryArray, stop: Stop | None = None) -> WantedValues:
         """Convert values for the column."""
         path = self._file.source.path
-        return finding.wanted(texts, self._typed, self.forms_of, path, self.hashes_of, self.stop)
+        return finding.wanted(texts, self._typed, self.forms_of, path, self.hashes_of, stop)
 
-    def candidates(self, wanted: WantedValues) -> Iterator[Candidates]:
+    def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """For each row group, the values that it may have: a few by `FilterFile.look_up`, many in batches."""
+        del scope
         if wanted.literals is not None:
             yield from self._by_literals(wanted, wanted.literals)
             return
@@ -89,28 +86,6 @@ class UnitSearch(ColumnSearch):
                 trusted=facts.problem != answer.WRONG,
                 stripe=facts.stripe,
             )
-
-    def outside(
-        self,
-        low: bytes | None,
-        high: bytes | None,
-        ranges: Sequence[tuple[Any, Any]] | None,
-        facts: Callable[[], answer.UnitFacts],
-    ) -> bool:
-        """Whether a row group's bounds exclude all values in ranges of keys, by the same rules as `candidates`.
-
-        Args:
-            low, high: as in `BoundedUnit`.
-            ranges: as for `row_group_hashes`.
-            facts: returns the facts of the row group, whose filter may contradict the bounds. Only called if the
-                bounds exclude all values.
-        """
-        minimum, maximum = decoded(low, self._typed), decoded(high, self._typed)
-        if ranges is None or minimum is None or maximum is None or minimum > maximum:
-            return False
-        if not all(maximum < first or last < minimum for first, last in ranges):
-            return False
-        return answer.may_have(facts(), b"", 0).bounded
 
     def _by_literals(self, wanted: WantedValues, literals: Sequence[Any]) -> Iterator[Candidates]:
         units = self._file.look_up(self._column, literals, explain=False)

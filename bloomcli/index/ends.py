@@ -16,7 +16,7 @@ from typing import Final
 
 from bloomcli import kernels
 from bloomcli.index.puffin import Blob, damaged
-from bloomcli.index.tables import END_KINDS, Files, unpacked
+from bloomcli.index.tables import END_SCHEMA, Files, unpacked
 from bloomcli.limits import INDEX_END_MAX_BYTES
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
@@ -137,7 +137,7 @@ def read_ends(source: Source, blobs: EndBlobs, data: bytes, files: Files) -> End
         CorruptFile: the table is damaged, or doesn't match the files or the ends.
     """
     blob, field, sizes, sizes_field = blobs
-    count, (bytes_of,) = unpacked(source.path, sizes, data, END_KINDS, sizes_field)
+    count, (bytes_of,) = unpacked(source.path, sizes, data, END_SCHEMA, sizes_field)
     if count != len(files):
         raise damaged(source.path, f"{count} ends of {len(files)} files", offset=sizes.offset, field=sizes_field)
     if min(bytes_of, default=0) < 0 or sum(bytes_of) != blob.length:

@@ -9,46 +9,51 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from operator import sub
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import Any, Final, overload
+
+import pyarrow as pa
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.index.ipc import LISTS, TEXT, Column, Lists, columns_of
 from bloomcli.index.puffin import Blob, damaged, number_of
 from bloomcli.limits import INDEX_TABLE_MAX_BYTES
 from bloomcli.model.index import IndexedFile
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.words import counted
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 FREE, FILTER, ALWAYS, NEVER = range(4)
 """States of slots. The last three are those of `ChunkState`."""
 
-FILE_KINDS: Final = {"path": TEXT, "size": "q", "mtime_ns": "q", "tag": TEXT, "rows": LISTS}
-UNIT_KINDS: Final = {"file": "i", "row_group": "i", "state": "B", "fpp": "f"}
-END_KINDS: Final = {"bytes": "i"}
-"""The columns of the tables; none has nulls."""
+
+def _schema(**types: pa.DataType) -> pa.Schema:
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in types.items()])
+
+
+FILE_SCHEMA: Final = _schema(
+    path=pa.large_utf8(),
+    size=pa.int64(),
+    mtime_ns=pa.int64(),
+    tag=pa.large_utf8(),
+    rows=pa.large_list(pa.field("item", pa.int64(), nullable=False)),
+)
+UNIT_SCHEMA: Final = _schema(file=pa.int32(), row_group=pa.int32(), state=pa.uint8(), fpp=pa.float32())
+END_SCHEMA: Final = _schema(bytes=pa.int32())
+"""The tables' schemas; no column has nulls."""
+_FORMATS: Final = {pa.int64(): "q", pa.int32(): "i", pa.uint8(): "B", pa.float32(): "f"}
+"""Formats of `memoryview` for the types of numbers."""
 _LEVEL: Final = 3
 """zstd's own default."""
 
 
-def schema_of(kinds: Mapping[str, str]) -> pa.Schema:
-    """A table's schema in Arrow."""
-    import pyarrow as pa
+class Lists(NamedTuple):
+    """A column of lists of numbers."""
 
-    types = {
-        TEXT: pa.large_utf8(),
-        LISTS: pa.large_list(pa.field("item", pa.int64(), nullable=False)),
-        "q": pa.int64(),
-        "i": pa.int32(),
-        "B": pa.uint8(),
-        "f": pa.float32(),
-    }
-    return pa.schema([pa.field(name, types[kind], nullable=False) for name, kind in kinds.items()])
+    ends: memoryview
+    """int64s: the start of the first list, and the end of each."""
+    values: memoryview
+    """int64s."""
 
 
 class Units(NamedTuple):
@@ -75,7 +80,6 @@ class UnitArrays(NamedTuple):
 
 def packed(batch: pa.RecordBatch) -> tuple[bytes, dict[str, str]]:
     """Make a table's blob, and its properties. Raises UnsupportedError if it is too large."""
-    import pyarrow as pa
     import zstandard
 
     sink = pa.BufferOutputStream()
@@ -91,14 +95,14 @@ def packed(batch: pa.RecordBatch) -> tuple[bytes, dict[str, str]]:
     return data, {"rows": str(batch.num_rows), "xxh64": f"{kernels.xxh64(data):016x}"}
 
 
-def unpacked(path: str, blob: Blob, data: bytes, kinds: Mapping[str, str], field: str) -> tuple[int, list[Any]]:
-    """Read the number of rows and the columns of a blob's table.
+def unpacked(path: str, blob: Blob, data: bytes, schema: pa.Schema, field: str) -> tuple[int, list[Any]]:
+    """Read the number of rows and the columns of a blob's table: texts as a list, numbers as a view.
 
     Args:
         path: the index.
         blob: as the footer describes it.
         data: its bytes.
-        kinds: the kinds of the columns that the table must have.
+        schema: the schema that the table must have.
         field: the blob's field path.
 
     Raises:
@@ -123,10 +127,20 @@ def unpacked(path: str, blob: Blob, data: bytes, kinds: Mapping[str, str], field
         raw = zstandard.ZstdDecompressor().decompress(data)
     except (zstandard.ZstdError, ValueError, MemoryError) as error:
         raise wrong(_unreadable(error)) from None
-    table = columns_of(raw, kinds) or _by_arrow(raw, kinds, wrong)
-    if table[0] != rows:
-        raise wrong(f"the table has {counted(table[0], 'row')}, not {rows}", ".properties.rows")
-    return table
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(raw)) as reader:
+            if not reader.schema.equals(schema):
+                raise wrong("the table has other columns")
+            batch = reader.read_next_batch()
+        batch.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError, StopIteration, MemoryError) as error:
+        raise wrong(_unreadable(error)) from None
+    if batch.num_rows != rows:
+        raise wrong(f"the table has {counted(batch.num_rows, 'row')}, not {rows}", ".properties.rows")
+    for name, column in zip(schema.names, batch.columns, strict=True):
+        if column.null_count or (pa.types.is_large_list(column.type) and column.values.null_count):
+            raise wrong("a value is missing", f".{name}")
+    return rows, list(map(_read_column, batch.columns))
 
 
 def _unreadable(error: Exception) -> str:
@@ -134,41 +148,22 @@ def _unreadable(error: Exception) -> str:
     return f"the table can't be read: {detail or type(error).__name__}"
 
 
-def _by_arrow(raw: bytes, kinds: Mapping[str, str], wrong: Callable[..., CorruptFile]) -> tuple[int, list[Column]]:
-    """Read a table with Arrow: one in another layout than Arrow writes by default, or a damaged one.
-
-    Raises CorruptFile.
-    """
-    import pyarrow as pa
-
-    try:
-        with pa.ipc.open_stream(pa.py_buffer(raw)) as reader:
-            if not reader.schema.equals(schema_of(kinds)):
-                raise wrong("the table has other columns")
-            batch = reader.read_next_batch()
-        batch.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError, StopIteration, MemoryError) as error:
-        raise wrong(_unreadable(error)) from None
-    columns: list[Column] = []
-    for (name, kind), column in zip(kinds.items(), batch.columns, strict=True):
-        if column.null_count or (kind == LISTS and column.values.null_count):
-            raise wrong("a value is missing", f".{name}")
-        if kind == TEXT:
-            columns.append(column.to_pylist())
-        elif kind == LISTS:
-            columns.append(Lists(_view(column.offsets, "q"), _view(column.values, "q")))
-        else:
-            columns.append(_view(column, kind))
-    return batch.num_rows, columns
+def _read_column(column: pa.Array) -> list[str] | Lists | memoryview:
+    if pa.types.is_large_string(column.type):
+        texts: list[str] = column.to_pylist()
+        return texts
+    if pa.types.is_large_list(column.type):
+        return Lists(_view(column.offsets), _view(column.values))
+    return _view(column)
 
 
-def _view(column: pa.Array, form: str) -> memoryview:
+def _view(column: pa.Array) -> memoryview:
     """Copy the numbers of a column: in the stream they may not be aligned, as compiled code needs them."""
     data = column.buffers()[1] if len(column) else None
     stored = memoryview(b"" if data is None else data).cast("B")
     width = column.type.bit_width // 8
     part = bytes(stored[column.offset * width : (column.offset + len(column)) * width])
-    numbers: memoryview = memoryview(part).cast(form)  # type: ignore[call-overload]  # a kind of number
+    numbers: memoryview = memoryview(part).cast(_FORMATS[column.type])  # type: ignore[call-overload]  # a literal
     return numbers
 
 
@@ -187,40 +182,32 @@ def _path(stored: str) -> str:
 
 def files_table(files: Sequence[IndexedFile]) -> pa.RecordBatch:
     """The table of files."""
-    import pyarrow as pa
-
-    schema = schema_of(FILE_KINDS)
     return pa.record_batch(
         [
             pa.array([_stored(file.path) for file in files], pa.large_utf8()),
             pa.array([file.size for file in files], pa.int64()),
             pa.array([file.mtime_ns for file in files], pa.int64()),
             pa.array([file.tag for file in files], pa.large_utf8()),
-            pa.array([file.rows for file in files], schema.field("rows").type),
+            pa.array([file.rows for file in files], FILE_SCHEMA.field("rows").type),
         ],
-        schema=schema,
+        schema=FILE_SCHEMA,
     )
 
 
 def end_sizes_table(sizes: array[int]) -> pa.RecordBatch:
     """The table of the sizes of files' ends."""
-    import pyarrow as pa
-
     column = pa.Array.from_buffers(pa.int32(), len(sizes), [None, pa.py_buffer(sizes)])
-    return pa.record_batch([column], schema=schema_of(END_KINDS))
+    return pa.record_batch([column], schema=END_SCHEMA)
 
 
 def units_table(units: UnitArrays) -> pa.RecordBatch:
     """The table of a column's units."""
-    import pyarrow as pa
-
-    schema = schema_of(UNIT_KINDS)
     count = len(units.file)
     columns = [
         pa.Array.from_buffers(field.type, count, [None, pa.py_buffer(values)])
-        for field, values in zip(schema, units, strict=True)
+        for field, values in zip(UNIT_SCHEMA, units, strict=True)
     ]
-    return pa.record_batch(columns, schema=schema)
+    return pa.record_batch(columns, schema=UNIT_SCHEMA)
 
 
 class Stamp(NamedTuple):
@@ -284,7 +271,7 @@ class Files(Sequence[IndexedFile]):
 
 def read_files(path: str, blob: Blob, data: bytes, field: str) -> Files:
     """Read the table of files. Raises CorruptFile."""
-    count, (paths, sizes, times, tags, rows) = unpacked(path, blob, data, FILE_KINDS, field)
+    count, (paths, sizes, times, tags, rows) = unpacked(path, blob, data, FILE_SCHEMA, field)
 
     def check(right: bool, reason: str, name: str) -> None:
         if not right:
@@ -319,7 +306,7 @@ _WRONG_UNITS: Final = (
 
 def read_units(path: str, blob: Blob, data: bytes, files: Files, slots: int, field: str) -> Units:
     """Read the table of a column's units. Raises CorruptFile."""
-    count, columns = unpacked(path, blob, data, UNIT_KINDS, field)
+    count, columns = unpacked(path, blob, data, UNIT_SCHEMA, field)
     if count != slots:
         raise damaged(path, f"{counted(count, 'unit')} in {counted(slots, 'slot')}", offset=blob.offset, field=field)
     units = Units(*columns)

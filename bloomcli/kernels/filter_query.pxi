@@ -134,10 +134,8 @@ cdef class FilterQuery:
             if value is not None:
                 r.same[field] = <const unsigned char*>PyBytes_AS_STRING(value)
 
-    def file(self, int fd, int64_t file_bytes, const int64_t[::1] groups=None):
+    def file(self, int fd, int64_t file_bytes):
         """Query a file of `file_bytes` bytes that is open for reading.
-
-        `groups`: ascending numbers of row groups; the others are ruled out without reading their filters. None: all.
 
         Returns an item of `files`. For `Ascending` hashes, the item before the last has the positions of the hashes
         that the file may have, int64s as bytes, row group by row group. The last item is (0, 0).
@@ -145,13 +143,9 @@ cdef class FilterQuery:
         cdef QueryState r = self._query
         cdef Positions left, hits
         cdef Outcome found
-        cdef int64_t none = 0
         memset(&left, 0, sizeof(Positions))
         memset(&hits, 0, sizeof(Positions))
         r.left = &left
-        if groups is not None:
-            r.group_count = groups.shape[0]
-            r.groups = &groups[0] if r.group_count else &none
         if self._many:
             r.hits = &hits
             r.window = <unsigned char*>malloc(WINDOW_BLOCKS * 32)

@@ -1,6 +1,8 @@
 # Reads and writes the bits of an index of filters. Each block of the common size has 256 rows; a row has a bitmap of
 # the units, and its XXH64. docs/index-format.md describes the layout.
 
+from cpython.bytearray cimport PyByteArray_AS_STRING
+
 cdef enum:
     BLOCK_ROWS = 256       # the bits of a block: 8 words of 32
     CHECKSUM_BYTES = 8

@@ -63,12 +63,6 @@ cdef enum:
     DENSE = 16                          # hashes per block from which on eight hashes of a block are tested at a time
     WINDOW_BLOCKS = 8192                # blocks of a filter that are read at once for many hashes: 256 KiB
     CHUNK_DEPTH = 4                     # the nesting depth of a column chunk in the footer
-    SCAN_FACTS = 7                      # numbers of a chunk that is read: its start, its bytes, its decompressed
-                                        # bytes, its values, its codec, a 1 if it is the searched one and its bounds
-                                        # exclude all values, a 1 if it has a column index
-    ORDER_INT32 = 0                     # the order of values and bounds
-    ORDER_INT64 = 1
-    ORDER_BYTES = 2
 
 
 cdef struct QueryState:
@@ -86,16 +80,6 @@ cdef struct QueryState:
     Py_ssize_t same_bytes[SAME_FIELDS]       # and their lengths; -1: the field is missing
     bint compared[SAME_FIELDS]
     unsigned char* window               # allocated by malloc for many hashes; else NULL
-    const int64_t* groups               # the ascending numbers of the row groups to query; NULL: all
-    Py_ssize_t group_count
-    bint group_selected                 # the row group that is walked is one of them
-    const unsigned char* read           # for each leaf column whether it is read, without filters; NULL: use filters
-    const unsigned char* sought         # if columns are read: the concatenated values to find
-    const int64_t* sought_offsets       # their starts, and the end of the last; NULL if all have `sought_width` bytes
-    Py_ssize_t sought_width
-    const int64_t* ascending            # the numbers of the values in ascending order
-    Py_ssize_t sought_count
-    int order
     # the results
     int64_t data_end
     int64_t row_groups
@@ -105,8 +89,6 @@ cdef struct QueryState:
     int64_t values                      # of the searched column in the last row group
     Positions* left                     # receives the numbers of the row groups that aren't ruled out
     Positions* hits                     # for many hashes: receives the positions of those that the file may have
-    Positions* facts                    # if columns are read: receives SCAN_FACTS numbers of each of their chunks
-    Positions* group_rows               # and the rows of each row group
 
 
 cdef bint _read_exactly(QueryState* r, void* to, int64_t size, int64_t at) noexcept nogil:
@@ -161,63 +143,6 @@ cdef Py_ssize_t _add_bounds(Walk* w, UsualChunk* found, const int* column, uint6
         hashes[count] = _xxh64(b.high, b.high_bytes)
         count += 1
     return count
-
-
-cdef int _compare(const unsigned char* a, Py_ssize_t a_bytes, const unsigned char* b, Py_ssize_t b_bytes,
-                   int order) noexcept nogil:
-    """Compare two values: less than 0, 0, or more."""
-    cdef int64_t x, y
-    cdef int found
-    if order == ORDER_BYTES:
-        found = memcmp(a, b, <size_t>min(a_bytes, b_bytes))
-        return found if found else (a_bytes > b_bytes) - (a_bytes < b_bytes)
-    x = <int64_t>_load64(a) if order == ORDER_INT64 else <int32_t>_load32(a)
-    y = <int64_t>_load64(b) if order == ORDER_INT64 else <int32_t>_load32(b)
-    return (x > y) - (x < y)
-
-
-cdef int _compare_sought(QueryState* r, Py_ssize_t at, const unsigned char* bound, Py_ssize_t size) noexcept nogil:
-    """Compare the value to find at an index of the order with a bound."""
-    cdef int64_t number = r.ascending[at]
-    if r.sought_offsets == NULL:
-        return _compare(r.sought + number * r.sought_width, r.sought_width, bound, size, r.order)
-    return _compare(
-        r.sought + r.sought_offsets[number], <Py_ssize_t>(r.sought_offsets[number + 1] - r.sought_offsets[number]),
-        bound, size, r.order,
-    )
-
-
-cdef bint _bounds_exclude(QueryState* r, Walk* w, UsualChunk* chunk, const int* column) noexcept nogil:
-    """Return whether the bounds of a chunk exclude all values to find."""
-    cdef Bounds b
-    cdef Py_ssize_t first = 0, end = r.sought_count, middle
-    _spans(w, chunk, column, &b)
-    if r.order != ORDER_BYTES:
-        b.has_low = b.has_low and b.low_bytes == r.sought_width
-        b.has_high = b.has_high and b.high_bytes == r.sought_width
-    if not b.has_low and not b.has_high:
-        return False
-    if b.has_low and b.has_high and _compare(b.low, b.low_bytes, b.high, b.high_bytes, r.order) > 0:
-        return False
-    while b.has_low and first < end:
-        middle = first + (end - first) // 2
-        if _compare_sought(r, middle, b.low, b.low_bytes) < 0:
-            first = middle + 1
-        else:
-            end = middle
-    return first == r.sought_count or (b.has_high and _compare_sought(r, first, b.high, b.high_bytes) > 0)
-
-
-cdef bint _add_facts(QueryState* r, Walk* w, UsualChunk* chunk, bint excluded) noexcept nogil:
-    """Add the facts of a chunk that is read."""
-    cdef int64_t dictionary = 0
-    if not _number(w, &chunk.meta, 11, CT_I64, &dictionary) or dictionary == 0:  # some writers write 0 for "none"
-        dictionary = chunk.page
-    return (
-        _append(r.facts, min(chunk.page, dictionary)) and _append(r.facts, chunk.packed)
-        and _append(r.facts, chunk.unpacked) and _append(r.facts, chunk.values) and _append(r.facts, chunk.codec)
-        and _append(r.facts, excluded) and _append(r.facts, chunk.indexed)
-    )
 
 
 cdef bint _filter_rules_out(QueryState* r, int64_t offset, int64_t claimed, const uint64_t* bounds,
@@ -363,13 +288,11 @@ cdef Py_ssize_t _chunks_of_group(QueryState* r, Walk* w, Py_ssize_t pos, bint* o
     cdef int kind = 0
     cdef uint64_t count = 0
     cdef Py_ssize_t i
-    cdef bint excluded
     pos = _list_head(w, pos, &kind, &count)
     if pos < 0 or kind != CT_STRUCT or count != <uint64_t>r.column_count:
         return -1
     for i in range(r.column_count):
-        excluded = False
-        if i != r.searched and (r.summed == NULL or not r.summed[i]) and (r.read == NULL or not r.read[i]):
+        if i != r.searched and (r.summed == NULL or not r.summed[i]):
             pos = _skip(w, pos, CT_STRUCT, r.max_depth - CHUNK_DEPTH, True)
             if pos < 0:
                 return -1
@@ -383,15 +306,7 @@ cdef Py_ssize_t _chunks_of_group(QueryState* r, Walk* w, Py_ssize_t pos, bint* o
             if not _add(&r.chunk_bytes, chunk.packed, r.data_end):
                 return -1
             r.values = chunk.values
-            if r.read == NULL:
-                out[0] = (
-                    not r.group_selected or not chunk.values
-                    or _chunk_ruled_out(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
-                )
-            else:
-                excluded = chunk.values > 0 and _bounds_exclude(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
-        if r.read != NULL and r.read[i] and not _add_facts(r, w, &chunk, excluded):
-            return -1
+            out[0] = not chunk.values or _chunk_ruled_out(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
     return pos
 
 
@@ -424,8 +339,6 @@ cdef Py_ssize_t _group(QueryState* r, Walk* w, Py_ssize_t pos, bint* out) noexce
             return -1
     if not has_chunks or rows < 0 or r.values < rows:  # a row has a value or a null in each column
         return -1
-    if r.group_rows != NULL and not _append(r.group_rows, rows):
-        return -1
     if r.summed == NULL and (packed <= 0 or not _add(&r.scan_bytes, packed, r.data_end)):
         return -1
     return pos
@@ -435,16 +348,13 @@ cdef Py_ssize_t _groups(QueryState* r, Walk* w, Py_ssize_t pos) noexcept nogil:
     """Walk all row groups. Return the end of the list at `pos` of the footer, or -1 if one isn't usual."""
     cdef int kind = 0
     cdef uint64_t count = 0, i
-    cdef Py_ssize_t hits = 0, at = 0
+    cdef Py_ssize_t hits = 0
     cdef bint out
     pos = _list_head(w, pos, &kind, &count)
     if pos < 0 or (count and kind != CT_STRUCT):
         return -1
     for i in range(count):
         out = False
-        while r.groups != NULL and at < r.group_count and r.groups[at] < <int64_t>i:
-            at += 1
-        r.group_selected = r.groups == NULL or (at < r.group_count and r.groups[at] == <int64_t>i)
         if r.hits != NULL:
             hits = r.hits.count
         pos = _group(r, w, pos, &out)

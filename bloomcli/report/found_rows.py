@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, time, timedelta
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from bloomcli.commands.find_columns import COLUMNS
-from bloomcli.commands.plain_search import PlainRows
+from bloomcli.commands.find import COLUMNS
 from bloomcli.commands.record_columns import distinct
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.find import FileFound
@@ -38,7 +37,7 @@ class Writer(ABC):
 
     @abstractmethod
     def rows(self, batch: pa.RecordBatch) -> None:
-        """Write rows, with the columns `bloomcli.commands.find_columns.COLUMNS`."""
+        """Write rows, with the columns `bloomcli.commands.find.COLUMNS`."""
 
     def file(self, found: FileFound) -> None:  # noqa: B027  most formats have nothing to do
         """Called for a file with rows, after all of its rows. By default nothing happens."""
@@ -222,11 +221,8 @@ def _differs(batch: pa.RecordBatch, first: _FirstFile, how: str) -> UnsupportedE
     )
 
 
-def _objects(batch: pa.RecordBatch | PlainRows) -> Iterator[dict[str, Any]]:
+def _objects(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     """The rows as objects of JSON."""
-    if isinstance(batch, PlainRows):
-        yield from ({**row, "record": _jsonable(row["record"])} for row in batch.rows)
-        return
     columns = [_values(batch.column(name)) for name in COLUMNS]
     for path, stripe, row_group, row, value, record in zip(*columns, strict=True):
         yield {

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.cli import Bloom
 
-from bloomcli.finding import spool, value_file
+from bloomcli.finding import spool
 from bloomcli.report import found_rows
 
 SLOW = """
@@ -82,26 +82,6 @@ def test_a_full_temporary_directory_is_not_an_error_of_the_searched_file(
     done = bloom("find", "1", file, "-c", "id", "-f", "csv")  # rows that Arrow has found are kept
     assert done.code == 3
     assert f"{tempfile.gettempdir()}: rows can't be kept in a temporary file: no space left on device" in done.err
-    assert "TMPDIR" in done.err
-
-
-@pytest.mark.parametrize("within", [False, True], ids=["values", "converted values"])
-def test_values_that_find_no_room_are_not_an_error_of_standard_output(
-    bloom: Bloom, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, within: bool
-) -> None:
-    monkeypatch.setattr(value_file, "PART_VALUES", 2)
-    opened, temporary = [], tempfile.TemporaryFile
-
-    def full() -> Any:
-        """A temporary file on a full disk; where `within`, not the first one."""
-        opened.append(temporary() if within and not opened else open("/dev/full", "r+b"))  # noqa: PTH123, SIM115
-        return opened[-1]
-
-    monkeypatch.setattr(tempfile, "TemporaryFile", full)
-    (tmp_path / "values").write_text("1\n2\n3\n4\n5\n")
-    done = bloom("find", "--values-from", tmp_path / "values", file, "-c", "id")
-    assert (done.code, done.out, len(opened)) == (3, "", 1 + within)
-    assert f"{tempfile.gettempdir()}: values can't be kept in a temporary file: no space left on device" in done.err
     assert "TMPDIR" in done.err
 
 

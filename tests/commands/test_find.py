@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.found_lake import FILES, GROUP, ROWS, made, place_of
-from support.value_lookups import lying
+from support.wrong_statistics import lying
 
 import bloomcli
 from bloomcli.errors import UsageError

@@ -19,7 +19,7 @@ from bloomcli.concurrency.cancellation import Stop, Stopped
 from bloomcli.concurrency.threads import Threads
 from bloomcli.finding.filter_lookups import FileToSearch, files_to_search, look_up
 from bloomcli.finding.lake import Search
-from bloomcli.formats.filter_answer import FilterLookup
+from bloomcli.formats.filter_lookup import FilterLookup
 from bloomcli.formats.parquet.filters import Filters, ProbedFilter
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.listing import expand
@@ -69,8 +69,8 @@ def test_a_search_finds_the_same_as_one_that_opens_every_file(
     lake: Path, jobs: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows, report = searched(lake, jobs, **options)
-    monkeypatch.setattr(find, "_filter_result", lambda *_: None)  # no filters are read before a file is opened
-    monkeypatch.setattr(Values, "filter_lookup", property(lambda _: None, lambda *_: None))
+    monkeypatch.setattr(find, "_filters_answer", lambda *_: None)  # no filters are read before a file is opened
+    monkeypatch.setattr(Values, "filter_lookup", property(lambda _: None, lambda *_: None), raising=False)
     expected_rows, expected = searched(lake, jobs, **options)
     assert rows == expected_rows
     assert report.bytes_read <= 2 * expected.bytes_read
@@ -103,9 +103,8 @@ def test_filters_that_rule_out_row_groups_are_not_read_again(lake: Path, monkeyp
     rows, report = searched([str(lake / "000.parquet"), str(lake / "009.parquet")], 1)
     assert [row["row"] for row in rows] == [7]
     assert (report.row_groups, report.row_groups_possible, report.row_groups_read) == (4, 1, 1)
-    # both row groups of the first file; of the other file, the one that may have the value, twice: by the check
-    # whether a file has rows, and by the reader of the rows
-    assert probed == [0, 1, 0, 0]
+    # both row groups of the first file; of the other file, the one that may have the value
+    assert probed == [0, 1, 0]
 
 
 def test_a_file_that_is_replaced_after_its_filters_were_read_is_searched_whole(

@@ -313,17 +313,3 @@ def test_no_data_has_no_checksums_and_a_chunk_has_bytes() -> None:
     for size in (0, -1):
         with pytest.raises(ValueError, match="at least one byte"):
             kernels.crc32c_chunks(DATA, size)
-
-
-def test_hashes_among_others_are_found_with_all_their_equals() -> None:
-    rng = random.Random(11)
-    for most, count, few in ((60, 200, 9), (1 << 64, 5000, 300), (5, 1000, 3), (10, 0, 5), (10, 5, 0), (3, 1, 1)):
-        values = sorted(rng.randrange(most) for _ in range(count))
-        sought = sorted([rng.randrange(most) for _ in range(few)] + rng.sample(values, min(few, count) // 2))
-        ascending, wanted = (struct.pack(f"{len(some)}Q", *some) for some in (values, sought))
-        found = kernels.hashes_among(ascending, count, wanted, len(sought))
-        expected = [at for at, value in enumerate(values) if value in set(sought)]
-        assert list(struct.unpack(f"{len(found) // 8}q", found)) == expected
-        assert expected or not few or not count or most == 3
-        with pytest.raises(ValueError, match="fewer hashes"):
-            kernels.hashes_among(ascending, count + 1, wanted, len(sought))

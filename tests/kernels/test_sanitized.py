@@ -81,7 +81,7 @@ def test_the_kernels_tests_run_without_a_report(sanitized: Path) -> None:
     assert len(files) >= 5
     others = ["filters/test_hashes.py", "filters/test_split_block.py", "filters/test_kirsch_mitzenmacher.py"]
     # read whole files, and damaged ones, in compiled code
-    others += ["formats/parquet/test_row_scan.py", "formats/parquet/test_remaining_scan.py"]
+    others += ["formats/parquet/test_like_files.py"]
     done = _under_sanitizers(
         sanitized,
         "-m",

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UsageError
 from bloomcli.formats import arrow_forms, finding
-from bloomcli.formats.arrays import counting
-from bloomcli.formats.finding import Candidates, Matches, RowGroupHashes, StoredHashes, WantedValues
-from bloomcli.formats.mosaic import schema, statistics, values
+from bloomcli.formats.finding import Candidates, Matches, WantedValues
+from bloomcli.formats.mosaic import schema, values
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
-from bloomcli.formats.unit_search import SOUGHT_FOR_EACH, BoundedUnit, UnitSearch, is_nan
+from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, is_nan
 from bloomcli.model.file import Column
 
 if TYPE_CHECKING:
@@ -83,31 +80,6 @@ class MosaicSearch(UnitSearch):
         """A bound in the form that is compared: those of small decimals are INT64s."""
         small = self._mosaic.kind == "DECIMAL" and self._mosaic.width is not None
         return bound[::-1] if small and bound is not None else bound
-
-    def row_group_hashes(
-        self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop
-    ) -> Iterator[RowGroupHashes] | None:
-        """The hashes of the column's row groups, if these are small; else None."""
-        groups, source = self._filters.footer.row_groups, self._file.source
-        if sum(group.rows for group in groups) * SOUGHT_FOR_EACH > count * len(groups):
-            return None
-        if source.request_bytes and any(g.bucket_bytes(self._mosaic.bucket) > source.request_bytes for g in groups):
-            return None
-        return map(partial(self._stored, ranges, stop), groups)
-
-    def _stored(self, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop, group: RowGroup) -> RowGroupHashes:
-        bucket_bytes = group.bucket_bytes(self._mosaic.bucket)
-        empty = Candidates(group.ordinal, group.rows, bucket_bytes, counting(0, 0))
-        searched = bool(group.rows) and (self.row_groups is None or group.ordinal in self.row_groups)
-        low, high = map(self._turned, statistics.bounds(group, self._mosaic))
-        searched = searched and not self.outside(low, high, ranges, lambda: next(self._units(0, (group,))).facts)
-        return RowGroupHashes(empty, self._stored_hashes(group, stop) if searched else None)
-
-    def _stored_hashes(self, group: RowGroup, stop: Stop) -> Iterator[StoredHashes]:
-        stop.check()
-        found = self._decoded(group.ordinal, [self._mosaic]).column(0).drop_null()
-        forms = finding.comparable(arrow_forms.forms_of(found), self._typed)
-        yield StoredHashes(self.hashes_of(forms), len(forms), 0)
 
     def matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
         """The rows of a row group that have one of the candidates. The column is decoded as a whole."""

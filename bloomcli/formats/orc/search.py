@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,8 +14,8 @@ from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.formats import answer, finding
 from bloomcli.formats.arrays import int64s
-from bloomcli.formats.finding import Candidates, Matches, RowGroupHashes, WantedValues
-from bloomcli.formats.orc import search_forms, statistics, stored_hashes, values
+from bloomcli.formats.finding import SCOPE, Candidates, Matches, Scope, WantedValues
+from bloomcli.formats.orc import search_forms, values
 from bloomcli.formats.orc.column_reader import TIMESTAMPS
 from bloomcli.formats.orc.filter_header import KINDS
 from bloomcli.formats.orc.filters import Filters
@@ -24,7 +24,7 @@ from bloomcli.formats.orc.records import Records
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
 from bloomcli.formats.orc.stripe_column import StripeColumn
 from bloomcli.formats.orc.value_reader import DECIMAL_BYTES, ValueBatch
-from bloomcli.formats.unit_search import SOUGHT_FOR_EACH, BoundedUnit, UnitSearch, each_row, is_nan
+from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, each_row, is_nan
 from bloomcli.model.file import Column
 from bloomcli.named_tuple import NamedTuple
 
@@ -79,11 +79,11 @@ class OrcSearch(UnitSearch):
         """The hashes of forms in ORC's filters."""
         return search_forms.hashes_of(forms, self._orc, self._typed)
 
-    def wanted(self, texts: pa.LargeBinaryArray) -> WantedValues:
+    def wanted(self, texts: pa.LargeBinaryArray, stop: Stop | None = None) -> WantedValues:
         """The values as the column stores them."""
         if self._orc.kind != "CHAR":
-            return super().wanted(texts)
-        return super().wanted(finding.without_blanks(texts))._replace(texts=texts)
+            return super().wanted(texts, stop)
+        return super().wanted(finding.without_blanks(texts), stop)._replace(texts=texts)
 
     def hashed_alike(self, literal: Literal) -> bool:
         """Whether all writers hash a value alike: all but timestamps before 1970 with parts of a millisecond."""
@@ -91,14 +91,14 @@ class OrcSearch(UnitSearch):
             map(search_forms.is_rounded_otherwise, self.forms_of(literal))
         )
 
-    def candidates(self, wanted: WantedValues) -> Iterator[Candidates]:
+    def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """Yield each row group with the values that it may have."""
         self._ignores_filters = self._orc.kind in TIMESTAMPS and any(
             search_forms.is_rounded_otherwise(form.as_py()) for form in wanted.forms
         )
-        if self.row_groups is not None and wanted.literals is not None:
-            return self._indexed(wanted, wanted.literals, self.row_groups)
-        return super().candidates(wanted)
+        if scope.row_groups is not None and wanted.literals is not None:
+            return self._indexed(wanted, wanted.literals, scope.row_groups)
+        return super().candidates(wanted, scope)
 
     def _indexed(
         self, wanted: WantedValues, literals: Sequence[Literal], stripes: Container[int]
@@ -121,43 +121,6 @@ class OrcSearch(UnitSearch):
         for group in range(self._row_groups_in(stripe)):
             rows = footer.rows_in(stripe, group) if footer.stride else stripe.rows
             yield Candidates(group, rows, chunk * rows // stripe.rows, int64s(()), stripe=stripe.ordinal)
-
-    def row_group_hashes(
-        self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop
-    ) -> Iterator[RowGroupHashes] | None:
-        """The hashes of the column's row groups, if these are small and the file is on this machine; else None."""
-        footer = self._filters.footer
-        groups = sum(map(self._row_groups_in, footer.stripes))
-        if self._within_union or self._file.source.request_bytes:
-            return None
-        if sum(stripe.rows for stripe in footer.stripes) * SOUGHT_FOR_EACH > count * groups:
-            return None
-        return self._stored(ranges, stop)
-
-    def _stored(self, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop) -> Iterator[RowGroupHashes]:
-        self._refuse_unreadable()
-        footer = self._filters.footer
-        for stripe in footer.stripes:
-            streams = footer.stripe_footer(stripe)
-            searched = self.row_groups is None or stripe.ordinal in self.row_groups
-            searched = searched and not (ranges and self._all_outside(streams, ranges))
-            hashes = stored_hashes.row_group_hashes(self._filters, streams, self._orc, self._typed, stop)
-            for empty in self._without_values(stripe):
-                yield RowGroupHashes(empty, next(hashes) if searched else None)
-
-    def _all_outside(self, streams: StripeFooter, ranges: Sequence[tuple[Any, Any]]) -> bool:
-        """Whether the bounds of all row groups of a stripe exclude all values."""
-        index = self._filters.row_index(streams, self._orc.id)
-        found: list[BoundedUnit] = []
-
-        def facts(group: int) -> answer.UnitFacts:
-            found.extend(() if found else self._units({streams.stripe.ordinal}))
-            return found[group].facts
-
-        bounds = (statistics.comparable_bounds(one, self._orc) for one in index)
-        return bool(index) and all(
-            self.outside(*ends, ranges, partial(facts, group)) for group, ends in enumerate(bounds)
-        )
 
     def _row_groups_in(self, stripe: Stripe) -> int:
         footer = self._filters.footer

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.finding import ColumnSearch
     from bloomcli.formats.index_input import BitsSource, RowGroupBits
-    from bloomcli.formats.plain_rows import PlainSearch
     from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.filter_facts import FilterFacts
     from bloomcli.model.lineage import RowLineage
@@ -225,12 +224,6 @@ class ParquetFile(LocatedFile):
         from bloomcli.formats.parquet.search import ParquetSearch
 
         return ParquetSearch(self, self.filters, column, self.unit_of)
-
-    def plain_search(self, column: Column, texts: Sequence[str], selected: Sequence[str] | None) -> PlainSearch:
-        """The search for a few rows without Arrow, in local files with flat columns."""
-        from bloomcli.formats.parquet.plain_search import ParquetPlainSearch
-
-        return ParquetPlainSearch(self, self.filters, column, texts, selected)
 
     indexable = True
 

@@ -18,7 +18,6 @@ from bloomcli.formats.parquet import codecs, page_file, value_sizes
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_file import RawPage
-from bloomcli.formats.parquet.page_lookup import PageLookup
 from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.pages import MOST_GROWTH, ChunkReader
 from bloomcli.model.file import ColumnChunk
@@ -26,8 +25,10 @@ from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 
-_TOGETHER_BYTES: Final = 32 << 20
+_TOGETHER_BYTES: Final = 8 << 20
 """Decompressed bytes of pages that are decoded together."""
+_JOINED_BYTES: Final = 32 << 20
+"""Bytes of values that are looked up together."""
 _VALUES_TOGETHER: Final = 1 << 22
 """Values of pages that are decoded together, nulls included."""
 _ROWS_AT_ONCE: Final = 1 << 15
@@ -45,11 +46,9 @@ class DecodedValues(NamedTuple):
 
 
 class _Reader(ChunkReader):
-    """Reads a chunk's pages. `typed`: the footer, for values of logical types. `lookup`: only pages that may have one
-    of its values are decoded."""
+    """Reads a chunk's pages. `typed`: the footer, for values of logical types."""
 
     typed: Footer | None = None
-    lookup: PageLookup | None = None
 
 
 def decoded(
@@ -59,7 +58,6 @@ def decoded(
     rows: int,
     places: Sequence[PagePlace] | None,
     typed: Footer | None = None,
-    lookup: PageLookup | None = None,
 ) -> Iterator[DecodedValues]:
     """Decode a chunk's values, some pages at a time.
 
@@ -71,7 +69,6 @@ def decoded(
         places: the pages to read; None for all.
         typed: the file's footer, to decode values of logical types as PyArrow reads them, for a column at the top
             level that isn't repeated. By default they have the physical type.
-        lookup: pages without any of these values are skipped.
 
     Raises:
         CorruptFile: the pages contradict their headers or the metadata.
@@ -84,7 +81,7 @@ def decoded(
             hint="bloom has no keys; decrypt the file with the engine that wrote it",
         )
     reader = _Reader(source, chunk, data_end, checked=True)
-    reader.typed, reader.lookup = typed, lookup
+    reader.typed = typed
     if not codecs.supported(chunk.codec) and chunk.codec != "UNCOMPRESSED":
         raise UnsupportedError(f"the codec {chunk.codec}", path=source.path, field=reader.field)
     if places is not None:
@@ -110,21 +107,20 @@ def _some_at_a_time(reader: _Reader, pages: Iterable[RawPage]) -> Iterator[Decod
         if _is_enough(waiting, page):
             yield from _decode(reader, dictionary, waiting, rows)
             waiting, rows = [], []
-        if page.wanted:
-            waiting.append(page)
-            rows.append((first, page.values))
+        waiting.append(page)
+        rows.append((first, page.values))
         first += page.values
     if waiting:
         yield from _decode(reader, dictionary, waiting, rows)
 
 
 def joined(parts: Iterable[DecodedValues], values: int) -> Iterator[DecodedValues]:
-    """Join neighbouring parts until each but the last has at least `values` values or `_TOGETHER_BYTES` bytes: a
+    """Join neighbouring parts until each but the last has at least `values` values or `_JOINED_BYTES` bytes: a
     lookup of many values builds a hash table for each part."""
     waiting: list[DecodedValues] = []
     count = size = 0
     for part in parts:
-        if waiting and (count >= values or size >= _TOGETHER_BYTES):
+        if waiting and (count >= values or size >= _JOINED_BYTES):
             yield _joined(waiting)
             waiting, count, size = [], 0, 0
         waiting.append(part)
@@ -167,9 +163,7 @@ def _whole(reader: _Reader, pages: Iterable[RawPage], rows: int) -> Iterator[Dec
             dictionary = page
         else:
             data.append(page)
-    if any(page.wanted for page in data):
-        if reader.lookup is not None:
-            reader.lookup.left_out -= sum(not page.wanted for page in data)
+    if data:
         yield from _decode(reader, dictionary, data, [(0, rows)])
 
 
@@ -194,8 +188,6 @@ def _from_places(reader: _Reader, places: Sequence[PagePlace]) -> Iterator[Decod
             raise reader.fault(
                 f"a page of {counted(page.values, 'row')}, and of {place.rows} by the offset index", place.offset
             )
-        if not page.wanted:
-            continue
         if _is_enough(waiting, page):
             yield from _decode(reader, dictionary, waiting, rows)
             waiting, rows = [], []
@@ -257,22 +249,8 @@ def _next(reader: _Reader) -> RawPage | None:
             hint="rewrite the file with smaller pages",
         )
     data = bytes(reader.take(header.size + packed))
-    wanted = reader.lookup is None or (
-        reader.lookup.in_dictionary(reader, at) if is_dictionary else reader.lookup.in_page(reader, at)
-    )
-    longest = value_sizes.longest(reader, header, at) if wanted else None
-    return RawPage(data, 0 if is_dictionary else count, size, is_dictionary, at, longest, wanted)
-
-
-def _measured(reader: _Reader, page: RawPage) -> RawPage:
-    """The page with the size of its longest value."""
-    if page.longest is not None:
-        return page
-    back, reader.position = reader.position, page.offset
-    try:
-        return page._replace(longest=value_sizes.longest(reader, reader.header(), page.offset))
-    finally:
-        reader.position = back
+    longest = value_sizes.longest(reader, header, at)
+    return RawPage(data, 0 if is_dictionary else count, size, is_dictionary, at, longest)
 
 
 def _decode(
@@ -294,7 +272,6 @@ def _decode(
         count > most
     ):  # each row has a value or a null; the list of the rows' positions must not be larger than the pages
         raise reader.fault(f"the column's pages have {counted(most, 'value')}, too few for {counted(count, 'row')}")
-    pages, dictionary = [_measured(reader, page) for page in pages], dictionary and _measured(reader, dictionary)
     places = pa.concat_arrays([counting(start, number) for start, number in rows])
     try:
         data = pa.BufferReader(page_file.file_of(reader.chunk, reader.typed, dictionary, pages, count))
@@ -317,7 +294,7 @@ def _decode(
 
 def _rows_at_once(dictionary: RawPage | None, pages: Sequence[RawPage], rows: int) -> int:
     """The number of rows whose values take at most `_TOGETHER_BYTES`, if lists have the usual number of values."""
-    longest = max(page.longest or 0 for page in ([*pages] if dictionary is None else [dictionary, *pages]))
+    longest = max(page.longest for page in ([*pages] if dictionary is None else [dictionary, *pages]))
     in_row = -(-sum(page.values for page in pages) // max(rows, 1))
     return max(min(_ROWS_AT_ONCE, _TOGETHER_BYTES // max(longest * in_row, 1)), 1)
 

@@ -35,10 +35,8 @@ class RawPage(NamedTuple):
     is_dictionary: bool
     offset: int
     """The file offset."""
-    longest: int | None
-    """The size of the longest value, if values can share bytes; None if it isn't known yet."""
-    wanted: bool = True
-    """The page may have a value to find."""
+    longest: int
+    """The size of the longest value, if values can share bytes; else 0."""
 
 
 def file_of(

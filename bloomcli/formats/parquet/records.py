@@ -2,7 +2,7 @@
 
 For a column at the top level, only the pages with these rows are read, located by the offset index or the page
 headers, and only the values of these rows are decoded. pyarrow reads whole chunks of all other columns, and of all
-columns if a large part of the rows is read. A batch has at most `_AT_ONCE` rows, and `page_parts.BYTES_MOST` bytes in
+columns if a large part of the rows is read. A batch has at most `_AT_ONCE` rows, and `_BYTES_MOST` bytes in
 each column.
 """
 
@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from bloomcli import kernels
 from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.arrays import int64s, numbers_of
-from bloomcli.formats.parquet import page_decoder, page_matches, page_parts, page_rows, page_selection, spec
+from bloomcli.formats.parquet import page_decoder, page_selection, spec
 from bloomcli.formats.parquet.filters import Filters
-from bloomcli.formats.parquet.page_matches import KnownValues
 from bloomcli.formats.parquet.page_selection import PagePlace
-from bloomcli.formats.parquet.plain_types import plain, plain_schema
 from bloomcli.formats.parquet.request_plan import RequestPlan
+from bloomcli.formats.parquet.view_types import without_views, without_views_in
 from bloomcli.formats.source_stream import SourceStream
 from bloomcli.model.file import ColumnChunk
 from bloomcli.named_tuple import NamedTuple
@@ -37,16 +35,22 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 8192
 """The maximum number of rows of a batch."""
+_BYTES_MOST: Final = 64 << 20
+"""The maximum size of the values of a column in a batch, unless it is one value."""
 _OF_ROWS: Final = 8
-"""If more than one in this many rows is read, Arrow takes less time to decode whole chunks."""
+"""If more than one in this many rows is read, it takes less time to decode whole chunks."""
+
+
+class _TooManyBytes(Exception):
+    """The values of some rows have more than `_BYTES_MOST` bytes; the caller retries with fewer rows."""
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Concatenate batches, which may have few rows, up to `_AT_ONCE` rows or `page_parts.BYTES_MOST` bytes."""
+    """Concatenate batches, which may have few rows, up to `_AT_ONCE` rows or `_BYTES_MOST` bytes."""
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
-        if waiting and (rows + batch.num_rows > _AT_ONCE or size + batch.nbytes > page_parts.BYTES_MOST):
+        if waiting and (rows + batch.num_rows > _AT_ONCE or size + batch.nbytes > _BYTES_MOST):
             yield pa.concat_batches(waiting)
             waiting, rows, size = [], 0, 0
         waiting.append(batch)
@@ -78,16 +82,12 @@ class Records:
         file: the open file.
         filters: its filters, with the footer.
         plan: announces reads to a store.
-
-    Attributes:
-        known: values of the searched column in matching rows.
     """
 
     def __init__(self, file: LocatedFile, filters: Filters, plan: RequestPlan) -> None:
         self._file = file
         self._filters = filters
         self._plan = plan
-        self.known: list[KnownValues] = []
 
     def chosen(self, columns: Sequence[str] | None) -> set[int]:
         """The ordinals of these leaf columns (None: all)."""
@@ -98,13 +98,12 @@ class Records:
         wanted = numbers_of(rows)
         chosen = self.chosen(columns)
         try:
-            known = self._known(row_group, chosen)
-            paged = self._paged(row_group, chosen - known.keys(), wanted)
-            whole = self._chunks(row_group, chosen - known.keys() - paged.keys())
+            paged = self._paged(row_group, chosen, wanted)
+            whole = self._chunks(row_group, chosen - paged.keys())
             self._plan.will_read(whole, paged.values())
             at = 0
-            for count, others in self._others(row_group, wanted, whole, needed=not (known or paged)):
-                yield from self._joined(row_group, wanted[at : at + count], known, paged, others)
+            for count, others in self._others(row_group, wanted, whole, needed=not paged):
+                yield from self._joined(row_group, wanted[at : at + count], paged, others)
                 at += count
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             if isinstance(error, BloomError):
@@ -120,7 +119,7 @@ class Records:
             if isinstance(error, BloomError):
                 raise
             raise self._fault("the schema", error) from None
-        return plain(
+        return without_views(
             pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], table.column_names)
         )
 
@@ -132,28 +131,6 @@ class Records:
         except (pa.ArrowException, OSError, ValueError):
             return set(), set()
 
-    def plain_columns(self, columns: Sequence[str] | None) -> Mapping[int, tuple[ColumnChunk, pa.Field]] | None:
-        """These columns (None: all) by ordinal, each with its first chunk and its field; None if `page_rows` doesn't
-        support one of them, Arrow can't read the footer, or the file has no row groups."""
-        try:
-            return self._plain_columns(columns)
-        except (pa.ArrowException, OSError, ValueError):
-            return None
-
-    def _plain_columns(self, columns: Sequence[str] | None) -> Mapping[int, tuple[ColumnChunk, pa.Field]] | None:
-        chosen = self.chosen(columns)
-        chunks = self._chunks(0, chosen) if self._filters.footer.row_group_count else []
-        if not chosen <= self.flat or len(chunks) != len(chosen):
-            return None
-        found = {}
-        for chunk in chunks:
-            name = self._paths[chunk.column.index]
-            kind = self.schema.field(name).type
-            if chunk.encrypted or not page_rows.supports(chunk, kind):
-                return None
-            found[chunk.column.index] = chunk, self._reader.schema_arrow.field(name).with_type(kind)
-        return found
-
     def _fault(self, what: str, error: Exception) -> CorruptFile:
         said = " ".join(str(error).split())[:200]
         path = self._file.source.path
@@ -163,16 +140,6 @@ class Records:
         """The chunks of these columns in a row group, in order."""
         footer = self._filters.footer
         return [footer.chunk(key) for key in footer.chunk_keys(columns) if key.row_group == row_group]
-
-    def _known(self, row_group: int, chosen: set[int]) -> Mapping[int, KnownValues]:
-        """The values of the searched column that its search found, by ordinal."""
-        found = [known for known in self.known if known.row_group == row_group]
-        self.known = []
-        if not found or found[0].column not in chosen & self.flat:
-            return {}
-        (chunk,) = self._chunks(row_group, {found[0].column})
-        kind = self.schema.field(self._paths[found[0].column]).type
-        return {found[0].column: page_matches.combined(found)} if page_rows.supports(chunk, kind) else {}
 
     def _others(
         self, row_group: int, rows: memoryview, whole: Sequence[ColumnChunk], *, needed: bool
@@ -215,7 +182,7 @@ class Records:
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns as pyarrow reads them, with view types replaced."""
-        return plain_schema(self._reader.schema_arrow)
+        return without_views_in(self._reader.schema_arrow)
 
     @cached_property
     def flat(self) -> set[int]:
@@ -236,31 +203,23 @@ class Records:
         self,
         row_group: int,
         rows: memoryview,
-        known: Mapping[int, KnownValues],
         paged: Mapping[int, PagedChunk],
         others: pa.RecordBatch | None,
     ) -> Iterator[pa.RecordBatch]:
-        """Join columns with known values, columns that are read by pages, and the others."""
-        if not paged and not known and others is not None:
+        """Join columns that are read by pages, and the others."""
+        if not paged and others is not None:
             yield others
             return
         at, step = 0, len(rows)
         while at < len(rows):
             some = rows[at : at + step]
             try:
-                found = {index: self._known_array(row_group, one, some) for index, one in known.items()}
-                found |= {index: self._values(row_group, one, some) for index, one in paged.items()}
-            except page_parts.TooManyBytes:
+                found = {index: self._values(row_group, one, some) for index, one in paged.items()}
+            except _TooManyBytes:
                 step = max(step // 8, 1)
                 continue
             yield self._batch(found, None if others is None else others.slice(at, len(some)))
             at += len(some)
-
-    def _known_array(self, row_group: int, known: KnownValues, rows: memoryview) -> pa.Array:
-        """The known values of the searched column in some rows. Raises TooManyBytes for several rows."""
-        (chunk,) = self._chunks(row_group, {known.column})
-        kind = self.schema.field(self._paths[known.column]).type
-        return page_rows.of_forms(known.stored(rows), chunk, kind)
 
     def _batch(self, paged: Mapping[int, pa.Array], others: pa.RecordBatch | None) -> pa.RecordBatch:
         """A batch with the columns in the file's order."""
@@ -278,19 +237,14 @@ class Records:
         footer = self._filters.footer
         count, parts, at, size = footer.row_group(row_group).rows, [], 0, 0
         pages = page_selection.with_rows(one.pages, rows)
-        kind = self.schema.field(self._paths[one.chunk.column.index]).type
-        if page_rows.supports(one.chunk, kind):
-            found = page_rows.picked(self._file.source, one.chunk, footer.start, pages, rows, kind)
-            if found is not None:
-                return found
         for part in page_decoder.decoded(self._file.source, one.chunk, footer.start, count, pages, typed=footer):
             end = bisect_left(rows, part.rows[-1].as_py() + 1, at)
             if end > at:
-                (values,) = plain(pa.record_batch([part.values], ["v"])).columns
+                (values,) = without_views(pa.record_batch([part.values], ["v"])).columns
                 parts.append(values.take(int64s(_positions(rows[at:end], part.rows))))
                 size += parts[-1].nbytes
-            if size > page_parts.BYTES_MOST and len(rows) > 1:
-                raise page_parts.TooManyBytes
+            if size > _BYTES_MOST and len(rows) > 1:
+                raise _TooManyBytes
             at = end
         return pa.concat_arrays(parts)
 
@@ -301,8 +255,7 @@ class Records:
         for batch in self._reader.iter_batches(_AT_ONCE, row_groups=[row_group], columns=names, use_threads=False):
             end = bisect_left(rows, first + batch.num_rows, at)
             if end > at:
-                places = kernels.positions_within(rows, at, end, first)
-                yield plain(batch).take(pa.Array.from_buffers(pa.int64(), end - at, [None, pa.py_buffer(places)]))
+                yield without_views(batch).take(int64s(row - first for row in rows[at:end]))
             first, at = first + batch.num_rows, end
             if at == len(rows):
                 return

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Container, Generator, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile
 from bloomcli.formats import answer, finding
-from bloomcli.formats.arrays import counting, numbers_of
-from bloomcli.formats.filter_answer import FilterLookup
-from bloomcli.formats.finding import Candidates, Matches, RowGroupHashes, WantedValues
-from bloomcli.formats.parquet import page_decoder, page_lookup, page_matches
+from bloomcli.formats.arrays import counting
+from bloomcli.formats.filter_lookup import FilterLookup
+from bloomcli.formats.finding import SCOPE, Candidates, Matches, Scope, WantedValues
+from bloomcli.formats.parquet import like_files, page_decoder
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
-from bloomcli.formats.parquet.like_files import filter_lookup
 from bloomcli.formats.parquet.lookups import stored_forms
-from bloomcli.formats.parquet.page_lookup import PageLookup
-from bloomcli.formats.parquet.page_matches import KnownValues
-from bloomcli.formats.parquet.page_scan import UnreadablePage
-from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.records import Records
 from bloomcli.formats.parquet.request_plan import RequestPlan
-from bloomcli.formats.parquet.row_scan import RowScan, row_scan
-from bloomcli.formats.parquet.stored_hashes import read_first, stored_hashes
 from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, decoded, each_row, is_nan, within
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.words import counted
@@ -91,41 +81,10 @@ class ParquetSearch(UnitSearch):
             if selected is not None:
                 places = selected.pages
                 self.pages_left_out += selected.left_out
-        done = 0
-        if page_matches.readable(wanted, candidates, chunk):
-            unread = yield from self._by_bytes(wanted, candidates, chunk, places)
-            if unread is None:
-                return
-            done = unread.row
-        lookup = _page_lookup(wanted, candidates)
-        parts = page_decoder.decoded(
-            file.source, chunk, self._filters.footer.start, candidates.rows, places, lookup=lookup
-        )
-        try:
-            for part in page_decoder.joined(parts, len(candidates.forms)):
-                self.pages_read += part.pages
-                for equal in self._equal(wanted, candidates, part):
-                    yield from _from_row(equal, done)
-        finally:
-            self.pages_read += 0 if lookup is None else lookup.left_out
-
-    def _by_bytes(
-        self, wanted: WantedValues, candidates: Candidates, chunk: ColumnChunk, places: Sequence[PagePlace] | None
-    ) -> Generator[Matches, None, UnreadablePage | None]:
-        """Yield the rows that have one of the candidates, by comparing bytes; returns where Arrow continues."""
-        before, start = self.pages_read, self._filters.footer.start
-        texts, forms = (array.take(candidates.forms) for array in (wanted.owners, wanted.forms))
-        for found in page_matches.matched(self._file.source, chunk, start, places, wanted, candidates):
-            if isinstance(found, UnreadablePage):
-                self.pages_read = before  # all pages are read again
-                self._records.known.clear()
-                return found
-            self.pages_read += found.pages
-            if len(found.rows):
-                known = KnownValues(candidates.row_group, self._column.index, found.rows, found.numbers, forms)
-                self._records.known.append(known)
-                yield Matches(found.rows, texts.take(found.numbers))
-        return None
+        parts = page_decoder.decoded(file.source, chunk, self._filters.footer.start, candidates.rows, places)
+        for part in page_decoder.joined(parts, len(candidates.forms)):
+            self.pages_read += part.pages
+            yield from self._equal(wanted, candidates, part)
 
     def _equal(
         self, wanted: WantedValues, candidates: Candidates, part: page_decoder.DecodedValues
@@ -141,21 +100,21 @@ class ParquetSearch(UnitSearch):
             repeated = self._column.max_repetition_level > 0
             yield each_row(part.rows.take(there), texts.take(there), repeated=repeated)
 
-    def candidates(self, wanted: WantedValues) -> Iterator[Candidates]:
+    def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """Yield the values that each row group may have."""
-        if self.pages_follow:
+        if scope.pages_follow:
             self._located.chunks_read_whole = self._file.source.request_bytes
-        units = self.row_groups
-        if self.values_filtered and isinstance(units, tuple) and len(units) == 1:
+        units = scope.row_groups
+        if scope.values_filtered and isinstance(units, tuple) and len(units) == 1:
             return self._whole_row_group(wanted, *units)
-        if self.row_groups is not None and wanted.literals is not None:
-            return self._indexed(wanted, wanted.literals, self.row_groups)
+        if units is not None and wanted.literals is not None:
+            return self._indexed(wanted, wanted.literals, units, checked=scope.bounds_checked)
         if wanted.literals is None and self._file.source.request_bytes:
             hashes = memoryview(wanted.hashes).cast("Q")
             self._filters.will_look_up(
                 lambda: ((chunk, hashes) for chunk in self._filters.chunks_of(self._column.index))
             )
-        return super().candidates(wanted)
+        return super().candidates(wanted, scope)
 
     def _whole_row_group(self, wanted: WantedValues, unit: int) -> Iterator[Candidates]:
         """Yield all values for one row group, because they were already looked up in its filter. It remains to check
@@ -168,7 +127,7 @@ class ParquetSearch(UnitSearch):
             yield Candidates(chunk.row_group, rows, chunk.compressed_bytes, forms, trusted=trusted)
 
     def _indexed(
-        self, wanted: WantedValues, literals: Sequence[Literal], units: Container[int]
+        self, wanted: WantedValues, literals: Sequence[Literal], units: Container[int], *, checked: bool
     ) -> Iterator[Candidates]:
         """Yield the values that each row group may have, for row groups that an index has selected.
 
@@ -177,7 +136,7 @@ class ParquetSearch(UnitSearch):
         bounds and the page index select what is read, with one request for the largest part.
         """
         footer, whole = self._filters.footer, self._located.chunks_read_whole
-        checked = self._plan.sparing = self.bounds_checked
+        self._plan.sparing = checked
         if checked:
             whole = max(whole, self._file.source.part_bytes)
         chunks = list(self._filters.chunks_of(self._column.index))
@@ -194,39 +153,6 @@ class ParquetSearch(UnitSearch):
                 forms = within(every, wanted.keys, low, high)
             unread = Candidates(group, rows, chunk.compressed_bytes, forms, nan=nan, trusted=checked)
             yield answered.get(group, unread)
-
-    def row_group_hashes(
-        self, count: int, ranges: Sequence[tuple[Any, Any]] | None, stop: Stop
-    ) -> Iterator[RowGroupHashes] | None:
-        """The column's chunks, if reading them takes less time than looking up the values in their filters."""
-        chunks = list(self._filters.chunks_of(self._column.index))
-        units = self.row_groups
-        searched = [chunk for chunk in chunks if units is None or chunk.row_group in units]
-        source = self._file.source
-        if not read_first(searched, count, source.request_bytes):
-            return None
-        return self._stored(chunks, frozenset(chunk.row_group for chunk in searched), ranges, stop)
-
-    def _stored(
-        self,
-        chunks: Sequence[ColumnChunk],
-        units: Container[int],
-        ranges: Sequence[tuple[Any, Any]] | None,
-        stop: Stop,
-    ) -> Iterator[RowGroupHashes]:
-        """Yield the column's chunks, with the hashes of their values for these row groups."""
-        footer = self._filters.footer
-        for chunk in chunks:
-            rows = footer.row_group(chunk.row_group).rows
-            empty = Candidates(chunk.row_group, rows, chunk.compressed_bytes, counting(0, 0))
-            if chunk.num_values < rows:  # a row has a value or a null in each column
-                raise CorruptFile("fewer values than rows", path=self._file.source.path)
-            searched = chunk.row_group in units and chunk.num_values > 0
-            facts = partial(self._facts_of, chunk, 0)
-            if searched and not self.outside(chunk.min_value, chunk.max_value, ranges, facts):
-                yield RowGroupHashes(empty, stored_hashes(self._file.source, chunk, footer.start, stop))
-            else:
-                yield RowGroupHashes(empty, None)
 
     def prepare(
         self, wanted: WantedValues, candidates: Candidates, columns: Sequence[str] | None, *, rows: bool
@@ -259,12 +185,7 @@ class ParquetSearch(UnitSearch):
 
     def filter_lookup(self, wanted: WantedValues, columns: Sequence[str] | None) -> FilterLookup | None:
         """The lookup in the filters of files like this one; None if they can't answer it."""
-        footer, summed = self._filters.footer, self._scanned(columns)
-
-        def scan() -> RowScan | None:
-            return row_scan(footer, self._column, wanted, lambda: self._records.plain_columns(columns), summed)
-
-        return filter_lookup(footer, self._column, wanted, summed, scan)
+        return like_files.filter_lookup(self._filters.footer, self._column, wanted, self._scanned(columns))
 
     def scanned_bytes(self, columns: Sequence[str] | None) -> int:
         """Compressed bytes of the chunks of the searched column and of these columns."""
@@ -288,21 +209,6 @@ def _without_values(path: str, key: ChunkKey, rows: int) -> CorruptFile:
         field=f"row_groups[{key.row_group}].columns[{key.column}].meta_data.num_values",
         hint="the metadata are wrong; get the file from its source again",
     )
-
-
-def _from_row(matches: Matches, row: int) -> Iterator[Matches]:
-    """Yield the matches from a row on."""
-    at = bisect_left(numbers_of(matches.rows), row)
-    if at < len(matches.rows):
-        yield Matches(matches.rows[at:], matches.texts[at:])
-
-
-def _page_lookup(wanted: WantedValues, candidates: Candidates) -> PageLookup | None:
-    """The lookup of the candidates in single pages; None if their hashes can't be compared, or they are too many."""
-    if candidates.nan or not wanted.hashes or len(candidates.forms) > page_lookup.MOST:
-        return None
-    chosen = candidates.forms.to_pylist()
-    return PageLookup(b"".join(wanted.hashes[8 * at : 8 * at + 8] for at in chosen))
 
 
 def _sorted_keys(wanted: WantedValues, candidates: Candidates) -> list[Any] | None:

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from support.pagefiles import one_page
 
 import bloomcli
-from bloomcli.formats.parquet import page_file, page_matches, page_parts, page_scan, records
-from bloomcli.formats.parquet.page_scan import UnreadablePage
+from bloomcli.formats.parquet import page_decoder, records
 
 ROWS = 4000
 KINDS = 500
@@ -165,42 +164,6 @@ def test_any_rows_are_those_with_an_equal_key(
     assert given == [(n, {"key": made[n], "n": n}) for n in rows]
 
 
-@pytest.mark.parametrize("at", [0, 1, 5])
-def test_arrow_continues_from_a_page_that_is_not_read_here(
-    at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "pages.parquet"
-    keys = [n * 7919 % ROWS for n in range(ROWS)]
-    options: dict[str, Any] = {"use_dictionary": False, "data_page_size": 900, "write_batch_size": 64}
-    pq.write_table(pa.table({"key": keys}), path, row_group_size=ROWS // 2, **options)
-    wanted = [str(n) for n in range(0, ROWS, 5)]
-    every = bloomcli.find(path, wanted, column="key")
-    expected = [row for batch in every for row in batch.to_pylist()]
-    original, unread = page_scan._of_page, []
-    pages = [0]
-
-    def fails(*args: Any) -> Any:
-        pages[0] += 1
-        if pages[0] % 30 == at:
-            raise page_scan.kernels.PageError("unreadable")
-        return original(*args)
-
-    matched = page_matches.matched
-
-    def watched(*args: Any) -> Any:
-        for found in matched(*args):
-            unread.extend([found] if isinstance(found, UnreadablePage) else [])
-            yield found
-
-    monkeypatch.setattr(page_scan, "_of_page", fails)
-    monkeypatch.setattr(page_matches, "matched", watched)
-    again = bloomcli.find(path, wanted, column="key", jobs=1)
-    assert [row for batch in again for row in batch.to_pylist()] == expected
-    assert [row["row"] for row in expected] == [n for n, key in enumerate(keys) if key % 5 == 0]
-    assert unread
-    assert again.report.pages_read == every.report.pages_read
-
-
 def test_fewer_rows_are_made_together_where_their_values_are_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,8 +172,7 @@ def test_fewer_rows_are_made_together_where_their_values_are_long(
     table = pa.table({"key": keys, "note": [f"{n}" * (n % 300) for n in range(ROWS)]})
     pq.write_table(table, path, use_dictionary=["key"], data_page_size=20_000, write_batch_size=64)
     most = 20_000
-    for module in (page_parts, page_matches):
-        monkeypatch.setattr(module, "BYTES_MOST", most)
+    monkeypatch.setattr(records, "_BYTES_MOST", most)
     rows = list(range(0, ROWS, 12))
     found = list(bloomcli.find(path, [keys[n] for n in rows], column="key"))
     assert [number for batch in found for number in batch["row"].to_pylist()] == rows
@@ -224,7 +186,7 @@ def test_fewer_rows_are_made_together_where_their_values_are_long(
 
 
 @pytest.mark.slow
-def test_few_rows_of_many_take_the_memory_of_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_rows_of_many_take_the_memory_of_some_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "wide.parquet"
     count, wide = 120_000, 400
     texts = random.Random(3).randbytes(count * wide // 2).hex()
@@ -233,9 +195,8 @@ def test_few_rows_of_many_take_the_memory_of_a_page(tmp_path: Path, monkeypatch:
     pq.write_table(table, path, use_dictionary=False, row_group_size=count, data_page_size=1 << 20)
 
     def not_called(*_: Any, **__: Any) -> Any:
-        raise AssertionError("Arrow decodes pages")
+        raise AssertionError("whole chunks are decoded")
 
-    monkeypatch.setattr(page_file, "file_of", not_called)
     monkeypatch.setattr(records.Records, "_whole", not_called)
     rows = range(0, count, 50)
     texts_wanted = [str(n) for n in rows]
@@ -253,10 +214,11 @@ def test_few_rows_of_many_take_the_memory_of_a_page(tmp_path: Path, monkeypatch:
     finally:
         tracemalloc.stop()
     assert numbers == list(rows)
-    assert peak + arrow < 12 << 20 < count * wide // 3
+    assert peak + arrow < 30 << 20 < count * wide
 
 
-def test_the_first_rows_are_given_without_the_other_pages(tmp_path: Path) -> None:
+def test_the_first_rows_are_given_without_the_other_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_decoder, "_TOGETHER_BYTES", 2000)
     path = tmp_path / "first.parquet"
     keys = [n * 7919 % ROWS for n in range(ROWS)]
     pq.write_table(pa.table({"key": keys}), path, use_dictionary=False, data_page_size=900, write_batch_size=64)

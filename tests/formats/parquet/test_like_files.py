@@ -19,7 +19,7 @@ from bloomcli.errors import BloomError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.arrays import binaries
 from bloomcli.formats.base import FilterFile
-from bloomcli.formats.filter_answer import FilterAnswer, FilterLookup
+from bloomcli.formats.filter_lookup import FilterAnswer, FilterLookup
 from bloomcli.formats.registry import open_file
 from bloomcli.storage.registry import open_source
 
@@ -56,7 +56,9 @@ def opened(
             if any(one.possible for one in found):
                 return None
             chunk_bytes = sum(one.chunk_bytes for one in found)
-            return FilterAnswer(1, len(found), chunk_bytes, search.scanned_bytes(selected), 0, ())
+            return FilterAnswer(
+                1, len(found), chunk_bytes, search.scanned_bytes(selected), 0, (), None, (0, 0), "parquet"
+            )
     except (BloomError, StopIteration):
         return None
 
@@ -284,23 +286,3 @@ def looked_up(path: Path, hashes: bytes) -> set[int]:
         bits = SplitBlockFilter(bytearray(data[start : start + (facts.bitset_bytes or 0)]))
         found |= {at for at, value in enumerate(memoryview(hashes).cast("Q")) if bits.check(value)}
     return found
-
-
-def test_of_some_row_groups_no_other_s_filter_is_read(tmp_path: Path) -> None:
-    """The index selects the row groups; before, the filters of all others were read too."""
-    path = tmp_path / "f.parquet"
-    table = pa.table({"id": range(0, 20_000, 2)})
-    pq.write_table(table, path, row_group_size=1000, bloom_filter_options={"id": {"ndv": 1000, "fpp": 0.01}})
-    with open_source(path) as source:
-        filter_lookup = filter_lookup_of(open_file(source), "id", ["6000", "15001", "18000"])
-        assert filter_lookup is not None
-        whole = filter_lookup.look_up(source)
-        assert whole is not None
-        assert whole.possible is not None
-        assert {3, 9} <= set(whole.possible)
-        for groups in ([], [9], [2, 9], [9, 3], [7, 12, 1 << 40], range(10)):
-            some = filter_lookup.look_up(source, groups)
-            assert some is not None
-            assert some.possible == tuple(group for group in whole.possible if group in groups)
-            assert some[1:4] == whole[1:4], "what the footer says"
-            assert (some.bytes_read < whole.bytes_read) == (len(groups) < 10)

@@ -1,11 +1,11 @@
-"""find: values in parts give the rows of the same values at once, and each row once with the first of its values."""
+"""find: more values than are looked up one by one, and where they come from."""
 
 from __future__ import annotations
 
 import gzip
 import pickle
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,31 +15,25 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 from support import mosaicfiles
-from support.object_stores import SCHEME, MemoryObjects
-from support.value_lookups import watched_lookups
+from support.wrong_statistics import lying
 
 import bloomcli
-from bloomcli.commands import find, value_parts
+from bloomcli.commands import find
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
-from bloomcli.commands.value_parts import ValueParts
 from bloomcli.concurrency.cancellation import Stop, Stopped
 from bloomcli.errors import LiteralError, SourceChanged, UsageError
 from bloomcli.finding import value_file
 from bloomcli.finding.lake import Search
 from bloomcli.formats import finding
-from bloomcli.formats.mosaic import search as mosaic_search
-from bloomcli.formats.orc import search as orc_search
-from bloomcli.formats.parquet import search as parquet_search
 from bloomcli.formats.unit_search import UnitSearch
-from bloomcli.storage import registry
 
 ROWS = 6000
 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("parts")
+    folder = tmp_path_factory.mktemp("many")
     rng = random.Random(3)
     for file in range(3):
         numbers = [rng.randrange(20_000) for _ in range(ROWS)]
@@ -63,11 +57,7 @@ def texts(values: Sequence[str]) -> pa.LargeBinaryArray:
     return pa.array([value.encode() for value in values], pa.large_binary())
 
 
-def parted(values: Sequence[str], size: int) -> ValueParts:
-    return ValueParts(texts(values[at : at + size]) for at in range(0, len(values), size))
-
-
-def found(where: Any, values: Values | ValueParts, **options: Any) -> tuple[list[tuple[Any, ...]], Any]:
+def found(where: Any, values: Values, **options: Any) -> tuple[list[tuple[Any, ...]], Any]:
     search = Search([str(where)], values, FindOptions(**options), jobs=2)
     rows = [
         (row["path"], row["row_group"], row["row"], row["value"], repr(row["record"]))
@@ -78,55 +68,95 @@ def found(where: Any, values: Values | ValueParts, **options: Any) -> tuple[list
     return rows, search.report
 
 
-@pytest.fixture(params=["filters first", "columns first"])
-def order(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What is asked of a file first, whatever takes less time. Fails if the other was."""
-    columns = request.param == "columns first"
-    monkeypatch.setattr(parquet_search, "read_first", lambda *_: columns)
-    for module in (orc_search, mosaic_search):
-        monkeypatch.setattr(module, "SOUGHT_FOR_EACH", 0 if columns else 1 << 60)
-    known = watched_lookups(monkeypatch)
-    yield
-    assert set(known) <= {columns}
+KINDS = (pa.int64(), pa.int32(), pa.int16(), pa.decimal128(12, 2), pa.float64(), pa.string(), pa.date32())
 
 
-VALUES = {
-    "id": [str(n) for n in range(0, 30_000, 7)] + ["7", "7", "0x0e", "14"],
-    "text": [f"t{n}" for n in range(0, 30_000, 5)] + ["t5", "other"],
-    "money": [f"{n / 100:.2f}" for n in range(0, 4000, 3)],
-    "real": [str(n / 4) for n in range(0, 4000, 3)] + ["nan"] + [str(n / 4) for n in range(1, 400, 3)],
-    "flag": ["true"] * 400,
-}
+@pytest.mark.parametrize("blooms", [True, False])
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_many_values_of_every_type_are_found_in_every_format(tmp_path: Path, kind: pa.DataType, blooms: bool) -> None:
+    rng = random.Random(5)
+    numbers = [rng.randrange(20_000) if n % 17 else None for n in range(3000)]
+    wanted = set(range(0, 20_000, 7))
+    table = pa.table({"id": pa.array(numbers, pa.int32()).cast(kind), "n": range(3000)})
+    filters: dict[str, Any] = {"bloom_filter_options": {"id": {"ndv": 1100, "fpp": 0.02}}} if blooms else {}
+    pq.write_table(
+        table,
+        tmp_path / "f.parquet",
+        row_group_size=1100,
+        use_dictionary=not blooms,
+        write_page_index=True,
+        data_page_size=2000,
+        write_batch_size=100,
+        **filters,
+    )
+    more: dict[str, Any] = {"bloom_filter_columns": [1]} if blooms else {"dictionary_key_size_threshold": 1.0}
+    orc.write_table(table, tmp_path / "f.orc", stripe_size=20_000, row_index_stride=1000, **more)
+    mosaicfiles.write(tmp_path / "f.mosaic", table, batch=1000)
+    given = [str(value) for value in pa.array(sorted(wanted), pa.int32()).cast(kind).to_pylist()]
+    expected = [(n, number) for n, number in enumerate(numbers) if number in wanted]
+    for name in ("f.parquet", "f.orc", "f.mosaic"):
+        rows, report = found(tmp_path / name, Values(texts(given)), column="id")
+        assert report.errors == ()
+        assert [row[2] for row in rows] == [n for n, _ in expected], name
+        assert [row[3].decode() for row in rows] == [given[number // 7] for _, number in expected], name
 
 
-@pytest.mark.parametrize("column", VALUES)
-@pytest.mark.parametrize("size", [pytest.param(300, marks=pytest.mark.slow), 1000])
-@pytest.mark.usefixtures("order")
-def test_values_in_parts_find_the_same_rows(
-    lake: Path, column: str, size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    values = VALUES[column]
-    expected, report = found(lake, Values(texts(values)), column=column, select=("id",))
-    assert len(expected) > 100
-    rows, again = found(lake, parted(values, size), column=column, select=("id",))
-    assert rows == expected
-    assert (again.rows, again.values, again.files_found) == (report.rows, report.values, report.files_found)
-    # what is left of each part waits in a temporary file, and is looked for in several rounds
-    monkeypatch.setattr(value_parts, "_HELD_BYTES", 1000)
-    monkeypatch.setattr(value_parts, "PART_VALUES", size)
-    assert found(lake, parted(values, size), column=column, select=("id",))[0] == expected
+def test_nan_and_both_zeros_are_found_among_many_values(tmp_path: Path) -> None:
+    numbers = [1.5, float("nan"), -0.0, 0.0, None, 2.5] * 50
+    pq.write_table(pa.table({"id": numbers}), tmp_path / "f.parquet", use_dictionary=False, row_group_size=60)
+    orc.write_table(pa.table({"id": numbers}), tmp_path / "f.orc")
+    for values, rows in ((["0"], 2), (["nan"], 1), (["0", "nan", "2.5"], 4)):
+        every = values + [str(n) for n in range(1000, 2000)]
+        for order in (every, every[::-1]):
+            assert found(tmp_path, Values(texts(order)), column="id")[1].rows == 100 * rows
 
 
-@pytest.mark.usefixtures("order")
-def test_each_part_is_looked_for_in_its_own_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the first part were read for all: rows of the others were lost."""
-    monkeypatch.setattr(value_parts, "PART_VALUES", 300)
-    path = tmp_path / "f.parquet"
-    table = pa.table({"id": range(6000)})
-    pq.write_table(table, path, use_dictionary=False, write_page_index=True, data_page_size=800, write_batch_size=100)
-    values = [str(n) for n in range(0, 6000, 2)]
-    rows, _ = found(path, parted(values, 300), column="id")
-    assert [row[2] for row in rows] == list(range(0, 6000, 2))
+@pytest.mark.parametrize(("blooms", "rows"), [(True, 500), (False, 0)])
+def test_bounds_exclude_many_values_unless_a_filter_contradicts_them(tmp_path: Path, blooms: bool, rows: int) -> None:
+    """The bounds of ids from 1000 to 1999 say 5000 to 5999."""
+    values = Values(texts([*map(str, range(1500, 2500))]))
+    assert found(lying(tmp_path / "f.parquet", blooms=blooms), values, column="id")[1].rows == rows
+    path = tmp_path / "f.orc"
+    filters: dict[str, Any] = {"bloom_filter_columns": [1], "bloom_filter_fpp": 0.001} if blooms else {}
+    orc.write_table(pa.table({"id": range(1000, 2000)}), path, compression="uncompressed", **filters)
+    true, false = b"\x08\xd0\x0f\x10\x9e\x1f", b"\x08\x90\x4e\x10\xde\x5d"
+    assert true in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(true, false))
+    assert found(path, values, column="id")[1].rows == rows
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "orc", "mosaic"])
+def test_row_groups_whose_bounds_exclude_all_values_are_not_read(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"f.{suffix}"
+    table = pa.table({"id": pa.array(range(10_000), pa.int64())})
+    if suffix == "parquet":
+        pq.write_table(table, path, row_group_size=1000, use_dictionary=False)
+    elif suffix == "orc":
+        orc.write_table(table, path, stripe_size=30_000, row_index_stride=1000, batch_size=1000)
+    else:
+        mosaicfiles.write(path, table, batch=1000, stats_columns=["id"])
+    rows, report = found(path, Values(texts([str(n) for n in range(2100, 2600)])), column="id")
+    assert [row[2] for row in rows] == [*range(2100, 2600)]
+    assert report.row_groups_read < report.row_groups // 2
+    rows, report = found(path, Values(texts([str(n) for n in range(20_000, 20_900)])), column="id")
+    assert (rows, report.row_groups_read, report.row_groups_possible) == ([], 0, 0)
+
+
+def test_more_values_than_one_machine_looks_up_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(value_file, "VALUES_MOST", 1000)
+    monkeypatch.setattr(value_file, "_BLOCK_BYTES", 500)
+    path = tmp_path / "ids.txt"
+    path.write_text("".join(f"{n}\n" for n in range(1001)))
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "f.parquet")
+    with pytest.raises(UsageError, match="more than 1,000 values") as error:
+        value_file.values_of(str(path))
+    assert error.value.path == str(path)
+    assert "bloomcli.spark.find" in str(error.value.hint)
+    numbers = pa.chunked_array([range(600), range(401)])
+    with pytest.raises(UsageError, match="more than 1,000 values"):
+        bloomcli.find(tmp_path / "f.parquet", numbers, column="id")
+    path.write_text("".join(f"{n}\n" for n in range(1000)))
+    assert found(tmp_path / "f.parquet", value_file.values_of(str(path)), column="id")[1].rows == 1
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "orc", "mosaic"])
@@ -136,75 +166,48 @@ def test_booleans_are_found_in_every_format(tmp_path: Path, suffix: str) -> None
     table = pa.table({"flag": [True, None, False, True] * 10})
     writers = {"parquet": pq.write_table, "orc": orc.write_table, "mosaic": lambda t, p: mosaicfiles.write(p, t)}
     writers[suffix](table, path)
-    rows, report = found(path, parted(["true"] * 900, 300), column="flag")
+    rows, report = found(path, Values(texts(["true"] * 900)), column="flag")
     assert [row[2] % 4 for row in rows] == [0, 3] * 10
     assert report.errors == ()
-    rows, _ = found(path, parted(["false"] * 300 + ["1"] * 300, 300), column="flag")
+    rows, _ = found(path, Values(texts(["false"] * 300 + ["1"] * 300)), column="flag")
     assert [row[2] % 4 for row in rows] == [0, 2, 3] * 10
-    _, report = found(path, parted(["true"] * 600 + ["7"] * 300, 300), column="flag")
+    _, report = found(path, Values(texts(["true"] * 600 + ["7"] * 300)), column="flag")
     assert "'7' is not a value of column flag" in str(report.errors[0].error)
 
 
-@pytest.mark.usefixtures("order")
-def test_a_row_comes_once_with_the_first_of_its_values(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(value_parts, "PART_VALUES", 300)
+def test_a_row_comes_once_with_one_of_its_values(lake: Path) -> None:
     values = [str(n) for n in range(3000, 5000)]
-    rows, _ = found(lake, parted(values, 300), column="tags.list.element", select=("id",))
+    rows, _ = found(lake, Values(texts(values)), column="tags.list.element", select=("id",))
     places = [row[:3] for row in rows]
     assert len(places) == len(set(places))
     assert places == sorted(places)
     for row in rows:
         number = int(row[4].split(": ")[1].rstrip("}"))
         assert int(row[3]) in {number, number + 1}
-    whole, _ = found(lake, Values(texts(values)), column="tags.list.element", select=("id",))
-    assert [row[:3] for row in whole] == places
 
 
-@pytest.mark.usefixtures("order")
-@pytest.mark.parametrize(
-    "options", [{"limit": 17}, {"files_only": True}, {"maybe": True}], ids=lambda o: next(iter(o))
-)
-def test_limits_and_files_are_the_same(lake: Path, options: dict[str, Any]) -> None:
-    values = [str(n) for n in range(0, 30_000, 7)]
-    expected, report = found(lake, Values(texts(values)), column="id", **options)
-    rows, again = found(lake, parted(values, 500), column="id", **options)
-    assert rows == expected
-    assert (again.rows, again.files_found, again.exit_code) == (report.rows, report.files_found, report.exit_code)
-    assert (again.row_groups_possible, again.limited) == (report.row_groups_possible, report.limited)
-
-
-@pytest.mark.usefixtures("order")
-def test_a_text_that_is_no_value_is_an_error_of_each_file(lake: Path) -> None:
-    rows, report = found(lake, parted([*map(str, range(600)), "a word"], 300), column="id")
-    assert rows == []
-    assert report.exit_code == 2
-    assert "not a value of column id" in report.errors[0].error
-
-
-@pytest.mark.parametrize("parts", [True, False])
 def test_a_text_that_is_no_value_is_met_once_and_named_for_each_file(
-    tmp_path: Path, parts: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Millions of values before it were converted anew for each file."""
     converted: list[int] = []
     wanted = UnitSearch.wanted
 
-    def watched(self: UnitSearch, given: pa.LargeBinaryArray) -> Any:
+    def watched(self: UnitSearch, given: pa.LargeBinaryArray, stop: Any) -> Any:
         converted.append(len(given))
-        return wanted(self, given)
+        return wanted(self, given, stop)
 
     monkeypatch.setattr(UnitSearch, "wanted", watched)
     for at in range(5):
         pq.write_table(pa.table({"id": range(9)}), tmp_path / f"{at}.parquet")
     values = [*map(str, range(600)), "a word"]
-    _, report = found(tmp_path, parted(values, 300) if parts else Values(texts(values)), column="id")
+    _, report = found(tmp_path, Values(texts(values)), column="id")
     said = "'a word' is not a value of column id, INT64"
     assert [str(one.error) for one in report.errors] == [f"{tmp_path / f'{at}.parquet'}: {said}" for at in range(5)]
-    assert converted == ([300, 300, 1] if parts else [601])
+    assert converted == [601]
 
 
-@pytest.mark.parametrize("parts", [True, False])
-def test_a_stop_ends_the_conversion_of_values(tmp_path: Path, parts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_ends_the_conversion_of_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C waited for millions of decimals to be converted: 35 seconds for 5 million."""
     stop, parsed = Stop(), []
     parse = finding.parse
@@ -217,7 +220,7 @@ def test_a_stop_ends_the_conversion_of_values(tmp_path: Path, parts: bool, monke
     monkeypatch.setattr(finding, "parse", watched)
     pq.write_table(pa.table({"id": pa.array([Decimal("0.25")])}), tmp_path / "f.parquet")
     values = [f"{n}.25" for n in range(60_000)]
-    sought = parted(values, 30_000) if parts else Values(texts(values))
+    sought = Values(texts(values))
     with pytest.raises(Stopped):
         find.run(str(tmp_path / "f.parquet"), FindOptions(column="id"), sought, lambda _: None, stop)
     assert len(parsed) <= 33_000
@@ -228,25 +231,9 @@ def test_a_stop_ends_the_conversion_of_values(tmp_path: Path, parts: bool, monke
     assert len(rows) == 1, "what was stopped isn't taken for converted"
 
 
-def test_a_store_is_asked_for_filters_once(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = MemoryObjects()
-    monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
-    data = (lake / "1.parquet").read_bytes()
-    store.client.store(f"{SCHEME}://lake/f.parquet", data + bytes(0))
-    values = [str(n) for n in range(0, 30_000, 7)]
-    found(f"{SCHEME}://lake/f.parquet", Values(texts(values)), column="id", maybe=True)
-    once = len(store.client.requests)
-    found(f"{SCHEME}://lake/f.parquet", parted(values, 300), column="id", maybe=True)
-    assert len(store.client.requests) == 2 * once
-
-
-def test_arrays_and_files_of_many_values_are_taken_in_parts(
-    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(value_file, "PART_VALUES", 1000)
+def test_values_come_from_arrays_and_files(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(value_file, "_BLOCK_BYTES", 777)
     numbers = list(range(0, 30_000, 7))
-    assert isinstance(value_file.values_of_array(pa.array(numbers)), ValueParts)
     rows = [
         row
         for batch in bloomcli.find(lake, pa.array(numbers), column="id", select=["id"])
@@ -259,7 +246,6 @@ def test_arrays_and_files_of_many_values_are_taken_in_parts(
     path = tmp_path / "ids.txt"
     path.write_bytes(b"\xef\xbb\xbf" + "".join(f"{n}\r\n\n" for n in numbers).encode())
     values = value_file.values_of(str(path))
-    assert isinstance(values, ValueParts)
     assert values.count == len(numbers)
     assert values.texts.to_pylist() == [str(n).encode() for n in numbers]
     expected, _ = found(lake, Values(texts([str(n) for n in numbers])), column="id")
@@ -346,21 +332,8 @@ def test_blanks_around_a_text_are_part_of_it_and_around_a_number_are_not(tmp_pat
         assert [row[2] for row in found(path, values, column="id")[0]] == [1]
 
 
-@pytest.mark.usefixtures("order")
-def test_row_groups_of_stripes_are_searched_in_parts(tmp_path: Path) -> None:
-    path = tmp_path / "f.orc"
-    numbers = random.Random(4).sample(range(100_000), 60_000)
-    orc.write_table(pa.table({"id": numbers}), path, stripe_size=100_000, row_index_stride=5000, compression="zlib")
-    assert orc.ORCFile(path).nstripes > 1
-    values = [str(n) for n in range(0, 100_000, 7)]
-    expected, _ = found(path, Values(texts(values)), column="id")
-    assert len(expected) > 5000
-    assert found(path, parted(values, 1000), column="id")[0] == expected
-
-
-@pytest.mark.parametrize("parts", [True, False])
 def test_a_file_that_is_written_to_during_the_search_is_an_error_and_one_that_is_replaced_is_not(
-    tmp_path: Path, parts: bool
+    tmp_path: Path,
 ) -> None:
     """Rows of two versions were found, or those of neither: none, without an error."""
     path, other = tmp_path / "f.parquet", tmp_path / "other.parquet"
@@ -377,7 +350,7 @@ def test_a_file_that_is_written_to_during_the_search_is_an_error_and_one_that_is
             rows.extend(batch.column("row").to_pylist())
 
         rows.clear()
-        sought = parted(values, 700) if parts else Values(texts(values))
+        sought = Values(texts(values))
         return find.run(str(path), FindOptions(column="id"), sought, emit)
 
     found = searched(lambda: other.with_suffix(".copy").write_bytes(other.read_bytes()))

@@ -1,31 +1,12 @@
-"""Records whether searches for millions of values read columns first, and builds files with wrong statistics."""
+"""Builds files with wrong statistics."""
 
 from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
-
-from bloomcli.commands.value_lookup import ValueLookup
-from bloomcli.concurrency.cancellation import Stop
-
-
-def watched_lookups(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For each file that is searched later: whether its column was read to find the values that it may have."""
-    known: list[bool] = []
-    look_up = ValueLookup.look_up
-
-    def watched(self: ValueLookup, search: Any, stop: Stop) -> Any:
-        found = look_up(self, search, stop)
-        known.append(found is not None)
-        return found
-
-    monkeypatch.setattr(ValueLookup, "look_up", watched)
-    return known
 
 
 def lying(path: Path, *, blooms: bool) -> Path:

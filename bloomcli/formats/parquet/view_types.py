@@ -7,18 +7,18 @@ from typing import Any
 import pyarrow as pa
 
 
-def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Cast columns of view types, at any depth, to the types without views.
 
     A Parquet file can request views in the Arrow schema in its metadata (arrow-rs and Polars do).
     """
-    schema = plain_schema(batch.schema)
+    schema = without_views_in(batch.schema)
     if all(field.type == old.type for field, old in zip(schema, batch.schema, strict=True)):
         return batch
     return batch.cast(schema)
 
 
-def plain_schema(schema: pa.Schema) -> pa.Schema:
+def without_views_in(schema: pa.Schema) -> pa.Schema:
     """Replace the view types of a schema."""
     return pa.schema([_field(field) for field in schema])
 

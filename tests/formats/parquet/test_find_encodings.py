@@ -1,9 +1,7 @@
-"""Pages without a value to find are skipped before Arrow decodes them, in every encoding and nesting."""
+"""find reads pages in every encoding and nesting, and compares them with their checksums."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import pytest
 
 import bloomcli
 from bloomcli import kernels
-from bloomcli.formats.parquet import limits, page_file, page_lookup
+from bloomcli.formats.parquet import limits
 from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.registry import open_file
@@ -86,38 +84,7 @@ def test_every_row_is_found_in_every_encoding_page_version_and_nesting(
         assert rows_of(absent) == []
 
 
-@pytest.mark.parametrize("nested", [False, True])
-def test_pages_without_the_value_are_not_decoded_and_counted_as_read(
-    nested: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "pages.parquet"
-    ids = [n * 7919 % ROWS for n in range(ROWS)]  # no page's bounds exclude a value
-    made = pa.table({"v": [{"x": value} for value in ids] if nested else ids})
-    pq.write_table(made, path, use_dictionary=False, data_page_size=2000, write_batch_size=100)
-    decoded: list[int] = []
-    original = page_file.file_of
-
-    def watched(chunk: Any, typed: Any, dictionary: Any, pages: Any, rows: int) -> bytes:
-        if typed is None:  # not for a record
-            decoded.append(len(pages))
-        return original(chunk, typed, dictionary, pages, rows)
-
-    monkeypatch.setattr(page_file, "file_of", watched)
-    found = bloomcli.find(path, ids[4321], column="v.x" if nested else "v")
-    assert rows_of(found) == [(4321, made["v"][4321].as_py())]
-    assert decoded == ([1] if nested else [])  # values that aren't nested are compared in their pages
-    assert found.report.pages_read > 10
-
-
-def test_many_values_are_compared_as_before(tmp_path: Path) -> None:
-    path = tmp_path / "many.parquet"
-    pq.write_table(pa.table({"v": range(ROWS)}), path)
-    wanted = list(range(0, ROWS, 3))
-    assert len(wanted) > page_lookup.MOST
-    assert [row for row, _ in rows_of(bloomcli.find(path, wanted, column="v"))] == wanted
-
-
-def test_a_page_that_is_left_out_is_compared_with_its_checksum(tmp_path: Path) -> None:
+def test_a_page_without_the_value_is_compared_with_its_checksum(tmp_path: Path) -> None:
     path = tmp_path / "checked.parquet"
     options: dict[str, Any] = {"use_dictionary": False, "compression": "none", "write_statistics": False}
     pq.write_table(pa.table({"v": pa.array(range(ROWS), pa.int64())}), path, write_page_checksum=True, **options)
@@ -129,18 +96,6 @@ def test_a_page_that_is_left_out_is_compared_with_its_checksum(tmp_path: Path) -
     found = bloomcli.find(path, -5, column="v")
     assert rows_of(found) == []
     assert [error.exit_code for error in found.report.errors] == [3]
-
-
-def test_compiled_code_finds_whether_a_hash_is_among_others() -> None:
-    hashes = b"".join((n * 4096).to_bytes(8, "little") for n in range(100))  # all have the same lowest bits
-    assert kernels.has_any(hashes, 100, (99 * 4096).to_bytes(8, "little"))
-    assert not kernels.has_any(hashes, 99, (99 * 4096).to_bytes(8, "little"))
-    assert not kernels.has_any(hashes, 100, (100 * 4096).to_bytes(8, "little"))
-    assert not kernels.has_any(hashes, 100, b"")
-    assert not kernels.has_any(b"", 0, hashes)
-    for count in (-1, 101):
-        with pytest.raises(ValueError, match="fewer hashes"):
-            kernels.has_any(hashes, count, hashes)
 
 
 def test_files_with_other_schemas_have_their_own_columns(tmp_path: Path) -> None:
@@ -171,24 +126,3 @@ def test_compiled_code_reads_offset_indexes_as_they_are_written() -> None:
         b"\x19\x1c\x15\x08\x15\x0a\x16\x00\x00\x00",  # an offset of 32 bits
     ):
         assert kernels.page_locations(unusual, depth) is None
-
-
-def test_a_search_without_rows_imports_neither_arrow_nor_other_formats(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"v": [1, 3]}), tmp_path / "a.parquet")
-    program = (
-        "import sys; from bloomcli.__main__ import main\n"
-        "try: main()\n"
-        "except SystemExit as end: assert end.code == 1, end.code\n"
-        "print(*sys.modules)"
-    )
-    argv = [sys.executable, "-c", program, "find", "2", str(tmp_path / "a.parquet"), "-c", "v", "-q"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=True)
-    names = set(done.stdout.split())
-    assert "bloomcli.formats.parquet.page_scan" in names
-    for name in (
-        "pyarrow",
-        "google.protobuf",
-        "importlib.metadata",
-        "bloomcli.formats.orc.file",
-    ):
-        assert name not in names
