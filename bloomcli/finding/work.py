@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from bloomcli.commands import find
 from bloomcli.commands.columns import kind_of
 from bloomcli.commands.one_column import only_column
-from bloomcli.datasets.record_shape import apply_shape, leaves, struct_of
+from bloomcli.datasets.record_shape import apply_shape, lacks_constants, leaves, struct_of
 from bloomcli.datasets.shared_blocks import SharedBlocks
 from bloomcli.datasets.skip_reasons import OTHER_KIND
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError
@@ -72,8 +72,14 @@ def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) ->
         lambda at: _rows_of(job, files[at], blocks, None),
     )
     at = 0
+    lacking = False
+    """Whether files have no values of the table's partition columns, so that their rows are converted one by one."""
     while at < len(files):
-        results, rows = _scanned(job, files[at : at + _BATCH_FILES], block)
+        results, rows = _scanned(job, files[at : at + _BATCH_FILES], block, lacking=lacking)
+        if not lacking and rows is not None and rows.num_rows:
+            lacking = lacks_constants(rows.schema.field("record").type, job.read or job.shape or ())
+            if lacking and any(file.constants for file in files):
+                continue
         if results:
             yield from waiting.add(at, RowBuffer.of(rows), *results)
             at += len(results)
@@ -92,11 +98,16 @@ def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) ->
     yield from waiting.flush()
 
 
-def _scanned(job: Job, files: Sequence[FileWork], block: Block) -> tuple[Sequence[FileFound], pa.RecordBatch | None]:
-    """Search the first files in one call, up to one that needs its own search: their results, and their rows."""
+def _scanned(
+    job: Job, files: Sequence[FileWork], block: Block, *, lacking: bool
+) -> tuple[Sequence[FileFound], pa.RecordBatch | None]:
+    """Search the first files in one call, up to one that needs its own search: their results, and their rows.
+
+    With `lacking`, files with partition values need their own search.
+    """
     if block.values.filter_lookup is None or not block.values.filter_lookup.scans:
         return (), None
-    paths = [file.path for file in takewhile(lambda file: file.plain, files)]
+    paths = [file.path for file in takewhile(lambda file: file.plain and not (lacking and file.constants), files)]
     return find.scanned_together(paths, job.options, block.values, ROWS_MOST, BYTES_MOST) if paths else ((), None)
 
 

@@ -6,6 +6,7 @@ each row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from bloomcli.tables.iceberg.java import Java
@@ -46,11 +47,25 @@ class Methods:
 
     def unbound(self, type_name: str, method: str, returns: str, *arguments: str) -> Any:
         """A handle of a public method that takes the object as first argument. The arguments are those of `bound`."""
+        return self._lookup.findVirtual(self.class_of(type_name), method, self._kind(returns, arguments))
+
+    def static(self, type_name: str, method: str, returns: str, *arguments: str) -> Any:
+        """A handle of a public static method of a class. The arguments are those of `bound`."""
+        return self._lookup.findStatic(self.class_of(type_name), method, self._kind(returns, arguments))
+
+    def _kind(self, returns: str, arguments: Sequence[str]) -> Any:
+        """A ``java.lang.invoke.MethodType``."""
         kinds = self._java.type("java.util.ArrayList")()
         for name in arguments:
             kinds.add(self.class_of(name))
-        kind = self._java.type(f"{_INVOKE}.MethodType").methodType(self.class_of(returns), kinds)
-        return self._lookup.findVirtual(self.class_of(type_name), method, kind)
+        return self._java.type(f"{_INVOKE}.MethodType").methodType(self.class_of(returns), kinds)
+
+    def with_arguments(self, handle: Any, position: int, *values: Any) -> Any:
+        """A handle without the arguments from a position on, which always have these values."""
+        given = self._java.type("java.util.ArrayList")()
+        for value in values:
+            given.add(value)
+        return self._java.type(f"{_INVOKE}.MethodHandles").insertArguments(handle, position, given.toArray())
 
     def as_interface(self, name: str, handle: Any) -> Any:
         """An object of a functional interface, such as ``java.util.function.Function``, that calls a handle."""
