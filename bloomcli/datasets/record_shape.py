@@ -17,6 +17,8 @@ from bloomcli.errors import UnsupportedError
 
 _FIELD_IDS: Final = (b"PARQUET:field_id", b"iceberg.id")
 """Keys of pyarrow's metadata for the field ids of Parquet files, and of Iceberg's ORC files."""
+Constant = str | bytes | None
+"""The value of a column in all rows of a file, as text or, of a binary column, as bytes; None for null."""
 _WIDER: Final = {8: (16, 32, 64), 16: (32, 64), 32: (64,), 64: ()}
 """For each width of integers in bits, the larger widths."""
 _INT96: Final = pa.timestamp("ns")
@@ -34,7 +36,9 @@ class RecordField:
         names: its names in files without field ids; empty: it is found by id only.
         parts: the fields of a struct, the element of a list, the key and the value of a map.
         constant: the name of the partition column; files without it have the partition's value in all rows.
-        missing_reason: why a file without the column can't be read; None: its rows are null.
+        default: the value in all rows of a file without the column, as text or bytes; None: null.
+        missing_reason: why a file without the column can't be searched for its values, nor read if the value isn't
+            known; None: its rows are null.
     """
 
     name: str
@@ -43,6 +47,7 @@ class RecordField:
     names: tuple[str, ...] = ()
     parts: tuple[RecordField, ...] = ()
     constant: str | None = None
+    default: Constant = None
     missing_reason: str | None = None
 
 
@@ -106,7 +111,7 @@ def struct_of(shape: Shape) -> pa.DataType:
 
 
 def apply_shape(
-    record: pa.StructArray, shape: Shape, path: str, constants: Mapping[str, str | None] | None = None
+    record: pa.StructArray, shape: Shape, path: str, constants: Mapping[str, Constant] | None = None
 ) -> pa.StructArray:
     """Convert a file's records to a shape.
 
@@ -114,7 +119,7 @@ def apply_shape(
         record: the records, with the file's own columns.
         shape: the columns of the result.
         path: the file, for errors.
-        constants: the partition's values as text, by `RecordField.constant`.
+        constants: the partition's values, by `RecordField.constant`.
 
     Raises:
         UnsupportedError: a column's type can't be widened to the shape's, or a column that must exist is missing.
@@ -123,24 +128,26 @@ def apply_shape(
     return pa.StructArray.from_arrays(columns, fields=list(struct_of(shape)))
 
 
-def _column(record: pa.StructArray, field: RecordField, path: str, constants: Mapping[str, str | None]) -> pa.Array:
+def _column(record: pa.StructArray, field: RecordField, path: str, constants: Mapping[str, Constant]) -> pa.Array:
     at = _position(record.type, field, _has_ids(record.type))
     if at is not None:
         return _cast(record.field(at), field, path)
     if field.constant is not None and field.constant in constants:
         return _repeated(constants[field.constant], field, len(record), path)
+    if field.default is not None:
+        return _repeated(field.default, field, len(record), path)
     if field.missing_reason is not None:
         raise UnsupportedError(field.missing_reason, path=path, hint="--select names other columns")
     return pa.nulls(len(record), field.type)
 
 
-def _repeated(text: str | None, field: RecordField, count: int, path: str) -> pa.Array:
-    if text is None:
+def _repeated(value: Constant, field: RecordField, count: int, path: str) -> pa.Array:
+    if value is None:
         return pa.nulls(count, field.type)
     try:
-        return pa.repeat(pc.cast(pa.scalar(text), field.type), count)
+        return pa.repeat(pc.cast(pa.scalar(value), field.type), count)
     except pa.ArrowException:
-        reason = f"the partition's value {text!r} of {field.name} can't be read as {field.type}"
+        reason = f"the value {value!r} of {field.name} in the table's metadata can't be read as {field.type}"
         raise UnsupportedError(reason, path=path, hint="--select names other columns") from None
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from bloomcli.commands.find import IndexedRowGroups
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.datasets.packing import parts_for
-from bloomcli.datasets.record_shape import Shape
+from bloomcli.datasets.record_shape import Constant, Shape
 from bloomcli.model.find import FileFound
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class FileWork:
     path: str
     walked: bool = False
     deleted: DeletedRows | None = None
-    constants: Mapping[str, str | None] | None = None
-    """Partition values of the file as text, by the names of the partition columns."""
+    constants: Mapping[str, Constant] | None = None
+    """Partition values of the file, by the names of the partition columns, which the file may not have."""
     found: FileFound | None = None
     """The result, if it is known without opening the file."""
     indexed: IndexedRowGroups | None = None
@@ -50,9 +50,9 @@ class FileWork:
 
     @property
     def plain(self) -> bool:
-        """Whether only the path is known, and the table has deleted no rows and adds no constants."""
+        """Whether only the path is known, and the table has deleted no rows."""
         known = self.found is not None or self.indexed is not None or self.indexed_column is not None
-        return not (known or self.deleted is not None or self.constants)
+        return not (known or self.deleted is not None)
 
     def __reduce__(self) -> tuple[type[FileWork], tuple[object, ...]]:
         """Pickle five times as fast as a dataclass does by default: tasks have thousands of files."""

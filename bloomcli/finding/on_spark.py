@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.table_options import TableOptions
-from bloomcli.datasets.record_shape import Shape, chosen_leaves, leaves, prune_shape, shape_by_names, struct_of
+from bloomcli.datasets.record_shape import (
+    RecordField,
+    Shape,
+    chosen_leaves,
+    leaves,
+    prune_shape,
+    shape_by_names,
+    struct_of,
+)
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError, UsageError
 from bloomcli.finding.job import FileWork, Job, Part, parts_of
 from bloomcli.finding.lake import failed
@@ -19,6 +27,7 @@ from bloomcli.finding.values import pieces_of, unpacked
 from bloomcli.finding.work import search
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.find import FileFound
+from bloomcli.model.names import ColumnName
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import open_source
@@ -285,7 +294,9 @@ def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bo
     needed = {name for deletes in rows.deleted.values() for name in deletes.columns}
     chosen_by_name = {field.name: field for field in chosen}
     needed_fields = [
-        field for field in rows.shape if field.name in needed and chosen_by_name.get(field.name) != field
+        field
+        for field in (*rows.shape, *rows.dropped)
+        if field.name in needed and chosen_by_name.get(field.name) != field
     ]
     if any(field.name in chosen_by_name for field in needed_fields):  # deletes compare the whole column
         raise UsageError(f"--select names a part of {needed_fields[0].name}, which deletes of the table compare")
@@ -301,7 +312,7 @@ def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bo
             FileWork(path, deleted=rows.deleted.get(file.path), constants=rows.constants.get(file.path), found=result)
         )
     job = Job(
-        replace(options, names=names),
+        replace(options, names=names._replace(columns=(*names.columns, *map(_name_of, rows.dropped)))),
         shape=chosen,
         read=(*chosen, *needed_fields),
         of_table=True,
@@ -311,9 +322,14 @@ def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bo
     return SearchFiles(job, files, items, cores_of(spark))
 
 
+def _name_of(field: RecordField) -> ColumnName:
+    """The name of a column that the table no longer has."""
+    return ColumnName(field.name, field.field_id, field.names)
+
+
 def _check_column(shape: Shape, column: str, table: str) -> None:
-    """Raise UsageError for a partition column, which no file has."""
-    if any(field.name == column and field.constant is not None for field in shape):
+    """Raise UsageError for a partition column that no file has: without a `missing_reason`."""
+    if any(field.name == column and field.constant is not None and field.missing_reason is None for field in shape):
         raise UsageError(
             f"{column} is a partition column, whose values aren't in files",
             path=table,

@@ -247,7 +247,12 @@ def _in_batches(
     owners = counting(0, len(texts))
     if column.physical == "BYTE_ARRAY" and kind in _TEXTS:
         forms: pa.Array = texts
-    elif column.physical in {"INT32", "INT64"} and column.signed and (column.logical is None or kind == "INTEGER"):
+    elif (
+        column.physical in {"INT32", "INT64"}
+        and column.signed
+        and (column.logical is None or kind == "INTEGER")
+        and column.wide is None
+    ):
         stored = _NUMBERS[column.physical]
         try:
             narrow = pc.cast(pc.cast(texts, pa.large_string()), _SIGNED.get(column.bit_width or 0, stored))

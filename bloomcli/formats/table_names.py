@@ -40,6 +40,8 @@ class TableColumns(NamedTuple):
     """The table's path of each leaf column that the table has, by `Column.index`."""
     missing_columns: tuple[str, ...]
     """The table's paths of its other columns, in the table's order."""
+    wide: Mapping[int, str]
+    """`ColumnName.wide` of the columns that have it, by `Column.index`."""
 
 
 def find_columns(
@@ -70,6 +72,7 @@ def find_columns(
             hint="set the table property schema.name-mapping.default",
         )
     found: dict[str, FileColumn] = {}
+    wide: dict[int, str] = {}
     for leaf in leaves:
         name = by_id.get(leaf.field_id) if leaf.field_id is not None else None
         if name is None:
@@ -81,8 +84,11 @@ def find_columns(
         other = found.setdefault(name.path, leaf)
         if other is not leaf:
             raise _ambiguous(name, other, leaf, path, offset)
+        if name.wide is not None:
+            wide[leaf.ordinal] = name.wide
     missing = [n for n in names.columns if n.path not in found and not (with_ids and n.field_id in groups)]
-    return TableColumns({leaf.ordinal: name for name, leaf in found.items()}, tuple(n.path for n in missing))
+    paths = {leaf.ordinal: name for name, leaf in found.items()}
+    return TableColumns(paths, tuple(n.path for n in missing), wide)
 
 
 def other_path(path: str, names: ColumnNames) -> str:

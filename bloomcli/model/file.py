@@ -69,6 +69,8 @@ class Column:
     not_in_table: bool = False
     """The file was opened with a table's names, and the table doesn't have the column: `path` says so, and no name or
     glob selects it."""
+    wide: str | None = None
+    """The type of the table's column, as in `bloomcli.model.names.ColumnName`; None without a table's names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,9 @@ class ColumnName(NamedTuple):
     name. The paths leave out the groups that a format puts around elements, keys and values, which are called
     ``element``, ``key`` and ``value``. If both this and the field id are missing, the column has its `path` in
     files."""
+    wide: str | None = None
+    """``DOUBLE`` or ``TIMESTAMP``, if that is the column's type. Files from before it was widened have narrower
+    types, whose values are compared as values of this type."""
 
 
 class ColumnNames(NamedTuple):

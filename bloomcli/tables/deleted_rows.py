@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bloomcli.datasets.record_shape import RecordField, Shape
+from bloomcli.datasets.record_shape import Constant, RecordField, Shape
 from bloomcli.storage.registry import open_source
 from bloomcli.tables.bitmap import Bitmap, from_blob, from_body
 from bloomcli.tables.delete_files import delete_rows
@@ -178,10 +178,12 @@ class TableRows:
 
     Attributes:
         shape: the table's columns with Spark's types in Arrow; a type is None if Spark or Arrow doesn't have it.
+        dropped: columns that the table no longer has, and that deletes compare.
         deleted: the deletes of data files that have some, by their paths in the table's metadata.
-        constants: the partition values, as text, of data files without the partition columns.
+        constants: the partition values of data files, which may not have the partition columns.
     """
 
     shape: Shape
     deleted: dict[str, DeletedRows]
-    constants: dict[str, dict[str, str | None]]
+    constants: dict[str, dict[str, Constant]]
+    dropped: Shape = ()

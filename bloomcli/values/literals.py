@@ -12,6 +12,7 @@ import re
 import struct
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import LiteralError
@@ -62,22 +63,28 @@ class _Malformed(Exception):
 def parse(text: str, column: Column, *, path: str | None = None) -> Literal:
     """Parse `text` as a value of `column`.
 
+    If a table has widened the column since the file was written (`Column.wide`), the text is a value of the wider
+    type, and the file may only have it in the narrower type if the two are equal.
+
     Raises:
         LiteralError: the text isn't a value of the column's type.
     """
     if column.physical == "BOOLEAN":
         return Literal(text=text, unknowable="BOOLEAN columns have no meaningful filter")
     kind = kind_of(column)
+    narrow = None if column.wide is None else _NARROW.get((column.wide, kind))
     try:
+        in_file = text if narrow is None else narrow(text, column)
         if column.physical in {"FLOAT", "DOUBLE"} or kind == "FLOAT16":
-            return _float(text, column)
-        encoded = _PARSERS.get(kind, _plain)(text, column)
+            return _float(in_file, column)._replace(text=text)
+        encoded = _PARSERS.get(kind, _plain)(in_file, column)
     except _Impossible as reason:
         return Literal(text=text, impossible=str(reason))
     except _Malformed as error:
         example, *why = error.args
+        named = type_name(column) if narrow is None else column.wide
         raise LiteralError(
-            ": ".join((f"{text!r} is not a value of column {column.path}, {type_name(column)}", *why)),
+            ": ".join((f"{text!r} is not a value of column {column.path}, {named}", *why)),
             text=text,
             path=path,
             hint=f"write it like {example}",
@@ -146,13 +153,18 @@ def _signed_width(value: int) -> int:
     return (value.bit_length() if value >= 0 else (-value - 1).bit_length()) // 8 + 1
 
 
-def _float(text: str, column: Column) -> Literal:
+def _number(text: str) -> float:
     try:
         value = float(text)
         if "_" in text:
             raise ValueError
     except ValueError:
         raise _Malformed("1.5") from None
+    return value
+
+
+def _float(text: str, column: Column) -> Literal:
+    value = _number(text)
     if math.isnan(value):
         return Literal(text=text, unknowable="NaN has many bit patterns, and each hashes differently")
     width = {"FLOAT": 4, "DOUBLE": 8}.get(column.physical, 2)
@@ -300,6 +312,46 @@ _PARSERS: Final[dict[str, Callable[[str, Column], bytes]]] = {
     "INTERVAL": _interval,
     **dict.fromkeys(_TEXTS, _text),
 }
+
+
+def _float_of_double(text: str, column: Column) -> str:
+    """A double as the text of an equal float."""
+    value = _number(text)
+    try:
+        (held,) = struct.unpack(_FLOATS[4], struct.pack(_FLOATS[4], value))
+    except OverflowError:
+        held = None
+    if held != value and not math.isnan(value):
+        raise _Impossible(f"{type_name(column)} can't hold {text}")
+    return text
+
+
+def _integer_of_double(text: str, column: Column) -> str:
+    """A double as the text of an equal integer."""
+    value = _number(text)
+    if not value.is_integer():  # NaN and infinities aren't
+        raise _Impossible(f"{type_name(column)} holds whole numbers, not {text}")
+    if abs(value) > 1 << 63:
+        raise _Impossible(f"{type_name(column)} can't hold {text}")
+    return str(int(value))
+
+
+def _date_of_timestamp(text: str, column: Column) -> str:
+    """A timestamp without a zone as the text of the date at whose midnight it is."""
+    day, of_day = divmod(_epoch_nanos(text, replace(column, utc=False)), calendar.DAY_NANOS)
+    if of_day:
+        raise _Impossible(f"{type_name(column)} holds days, not {text}")
+    return calendar.format_date(day)
+
+
+_NARROW: Final[dict[tuple[str, str], Callable[[str, Column], str]]] = {
+    ("DOUBLE", "FLOAT"): _float_of_double,
+    ("DOUBLE", "INTEGER"): _integer_of_double,
+    ("DOUBLE", "INT32"): _integer_of_double,
+    ("DOUBLE", "INT64"): _integer_of_double,
+    ("TIMESTAMP", "DATE"): _date_of_timestamp,
+}
+"""Conversions of a text of a table's type, for `Column.wide` and the kind of the file's column."""
 
 
 def _fixed_width(column: Column) -> int | None:

@@ -104,3 +104,36 @@ def test_rows_that_delete_files_of_other_formats_delete_are_not_shown(
     expected = scanned(spark, table, "id", values)
     assert found(spark, table, "id", values, None) == expected
     assert len(expected) == 2
+
+
+WIDENED = {
+    "day": ("date", "timestamp_ntz", "timestamp_ntz'2026-11-03 00:00:00', timestamp_ntz'2026-11-03 12:00:00'"),
+    "f": ("float", "double", "0.1D, 0.5D, double(float(0.1))"),
+    "i": ("int", "double", "3.0D, 3.5D, double('NaN'), double('inf'), 1e300"),
+    "d": ("short", "decimal(12, 2)", "3.00, 3.50"),
+}
+"""Columns, their types before and after, and values of the latter."""
+
+
+def test_values_of_widened_columns_are_found_as_spark_finds_them(spark: SparkSession, tmp_path: Path) -> None:
+    table = f"delta.`{tmp_path}`"
+    columns = ", ".join(f"{name} {before}" for name, (before, *_) in WIDENED.items())
+    spark.sql(
+        f"create table {table} (id int, {columns}) using delta"
+        " tblproperties('delta.enableTypeWidening'='true', 'delta.feature.timestampNtz'='supported')"
+    )
+    old = "id, date_add(date'2026-11-01', id), float(id / 10), id, smallint(id)"
+    spark.sql(f"insert into {table} select {old} from (select int(id) id from range(0, 10, 1, 1))")
+    for name, (_, after, _) in WIDENED.items():
+        spark.sql(f"alter table {table} alter column {name} type {after}")
+    spark.sql(f"insert into {table} values (20, timestamp_ntz'2026-11-03 12:00:00', 0.1, 3.5, 3.5)")
+    counts = []
+    for name, (_, after, values) in WIDENED.items():
+        frame = spark.sql(f"select cast(wanted as {after}) wanted from (select explode(array({values})) wanted)")
+        rows = bloom_spark.find_table(spark, table, frame, column=name).collect()
+        expected = spark.table(table).join(frame, spark.table(table)[name] == frame.wanted).drop("wanted").collect()
+        assert sorted(str(row.record) for row in rows) == sorted(map(str, expected)), name
+        counts.append(len(rows))
+    assert counts == [2, 3, 2, 2]
+    (probed, _) = bloom_spark.probe_table(spark, table, "2026-11-03 12:00:00", column="day").collect()
+    assert (probed.status, probed.error) == ("done", None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import struct
 import uuid
+from dataclasses import replace
 
 import pytest
 from support.columns import (
@@ -408,3 +409,39 @@ def test_the_type_is_named_as_a_person_knows_it() -> None:
     assert literals.type_name(INT64) == "INT64"
     assert literals.kind_of(decimal("INT32", 9, 2)) == "DECIMAL"
     assert literals.kind_of(INT64) == "INT64"
+
+
+WIDER = {
+    ("DOUBLE", "FLOAT"): (("0.5", "0.5"), ("0.10000000149011612", "0.1"), ("-inf", "-inf"), ("-0.0", "0")),
+    ("DOUBLE", "INT32"): (("3", "3"), ("3.0", "3"), ("-2e3", "-2000"), ("-0.0", "0")),
+    ("TIMESTAMP", "DATE"): (("2024-02-29", "2024-02-29"), ("2024-02-29T00:00:00.000", "2024-02-29")),
+}
+NOT_THERE = {
+    ("DOUBLE", "FLOAT"): ("0.1", "1e300", "1e-300"),
+    ("DOUBLE", "INT32"): ("3.5", "1e300", "inf", "nan", "2147483648"),
+    ("TIMESTAMP", "DATE"): ("2024-02-29T00:00:00.000001", "2024-02-29 12:00", "99999999-01-01"),
+}
+
+
+def narrow(wide: str, kind: str) -> Column:
+    """A column of a file from before the table's type was widened."""
+    physical = "INT32" if kind == "DATE" else kind
+    return Column(path="c", index=0, physical=physical, logical="DATE" if kind == "DATE" else None, wide=wide)
+
+
+@pytest.mark.parametrize("types", WIDER)
+def test_a_value_of_a_widened_column_is_the_equal_value_of_the_narrower_type(types: tuple[str, str]) -> None:
+    column = narrow(*types)
+    for text, in_file in WIDER[types]:
+        found = literals.parse(text, column)
+        assert (found.text, found.encodings) == (text, literals.parse(in_file, replace(column, wide=None)).encodings)
+    for text in NOT_THERE[types]:
+        found = literals.parse(text, column)
+        assert found.impossible is not None
+        assert not found.encodings
+
+
+@pytest.mark.parametrize("types", WIDER)
+def test_what_is_no_value_of_the_wider_type_is_an_error_that_names_it(types: tuple[str, str]) -> None:
+    with pytest.raises(LiteralError, match=f"'0x1f' is not a value of column c, {types[0]}"):
+        literals.parse("0x1f", narrow(*types))

@@ -98,7 +98,9 @@ class Records:
         if len(far) < len(tops):
             read = self.guarded(stripe, lambda: self._reader.read_stripe(stripe.ordinal, self._names(near)))
             columns |= {name: read.column(name) for name in read.schema.names if name not in columns}
-        return pa.RecordBatch.from_pydict({t.steps[-1]: columns[t.steps[-1]] for t in tops})
+        arrays = [columns[t.steps[-1]] for t in tops]
+        fields = _fields([self._reader.schema.field(types[0].children.index(t.id)) for t in tops], arrays)
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
     def _micros(self, stripe: Stripe, orc: OrcType) -> pa.Array:
         """The timestamps of a column of a stripe."""
@@ -165,9 +167,14 @@ class Records:
         if root.kind != "STRUCT":
             return batch
         columns = _kept(self._footer.types, root, [field.name for field in batch.schema], chosen)
-        names = [batch.schema.field(at).name for at, _ in columns]
         arrays = [_selected(self._footer.types, orc, batch.column(at), chosen) for at, orc in columns]
-        return pa.RecordBatch.from_arrays(arrays, names=names)
+        fields = _fields([batch.schema.field(at) for at, _ in columns], arrays)
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _fields(fields: Sequence[pa.Field], arrays: Sequence[pa.Array]) -> list[pa.Field]:
+    """The fields with the arrays' types. They keep their metadata, which have the field ids of tables."""
+    return [field.with_type(array.type) for field, array in zip(fields, arrays, strict=True)]
 
 
 def _kept(
@@ -188,11 +195,13 @@ def _selected(types: Sequence[OrcType], orc: OrcType, array: pa.Array, chosen: f
     """A column with the chosen fields of its structs."""
     if orc.kind == "STRUCT":
         kept = _kept(types, orc, [field.name for field in array.type], chosen)
-        fields = [array.type.field(at).name for at, _ in kept]
         arrays = [_selected(types, child, array.field(at), chosen) for at, child in kept]
-        return pa.StructArray.from_arrays(arrays, fields, mask=pc.is_null(array)) if kept else array
+        fields = _fields([array.type.field(at) for at, _ in kept], arrays)
+        return pa.StructArray.from_arrays(arrays, fields=fields, mask=pc.is_null(array)) if kept else array
     if orc.kind == "LIST":
         (element,) = (types[child] for child in orc.children)
         values = _selected(types, element, array.values, chosen)
-        return pa.ListArray.from_arrays(array.offsets, values, mask=pc.is_null(array) if array.null_count else None)
+        (field,) = _fields([array.type.value_field], [values])
+        mask = pc.is_null(array) if array.null_count else None
+        return pa.ListArray.from_arrays(array.offsets, values, pa.list_(field), mask=mask)
     return array

@@ -35,7 +35,7 @@ class OrcType(NamedTuple):
         kind: ``LONG``, ``STRUCT``, ...
         path: dotted path; empty for the root. In a file opened with a table's names, the table's path.
         steps: the names in the path, in the file.
-        field_id, not_in_table: as in `Column`.
+        field_id, not_in_table, wide: as in `Column`.
     """
 
     id: int
@@ -49,6 +49,7 @@ class OrcType(NamedTuple):
     maximum_length: int = 0
     field_id: int | None = None
     not_in_table: bool = False
+    wide: str | None = None
 
     @property
     def label(self) -> str:
@@ -148,6 +149,7 @@ def column_of(orc: OrcType) -> Column:
         precision=orc.precision,
         field_id=orc.field_id,
         not_in_table=orc.not_in_table,
+        wide=orc.wide,
     )
 
 

@@ -45,6 +45,7 @@ def types_of_table(footer: Footer, names: ColumnNames) -> tuple[tuple[OrcType, .
             path=paths[orc.id] if orc.id in paths else other_path(orc.label, names),
             field_id=ids[orc.id],
             not_in_table=orc.id not in paths,
+            wide=of_table.wide.get(orc.id),
         )
         for orc in footer.types
     )

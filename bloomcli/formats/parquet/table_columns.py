@@ -44,6 +44,7 @@ def columns_of_table(footer: Footer, names: ColumnNames) -> tuple[tuple[Column, 
             path=found.paths.get(column.index) or other_path(column.path, names),
             field_id=ids.get(column.index),
             not_in_table=column.index not in found.paths,
+            wide=found.wide.get(column.index),
         )
         for column in footer.columns
     )

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from bloomcli.errors import WriteError
 from bloomcli.tables.base import CommitInfo, Conflict, Replacement, TableChange, UnknownOutcome
+from bloomcli.tables.delta import schema
 from bloomcli.tables.delta.actions import record_of, removal, replacement
 from bloomcli.tables.delta.features import check
 from bloomcli.tables.delta.jvm import DELTA, Jvm, class_names, message
@@ -68,14 +69,14 @@ def commit(target: Target, replacements: Sequence[Replacement], new: Mapping[str
         Conflict, UnknownOutcome, WriteError: as `Table.commit`.
     """
     modified = _modification_times(target, replacements)
-    session = target.jvm.copy({**_SETTINGS, _USER_METADATA: _user_metadata(target.jvm, info)})
+    session = target.jvm.copy({**_SETTINGS, _USER_METADATA: _user_metadata(target.jvm, replacements, info)})
     last = ""
     for _ in range(_TRIES):
         try:
             with target.jvm.active(session):
                 transaction = target.table.startTransaction(target.jvm.none)
             started = Snapshot(target.jvm, transaction.snapshot()).version
-            prepared = _prepare(target, transaction, replacements, new, modified)
+            prepared = _prepare(target, transaction, replacements, new, modified, info)
         except java_errors() as error:
             raise WriteError(f"the transaction can't be started: {message(error)}", path=target.name) from None
         version: int | None
@@ -96,6 +97,7 @@ def _prepare(
     replacements: Sequence[Replacement],
     new: Mapping[str, str],
     modified: Mapping[str, int],
+    info: CommitInfo,
 ) -> tuple[Any, Any, Any]:
     """The actions, the operation and the tags of a commit. Raises Conflict, UnsupportedError, WriteError."""
     jvm = target.jvm
@@ -117,8 +119,20 @@ def _prepare(
     added = [replacement(entries[r.old.record.path], new[r.path], r.size, modified[r.path]) for r in replacements]
     actions.addAll(jvm.actions("addFile", added))
     tracked = snapshot.metadata["configuration"].get(_ROW_TRACKING, "false").lower() == "true"
-    operation = getattr(jvm.type(f"{DELTA}.DeltaOperations$ManualUpdate$"), "MODULE$")
+    operation = _operation(jvm, snapshot.metadata, info)
     return jvm.seq(actions), operation, jvm.map(_ROW_TRACKING_KEPT if tracked else {})
+
+
+def _operation(jvm: Jvm, metadata: Mapping[str, Any], info: CommitInfo) -> Any:
+    """The operation that ``DESCRIBE HISTORY`` shows, such as ``BLOOM ADD``, with the columns as its parameters.
+
+    Delta's list of operations is closed. This one takes any name, and columns; it has no metrics, so `_user_metadata`
+    has those. After ``ManualUpdate``, the operation for other programs, Delta doesn't derive the next version's
+    checksum from the last one's, and reads the whole state of the table again.
+    """
+    chosen = [(leaf.path, leaf.type) for leaf in schema.leaves_of(metadata) if leaf.path in info.columns]
+    operation = jvm.type(f"{DELTA}.DeltaOperations$UpdateColumnMetadata")
+    return operation(f"BLOOM {info.command.upper()}", jvm.columns(chosen))
 
 
 def _modification_times(target: Target, replacements: Sequence[Replacement]) -> dict[str, int]:
@@ -147,7 +161,7 @@ def _modification_times(target: Target, replacements: Sequence[Replacement]) -> 
     return {path: modified for path, (_, modified) in found.items()}
 
 
-def _user_metadata(jvm: Jvm, info: CommitInfo) -> str:
+def _user_metadata(jvm: Jvm, replacements: Sequence[Replacement], info: CommitInfo) -> str:
     """The JSON that ``DESCRIBE HISTORY`` shows for the commit. It includes the session's own setting."""
     said_by_user = jvm.spark.conf().getOption(_USER_METADATA)
     return json.dumps(
@@ -158,6 +172,9 @@ def _user_metadata(jvm: Jvm, info: CommitInfo) -> str:
             "columns": list(info.columns),
             "run": info.run,
             "batch": info.batch,
+            "files": len(replacements),
+            "bytes_before": sum(one.old.size for one in replacements),
+            "bytes_after": sum(one.size for one in replacements),
             **({"userMetadata": said_by_user.get()} if said_by_user.isDefined() else {}),
         }
     )

@@ -6,7 +6,7 @@ Large data is passed as one JSON text: a call takes a tenth of a millisecond, an
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -78,6 +78,22 @@ class Jvm(JavaSession):
         for key, value in values.items():
             java_map.put(key, value)
         return self._view.PythonUtils.toScalaMap(java_map)
+
+    def columns(self, leaves: Iterable[tuple[str, str]]) -> Any:
+        """A Scala ``Seq`` of leaf columns: of each the names around it, and its ``StructField``.
+
+        Args:
+            leaves: dotted paths, and types in Spark's JSON, such as ``long``.
+        """
+        types = self._view.org.apache.spark.sql.types
+        metadata = getattr(getattr(types, "Metadata$"), "MODULE$").empty()
+        found = self._view.java.util.ArrayList()
+        for path, kind in leaves:
+            *above, name = path.split(".")
+            around = self._reader("java.util.ArrayList").readValue(json.dumps(above))
+            field = types.StructField(name, types.DataType.fromJson(json.dumps(kind)), True, metadata)
+            found.add(self._view.scala.Tuple2(self.seq(around), field))
+        return self.seq(found)
 
     @property
     def none(self) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from bloomcli.datasets.hadoop_paths import portable
-from bloomcli.datasets.record_shape import RecordField, Shape
+from bloomcli.datasets.record_shape import Constant, RecordField, Shape
 from bloomcli.errors import CorruptFile
 from bloomcli.tables.deleted_rows import DeletedRows, DeletionVector
 from bloomcli.tables.delta.actions import full_path
@@ -92,7 +92,7 @@ def deleted_of(entry: Mapping[str, Any], location: str) -> DeletedRows | None:
     return DeletedRows(data_file=path, vectors=(blob,))
 
 
-def constants_of(entry: Mapping[str, Any], columns: Sequence[tuple[str, str]]) -> dict[str, str | None]:
+def constants_of(entry: Mapping[str, Any], columns: Sequence[tuple[str, str]]) -> dict[str, Constant]:
     """The partition values of an entry's file, as text. An empty text is null, by the protocol.
 
     Args:

@@ -28,6 +28,10 @@ _VARIANT: Final = "variant"
 PROPERTY: Final = "parquet.bloom.filter."
 """The prefix of properties for Parquet's writer: Delta's writers pass table properties on to it."""
 
+_WIDE: Final = {"double": "DOUBLE", "timestamp_ntz": "TIMESTAMP"}
+"""`ColumnName.wide` of types. Source: PROTOCOL.md, "Type Widening": from bytes, shorts, integers and floats to
+doubles, and from dates to timestamps without a zone."""
+
 _NO_FILTERS: Final = ("boolean",)
 """Types for which Parquet's writer makes no filters."""
 
@@ -112,7 +116,12 @@ def names_of(metadata: Mapping[str, Any]) -> ColumnNames:
     by_id = mapping_mode(metadata) == "id"
     return ColumnNames(
         columns=tuple(
-            ColumnName(path=leaf.path, field_id=leaf.field_id if by_id else None, physical=(leaf.physical,))
+            ColumnName(
+                path=leaf.path,
+                field_id=leaf.field_id if by_id else None,
+                physical=(leaf.physical,),
+                wide=_WIDE.get(leaf.type),
+            )
             for leaf in leaves_of(metadata)
         )
     )

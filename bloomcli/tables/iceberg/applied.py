@@ -79,7 +79,7 @@ def applied_in(java: Java, table: Any, snapshot_id: int, paths: Iterable[str]) -
         snapshot_id: the snapshot.
         paths: the data files. Those that the snapshot doesn't have are left out.
     """
-    tasks = Tasks(java, table.newScan().useSnapshot(snapshot_id))
+    tasks = Tasks.planned(java, table.newScan().useSnapshot(snapshot_id))
     wanted = set(paths)
     chosen = [(path, index) for index, path in enumerate(tasks.paths()) if path in wanted]
     found = Applied(java, (tasks.java_list.get(index) for _, index in chosen))

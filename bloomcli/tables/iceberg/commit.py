@@ -330,7 +330,7 @@ class _Attempt:
         if not files:
             return []
         scan = self.table.table.newScan().useSnapshot(self.start)
-        tasks = Tasks(self.table.java, scan)
+        tasks = Tasks.planned(self.table.java, scan)
         others = (n or 0 for path, n in zip(tasks.paths(), tasks.sequences(), strict=True) if path not in paths)
         smallest = min(others, default=None)
         return [file for one, file in files if smallest is None or one.sequence < smallest]

@@ -64,6 +64,13 @@ class Methods:
             kinds.add(self.class_of(name))
         return self._java.type(f"{_INVOKE}.MethodType").methodType(self.class_of(returns), kinds)
 
+    def with_arguments(self, handle: Any, position: int, *values: Any) -> Any:
+        """A handle without the arguments from a position on, which always have these values."""
+        given = self._java.type("java.util.ArrayList")()
+        for value in values:
+            given.add(value)
+        return self._java.type(f"{_INVOKE}.MethodHandles").insertArguments(handle, position, given.toArray())
+
     def as_interface(self, name: str, handle: Any) -> Any:
         """An object of a functional interface, such as ``java.util.function.Function``, that calls a handle."""
         return self._java.type(f"{_INVOKE}.MethodHandleProxies").asInterfaceInstance(self.class_of(name), handle)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, Final
+
+import pyarrow as pa
 
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.record_shape import RecordField, Shape
@@ -12,9 +16,12 @@ from bloomcli.errors import UnsupportedError
 from bloomcli.tables.base import DataFile
 from bloomcli.tables.deleted_rows import DeletedRows, DeletionVector, EqualityDeletes, PositionDeletes, TableRows
 from bloomcli.tables.iceberg.java import Java
+from bloomcli.tables.iceberg.scans import Tasks
 from bloomcli.tables.spark_shape import arrow_type
 
-_DEFAULT: Final = "the file was written before the column {} was added, whose rows have a default value there"
+_DEFAULT: Final = (
+    "the file was written before the column {} was added: all of its rows have the column's default value"
+)
 _PARTITION: Final = "the file has no partition column {}: its value is only in the table's metadata"
 
 
@@ -31,13 +38,36 @@ def rows_of(java: Java, table: Any, schema: Any, mapping: list[Any] | None, file
     Raises:
         UnsupportedError: executors can't read the delete files.
     """
-    spark = json.loads(java.iceberg("spark.SparkSchemaUtil").convert(schema).json())
-    names = dict(_names(mapping or []))
-    partitions = _identity_sources(java, table)
-    own = json.loads(java.iceberg("SchemaParser").toJson(schema))
-    shape = _fields(own["fields"], spark["fields"], names, partitions)
-    deleted = {file.path: found for file in files if (found := _deleted(java, file, shape)) is not None}
-    return TableRows(shape=shape, deleted=deleted, constants={})
+    identities = _identities(java, files)
+    partitions = {source for values in identities.values() for source in values}
+    columns = _Columns(java, table, schema, dict(_names(mapping or [])), partitions)
+    deleted = {file.path: found for file in files if (found := _deleted(java, file, columns)) is not None}
+    constants = {
+        path: {one.name: _plain(value, one.type) for source, value in values.items()
+               if (one := columns.known.get(source)) is not None}
+        for path, values in identities.items()
+    } if partitions else {}  # fmt: skip
+    return TableRows(shape=columns.shape, dropped=columns.dropped, deleted=deleted, constants=constants)
+
+
+def _identities(java: Java, files: Sequence[DataFile]) -> dict[str, dict[int, Any]]:
+    """The values of each file's partition fields that are columns, by field id: other writers' files may only have
+    them in the table's metadata."""
+    if not files:
+        return {}
+    tasks = Tasks(java, files[0].record.tasks)
+    specs = [file.record.partition_spec for file in sorted(files, key=lambda file: file.record.index)]
+    values = tasks.identities(specs)
+    return {file.path: values[file.record.index] for file in files}
+
+
+def _plain(value: Any, kind: Any) -> str | bytes | None:
+    """A value of Iceberg's JSON as text or, if its Arrow type is binary, as bytes."""
+    if isinstance(value, str) and kind == pa.binary():
+        return bytes.fromhex(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return None if value is None else str(value)
 
 
 def _names(mapping: list[Any]) -> list[tuple[int, tuple[str, ...]]]:
@@ -50,26 +80,73 @@ def _names(mapping: list[Any]) -> list[tuple[int, tuple[str, ...]]]:
     return found
 
 
-def _identity_sources(java: Java, table: Any) -> set[int]:
-    """The field ids of columns that partition files by their value: files of other writers may not have them."""
-    found = set()
-    for spec in java.items(table.specs().values()):
-        fields = json.loads(java.iceberg("PartitionSpecParser").toJson(spec))["fields"]
-        found |= {one["source-id"] for one in fields if one["transform"] == "identity"}
-    return found
+class _Columns:
+    """The columns of a snapshot, and those that the table had before.
+
+    Args:
+        java, table, schema: as in `rows_of`.
+        names: the names of each field id in files without field ids.
+        partitions: the field ids of columns that partition files by their values.
+
+    Attributes:
+        shape: the snapshot's columns.
+        known: the columns by field id.
+    """
+
+    def __init__(
+        self, java: Java, table: Any, schema: Any, names: Mapping[int, tuple[str, ...]], partitions: set[int]
+    ) -> None:
+        self._java, self._table, self._names, self._partitions = java, table, names, partitions
+        self.shape = self._of(schema)
+        self.known = {field.field_id: field for field in self.shape}
+        self._dropped: dict[int | None, RecordField] = {}
+
+    @property
+    def dropped(self) -> Shape:
+        """The columns that `leaf` found in other schemas."""
+        return tuple(self._dropped.values())
+
+    def leaf(self, field_id: int) -> RecordField | None:
+        """A column of the snapshot, or of the newest schema that has it; None if it is nested, or if no schema of the
+        table has it."""
+        if field_id not in self.known:
+            for field in self._others.get(field_id, ()):
+                name = f"{field.name} (dropped, field {field_id})"
+                taken = {name for one in self.shape for name in one.names}
+                names = tuple(one for one in field.names if one not in taken)
+                self.known[field_id] = self._dropped[field_id] = replace(field, name=name, names=names)
+                break
+        found = self.known.get(field_id)
+        return None if found is None or found.parts or found.type is None else found
+
+    @cached_property
+    def _others(self) -> dict[int, list[RecordField]]:
+        """The top-level columns of all schemas by field id, the newest schema first."""
+        schemas = sorted(self._java.items(self._table.schemas().values()), key=lambda schema: -schema.schemaId())
+        found: dict[int, list[RecordField]] = {}
+        for schema in schemas:
+            for field in self._of(schema):
+                found.setdefault(int(field.field_id or 0), []).append(field)
+        return found
+
+    def _of(self, schema: Any) -> Shape:
+        """The columns of an ``org.apache.iceberg.Schema``."""
+        spark = json.loads(self._java.iceberg("spark.SparkSchemaUtil").convert(schema).json())
+        own = json.loads(self._java.iceberg("SchemaParser").toJson(schema))
+        shape = _fields(own["fields"], spark["fields"], self._names)
+        return tuple(
+            replace(field, constant=field.name, missing_reason=_PARTITION.format(field.name))
+            if field.field_id in self._partitions
+            else field
+            for field in shape
+        )
 
 
-def _fields(fields: list[Any], spark: list[Any], names: Mapping[int, tuple[str, ...]], partitions: set[int]) -> Shape:
+def _fields(fields: list[Any], spark: list[Any], names: Mapping[int, tuple[str, ...]]) -> Shape:
     return tuple(
-        _field(one["name"], one["id"], one["type"], other["type"], names, _missing_reason(one, partitions))
+        _field(one["name"], one["id"], one["type"], other["type"], names, one.get("initial-default"))
         for one, other in zip(fields, spark, strict=True)
     )
-
-
-def _missing_reason(field: Mapping[str, Any], partitions: set[int]) -> str | None:
-    if field.get("initial-default") is not None:
-        return _DEFAULT.format(field["name"])
-    return _PARTITION.format(field["name"]) if field["id"] in partitions else None
 
 
 def _field(
@@ -78,13 +155,13 @@ def _field(
     own_type: Any,
     spark: Any,
     names: Mapping[int, tuple[str, ...]],
-    missing_reason: str | None = None,
+    default: Any = None,
 ) -> RecordField:
     """A field, from its type in Iceberg's JSON and in Spark's."""
     kind = None if isinstance(own_type, str) else own_type["type"]
     parts: Shape = ()
     if kind == "struct":
-        parts = _fields(own_type["fields"], spark["fields"], names, set())
+        parts = _fields(own_type["fields"], spark["fields"], names)
     elif kind == "list":
         parts = (_field("element", own_type["element-id"], own_type["element"], spark["elementType"], names),)
     elif kind == "map":
@@ -92,17 +169,19 @@ def _field(
             _field("key", own_type["key-id"], own_type["key"], spark["keyType"], names),
             _field("value", own_type["value-id"], own_type["value"], spark["valueType"], names),
         )
+    arrow = arrow_type(spark)
     return RecordField(
         name=name,
-        type=arrow_type(spark),
+        type=arrow,
         field_id=field_id,
         names=names.get(field_id, ()),
         parts=parts,
-        missing_reason=missing_reason,
+        default=None if parts else _plain(default, arrow),
+        missing_reason=None if default is None else _DEFAULT.format(name),
     )
 
 
-def _deleted(java: Java, file: DataFile, shape: Shape) -> DeletedRows | None:
+def _deleted(java: Java, file: DataFile, columns: _Columns) -> DeletedRows | None:
     """The deletes of a data file; None if it has none. Makes one call into Java, or two for a file with deletes."""
     task = file.record.task
     if task.deletes().isEmpty():
@@ -111,8 +190,8 @@ def _deleted(java: Java, file: DataFile, shape: Shape) -> DeletedRows | None:
     for one in json.loads(java.iceberg("ScanTaskParser").toJson(task))["delete-files"]:
         kind, path, size = one["file-format"].lower(), portable(one["file-path"]), one.get("file-size-in-bytes")
         if one["content"].lower().startswith("equality"):
-            columns = _columns_of(one["equality-ids"], shape, path)
-            equalities.append(EqualityDeletes(path=path, format=kind, shape=columns, size=size))
+            compared = _compared(one["equality-ids"], columns, path)
+            equalities.append(EqualityDeletes(path=path, format=kind, shape=compared, size=size))
         elif kind == "puffin":
             vectors.append(DeletionVector(path=path, offset=one["content-offset"], size=one["content-size-in-bytes"]))
         else:
@@ -122,13 +201,14 @@ def _deleted(java: Java, file: DataFile, shape: Shape) -> DeletedRows | None:
     )
 
 
-def _columns_of(ids: Sequence[int], shape: Shape, path: str) -> Shape:
-    found = {field.field_id: field for field in shape if not field.parts}
-    if missing := [number for number in ids if number not in found]:
+def _compared(ids: Sequence[int], columns: _Columns, path: str) -> Shape:
+    """The columns that an equality delete file compares."""
+    found = {number: columns.leaf(number) for number in ids}
+    if missing := [number for number, field in found.items() if field is None]:
         raise UnsupportedError(
-            f"an equality delete file compares the field {missing[0]}, which is no longer a column of the table, or"
-            " is nested in another column",
+            f"an equality delete file compares the field {missing[0]}, which is nested in a column, has a type that"
+            " Arrow or Spark doesn't have, or is in no schema of the table",
             path=path,
             hint="rewrite_data_files applies equality deletes",
         )
-    return tuple(found[number] for number in ids)
+    return tuple(field for field in found.values() if field is not None)

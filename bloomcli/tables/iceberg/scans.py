@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from bloomcli.tables.iceberg.java import ICEBERG, Java
 from bloomcli.tables.iceberg.methods import GUAVA, Methods
 
+_OBJECT: Final = "java.lang.Object"
 _STRING: Final = "java.lang.String"
 _FILE: Final = f"{ICEBERG}.ContentFile"
 _TASK: Final = f"{ICEBERG}.FileScanTask"
@@ -17,15 +20,20 @@ _STRUCT: Final = f"{ICEBERG}.StructLike"
 class Tasks:
     """Iceberg's FileScanTasks in a Java List."""
 
-    def __init__(self, java: Java, scan: Any) -> None:
+    def __init__(self, java: Java, java_list: Any) -> None:
         self._java = java
         self._methods = Methods(java)
+        self.java_list = java_list
+        self._file = self._methods.unbound(_TASK, "file", _FILE)
+
+    @classmethod
+    def planned(cls, java: Java, scan: Any) -> Tasks:
+        """The tasks of a scan."""
         found = scan.planFiles()
         try:
-            self.java_list = java.type(f"{GUAVA}.collect.Lists").newArrayList(found)
+            return cls(java, java.type(f"{GUAVA}.collect.Lists").newArrayList(found))
         finally:
             found.close()
-        self._file = self._methods.unbound(_TASK, "file", _FILE)
 
     def paths(self) -> list[str]:
         """Each data file's path."""
@@ -58,23 +66,60 @@ class Tasks:
             specs: the PartitionSpec of each file.
         """
         texts = [""] * len(specs)
-        partition = self._methods.unbound(_FILE, "partition", _STRUCT)
-        of_file = self._methods.then(self._file, partition)
+        for spec, own, tasks in self._by_spec(specs):
+            to_path = self._methods.bound(spec, f"{ICEBERG}.PartitionSpec", "partitionToPath", _STRING, _STRUCT)
+            for index, text in zip(
+                own, self._methods.texts(tasks, self._methods.then(self._partition, to_path)), strict=True
+            ):
+                texts[index] = text
+        return texts
+
+    def identities(self, specs: Sequence[Any]) -> list[dict[int, Any]]:
+        """Each data file's values in the partition fields that are columns, by the columns' field ids.
+
+        A value is parsed JSON, in the form of Iceberg's specification, "Appendix D: Single-value serialization".
+
+        Args:
+            specs: the PartitionSpec of each file.
+        """
+        found: list[dict[int, Any]] = [{} for _ in specs]
+        for spec, own, tasks in self._by_spec(specs):
+            types = self._java.items(spec.partitionType().fields())
+            for position, field in enumerate(self._java.items(spec.fields())):
+                if not field.transform().isIdentity():
+                    continue
+                to_json = self._value_to_json(position, types[position].type())
+                for index, text in zip(own, self._methods.texts(tasks, to_json), strict=True):
+                    found[index][int(field.sourceId())] = json.loads(text)
+        return found
+
+    def _value_to_json(self, position: int, kind: Any) -> Any:
+        """A handle that returns a partition field of a task's data file as JSON."""
+        get = self._methods.unbound(_STRUCT, "get", _OBJECT, "int", "java.lang.Class")
+        get = self._methods.with_arguments(get, 1, position, self._methods.class_of(_OBJECT))
+        to_json = self._methods.static(
+            f"{ICEBERG}.SingleValueParser", "toJson", _STRING, f"{ICEBERG}.types.Type", _OBJECT
+        )
+        value = self._methods.then(self._partition, get)
+        return self._methods.then(value, to_json.bindTo(kind))
+
+    @cached_property
+    def _partition(self) -> Any:
+        """A handle that returns the partition of a task's data file."""
+        return self._methods.then(self._file, self._methods.unbound(_FILE, "partition", _STRUCT))
+
+    def _by_spec(self, specs: Sequence[Any]) -> Iterator[tuple[Any, list[int], Any]]:
+        """Yield each spec with partition fields, the positions of its tasks, and the tasks in a Java List."""
         for spec in {id(one): one for one in specs}.values():
             if not spec.isPartitioned():
                 continue
             own = [index for index, one in enumerate(specs) if one is spec]
-            to_path = self._methods.bound(spec, f"{ICEBERG}.PartitionSpec", "partitionToPath", _STRING, _STRUCT)
             tasks = self.java_list
             if len(own) < len(specs):
                 tasks = self._java.type("java.util.ArrayList")()
                 for index in own:
                     tasks.add(self.java_list.get(index))
-            for index, text in zip(
-                own, self._methods.texts(tasks, self._methods.then(of_file, to_path)), strict=True
-            ):
-                texts[index] = text
-        return texts
+            yield spec, own, tasks
 
     def _each(self, method: str, returns: str) -> list[str]:
         handle = self._methods.unbound(_FILE, method, returns)

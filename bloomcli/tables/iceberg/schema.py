@@ -14,6 +14,10 @@ NAME_MAPPING: Final = "schema.name-mapping.default"
 _WITHOUT_LEAF: Final = ("variant", "unknown")
 """Types whose columns aren't one leaf of a file: a variant is a group, and an unknown column isn't written."""
 
+_WIDE: Final = {"double": "DOUBLE", "timestamp": "TIMESTAMP", "timestamp_ns": "TIMESTAMP"}
+"""`ColumnName.wide` of types. Source: the specification, "Schema Evolution": from floats to doubles, and in version 3
+from dates to timestamps without a zone."""
+
 _Names = tuple[str, ...]
 
 
@@ -28,21 +32,23 @@ def column_names(schema: Mapping[str, Any], mapping: list[Any] | None) -> Column
     leaves = _leaves(schema["fields"], "")
     return ColumnNames(
         columns=tuple(
-            ColumnName(path=path, field_id=field_id, physical=mapped.get(field_id, ())) for path, field_id in leaves
+            ColumnName(path=path, field_id=field_id, physical=mapped.get(field_id, ()), wide=_WIDE.get(kind))
+            for path, field_id, kind in leaves
         )
     )
 
 
-def _leaves(fields: list[Any], above: str) -> Iterator[tuple[str, int]]:
+def _leaves(fields: list[Any], above: str) -> Iterator[tuple[str, int, str]]:
     for field in fields:
         yield from _below(field["type"], above + field["name"], field["id"])
 
 
-def _below(kind: Any, path: str, field_id: int) -> Iterator[tuple[str, int]]:
-    """The leaves of a column, or the column itself. Primitive types are strings, nested types are objects."""
+def _below(kind: Any, path: str, field_id: int) -> Iterator[tuple[str, int, str]]:
+    """The leaves of a column, or the column itself, with their types. Primitive types are strings, nested types are
+    objects."""
     if isinstance(kind, str):
         if kind not in _WITHOUT_LEAF:
-            yield path, field_id
+            yield path, field_id, kind
     elif kind["type"] == "struct":
         yield from _leaves(kind["fields"], f"{path}.")
     elif kind["type"] == "list":
@@ -51,7 +57,7 @@ def _below(kind: Any, path: str, field_id: int) -> Iterator[tuple[str, int]]:
         yield from _below(kind["key"], f"{path}.key", kind["key-id"])
         yield from _below(kind["value"], f"{path}.value", kind["value-id"])
     elif kind["type"] not in _WITHOUT_LEAF:
-        yield path, field_id
+        yield path, field_id, kind["type"]
 
 
 def _mapped(fields: list[Any], above: _Names) -> Iterator[tuple[int, _Names]]:

@@ -119,7 +119,7 @@ class IcebergTable(Table):
         self._version = int(snapshot.snapshotId())
         if condition is not None:
             scan = scan.filter(condition)
-        tasks = Tasks(self.java, scan.includeColumnStats().ignoreResiduals())
+        tasks = Tasks.planned(self.java, scan.includeColumnStats().ignoreResiduals())
         specs = [self._spec(number) for number in tasks.spec_ids()]
         partitions = tasks.partitions(specs)
         facts = zip(tasks.paths(), tasks.sizes(), tasks.formats(), self._lineages(tasks), strict=True)

@@ -50,6 +50,11 @@ def test_rows_entries_and_pruning_stay_and_the_history_says_who_it_was(lake: Lak
     said = json.loads(lake.history()[0]["userMetadata"])
     assert (said["tool"], said["command"], said["columns"], said["batch"]) == ("bloom", "add", ["id", "name"], 1)
     assert (said["run"], lake.history()[0]["isolationLevel"]) == (commit.run, "SnapshotIsolation")
+    sizes = [sum(entry["size"] for entry in log[kind]) for kind in ("remove", "add")]
+    assert (said["files"], said["bytes_before"], said["bytes_after"]) == (2, *sizes)
+    assert lake.history()[0]["operation"] == "BLOOM ADD"
+    shown = json.loads(lake.history()[0]["operationParameters"]["columns"])
+    assert [(one["name"], one["type"]) for one in shown] == [("id", "long"), ("name", "string")]
     assert ids_by_delta_rs(lake) == list(range(200))
 
 
