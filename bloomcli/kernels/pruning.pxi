@@ -211,7 +211,7 @@ cdef bint _bounds_exclude(QueryState* r, Walk* w, UsualChunk* chunk, const int* 
 cdef bint _add_facts(QueryState* r, Walk* w, UsualChunk* chunk, bint excluded) noexcept nogil:
     """Add the facts of a chunk that is read."""
     cdef int64_t dictionary = 0
-    if not _number(w, &chunk.meta, 11, CT_I64, &dictionary) or dictionary == 0:  # some writers write 0 for "none"
+    if not _number(w, &chunk.meta, 11, CT_I64, &dictionary) or dictionary <= 0:  # as `footer.first_page`
         dictionary = chunk.page
     return (
         _append(r.facts, min(chunk.page, dictionary)) and _append(r.facts, chunk.packed)

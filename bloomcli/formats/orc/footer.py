@@ -181,6 +181,16 @@ class Footer:
         """The file version, (0, 12) for ORC v1."""
         return tuple(self.postscript.version) or (0, 11)
 
+    def refuse_unknown_version(self) -> None:
+        """Raise UnsupportedError for a file of a version in which the same bytes may have another meaning."""
+        if self.version not in spec.VERSIONS:
+            raise UnsupportedError(
+                f"file version {'.'.join(map(str, self.version))}; 0.11 and 0.12 are known",
+                path=self.path,
+                field="version",
+                hint="rewrite the file with a released writer",
+            )
+
     @property
     def created_by(self) -> str:
         """The writer by name, with its version."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from bloomcli import kernels
+from bloomcli.formats.parquet import page_selection
 from bloomcli.formats.parquet.codecs import Buffer
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.page_selection import PagePlace
@@ -59,8 +60,8 @@ def parts_of(
     """
     reader = ChunkReader(source, chunk, data_end, checked=True)
     dictionary: _Dictionary | None = None
-    if chunk.dictionary_bytes is not None:
-        reader.window = chunk.dictionary_bytes
+    if (extent := page_selection.dictionary_extent(chunk, places)) is not None:
+        reader.position, reader.window = extent
         page = read_page(reader, lambda _: False)
         if page is None or not page.dictionary:
             return None

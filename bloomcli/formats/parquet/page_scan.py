@@ -13,6 +13,7 @@ from typing import Final
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.parquet import page_selection
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.limits import PAGE_VALUES_MOST
 from bloomcli.formats.parquet.page_selection import PagePlace
@@ -112,8 +113,8 @@ def _all(reader: ChunkReader) -> Iterator[tuple[Page, int]]:
 def _from_places(reader: ChunkReader, places: Sequence[PagePlace]) -> Iterator[tuple[Page, int]]:
     """Yield the dictionary page and the pages at `places`. Raises CorruptFile, UnsupportedError."""
     chunk = reader.chunk
-    if places and chunk.dictionary_bytes is not None:
-        reader.window = chunk.dictionary_bytes
+    if (extent := page_selection.dictionary_extent(chunk, places)) is not None:
+        reader.position, reader.window = extent
         page = read_page(reader, lambda _: False)
         if page is not None and page.dictionary:
             yield page, places[0].first_row
