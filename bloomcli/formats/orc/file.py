@@ -25,6 +25,7 @@ from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
     from bloomcli.concurrency.cancellation import Stop
+    from bloomcli.errors import UnsupportedError
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.finding import ColumnSearch
     from bloomcli.formats.index_input import BitsSource, RowGroupBits
@@ -222,6 +223,11 @@ class OrcFile(LocatedFile):
     def row_group_rows(self) -> Sequence[int]:
         """The rows of each stripe."""
         return [stripe.rows for stripe in self.footer.stripes]
+
+    @property
+    def unchangeable(self) -> UnsupportedError | None:
+        """The error about an unknown version of the format, if the file has one."""
+        return self.footer.version_error
 
     def indexed_column(self, column: Column) -> Column:
         """The column with the Parquet type whose hashes an index has."""

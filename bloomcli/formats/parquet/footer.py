@@ -117,6 +117,18 @@ class Footer:
         return self.top.span("encryption_algorithm") is not None
 
     @property
+    def signed_error(self) -> UnsupportedError | None:
+        """The error about any change to a signed file; None if it isn't signed."""
+        if not self.signed:
+            return None
+        return UnsupportedError(
+            "the footer is signed: any change to it breaks the signature",
+            path=self.path,
+            field="encryption_algorithm",
+            hint="bloom has no keys; let the engine that wrote the file write it with filters",
+        )
+
+    @property
     def row_group_count(self) -> int:
         """The number of row groups."""
         return max(len(self._groups) - 1, 0)
