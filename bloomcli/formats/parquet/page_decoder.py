@@ -20,7 +20,7 @@ from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_file import RawPage
 from bloomcli.formats.parquet.page_lookup import PageLookup
 from bloomcli.formats.parquet.page_selection import PagePlace
-from bloomcli.formats.parquet.pages import MOST_GROWTH, ChunkReader
+from bloomcli.formats.parquet.pages import ChunkReader, can_become
 from bloomcli.model.file import ColumnChunk
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
@@ -232,7 +232,7 @@ def _next(reader: _Reader) -> RawPage | None:
     is_dictionary = header.kind == "DICTIONARY_PAGE"
     if count < 0 or size < 0 or packed < 0:
         raise reader.fault("a page of a negative size", at)
-    if size > max(packed * MOST_GROWTH, reader.chunk.uncompressed_bytes):
+    if not can_become(packed, size, reader.chunk):
         raise reader.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", at)
     if max(size, packed) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
         raise UnsupportedError(
@@ -255,7 +255,8 @@ def _next(reader: _Reader) -> RawPage | None:
         reader.lookup.in_dictionary(reader, at) if is_dictionary else reader.lookup.in_page(reader, at)
     )
     longest = value_sizes.longest(reader, header, at) if wanted else None
-    return RawPage(data, 0 if is_dictionary else count, size, is_dictionary, at, longest, wanted)
+    hides_codec = header.is_packed and not header.is_compressed
+    return RawPage(data, 0 if is_dictionary else count, size, is_dictionary, at, longest, wanted, hides_codec)
 
 
 def _measured(reader: _Reader, page: RawPage) -> RawPage:

@@ -29,9 +29,16 @@ _HINT: Final = "the column's pages are damaged; get the file from its source aga
 WINDOW: Final = 1 << 20
 HEADER_WINDOW: Final = 512
 
-MOST_GROWTH: Final = 1100
+_MOST_GROWTH: Final = 1100
 """GZIP expands a byte to at most 1032 bytes, SNAPPY to 22, LZ4 to 255. ZSTD and BROTLI can exceed this, but such a
-page is decompressed only if the chunk's metadata allow its size."""
+page is decompressed only if it has a usual size, or the chunk's metadata allow its size."""
+_USUAL_PAGE_BYTES: Final = 1 << 20
+"""The usual size of a page. parquetjs writes totals of uncompressed bytes that are smaller than one."""
+
+
+def can_become(packed: int, size: int, chunk: ColumnChunk) -> bool:
+    """Whether `packed` compressed bytes of a chunk's page may become `size` decompressed ones."""
+    return size <= max(packed * _MOST_GROWTH, chunk.uncompressed_bytes, _USUAL_PAGE_BYTES)
 
 
 BAD_CHECKSUM: Final = "the page's bytes don't match the checksum in its header: they changed after they were written"
@@ -287,7 +294,7 @@ class _StoredPage(NamedTuple):
                 field=self.location.field + ".meta_data.codec",
                 hint="rewrite the file with another codec",
             )
-        if size > max(packed * MOST_GROWTH, self.reader.chunk.uncompressed_bytes):
+        if not can_become(packed, size, self.reader.chunk):
             raise self.location.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", 0)
 
     def head(self, size: int) -> AnyBody:
@@ -402,7 +409,7 @@ def _data_page_v2(
         non_null = _count(found.body.open(repeated), definition, count, column.max_definition_level, raw.location)
     if column.max_repetition_level and repeated:
         repetition = Levels(raw.head(levels), 0, repeated)
-    return raw.body(levels, compressed=header.is_compressed), non_null, found, repetition
+    return raw.body(levels, compressed=header.is_packed), non_null, found, repetition
 
 
 def _count(feed: Feed, size: int, count: int, highest: int, location: Location, counted: int = -1) -> int:
