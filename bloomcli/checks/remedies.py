@@ -60,8 +60,9 @@ class Remedies:
 
     def _reason(self, name: str) -> str | None:
         """Why `bloom add` refuses the column."""
-        column = self._columns[name]
-        if column not in self._file.leaves:
+        index = self._columns[name].index
+        column = next((leaf for leaf in self._file.leaves if leaf.index == index), None)
+        if column is None:
             return "it has no values of its own"
         refusal = Readers(self._file.format, self._rules).refusal(column)
         return column.unfilterable or (self._file.why_unfilterable(column) if refusal is None else refusal.reason)

@@ -159,8 +159,11 @@ class OrcFile(LocatedFile):
         return (facts for facts, _ in self._facts_and_statistics(column, literals, units))
 
     def search(self, column: Column) -> ColumnSearch:
-        """The search for rows by a column's filters, statistics, dictionaries and row index."""
+        """The search for rows by a column's filters, statistics, dictionaries and row index. Raises UnsupportedError
+        for a file of an unknown version."""
         from bloomcli.formats.orc.search import OrcSearch
+
+        self.footer.refuse_unknown_version()
 
         return OrcSearch(self, self.filters, column, partial(self._bounded_units, column))
 

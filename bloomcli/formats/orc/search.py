@@ -254,7 +254,6 @@ class OrcSearch(UnitSearch):
     def _refuse_unreadable(self) -> None:
         """Raise UnsupportedError where values can't be read."""
         footer, orc, path = self._filters.footer, self._orc, self._file.source.path
-        footer.refuse_unknown_version()
         if orc.id in footer.encrypted_columns:
             raise UnsupportedError(
                 f"column {orc.label} is encrypted",
