@@ -160,10 +160,8 @@ class OrcFile(LocatedFile):
 
     def search(self, column: Column) -> ColumnSearch:
         """The search for rows by a column's filters, statistics, dictionaries and row index. Raises UnsupportedError
-        for a file of an unknown version."""
+        for a file of an unknown version, and for a column of an unknown type."""
         from bloomcli.formats.orc.search import OrcSearch
-
-        self.footer.refuse_unknown_version()
 
         return OrcSearch(self, self.filters, column, partial(self._bounded_units, column))
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pyorc
 import pytest
 from support import orcfiles
@@ -91,3 +93,17 @@ def test_the_hint_about_a_filter_on_a_column_that_can_have_no_other_takes_it_out
     (line,) = re.findall(r"`(bloom [^`]*)`", findings["id"].hint or "")
     assert run(shlex.split(line)[1:]) == 0, capfd.readouterr().err
     assert bloomcli.validate(flags, deep=True).findings == ()
+
+
+@pytest.mark.parametrize("value", ["1", "12345678.5"])
+def test_find_refuses_a_decimal_whose_type_says_nothing_for_every_value(tmp_path: Path, value: str) -> None:
+    """Hive 0.11 wrote decimals without a precision, which hold any value."""
+    path = orcfiles.write(tmp_path / "d.orc", {"d": pa.array([Decimal("1.5"), Decimal(2)], pa.decimal128(9, 1))})
+
+    def edit(file: orcfiles.File) -> None:
+        file.footer.types[1].precision = file.footer.types[1].scale = 0
+
+    orcfiles.edited(path, path, edit)
+    search = bloomcli.find(path, [value], column="d")
+    assert list(search) == []
+    assert [(e.exit_code, "is no type that ORC has" in (e.error or "")) for e in search.report.errors] == [(4, True)]
