@@ -239,7 +239,6 @@ class Footer:
                 f"row groups have {self.column_count} column chunks, the schema has {len(self.columns)}",
                 outer.start,
             )
-        self.index_extents(outer)
         column = self.columns[key.column]
         encrypted = outer.span("crypto_metadata") is not None
         meta = outer.struct("meta_data", "ColumnMetaData")

@@ -217,6 +217,24 @@ def test_a_chunk_is_read_without_an_offset_index_that_is_wrong(
         assert rows_of(path, values[-1:], column) == expected(values[-1:], column)
 
 
+def test_a_chunk_is_read_without_an_index_that_lies_outside_the_file(tmp_path: Path) -> None:
+    """A tool cut the indexes off, and left their offsets."""
+    path = written(tmp_path / "a.parquet", index=True)
+    body, footer = footers.split(path.read_bytes())
+    metadata, _ = thrift.parse(footer)
+    end = min(chunk[footers.COLUMN_INDEX_OFFSET][1] for chunk in chunks(metadata))
+    path.write_bytes(footers.join(body[:end], footer))
+    assert end + len(footer) < len(body)
+    for column, values in SEARCHES:
+        assert rows_of(path, values, column) == expected(values, column)
+        assert not bloomcli.probe(path, values, column=column).absent_everywhere
+    report = bloomcli.inspect(path, columns=["id"], pages=True, indexes=True)
+    assert sum(page.values or 0 for page in report.pages if page.kind == "DATA_PAGE") == ROWS
+    assert "outside the file's data" in (report.index[0].problem or "")
+    with pytest.raises(CorruptFile, match="outside the file's data"):
+        bloomcli.add(path, ["id"], output=tmp_path / "out.parquet")  # the offsets would name bytes of the filter
+
+
 def test_a_glob_leaves_out_a_column_whose_statistics_count_values_that_its_pages_do_not_have(tmp_path: Path) -> None:
     """xitongsys/parquet-go writes such a null count."""
     path = tmp_path / "a.parquet"
