@@ -9,7 +9,8 @@
     │   └── FilterExists        a chunk already has a filter and --replace wasn't given
     ├── UnreadableError         the input can't be read (exit 3)
     │   ├── CorruptFile         the bytes contradict the format
-    │   │   └── UnknownFormat   the file is in no format that bloomcli reads
+    │   │   ├── UnknownFormat   the file is in no format that bloomcli reads
+    │   │   └── NoValues        a column's pages have no values, and its statistics count some
     │   └── SourceChanged       the file changed during the command
     ├── UnsupportedError        the input is valid, but bloomcli doesn't support it (exit 4)
     └── WriteError              the output can't be written (exit 3)
@@ -129,6 +130,27 @@ class CorruptFile(UnreadableError):
 
 class UnknownFormat(CorruptFile):
     """Neither the start nor the end of the file belongs to a format that bloomcli reads."""
+
+
+class NoValues(CorruptFile):
+    """The pages of a column hold no value, and its statistics count some: its filter would have no bit set.
+
+    Attributes:
+        column: the column's path.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        column: str = "",
+        path: str | None = None,
+        offset: int | None = None,
+        field: str | None = None,
+    ) -> None:
+        hint = "the file is damaged; get it from its source again, or leave the column out with --exclude"
+        super().__init__(reason, path=path, offset=offset, field=field, hint=hint)
+        self.column = column
 
 
 class SourceChanged(UnreadableError):

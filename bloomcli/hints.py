@@ -41,6 +41,11 @@ def removing(column: str) -> str:
     return _quoted("remove", column)
 
 
+def removing_all() -> str:
+    """`bloom remove` for all filters of a file."""
+    return f"`bloom remove {FILE} --in-place`"
+
+
 def listed(column: str) -> str:
     """A name as `--columns` takes it: commas separate columns, so a comma within a name needs a backslash."""
     return column.replace(",", "\\,")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from bloomcli.checks.additions import Readers
 from bloomcli.checks.sizes import tight
@@ -15,7 +15,7 @@ from bloomcli.commands.options import AddOptions, policy_of
 from bloomcli.commands.progress import Progress
 from bloomcli.commands.required_columns import required_columns
 from bloomcli.commands.targets import target_of
-from bloomcli.errors import NothingToFilter, UsageError
+from bloomcli.errors import NothingToFilter, NoValues, UsageError
 from bloomcli.formats.add_options import for_old_readers, refuse_foreign
 from bloomcli.formats.base import ColumnSelection, FilterFile, Plan
 from bloomcli.formats.size_rule import SizeRule, no_limit
@@ -35,6 +35,9 @@ class _AddRequest:
     rule: SizeRule
     policy: Policy
     where_missing: bool
+    empty: Mapping[str, str] = field(default_factory=dict)
+    """Columns whose pages turned out to hold no value although their statistics count some, each with the reason why
+    a glob leaves it out."""
 
     def plan(self, file: FilterFile) -> Plan:
         """The change of one file. Raises UsageError."""
@@ -112,6 +115,8 @@ class _AddRequest:
 
         def why_not(column: Column) -> str | None:
             refusal = readers.refusal(column)
+            if column.path in self.empty:
+                return self.empty[column.path]
             return file.why_unfilterable(column) if refusal is None else refusal.reason
 
         options = self.options
@@ -154,14 +159,24 @@ def request(options: AddOptions, *, where_missing: bool = False) -> ChangeReques
         policy=policy_of(options),
         where_missing=where_missing or by_policy,
     )
+    return _change_request(add_request)
+
+
+def _change_request(request: _AddRequest) -> ChangeRequest:
+    def without(error: NoValues) -> ChangeRequest | None:
+        if error.column in request.empty or error.column in request.options.columns:
+            return None
+        return _change_request(replace(request, empty={**request.empty, error.column: error.reason}))
+
     return ChangeRequest(
         command="add",
-        plan=add_request.plan,
-        why_unchanged=add_request.why_unchanged,
-        is_result=add_request.is_result,
-        remarks=add_request.remarks,
-        only_where_needed=by_policy,
-        names=options.names,
+        plan=request.plan,
+        why_unchanged=request.why_unchanged,
+        is_result=request.is_result,
+        remarks=request.remarks,
+        without=without,
+        only_where_needed=not request.options.columns,
+        names=request.options.names,
     )
 
 

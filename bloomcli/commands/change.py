@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum, auto
-from typing import Final
+from typing import Final, TypeVar
 
 from bloomcli.commands.progress import Meter, Progress, cores
-from bloomcli.errors import BloomError, UsageError
+from bloomcli.errors import BloomError, NoValues, UsageError
 from bloomcli.formats.base import ChangeResult, FilterFile, Plan
 from bloomcli.formats.registry import open_file
 from bloomcli.model.change import ChangeReport
@@ -86,6 +86,9 @@ class ChangeRequest(NamedTuple):
     """Whether the second file is the result of the request for the first, judged by metadata and filters."""
     remarks: Callable[[FilterFile], tuple[str, ...]] = lambda _: ()
     """Remarks for the report."""
+    without: Callable[[NoValues], ChangeRequest | None] = lambda _: None
+    """The same request without a column that can't have a filter, as only its pages show; None if it was named, and
+    not matched by a glob."""
     only_where_needed: bool = False
     """A file that needs no change isn't written, even if it is the only file."""
     why_idle: str | None = None
@@ -111,6 +114,31 @@ def change(
     progress: Progress | None = None,
 ) -> ChangeReport:
     """Plan a change and, unless it is a dry run, carry it out."""
+    return _without_empty_columns(request, lambda other: _change_file(path, other, target, threads, progress))
+
+
+_Report = TypeVar("_Report", ChangeReport, ChangeReport | str)
+
+
+def _without_empty_columns(request: ChangeRequest, changed: Callable[[ChangeRequest], _Report]) -> _Report:
+    """Carry out a change; if that finds a column that can't have a filter, again without the column."""
+    while True:
+        try:
+            return changed(request)
+        except NoValues as error:
+            other = request.without(error)
+            if other is None:
+                raise
+            request = other._replace(lineage=request.lineage)
+
+
+def _change_file(
+    path: str | os.PathLike[str],
+    request: ChangeRequest,
+    target: Target,
+    threads: int | None,
+    progress: Progress | None,
+) -> ChangeReport:
     started = time.perf_counter()
     store = store_of(path)
     with store.open(os.fspath(path)) as source:
@@ -158,6 +186,18 @@ def change_where_needed(
     if the file has changed since. `overwrite` is needed to replace anything but a file of the same format. With
     `only_changed`, an existing output comes from an earlier attempt of this run, and its report is returned.
     """
+    return _without_empty_columns(
+        request, lambda other: _change_file_where_needed(path, other, target, threads, progress)
+    )
+
+
+def _change_file_where_needed(
+    path: str | os.PathLike[str],
+    request: ChangeRequest,
+    target: Target,
+    threads: int | None,
+    progress: Progress | None,
+) -> ChangeReport | str:
     started = time.perf_counter()
     store = store_of(path)
     with store.open(os.fspath(path)) as source:

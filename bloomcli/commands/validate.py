@@ -15,6 +15,7 @@ from bloomcli.checks.limits import rates_and_sizes, required
 from bloomcli.checks.profit import profit
 from bloomcli.checks.readers import broken_promises, confirmed_zeros
 from bloomcli.checks.readers import readers as losing
+from bloomcli.checks.remedies import Remedies
 from bloomcli.checks.sizes import by_readers
 from bloomcli.commands.columns import excluded, indexes, select
 from bloomcli.commands.options import ValidateOptions, policy_of
@@ -116,12 +117,17 @@ def _by_metadata(check: _Check) -> tuple[list[FilterFacts], list[Finding]]:
         else:
             facts.append(item)
     findings = list(by_readers(findings, rules, file.format))
-    missing = required(file, (*rules.required(), *_columns(file, options.require)), rules)
+    missing = required(file, _required(check), rules)
     findings += [finding for finding in missing if finding.column not in unchecked]
     findings += rates_and_sizes(file, facts, rules)
     if rules.advice:
         findings += profit(file, check.columns, rules.readers)
     return facts, findings
+
+
+def _required(check: _Check) -> tuple[str, ...]:
+    """Names and globs of the columns that must have a filter."""
+    return (*check.rules.required(), *_columns(check.file, check.options.require))
 
 
 def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress: Progress | None) -> _Values:
@@ -150,10 +156,11 @@ def _judged(check: _Check, findings: Iterable[Finding]) -> tuple[Finding, ...]:
     findings = list(findings)
     if check.options.names is None and any("--in-place`" in (finding.hint or "") for finding in findings):
         table = _table_of(path)
+    remedies = Remedies(check.file, rules, _required(check))
     others = {column.path for column in check.file.columns if column.not_in_table}
 
     def judge(finding: Finding) -> Finding:
-        hint = completed(finding.hint, path, finding.column, rules.readers)
+        hint = completed(remedies.of(finding), path, finding.column, rules.readers)
         if finding.column in others:  # no name selects the column
             hint = _OF_OTHERS
         if table is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 from bloomcli.concurrency.cancellation import Stop
-from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
 from bloomcli.formats.filter_bounds import FilterBounds
 from bloomcli.formats.index_input import Indexable
@@ -240,6 +240,11 @@ class FilterFile(Indexable, ABC):
     def leaves(self) -> Sequence[Column]:
         """The columns with values. Filters can be added to these, except `unfilterable` ones."""
         return self.columns
+
+    @property
+    def unchangeable(self) -> BloomError | None:
+        """The error of every command that would change the file; None if it can be changed."""
+        return None
 
     def why_unfilterable(self, column: Column) -> str | None:
         """Return why a leaf can't have a filter, if only its chunks show it; None otherwise. Slow."""

@@ -16,7 +16,11 @@ from bloomcli.model.dataset import DatasetReport
 @takes_files(DatasetReport)
 @takes_options(RemoveOptions, RunOptions, ProgressOption)
 def remove(path: Files, **options: Unpack[RemoveKeywords]) -> ChangeReport:
-    """Remove Bloom filters. Removing the filters that `add` added restores the original file, bit for bit.
+    """Remove Bloom filters.
+
+    In Parquet and Mosaic, removing the filters that `add` added restores the original file, bit for bit. In ORC, all
+    other streams and all fields of the footers stay the same, but the footers are encoded and compressed again, and
+    those of another writer may then have other bytes.
 
     Filters at the file's end, among page indexes, are cut out. For filters between row groups, only the references
     are removed: their bytes stay, because pages can't move.

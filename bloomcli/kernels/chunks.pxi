@@ -157,7 +157,7 @@ cdef Py_ssize_t _plain_meta(
     if size < 0 or number[META_NUM_VALUES] < 0:
         return -1
     start = number[META_DATA_PAGE]
-    if number[META_DICTIONARY_PAGE] and number[META_DICTIONARY_PAGE] < start:
+    if 0 < number[META_DICTIONARY_PAGE] < start:  # as `footer.first_page`
         start = number[META_DICTIONARY_PAGE]
     if (size or number[META_NUM_VALUES]) and (start < 0 or start > data_end or size > data_end - start):
         return -1

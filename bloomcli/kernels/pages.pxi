@@ -67,23 +67,25 @@ cdef Py_ssize_t _grouped(Hybrid* h, Py_ssize_t held, int width, bint final) noex
 
 
 cdef class Levels:
-    """Counts definition levels: RLE/bit-packed hybrid runs, which may come in windows.
+    """Counts levels: RLE/bit-packed hybrid runs, which may come in windows.
 
-    `hits` is the number of levels that are `highest`, `left` the number of remaining levels of `count`.
+    `hits` is the number of levels that are `counted`, by default `highest`, and `left` the number of remaining levels
+    of `count`.
     """
 
     cdef Hybrid h
     cdef int width
-    cdef uint64_t highest
+    cdef uint64_t highest, counted
     cdef readonly Py_ssize_t hits
 
-    def __cinit__(self, Py_ssize_t count, int highest):
+    def __cinit__(self, Py_ssize_t count, int highest, int counted=-1):
         if not 1 <= highest <= 0xFFFF:
             raise ValueError("levels are 1 to 16 bits wide")
         self.width = 0
         while highest >> self.width:
             self.width += 1
         self.highest = <uint64_t>highest
+        self.counted = self.highest if counted < 0 else <uint64_t>counted
         self.h.left = <uint64_t>max(count, 0)
 
     @property
@@ -97,6 +99,7 @@ cdef class Levels:
         cdef Walk w
         cdef Py_ssize_t i, n, at, hits = 0
         cdef uint64_t window, mask = (<uint64_t>1 << self.width) - 1, level = 0, highest = self.highest
+        cdef uint64_t counted = self.counted
         cdef int width = self.width, b
         cdef bint bad = False, above = False
         if end > data.shape[0] or pos > end:
@@ -110,7 +113,7 @@ cdef class Levels:
                     if self.h.value > highest:
                         above, level = True, self.h.value
                         break
-                    if self.h.value == highest:
+                    if self.h.value == counted:
                         hits += n
                     self.h.times = 0
                     self.h.left -= <uint64_t>n
@@ -129,7 +132,7 @@ cdef class Levels:
                         if ((i * width) & 7) + width > 16:
                             window |= <uint64_t>w.data[at + 2] << 16
                         level = (window >> ((i * width) & 7)) & mask
-                        hits += level == highest
+                        hits += level == counted
                         above |= level > highest
                         if above:
                             break

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import ast
 import json
+import re
+import shlex
+import shutil
 import sys
 import tomllib
 from dataclasses import replace
@@ -121,6 +124,27 @@ OTHER_ROWS: Final = {
     "profit-constant": "one name for many is what it is about",
     "page-checksum": "a byte of a value is another",
 }
+
+
+WITHOUT_COMMAND: Final = {
+    (
+        "filter-not-checked",
+        "orc",
+    ): "the type has no one form to hash, so that nothing says whether the filter is wrong",
+    ("filter-draft", "bin"): "a filter alone in a file has no values to build another from",
+    ("filter-encrypted", "parquet"): "the keys are needed",
+    ("filter-encrypted", "orc"): "the keys are needed",
+    ("filter-no-row-index", "orc"): "a writer has to make the row index, which filters belong to",
+    ("page-header", "parquet"): "the data are damaged",
+    ("page-checksum", "parquet"): "the data are damaged",
+    ("reader-issue", "parquet"): "the reader has to be another release",
+}
+"""Findings that no command of bloom mends, and why."""
+POLICY_FIRST: Final = {
+    "profit-constant": "the policy requires the filter that doesn't pay; the hint says that a person has to decide",
+    "profit-sorted": "the same",
+}
+"""Rules whose hint asks for another policy before its command line."""
 
 
 def path(rule: str, name: str) -> Path:
@@ -342,3 +366,35 @@ def offset_of(file: Path, rule: str, finding: Finding) -> int:
     blobs = [b for b in Parts.of(data).groups[finding.row_group or 0].blobs if b.column == column]
     assert len(blobs) == (2 if rule == "filter-duplicate" else 1)
     return blobs[-1].offset + INTO_HEADER.get(rule, 0)
+
+
+def commands(findings: tuple[Finding, ...]) -> list[str]:
+    """The command lines in the hints of some findings, each once."""
+    return list(dict.fromkeys(line for f in findings for line in re.findall(r"`(bloom [^`]*)`", f.hint or "")))
+
+
+def test_the_table_names_pairs_that_exist() -> None:
+    assert set(WITHOUT_COMMAND) <= set(PAIRS)
+
+
+@OF_PAIRS
+def test_the_hint_of_a_finding_mends_it(
+    rule: str, ending: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(shutil.copytree(RULE_PAIRS / rule, tmp_path / rule))
+    file, asked = folder / f"broken.{ending}", folder / "asked.toml"
+    policy = asked if asked.exists() else None
+    deep = ending != ALONE
+    before = bloomcli.validate(file, deep=deep, policy=policy).findings
+    assert rule in {f.id for f in before}
+    lines = commands(before)
+    assert bool(lines) == ((rule, ending) not in WITHOUT_COMMAND)
+    for line in lines:
+        assert run(shlex.split(line)[1:]) == 0, (line, capfd.readouterr().err)
+    if rule in POLICY_FIRST:
+        assert policy is not None
+        assert all("take the column out of `require`" in (f.hint or "") for f in before)
+        policy.write_text("\n".join(line for line in policy.read_text().splitlines() if "require" not in line))
+    if lines:
+        after = bloomcli.validate(file, deep=deep, policy=policy).findings
+        assert [f for f in after if f.id == rule or f.counts] == [], lines

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from typing import Final
 
 from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
 from bloomcli.formats.deep_check import FilterComparison, add_missing, missing_values_message, stray_bits_message
@@ -12,15 +11,10 @@ from bloomcli.formats.mosaic.describe import column_name
 from bloomcli.formats.mosaic.filter_header import HINT_REPLACE, LoadedFilter
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import FilterLocation, RowGroup
-from bloomcli.hints import NAME, removing
 from bloomcli.model.file import Severity
 from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.validate import Finding
 from bloomcli.words import are, counted
-
-_HINT_REMOVE: Final = f"{removing(NAME)} takes it out"
-_NOT_OURS: Final = ("filter-column", "filter-type")
-"""Rules about filters that can't be built again."""
 
 
 def _finding(
@@ -40,7 +34,7 @@ def _finding(
         row_group=location.row_group,
         column=column_name(filters.footer, location),
         offset=location.offset if offset is None else offset,
-        hint=_HINT_REMOVE if id in _NOT_OURS else HINT_REPLACE,
+        hint=HINT_REPLACE,
         missing=missing,
     )
 

@@ -29,8 +29,7 @@ from bloomcli.formats.orc.filter_header import (
 from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Stream, StripeFooter
 from bloomcli.formats.orc.missing_values import MissingValueReader, MissingValues
-from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
-from bloomcli.hints import removing
+from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.model.file import Severity
 from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.validate import Finding
@@ -127,7 +126,6 @@ def _untrusted(filters: Filters, location: Location, loaded: LoadedStream) -> It
             "filter-untrusted",
             Severity.WARNING,
             f"readers must not use these filters, and those that do lose rows: {loaded.untrusted}",
-            hint=HINT_REPLACE if footer.version in spec.VERSIONS else "rewrite the file with a released writer",
         )
 
 
@@ -149,7 +147,6 @@ def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) 
                 f"no bit is set, though the row group has {counted(count, 'value')}:"
                 f" {_NOT_LOOKED_UP if ignored else _ALL_LOST}",
                 row_group=group,
-                hint=_hint(filters, orc.id),
             )
             continue
         for which, bound in bounds.missing_bounds(statistics, orc, typed, bits) if loaded.untrusted is None else ():
@@ -162,12 +159,6 @@ def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) 
                 row_group=group,
                 missing=(render(bound, typed),),
             )
-
-
-def _hint(filters: Filters, column: int) -> str:
-    """The hint for a filter with missing values. Lists, maps and unions can't get a new filter."""
-    orc = filters.footer.types[column]
-    return f"{removing(orc.label)} saves their bytes" if orc.kind in COMPOUND else HINT_REPLACE
 
 
 def deep(
@@ -327,5 +318,4 @@ def _missing_finding(
         if ignored
         else missing_values_message(lost.count, count),
         missing=lost.missing,
-        hint=_hint(filters, orc.id),
     )

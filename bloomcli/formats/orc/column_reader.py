@@ -82,9 +82,11 @@ def _batches(count: int) -> Iterator[int]:
 
 
 class Streams:
-    """One column's streams in one stripe, by kind."""
+    """One column's streams in one stripe, by kind. Raises UnsupportedError for a file of an unknown version, in which
+    they may mean something else."""
 
     def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop) -> None:
+        footer.refuse_unknown_version()
         self._source = source
         self._footer = footer
         self._stripe = stripe

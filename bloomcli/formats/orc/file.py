@@ -25,6 +25,7 @@ from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
     from bloomcli.concurrency.cancellation import Stop
+    from bloomcli.errors import UnsupportedError
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.finding import ColumnSearch
     from bloomcli.formats.index_input import BitsSource, RowGroupBits
@@ -158,7 +159,8 @@ class OrcFile(LocatedFile):
         return (facts for facts, _ in self._facts_and_statistics(column, literals, units))
 
     def search(self, column: Column) -> ColumnSearch:
-        """The search for rows by a column's filters, statistics, dictionaries and row index."""
+        """The search for rows by a column's filters, statistics, dictionaries and row index. Raises UnsupportedError
+        for a file of an unknown version, and for a column of an unknown type."""
         from bloomcli.formats.orc.search import OrcSearch
 
         return OrcSearch(self, self.filters, column, partial(self._bounded_units, column))
@@ -222,6 +224,11 @@ class OrcFile(LocatedFile):
     def row_group_rows(self) -> Sequence[int]:
         """The rows of each stripe."""
         return [stripe.rows for stripe in self.footer.stripes]
+
+    @property
+    def unchangeable(self) -> UnsupportedError | None:
+        """The error about an unknown version of the format, if the file has one."""
+        return self.footer.version_error
 
     def indexed_column(self, column: Column) -> Column:
         """The column with the Parquet type whose hashes an index has."""

@@ -181,6 +181,23 @@ class Footer:
         """The file version, (0, 12) for ORC v1."""
         return tuple(self.postscript.version) or (0, 11)
 
+    @cached_property
+    def version_error(self) -> UnsupportedError | None:
+        """The error about a file of a version in which the same bytes may have another meaning."""
+        if self.version in spec.VERSIONS:
+            return None
+        return UnsupportedError(
+            f"file version {'.'.join(map(str, self.version))}; 0.11 and 0.12 are known",
+            path=self.path,
+            field="version",
+            hint="rewrite the file with a released writer",
+        )
+
+    def refuse_unknown_version(self) -> None:
+        """Raise the error about the file's version, if there is one."""
+        if self.version_error is not None:
+            raise self.version_error
+
     @property
     def created_by(self) -> str:
         """The writer by name, with its version."""

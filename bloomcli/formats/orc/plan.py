@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from bloomcli.concurrency.cancellation import Stop
-from bloomcli.errors import BloomError, CorruptFile, FilterExists, UnsupportedError, UsageError
+from bloomcli.errors import BloomError, CorruptFile, FilterExists, NoValues, UnsupportedError, UsageError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, functions_for, size_for
 from bloomcli.formats.base import ChangeResult, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
@@ -319,14 +319,13 @@ class AddPlan(Change):
         )
 
 
-def _no_value_error(path: str, stripe: Stripe, orc: OrcType, group: int, count: int) -> CorruptFile:
-    """The error about streams without values, though the statistics count some: the filter would have no bit set."""
-    return CorruptFile(
+def _no_value_error(path: str, stripe: Stripe, orc: OrcType, group: int, count: int) -> NoValues:
+    return NoValues(
         f"row group {group} holds no value of {orc.label}, and its statistics count {count}",
+        column=orc.path,
         path=path,
         offset=stripe.offset,
         field=stripe.field,
-        hint="the file is damaged; get it from its source again, or leave the column out with --exclude",
     )
 
 

@@ -6,9 +6,8 @@ import itertools
 from collections.abc import Iterator
 from typing import Final
 
-from bloomcli.errors import CorruptFile, UnsupportedError, WriteError
+from bloomcli.errors import CorruptFile, WriteError
 from bloomcli.formats.base import PlanBase
-from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Footer
 from bloomcli.formats.orc.splice import Layout, kept_bytes
@@ -24,13 +23,7 @@ class Change(PlanBase):
 
     def __init__(self, filters: Filters) -> None:
         footer = filters.footer
-        if footer.version not in spec.VERSIONS:
-            raise UnsupportedError(
-                f"file version {'.'.join(map(str, footer.version))}; 0.11 and 0.12 are known",
-                path=footer.path,
-                field="version",
-                hint="rewrite the file with a released writer",
-            )
+        footer.refuse_unknown_version()
         for before, stripe in itertools.pairwise(footer.stripes):
             if stripe.offset < before.end:
                 raise CorruptFile(

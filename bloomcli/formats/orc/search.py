@@ -59,6 +59,7 @@ class OrcSearch(UnitSearch):
         self._units = units
         if self._orc.kind in COMPOUND:
             raise _compound(filters, self._orc)
+        self._refuse_unknown()
         self._stripe: StripeColumn | None = None
         self._within_union = any(t.kind == "UNION" for t in filters.footer.ancestors(self._orc))
         self._ignores_filters = False
@@ -214,6 +215,18 @@ class OrcSearch(UnitSearch):
         read = partial(union_values.values_of, whole.column(at), above)
         return _StripeValues(self._records.guarded(stripe, read), footer.stride)
 
+    def _refuse_unknown(self) -> None:
+        """Raise UnsupportedError if bloom doesn't know what values of the column are: neither its statistics nor its
+        type's range then rule a value out."""
+        self._filters.footer.refuse_unknown_version()
+        orc = self._orc
+        if orc.fault is not None or (orc.kind not in values.HASHABLE and orc.kind != "BOOLEAN"):
+            raise UnsupportedError(
+                f"column {orc.label} can't be searched: " + (orc.fault or f"values of {orc.name} aren't read here"),
+                path=self._file.source.path,
+                hint="--column names the column to search",
+            )
+
     def _refuse_unreadable(self) -> None:
         """Raise UnsupportedError where values can't be read."""
         footer, orc, path = self._filters.footer, self._orc, self._file.source.path
@@ -222,12 +235,6 @@ class OrcSearch(UnitSearch):
                 f"column {orc.label} is encrypted",
                 path=path,
                 hint="bloom has no keys; decrypt the file with the engine that wrote it",
-            )
-        if orc.fault is not None or (orc.kind not in values.HASHABLE and orc.kind != "BOOLEAN"):
-            raise UnsupportedError(
-                f"column {orc.label} can't be searched: " + (orc.fault or f"values of {orc.name} aren't read here"),
-                path=path,
-                hint="--column names the column to search",
             )
 
 

@@ -136,14 +136,12 @@ def sound(
 
 def _empty(chunk: ColumnChunk, loaded: LoadedFilter) -> Finding:
     """The finding about a filter without a set bit whose chunk has values."""
-    boolean = chunk.column.physical == "BOOLEAN"
     return _finding(
         chunk,
         loaded,
-        "filter-boolean" if boolean else "filter-all-zero",
+        "filter-boolean" if chunk.column.physical == "BOOLEAN" else "filter-all-zero",
         Severity.ERROR,
         f"no bit is set, though the chunk has {counted(non_null_values(chunk), 'value')}: a reader loses all of them",
-        hint=f"{removing(chunk.column.path)} takes it out" if boolean else HINT_REPLACE,
     )
 
 

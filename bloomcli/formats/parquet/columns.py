@@ -10,6 +10,7 @@ from bloomcli.formats.column_facts import NO_BOUNDS, ColumnFacts, merged_bounds
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import Footer
+from bloomcli.formats.parquet.usual_chunks import first_page
 from bloomcli.model.file import Column
 from bloomcli.words import counted
 
@@ -106,8 +107,9 @@ def _encodings(masks: Sequence[int]) -> tuple[str, ...]:
 
 
 def _dictionary_bytes(pages: Sequence[int | None], dictionaries: Sequence[int | None]) -> int | None:
-    sizes = [page - first for page, first in zip(pages, dictionaries, strict=True) if page and first and first > 0]
-    return sum(sizes) if sizes and min(sizes) > 0 else None
+    found = (first_page(page, first)[1] for page, first in zip(pages, dictionaries, strict=True) if page)
+    sizes = [size for size in found if size is not None]
+    return sum(sizes) if sizes else None
 
 
 def _distinct(

@@ -26,6 +26,7 @@ from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.concurrency.cancellation import Stop
+    from bloomcli.errors import UnsupportedError
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.finding import ColumnSearch
     from bloomcli.formats.index_input import BitsSource, RowGroupBits
@@ -147,6 +148,11 @@ class ParquetFile(LocatedFile):
         claim = self.footer.filter_claim(key)
         if claim is not None and claim.is_filter:
             yield from self.facts_of(self.footer.chunk(key, claim.walked))
+
+    @property
+    def unchangeable(self) -> UnsupportedError | None:
+        """The error about a signed footer, if it is signed."""
+        return self.footer.signed_error
 
     def why_unfilterable(self, column: Column) -> str | None:
         """Why filters can't be added to a column: it is encrypted, or compressed with an unsupported codec."""

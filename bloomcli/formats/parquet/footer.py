@@ -16,7 +16,7 @@ from bloomcli.formats.parquet import contradictions, spec
 from bloomcli.formats.parquet.bounds import NO_VALUES, kind_of_bounds
 from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import Location, Struct
-from bloomcli.formats.parquet.usual_chunks import UsualChunks
+from bloomcli.formats.parquet.usual_chunks import UsualChunks, first_page
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.rules.writer_types import Part, WriterFault
@@ -123,6 +123,18 @@ class Footer:
         return self.top.span("encryption_algorithm") is not None
 
     @property
+    def signed_error(self) -> UnsupportedError | None:
+        """The error about any change to a signed file; None if it isn't signed."""
+        if not self.signed:
+            return None
+        return UnsupportedError(
+            "the footer is signed: any change to it breaks the signature",
+            path=self.path,
+            field="encryption_algorithm",
+            hint="bloom has no keys; let the engine that wrote the file write it with filters",
+        )
+
+    @property
     def row_group_count(self) -> int:
         """The number of row groups."""
         return max(len(self._groups) - 1, 0)
@@ -188,12 +200,12 @@ class Footer:
     def extents(self, key: ChunkKey, outer: Struct) -> tuple[range | None, tuple[int, int | None] | None]:
         """(bytes of the pages, (offset, length) of the filter) of a walked chunk. Decodes nothing else."""
         meta = outer.struct("meta_data", "ColumnMetaData")
-        if meta is None or outer.span("file_path") is not None:
+        if meta is None or outer.text("file_path"):
             self.chunk(key)  # raises, unless the chunk is encrypted
             return None, None
         size = meta.required_int("total_compressed_size")
         start = meta.required_int("data_page_offset", minimum=-(1 << 63))
-        start = min(start, meta.integer("dictionary_page_offset") or start)
+        start, _ = first_page(start, meta.integer("dictionary_page_offset"))
         pages = range(start, start + size) if size or meta.required_int("num_values") else None
         offset = meta.integer("bloom_filter_offset")
         claim = (offset, meta.integer("bloom_filter_length")) if offset is not None and offset > 0 else None
@@ -236,7 +248,6 @@ class Footer:
                 f"row groups have {self.column_count} column chunks, the schema has {len(self.columns)}",
                 outer.start,
             )
-        self.index_extents(outer)
         column = self.columns[key.column]
         encrypted = outer.span("crypto_metadata") is not None
         meta = outer.struct("meta_data", "ColumnMetaData")
@@ -259,7 +270,7 @@ class Footer:
         return self._believed(self._chunk(key, outer, meta, column, encrypted))
 
     def _chunk(self, key: ChunkKey, outer: Struct, meta: Struct, column: Column, encrypted: bool) -> ColumnChunk:
-        if (external := outer.text("file_path")) is not None:
+        if external := outer.text("file_path"):  # an empty path is none, as Arrow and parquet-java see it
             raise UnsupportedError(
                 f"the data lies in another file, {external!r}",
                 path=self.path,
@@ -273,7 +284,7 @@ class Footer:
                 f"the chunk is {physical}, the schema says {column.physical}", meta.start, "type"
             )
         pages = meta.required_int("data_page_offset", minimum=-(1 << 63))
-        dictionary = meta.integer("dictionary_page_offset") or pages  # some writers write 0 for "none"
+        start, dictionary_bytes = first_page(pages, meta.integer("dictionary_page_offset"))
         offset = meta.integer("bloom_filter_offset")
         statistics = meta.struct("statistics", "Statistics")
         low, high = self._bounds(statistics, column)
@@ -285,8 +296,8 @@ class Footer:
             compressed_bytes=meta.required_int("total_compressed_size"),
             uncompressed_bytes=meta.required_int("total_uncompressed_size"),
             codec=spec.enum_name("CompressionCodec", meta.required_int("codec")),
-            data_offset=min(pages, dictionary),
-            dictionary_bytes=pages - dictionary if dictionary < pages else None,
+            data_offset=start,
+            dictionary_bytes=dictionary_bytes,
             # PARQUET-1979: writers without filters have written 0 and negative offsets
             bloom_filter_offset=offset if offset is not None and offset > 0 else None,
             bloom_filter_length=meta.integer("bloom_filter_length"),

@@ -11,7 +11,7 @@ from typing import Final
 
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet.page_header import PageHeader
-from bloomcli.formats.parquet.pages import HEADER_WINDOW, MOST_GROWTH, ChunkReader
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, can_become
 from bloomcli.model.file import ColumnChunk
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
@@ -96,12 +96,12 @@ def _page(
     if kind == "DATA_PAGE_V2":
         levels = header.required_of_head("repetition_levels_byte_length")
         levels += header.required_of_head("definition_levels_byte_length")
-        compressed = header.is_compressed
+        compressed = header.is_packed
         if levels > min(packed, size):
             return f"levels of {counted(levels, 'byte')} in a page of {min(packed, size)}"
     if chunk.codec == "UNCOMPRESSED" or not compressed:
         return None if packed == size else f"{counted(packed, 'byte')} that aren't compressed can't become {size}"
-    if size - levels > max((packed - levels) * MOST_GROWTH, chunk.uncompressed_bytes):
+    if not can_become(packed - levels, size - levels, chunk):
         return f"a page of {counted(size - levels, 'byte')} can't be in {packed - levels} compressed ones"
     return _compressed(bytes(reader.peek(min(packed, HEADER_WINDOW)))[levels:], size - levels, chunk.codec)
 

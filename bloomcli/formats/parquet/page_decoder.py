@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 
 from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.formats.arrays import counting
-from bloomcli.formats.parquet import codecs, page_file, value_sizes
+from bloomcli.formats.parquet import codecs, page_file, page_selection, value_sizes
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_file import RawPage
 from bloomcli.formats.parquet.page_selection import PagePlace
-from bloomcli.formats.parquet.pages import MOST_GROWTH, ChunkReader
+from bloomcli.formats.parquet.pages import ChunkReader, can_become
 from bloomcli.model.file import ColumnChunk
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
@@ -66,7 +66,8 @@ def decoded(
         chunk: the chunk.
         data_end: the end of the file's data.
         rows: the number of rows of the row group.
-        places: the pages to read; None for all.
+        places: the pages to read; None for all. If they contradict the pages, all pages are read: the index is
+            wrong, not the chunk.
         typed: the file's footer, to decode values of logical types as PyArrow reads them, for a column at the top
             level that isn't repeated. By default they have the physical type.
 
@@ -85,8 +86,10 @@ def decoded(
     if not codecs.supported(chunk.codec) and chunk.codec != "UNCOMPRESSED":
         raise UnsupportedError(f"the codec {chunk.codec}", path=source.path, field=reader.field)
     if places is not None:
-        yield from _from_places(reader, places)
-        return
+        source.will_read((place.offset, place.length) for place in places)
+        if page_selection.agree(source, chunk, data_end, places):
+            yield from _from_places(reader, places)
+            return
     pages = _pages(reader)
     if chunk.column.max_repetition_level:
         yield from _whole(reader, pages, rows)
@@ -169,25 +172,18 @@ def _whole(reader: _Reader, pages: Iterable[RawPage], rows: int) -> Iterator[Dec
 
 def _from_places(reader: _Reader, places: Sequence[PagePlace]) -> Iterator[DecodedValues]:
     """The values of these pages."""
-    chunk = reader.chunk
     dictionary: RawPage | None = None
-    if places and chunk.dictionary_bytes is not None:
-        reader.window = chunk.dictionary_bytes
+    if (extent := page_selection.dictionary_extent(reader.chunk, places)) is not None:
+        reader.position, reader.window = extent
         found = _next(reader)
         dictionary = found if found is not None and found.is_dictionary else None
-    ranges = [(place.offset, place.length) for place in places]
-    reader.source.will_read(ranges)
     waiting: list[RawPage] = []
     rows: list[tuple[int, int]] = []
     for place in places:
         reader.position, reader.window = place.offset, place.length
         page = _next(reader)
-        if page is None or page.is_dictionary or len(page.data) != place.length:
-            raise reader.fault("the offset index and the page's header contradict each other", place.offset)
-        if not chunk.column.max_repetition_level and page.values != place.rows:
-            raise reader.fault(
-                f"a page of {counted(page.values, 'row')}, and of {place.rows} by the offset index", place.offset
-            )
+        if page is None:
+            continue
         if _is_enough(waiting, page):
             yield from _decode(reader, dictionary, waiting, rows)
             waiting, rows = [], []
@@ -230,7 +226,7 @@ def _next(reader: _Reader) -> RawPage | None:
     is_dictionary = header.kind == "DICTIONARY_PAGE"
     if count < 0 or size < 0 or packed < 0:
         raise reader.fault("a page of a negative size", at)
-    if size > max(packed * MOST_GROWTH, reader.chunk.uncompressed_bytes):
+    if not can_become(packed, size, reader.chunk):
         raise reader.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", at)
     if max(size, packed) > parquet_limits.PAGE_WHOLE_MAX_BYTES:
         raise UnsupportedError(
@@ -250,7 +246,8 @@ def _next(reader: _Reader) -> RawPage | None:
         )
     data = bytes(reader.take(header.size + packed))
     longest = value_sizes.longest(reader, header, at)
-    return RawPage(data, 0 if is_dictionary else count, size, is_dictionary, at, longest)
+    hides_codec = header.is_packed and not header.is_compressed
+    return RawPage(data, 0 if is_dictionary else count, size, is_dictionary, at, longest, hides_codec)
 
 
 def _decode(

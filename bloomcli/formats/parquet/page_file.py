@@ -21,6 +21,8 @@ _WIDE: Final = 12
 """Bytes of an INT96."""
 _REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2  # Parquet's enum
 _NAME: Final = b"c"
+_HIDES_CODEC: Final = b"parquet-cpp version 1.5.1-SNAPSHOT"
+"""The writer before Arrow 3.0, whose pages of version 2 Arrow always decompresses."""
 
 
 class RawPage(NamedTuple):
@@ -37,6 +39,8 @@ class RawPage(NamedTuple):
     """The file offset."""
     longest: int
     """The size of the longest value, if values can share bytes; else 0."""
+    hides_codec: bool = False
+    """The header says that the values aren't compressed, and they are (`PageHeader.is_packed`)."""
 
 
 def file_of(
@@ -73,7 +77,10 @@ def file_of(
         other = _struct((2, I64, 0))  # never read
         chunks = [other] * column.index + chunks + [other] * (typed.column_count - column.index - 1)
     group = _struct((1, LIST, _list(STRUCT, chunks)), (2, I64, packed), (3, I64, rows))
-    footer = _struct(*_file_fields(column, typed, rows, _list(STRUCT, [group])))
+    fields = list(_file_fields(column, typed, rows, _list(STRUCT, [group])))
+    if typed is None and any(page.hides_codec for page in pages):
+        fields.append((6, BINARY, _binary(_HIDES_CODEC)))
+    footer = _struct(*fields)
     return b"".join([*parts, footer, len(footer).to_bytes(4, "little"), spec.MAGIC])
 
 

@@ -51,6 +51,15 @@ class PageHeader(kernels.PageHeader):
         return spec.enum_name("PageType", self.required("type"))
 
     @property
+    def is_packed(self) -> bool:
+        """Whether the chunk's codec has compressed the page's values.
+
+        Arrow before 3.0 compressed pages of version 2 and wrote `is_compressed` = false (ARROW-10353): their sizes
+        contradict the field.
+        """
+        return self.is_compressed or self.compressed_page_size != self.uncompressed_page_size
+
+    @property
     def head_field(self) -> str | None:
         """The name of the structure for the page's type; None if the IDL has none."""
         found = _HEADS.get(self.kind)

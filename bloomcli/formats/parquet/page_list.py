@@ -62,7 +62,10 @@ def _header_ranges(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
         if chunk.encrypted:
             continue
         outer = filters.footer.chunk_struct(key)
-        tree, _ = _read(filters, "offset_index", _extents(filters, outer), outer)
+        try:
+            tree, _ = _read(filters, "offset_index", _extents(filters, outer), outer)
+        except CorruptFile:  # listing the index reports it
+            tree = {}
         locations = tree.get("page_locations")
         if locations:
             yield chunk.data_offset, HEADER_WINDOW  # a dictionary page isn't in the index

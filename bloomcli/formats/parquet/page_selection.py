@@ -14,7 +14,7 @@ from bloomcli.errors import BloomError
 from bloomcli.formats.parquet import page_list
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
-from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, read_page
 from bloomcli.model.file import ColumnChunk
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
@@ -29,6 +29,8 @@ class PagePlace(NamedTuple):
     first_row: int
     """The position in the row group."""
     rows: int
+    before: int
+    """The bytes of the chunk before its first data page, which have its dictionary."""
 
 
 class Selection(NamedTuple):
@@ -50,7 +52,7 @@ def select(
         keys: the values as `decode_bound` returns them, in ascending order; None: every page may have a value.
     """
     try:
-        places = _places(page_list.page_locations(filters, key), chunk, rows)
+        places = _places(filters, key, chunk, rows)
         index = page_list.column_tree(filters, key)
     except BloomError:
         return None
@@ -70,7 +72,7 @@ def select(
 def pages_of(filters: Filters, key: ChunkKey, chunk: ColumnChunk, rows: int) -> Sequence[PagePlace] | None:
     """All pages of a chunk in its offset index; None without a usable one."""
     try:
-        return _places(page_list.page_locations(filters, key), chunk, rows)
+        return _places(filters, key, chunk, rows)
     except BloomError:
         return None
 
@@ -82,7 +84,8 @@ def pages_by_headers(source: Source, chunk: ColumnChunk, data_end: int, rows: in
     """
     try:
         reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW)
-        end, first, found = chunk.data_offset + chunk.compressed_bytes, 0, []
+        found: list[PagePlace] = []
+        end, first = chunk.data_offset + chunk.compressed_bytes, 0
         while reader.position < end:
             at, header = reader.position, reader.header()
             length = header.size + header.required("compressed_page_size")
@@ -96,11 +99,35 @@ def pages_by_headers(source: Source, chunk: ColumnChunk, data_end: int, rows: in
             count = header.required_of_head("num_values") if header.has_head else -1  # the type is damaged
             if count < 0:
                 return None
-            found.append(PagePlace(at, length, first, count))
+            before = found[0].before if found else at - chunk.data_offset
+            found.append(PagePlace(at, length, first, count, before))
             first += count
     except BloomError:
         return None
     return found if first == rows == chunk.num_values else None
+
+
+def dictionary_extent(chunk: ColumnChunk, places: Sequence[PagePlace]) -> tuple[int, int] | None:
+    """The offset and length of the page that has to be read before these pages of a chunk: its dictionary; None
+    without pages, and if the chunk begins with a data page."""
+    return (chunk.data_offset, places[0].before) if places and places[0].before else None
+
+
+def agree(source: Source, chunk: ColumnChunk, data_end: int, places: Sequence[PagePlace]) -> bool:
+    """Whether the pages at these places have the length and the number of rows that the places say."""
+    repeated = chunk.column.max_repetition_level > 0
+    try:
+        reader = ChunkReader(source, chunk, data_end)
+        for place in places:
+            reader.position, reader.window = place.offset, place.length if repeated else HEADER_WINDOW
+            page = read_page(reader, lambda _: not repeated)  # levels are needed of repeated columns only
+            if page is None or page.dictionary or page.end != place.offset + place.length:
+                return False
+            if page.rows(chunk.column) != place.rows:
+                return False
+    except BloomError:
+        return False
+    return True
 
 
 def with_rows(pages: Sequence[PagePlace], rows: Sequence[int]) -> list[PagePlace]:
@@ -129,23 +156,35 @@ def worth(pages: Sequence[PagePlace], chunk: ColumnChunk) -> bool:
     return 2 * sum(page.length for page in pages) < chunk.compressed_bytes
 
 
-def _places(numbers: Sequence[tuple[Any, Any, Any]], chunk: ColumnChunk, rows: int) -> list[PagePlace] | None:
-    """The pages in order; None if they don't lie within the chunk, or don't have the row group's rows."""
+def _places(filters: Filters, key: ChunkKey, chunk: ColumnChunk, rows: int) -> list[PagePlace] | None:
+    """The pages of a chunk's offset index in order; None without an index, or if it contradicts the chunk: pages that
+    don't fill the chunk, first rows that don't ascend from 0. Raises CorruptFile.
+
+    xitongsys/parquet-go's lengths leave out the page headers. A page's header is compared with the index before the
+    page is read (`agree`). In a local file, where that costs no request, the last page's is compared here: first rows
+    that don't count all rows of pages (those of nulls, for example) leave it too many.
+    """
+    numbers = page_list.page_locations(filters, key)
     if not numbers or any(not isinstance(n, int) for page in numbers for n in page):
         return None
-    if numbers[0][2] != 0:
+    before, end = numbers[0][0] - chunk.data_offset, chunk.data_offset + chunk.compressed_bytes
+    if before < 0 or numbers[0][2] != 0 or (chunk.dictionary_bytes or before) != before:
         return None
     ends = [first for _, _, first in numbers[1:]] + [rows]
     places = [
-        PagePlace(offset, length, first, end - first)
-        for (offset, length, first), end in zip(numbers, ends, strict=True)
+        PagePlace(offset, length, first, last - first, before)
+        for (offset, length, first), last in zip(numbers, ends, strict=True)
     ]
-    at = chunk.data_offset
+    at = chunk.data_offset + before
     for place in places:
-        if place.offset < at or place.length <= 0 or place.rows < 0:
+        if place.offset != at or place.length <= 0 or place.rows < 0:
             return None
-        at = place.offset + place.length
-    return places if at <= chunk.data_offset + chunk.compressed_bytes else None
+        at += place.length
+    if at != end or (
+        not filters.source.request_bytes and not agree(filters.source, chunk, filters.footer.start, places[-1:])
+    ):
+        return None
+    return places
 
 
 def _excludes(bounds: tuple[Any, Any], keys: Sequence[Any]) -> bool:

@@ -20,7 +20,7 @@ from bloomcli.formats.parquet.codecs import Buffer
 from bloomcli.formats.parquet.page_header import PageHeader
 from bloomcli.formats.parquet.page_windows import AnyBody, Body, Feed, LargeBody, PageBytes, is_large, raw_windows
 from bloomcli.formats.parquet.spec import Location
-from bloomcli.model.file import ColumnChunk
+from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
@@ -29,9 +29,16 @@ _HINT: Final = "the column's pages are damaged; get the file from its source aga
 WINDOW: Final = 1 << 20
 HEADER_WINDOW: Final = 512
 
-MOST_GROWTH: Final = 1100
+_MOST_GROWTH: Final = 1100
 """GZIP expands a byte to at most 1032 bytes, SNAPPY to 22, LZ4 to 255. ZSTD and BROTLI can exceed this, but such a
-page is decompressed only if the chunk's metadata allow its size."""
+page is decompressed only if it has a usual size, or the chunk's metadata allow its size."""
+_USUAL_PAGE_BYTES: Final = 1 << 20
+"""The usual size of a page. parquetjs writes totals of uncompressed bytes that are smaller than one."""
+
+
+def can_become(packed: int, size: int, chunk: ColumnChunk) -> bool:
+    """Whether `packed` compressed bytes of a chunk's page may become `size` decompressed ones."""
+    return size <= max(packed * _MOST_GROWTH, chunk.uncompressed_bytes, _USUAL_PAGE_BYTES)
 
 
 BAD_CHECKSUM: Final = "the page's bytes don't match the checksum in its header: they changed after they were written"
@@ -42,7 +49,7 @@ class BadChecksum(CorruptFile):
 
 
 class Levels(NamedTuple):
-    """Definition levels of a page: RLE/bit-packed hybrid runs."""
+    """Definition or repetition levels of a page: RLE/bit-packed hybrid runs."""
 
     body: AnyBody
     start: int
@@ -67,6 +74,23 @@ class Page(NamedTuple):
     """The file offset after the page."""
     levels: Levels | None = None
     """The definition levels of a data page of a column that may have nulls."""
+    repetition: Levels | None = None
+    """The repetition levels of a data page of a repeated column, unless they have a deprecated encoding."""
+
+    def rows(self, column: Column) -> int | None:
+        """The number of rows of a data page; None for a page of a repeated column that doesn't begin with a row, or
+        whose repetition levels aren't there. Raises CorruptFile."""
+        highest = column.max_repetition_level
+        if not highest:
+            return self.num_values
+        if self.repetition is None:
+            return None
+        body, start, end = self.repetition
+        rows, first = (
+            _count(body.open(start), end - start, count, highest, self.location, counted=0)
+            for count in (self.num_values, 1)
+        )
+        return rows if first else None
 
 
 def chunk_range(chunk: ColumnChunk) -> tuple[int, int]:
@@ -270,7 +294,7 @@ class _StoredPage(NamedTuple):
                 field=self.location.field + ".meta_data.codec",
                 hint="rewrite the file with another codec",
             )
-        if size > max(packed * MOST_GROWTH, self.reader.chunk.uncompressed_bytes):
+        if not can_become(packed, size, self.reader.chunk):
             raise self.location.fault(f"a page of {counted(size, 'byte')} can't be in {packed} compressed ones", 0)
 
     def head(self, size: int) -> AnyBody:
@@ -307,25 +331,28 @@ def read_page(reader: ChunkReader, skip: Callable[[str], bool]) -> Page | None:
     data = None if large else reader.take(packed)
     reader.position = offset + packed
     reader.check(header, at, data, packed)
-    body, start, non_null, levels = None, 0, 0, None
+    body, start, non_null, levels, repetition = None, 0, 0, None, None
     if not skipped:
         raw = _StoredPage(reader, header.location, offset, packed, size, data)
         if dictionary:
             body, non_null = raw.body(), count
         elif kind == "DATA_PAGE":
-            body, start, non_null, levels = _data_page_v1(count, header, raw)
+            body, start, non_null, levels, repetition = _data_page_v1(count, header, raw)
         else:
-            body, non_null, levels = _data_page_v2(count, header, raw)
-    return Page(dictionary, encoding, count, non_null, body, start, header.location, reader.position, levels)
+            body, non_null, levels, repetition = _data_page_v2(count, header, raw)
+    end = reader.position
+    return Page(dictionary, encoding, count, non_null, body, start, header.location, end, levels, repetition)
 
 
-def _data_page_v1(count: int, header: PageHeader, raw: _StoredPage) -> tuple[AnyBody, int, int, Levels | None]:
-    """Return (body, start of the values, number of values, definition levels). The body has repetition levels and
-    definition levels, each after its length, and the values."""
+def _data_page_v1(
+    count: int, header: PageHeader, raw: _StoredPage
+) -> tuple[AnyBody, int, int, Levels | None, Levels | None]:
+    """Return (body, start of the values, number of values, definition levels, repetition levels). The body has
+    repetition levels and definition levels, each after its length, and the values."""
     column, location = raw.reader.chunk.column, raw.location
     body = raw.body()
     position = 0
-    non_null, levels = count, None
+    non_null, levels, repetition = count, None, None
     for highest, field in (
         (column.max_repetition_level, "repetition_level_encoding"),
         (column.max_definition_level, "definition_level_encoding"),
@@ -357,31 +384,38 @@ def _data_page_v1(count: int, header: PageHeader, raw: _StoredPage) -> tuple[Any
             feed.position += 4
             non_null = _count(feed, length, count, highest, location)
             levels = Levels(body, position, position + length)
+        else:
+            repetition = Levels(body, position, position + length)
         position += length
     if position > body.size:
         raise location.fault("the page's levels run past its end", 0)
-    return body, position, non_null, levels
+    return body, position, non_null, levels, repetition
 
 
-def _data_page_v2(count: int, header: PageHeader, raw: _StoredPage) -> tuple[AnyBody, int, Levels | None]:
-    """Return (body, number of values, definition levels). Uncompressed levels precede the values; the header has
-    their lengths."""
-    repetition = header.required_of_head("repetition_levels_byte_length")
+def _data_page_v2(
+    count: int, header: PageHeader, raw: _StoredPage
+) -> tuple[AnyBody, int, Levels | None, Levels | None]:
+    """Return (body, number of values, definition levels, repetition levels). Uncompressed levels precede the values;
+    the header has their lengths."""
+    repeated = header.required_of_head("repetition_levels_byte_length")
     definition = header.required_of_head("definition_levels_byte_length")
-    levels = repetition + definition
+    levels = repeated + definition
     if levels > raw.packed or levels > raw.size:
         raise raw.location.fault("the page's levels run past its end", 0)
-    highest = raw.reader.chunk.column.max_definition_level
-    non_null, found = count, None
-    if highest and definition:
-        found = Levels(raw.head(levels), repetition, levels)
-        non_null = _count(found.body.open(repetition), definition, count, highest, raw.location)
-    return raw.body(levels, compressed=header.is_compressed), non_null, found
+    column = raw.reader.chunk.column
+    non_null, found, repetition = count, None, None
+    if column.max_definition_level and definition:
+        found = Levels(raw.head(levels), repeated, levels)
+        non_null = _count(found.body.open(repeated), definition, count, column.max_definition_level, raw.location)
+    if column.max_repetition_level and repeated:
+        repetition = Levels(raw.head(levels), 0, repeated)
+    return raw.body(levels, compressed=header.is_packed), non_null, found, repetition
 
 
-def _count(feed: Feed, size: int, count: int, highest: int, location: Location) -> int:
-    """Return how many levels have the highest value. They take `size` bytes from the feed's position."""
-    levels = kernels.Levels(count, highest)
+def _count(feed: Feed, size: int, count: int, highest: int, location: Location, counted: int = -1) -> int:
+    """Return how many levels are `counted`, by default the highest. They take `size` bytes from the feed's
+    position."""
+    levels = kernels.Levels(count, highest, counted)
     end = feed.at + size
     try:
         while True:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from bloomcli.concurrency.cancellation import Stop
-from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageError
+from bloomcli.errors import FilterExists, NoValues, UnsupportedError, UsageError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import Tick
@@ -237,12 +237,12 @@ class AddPlan(Change):
         values = non_null_values(chunk)
         if count or chunk.null_count is None or not values:
             return
-        raise CorruptFile(
+        raise NoValues(
             f"the pages hold no value of {chunk.column.path}, and the statistics count {values}",
+            column=chunk.column.path,
             path=self.filters.source.path,
             offset=chunk.data_offset,
             field=f"row_groups[{chunk.row_group}].columns[{chunk.column.index}]",
-            hint="the file is damaged; get it from its source again, or leave the column out with --exclude",
         )
 
     def _changed(self, key: ChunkKey, chunk: ColumnChunk, count: int, bits: SplitBlockFilter) -> FilterChange:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels
-from bloomcli.errors import UnsupportedError, WriteError
+from bloomcli.errors import WriteError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import ChangeResult, PlanBase
 from bloomcli.formats.parquet import earlier_file, extension, footer_check, splice
@@ -42,13 +42,8 @@ class _FilterDigest(NamedTuple):
 
 def refuse_signed(footer: Footer) -> None:
     """Raise UnsupportedError if the footer is signed: every change breaks the signature."""
-    if footer.signed:
-        raise UnsupportedError(
-            "the footer is signed: any change to it breaks the signature",
-            path=footer.path,
-            field="encryption_algorithm",
-            hint="bloom has no keys; let the engine that wrote the file write it with filters",
-        )
+    if (error := footer.signed_error) is not None:
+        raise error
 
 
 class Change(PlanBase):

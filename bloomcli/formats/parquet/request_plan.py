@@ -164,7 +164,7 @@ def _extent(chunk: ColumnChunk) -> Range:
 
 def _pages(chunk: ColumnChunk, pages: Sequence[PagePlace]) -> Iterator[Range]:
     """Yield the dictionary page and the data pages; nothing without data pages."""
-    if pages and chunk.dictionary_bytes is not None:
-        yield chunk.data_offset, chunk.dictionary_bytes
+    if (extent := page_selection.dictionary_extent(chunk, pages)) is not None:
+        yield extent
     for page in pages:
         yield page.offset, page.length

@@ -54,7 +54,7 @@ class UsualChunks:
         if found is None:
             return None
         values, nulls, packed, unpacked, codec, page, dictionary, offset, length, *rest = found
-        dictionary = dictionary or page  # some writers write 0 for "none"
+        start, dictionary_bytes = first_page(page, dictionary)
         return kernels.frozen(
             ColumnChunk,
             _FIELDS,
@@ -66,8 +66,8 @@ class UsualChunks:
                 packed,
                 unpacked,
                 spec.enum_name("CompressionCodec", codec),
-                min(page, dictionary),
-                page - dictionary if dictionary < page else None,
+                start,
+                dictionary_bytes,
                 # PARQUET-1979: writers without filters have written 0 and negative offsets
                 offset if offset is not None and offset > 0 else None,
                 length,
@@ -75,3 +75,16 @@ class UsualChunks:
                 False,
             ),
         )
+
+
+def first_page(data_page_offset: int, dictionary_page_offset: int | None) -> tuple[int, int | None]:
+    """Where a chunk's pages begin, and the bytes before its first data page as far as the metadata give them.
+
+    A dictionary is always the chunk's first page, but the metadata needn't say that there is one: parquet-mr before
+    1.12 (PARQUET-1850), Impala 1 and Polars before 1.39 write no `dictionary_page_offset`, or 0, and a
+    `data_page_offset` that is the dictionary's. A reader of whole chunks therefore looks at the first page's header,
+    and a reader of single pages at `page_selection.dictionary_extent`.
+    """
+    if dictionary_page_offset is not None and 0 < dictionary_page_offset < data_page_offset:
+        return dictionary_page_offset, data_page_offset - dictionary_page_offset
+    return data_page_offset, None
