@@ -466,6 +466,8 @@ def _may_still_commit(error: Exception, raised: Collection[str]) -> bool:
     """Whether a commit that isn't in the table's history may still take place, because its request was sent."""
     if not raised or "CommitStateUnknownException" in raised:
         return True
+    if raised_in(error, "TableMetadataParser", ("write", "overwrite"), unknown=False):
+        return False  # the metadata's file is written before the table's pointer to it changes
     return "CleanableFailure" not in raised and raised_in(error, "Operations", ("commit", "doCommit"))
 
 
