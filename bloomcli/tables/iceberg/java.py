@@ -69,8 +69,10 @@ def class_names(error: Exception) -> frozenset[str]:
 
 
 def raised_in(error: Exception, classes: str, methods: Collection[str], *, unknown: bool = True) -> bool:
-    """Whether a Java exception was raised within one of `methods` of a class whose name ends with `classes`; the answer is
-    `unknown` if Java has ended."""
+    """Whether a Java exception was raised within one of `methods` of a class whose name ends with `classes`.
+
+    If Java has ended, the answer is `unknown`.
+    """
     try:
         frames = (frame for one in _causes(error) for frame in one.getStackTrace())
         return any(f.getMethodName() in methods and f.getClassName().endswith(classes) for f in frames)
