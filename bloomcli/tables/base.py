@@ -192,6 +192,7 @@ class Table(ABC):
             UnknownOutcome: it can't be determined whether the commit took place.
             WrongCommit: the commit took place, and the new snapshot isn't as planned.
             WriteError: the commit failed; nothing was committed.
+            UnsupportedError: the files can't be replaced without loss; nothing was committed.
         """
 
     @abstractmethod

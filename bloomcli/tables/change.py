@@ -21,7 +21,7 @@ from bloomcli.concurrency.signals import SignalExit, deferred, plain_interrupts
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, reconnect
 from bloomcli.datasets.task import Task, failed_row
-from bloomcli.errors import BloomError, UsageError, WriteError
+from bloomcli.errors import BloomError, UnsupportedError, UsageError, WriteError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.table import TableCommit
 from bloomcli.named_tuple import NamedTuple
@@ -260,7 +260,7 @@ class _Run:
     def _find_removed(self, paths: Sequence[str]) -> None:
         """Plan again if files couldn't be read because others have replaced them, and expiry has removed them."""
         failed = [path for path in paths if self._has_failed([path])]
-        if not failed or self.is_dry:
+        if not failed or self.is_dry or self.fail_fast:
             return
         try:
             self.table.refresh()
@@ -323,7 +323,7 @@ class _Run:
                     new_files.append(_NewFile(planned, row.bytes_after))
                 elif row.status is Status.SKIPPED:
                     self.uncommitted.discard(planned.new)
-            if self.fail_fast and self._has_failed(planned.file.path for planned in batch):
+            if self.fail_fast and any(row.status is Status.FAILED for row in report.rows):
                 self.rows |= dict.fromkeys(one.planned.file.path for one in new_files)
                 self.stopped = True
             elif new_files:
@@ -403,7 +403,7 @@ class _Run:
                 version = self.table.commit(replacements, info)
             except Conflict as error:
                 return error
-            except WriteError as error:
+            except (WriteError, UnsupportedError) as error:
                 self.stopped = True
                 return error
             except WrongCommit as error:

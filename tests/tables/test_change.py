@@ -333,6 +333,29 @@ def test_a_second_run_of_bloom_at_the_same_time_loses_nothing(spark: SparkSessio
     assert len(data_files(table)) == 12
 
 
+class Expiring(DirectoryTable):
+    """A table in which another writer replaces two files, and removes them, before the first new file is written."""
+
+    def new_path(self, file: DataFile) -> str:
+        if self.newest() == 0:
+            gone = list(self.entries(0))[:2]
+            compact(DirectoryTable(self.root))
+            for path in gone:
+                (self.root / path).unlink()
+        return super().new_path(file)
+
+
+def test_files_that_others_have_replaced_and_removed_are_not_failures(
+    spark: SparkSession, table: DirectoryTable
+) -> None:
+    rows = table.rows()
+    report = run(spark, Expiring(table.root))
+    assert sorted(statuses(report)) == ["done"] * 5 + ["skipped"] * 2
+    assert report.exit_code == 0
+    assert sorted(row["id"] for row in table.rows(table.newest())) == sorted(row["id"] for row in rows)
+    assert filters(table) == 5
+
+
 def test_the_report_names_the_commits_of_others(spark: SparkSession, table: DirectoryTable) -> None:
     alone = run(spark, DirectoryTable(table.root), where="day=0")
     assert alone.remarks == ()

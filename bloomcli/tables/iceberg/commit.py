@@ -226,41 +226,43 @@ class _Attempt:
 
     def _checked(self, snapshot_id: int) -> int:
         """Return the id of the last snapshot of a commit, or take the commit back if it is wrong."""
-        table = self.table.table
         try:
-            wrong = self._difference(table, snapshot_id)
+            wrong = self._difference(self.table.table, snapshot_id)
         except java_errors() as error:
+            self.table.refresh()
+            if self.table.table.snapshot(snapshot_id) is None:  # it has expired, and was checked before the commit
+                return snapshot_id
             raise WrongCommit(
                 f"snapshot {snapshot_id} was committed, and can't be checked: {message(error)}", path=self.table.name
             ) from None
         if wrong is None:
             return snapshot_id
-        taken_back = self._take_back(snapshot_id)
-        raise WrongCommit(
-            f"in snapshot {snapshot_id}, other deletes apply to {wrong} than before; {taken_back}",
-            path=self.table.name,
-            hint="roll back to an earlier snapshot if the table's newest one still contains it: docs/tables.md",
-        )
+        raise self._taken_back(snapshot_id, wrong)
 
-    def _take_back(self, snapshot_id: int) -> str:
-        """Set the branch to the snapshot before a commit, unless others have committed since; say what was done.
+    def _taken_back(self, snapshot_id: int, wrong: str) -> WrongCommit:
+        """Set the branch to the snapshot before a commit, unless others have committed since.
 
-        Iceberg's ``ManageSnapshots`` would repeat a failed commit on top of a newer snapshot, and so undo it.
+        Iceberg's ``ManageSnapshots`` would repeat a failed commit on top of a newer snapshot, and so undo that.
         """
-        branch = self.table.branch or "main"
+        table, branch = self.table.table, self.table.branch or "main"
+        text = f"in snapshot {snapshot_id}, other deletes apply to {wrong} than before"
+        before = table.snapshot(snapshot_id)
+        for _ in self.groups:
+            before = table.snapshot(before.parentId())
+        hint = f"ALTER TABLE {table.name()} REPLACE BRANCH `{branch}` AS OF VERSION {before.snapshotId()}"
         try:
-            operations = self.table.table.operations()
+            operations = table.operations()
             base = operations.refresh()
             if base.ref(branch).snapshotId() != snapshot_id:
-                return "others have committed since, so it wasn't taken back"
-            before = base.snapshot(snapshot_id)
-            for _ in self.groups:
-                before = base.snapshot(before.parentId())
+                text += "; others have committed since, so it wasn't taken back"
+                return WrongCommit(text, path=self.table.name, hint=f"this SQL undoes their commits, too: {hint}")
             builder = self.table.java.iceberg("TableMetadata").buildFrom(base)
             operations.commit(base, builder.setBranchSnapshot(before.snapshotId(), branch).build())
         except java_errors() as error:
-            return f"it couldn't be taken back: {message(error)}"
-        return f"it was taken back: the table is at snapshot {before.snapshotId()} again"
+            text += f"; it couldn't be taken back: {message(error)}"
+            return WrongCommit(text, path=self.table.name, hint=f"this SQL takes it back: {hint}")
+        text += f"; it was taken back: the table is at snapshot {before.snapshotId()} again"
+        return WrongCommit(text, path=self.table.name)
 
     def _unknown_outcome(self, why: str) -> UnknownOutcome:
         stays = f"; its new delete files stay: {', '.join(self.new_paths)}" if self.new_paths else ""
@@ -464,6 +466,8 @@ def _may_still_commit(error: Exception, raised: Collection[str]) -> bool:
     """Whether a commit that isn't in the table's history may still take place, because its request was sent."""
     if not raised or "CommitStateUnknownException" in raised:
         return True
+    if raised_in(error, "TableMetadataParser", ("write", "overwrite"), unknown=False):
+        return False  # the metadata's file is written before the table's pointer to it changes
     return "CleanableFailure" not in raised and raised_in(error, "Operations", ("commit", "doCommit"))
 
 

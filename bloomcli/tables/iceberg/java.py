@@ -68,13 +68,16 @@ def class_names(error: Exception) -> frozenset[str]:
     return frozenset(found)
 
 
-def raised_in(error: Exception, classes: str, methods: Collection[str]) -> bool:
-    """Whether a Java exception was raised within one of `methods` of a class whose name ends with `classes`."""
+def raised_in(error: Exception, classes: str, methods: Collection[str], *, unknown: bool = True) -> bool:
+    """Whether a Java exception was raised within one of `methods` of a class whose name ends with `classes`.
+
+    If Java has ended, the answer is `unknown`.
+    """
     try:
         frames = (frame for one in _causes(error) for frame in one.getStackTrace())
         return any(f.getMethodName() in methods and f.getClassName().endswith(classes) for f in frames)
     except java_errors():
-        return True
+        return unknown
 
 
 def _causes(error: Exception) -> Iterator[Any]:

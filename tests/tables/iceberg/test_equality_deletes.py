@@ -301,11 +301,16 @@ def test_a_wrong_commit_stays_where_others_have_committed_on_top(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = filled(spark, "one delete, and a younger file", "on_top")
+    before = rows(spark, name)
     table, replacements = prepared(spark, name)
     lost(monkeypatch, lambda: append(spark, name, 500))
-    with pytest.raises(WrongCommit, match="others have committed since, so it wasn't taken back"):
+    with pytest.raises(WrongCommit, match="others have committed since, so it wasn't taken back") as caught:
         table.commit(replacements, info())
     assert len([number for number in ids(spark, name) if number >= 500]) == 100
+    undo, _, statement = str(caught.value.hint).partition(": ")
+    assert undo == "this SQL undoes their commits, too"
+    spark.sql(statement)
+    assert rows(spark, name) == before
 
 
 OTHERS: dict[str, tuple[Fill, ...]] = {
@@ -349,3 +354,16 @@ def test_deletes_that_others_commit_at_the_last_instant_are_kept(spark: SparkSes
     assert len(others) == len(OTHERS[other])
     assert [change.run is None for change in table.changes(version)] == [True] * len(others) + [False]
     assert bloomcli.inspect(replacement.path).filters
+
+
+def test_a_commit_that_is_not_supported_leaves_no_new_files(spark: SparkSession) -> None:
+    name = make(spark, "eq_refused_3", **{"write.delete.granularity": "partition"})
+    spark.sql(f"delete from {name} where id in (3, 103)")
+    spark.sql(f"alter table {name} set tblproperties ('format-version' = '3')")
+    before, files = rows(spark, name), files_below(opened(spark, name))
+    which = TableOptions(table=name, where="id < 100")
+    report = change_table(opened(spark, name), SparkEngine(spark), AddOptions(columns=["id"]), which)
+    assert "in format version 3 they can't be rewritten" in str(report.rows[0].error)
+    assert (report.remarks, report.exit_code) == ((), 4)
+    assert rows(spark, name) == before
+    assert files_below(opened(spark, name)) == files
