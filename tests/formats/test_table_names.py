@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,9 @@ from support import mosaicfiles, orcfiles
 from support.table_names import by_id, by_name, element, field, orc_ids, parquet_of
 from support.thrift import Fields
 
+from bloomcli.commands import find
+from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.find_values import Values
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
 from bloomcli.formats.registry import open_file
 from bloomcli.model.names import ColumnName, ColumnNames
@@ -377,3 +381,39 @@ def test_every_column_of_every_fixture_has_the_name_that_pyarrow_gives_it() -> N
             assert not file.missing_columns
         seen += 1
     assert seen > 100
+
+
+def ids_of(kind: pa.DataType) -> set[int]:
+    """The field ids of a type's fields, at any depth."""
+    found = set()
+    for field_ in (kind.field(at) for at in range(kind.num_fields)):
+        metadata = field_.metadata or {}
+        found |= {int(metadata[key]) for key in (b"PARQUET:field_id", b"iceberg.id") if key in metadata}
+        found |= ids_of(field_.type)
+    return found
+
+
+def record_ids(path: Path, names: ColumnNames, *select: str) -> set[int]:
+    """The field ids in the records that a search of a table's file returns."""
+    batches: list[pa.RecordBatch] = []
+    options = FindOptions(column="order_id", select=select, names=names).checked()
+    find.run(str(path), options, Values(["1"]), batches.append)
+    assert sum(batch.num_rows for batch in batches) == 1
+    return ids_of(batches[0].schema.field("record").type)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+def test_records_with_selected_columns_keep_the_field_ids_by_which_a_table_finds_them(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    path: Path = request.getfixturevalue(kind)
+    chosen = record_ids(path, CHANGED, "order_id", "user.mail", "items.element.code", "labels.element")
+    assert {1, 3, 5, 11, 6, 14} <= chosen <= {1, 3, 8, 5, 11, 6, 13, 14}
+
+
+def test_records_with_timestamps_beyond_nanoseconds_keep_their_field_ids(tmp_path: Path) -> None:
+    times = pa.array([dt.datetime(9000, 1, 1)] * 2, pa.timestamp("us"))
+    plain = orcfiles.write(tmp_path / "plain.orc", pa.table({"id": [1, 2], "at": times}))
+    path = orc_ids(plain, tmp_path / "a.orc", {"id": 1, "at": 2})
+    names = ColumnNames((ColumnName("order_id", 1), ColumnName("moment", 2)))
+    assert record_ids(path, names, "order_id", "moment") == record_ids(path, names) == {1, 2}

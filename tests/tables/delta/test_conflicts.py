@@ -207,6 +207,21 @@ def test_an_entry_s_newer_statistics_are_carried_over(lake: Lake) -> None:
     assert [e.get("tags") for e in lake.log(version)["add"]].count({"recomputed": "yes"}) == 1
 
 
+def test_new_files_that_a_vacuum_took_away_are_not_committed(lake: Lake) -> None:
+    table, replacements = prepared(lake)
+    before, version = values(lake), lake.version
+    check = "spark.databricks.delta.retentionDurationCheck.enabled"
+    lake.spark.conf.set(check, "false")
+    try:
+        lake.sql("vacuum {t} retain 0 hours")
+    finally:
+        lake.spark.conf.unset(check)
+    with pytest.raises(WriteError, match="new files can't be found"):
+        table.commit(replacements, info())
+    assert values(lake) == before
+    assert all("add" not in lake.log(later) for later in range(version + 1, lake.version + 1))
+
+
 def test_a_feature_that_came_between_is_refused(lake: Lake) -> None:
     table, new = prepared(lake)
     protocol = {**table._snapshot.protocol, "minWriterVersion": 7, "minReaderVersion": 3}
