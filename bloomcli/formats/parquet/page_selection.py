@@ -130,7 +130,7 @@ def worth(pages: Sequence[PagePlace], chunk: ColumnChunk) -> bool:
 
 
 def _places(numbers: Sequence[tuple[Any, Any, Any]], chunk: ColumnChunk, rows: int) -> list[PagePlace] | None:
-    """The pages in order; None if they don't lie within the chunk, or don't have the row group's rows."""
+    """The pages in order; None if they don't lie within the chunk, or don't share the row group's rows."""
     if not numbers or any(not isinstance(n, int) for page in numbers for n in page):
         return None
     if numbers[0][2] != 0:
@@ -142,7 +142,7 @@ def _places(numbers: Sequence[tuple[Any, Any, Any]], chunk: ColumnChunk, rows: i
     ]
     at = chunk.data_offset
     for place in places:
-        if place.offset < at or place.length <= 0 or place.rows < 0:
+        if place.offset < at or place.length <= 0 or place.rows <= 0:
             return None
         at = place.offset + place.length
     return places if at <= chunk.data_offset + chunk.compressed_bytes else None
