@@ -71,10 +71,10 @@ _WRITERS: Final = """\
 ## Writers
 
 This table lists the metadata that programs write wrongly, so that a reader that trusts them loses rows. `find` and
-`probe` don't: where the file contradicts itself, or its writer is known for the fault, the part isn't used, and the row
-group is read instead. `bloom inspect FILE --columns COLUMN --indexes` says which column indexes aren't used. A fact is
-*measured* (the program wrote a file, and its values were looked up), known from the *source* code, or reported in a
-*thread*.
+`probe` don't: where the file contradicts itself, or its writer is known for the fault, the part isn't used, and the
+row group is read instead. `bloom inspect FILE --columns COLUMN --indexes` says which column indexes aren't used. A
+fact is *measured* (the program wrote a file, and its values were looked up), known from the *source* code, or
+reported in a *thread*.
 """
 
 

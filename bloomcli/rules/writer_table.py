@@ -199,6 +199,18 @@ ROWS: Final = (
         detection=Detection.CONTRADICTION,
     ),
     WriterFault(
+        writer="parquetjs",
+        part=Part.OFFSETS,
+        evidence=_measured("@dsnp/parquetjs 1.8.8", "the first row of every page is 0 in the offset index"),
+        detection=Detection.CONTRADICTION,
+    ),
+    WriterFault(
+        writer="parquetjs",
+        part=Part.PAGE_BOUNDS,
+        evidence=_measured("@dsnp/parquetjs 1.8.8", "pages with values have no bounds, or null_pages is true"),
+        detection=Detection.CONTRADICTION,
+    ),
+    WriterFault(
         writer="hyparquet-writer",
         part=Part.BOUNDS,
         evidence=_measured(
@@ -212,8 +224,8 @@ ROWS: Final = (
     WriterFault(
         writer="ClickHouse",
         part=Part.PAGE_BOUNDS,
-        evidence=_thread(
-            "before 25.8.23, 26.1.12, 26.3.10 and 26.4.1; ClickHouse#103039",
+        evidence=_measured(
+            "25.8.2; correct from 25.8.23, 26.1.12, 26.3.10 and 26.4.1 on; ClickHouse#103039",
             "bounds of more than 4096 bytes are written as the empty text, which is taken for the maximum",
         ),
         detection=Detection.ALWAYS,

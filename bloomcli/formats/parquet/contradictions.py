@@ -78,10 +78,10 @@ class PageBounds:
         if not len(rows) == len(self.only_nulls) == len(lows) == len(highs):
             self.problem: str | None = "the column index and the offset index have different numbers of pages"
             return
-        self.problem = self._in_counts(rows, chunk)
+        stored = [(_stored(low), _stored(high)) for low, high in zip(lows, highs, strict=True)]
+        self.problem = self._in_counts(rows, chunk) or self._without_bounds(stored, chunk.column)
         self.bounds = [(None, None)] * len(rows)
         if self.problem is None and ordered:
-            stored = [(_stored(low), _stored(high)) for low, high in zip(lows, highs, strict=True)]
             self.bounds = [
                 (None, None) if null else _decoded(low, high, chunk.column)
                 for null, (low, high) in zip(self.only_nulls, stored, strict=True)
@@ -105,6 +105,14 @@ class PageBounds:
                 return "a page has as many nulls as rows if, and only if, it has only nulls"
         if chunk.null_count is not None and sum(self._counts) != chunk.null_count:
             return "the pages have another number of nulls than the row group"
+        return None
+
+    def _without_bounds(self, stored: Sequence[tuple[bytes, bytes]], column: Column) -> str | None:
+        """A page that doesn't have only nulls must have bounds; in a BYTE_ARRAY they can be the empty text."""
+        if column.physical != "BYTE_ARRAY" and not all(
+            null or any(bounds) for null, bounds in zip(self.only_nulls, stored, strict=True)
+        ):
+            return "a page has neither bounds nor only nulls"
         return None
 
     def _in_bounds(self, order: str | None, stored: Sequence[tuple[bytes, bytes]], chunk: ColumnChunk) -> str | None:

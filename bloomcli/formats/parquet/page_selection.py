@@ -158,7 +158,7 @@ def worth(pages: Sequence[PagePlace], chunk: ColumnChunk) -> bool:
 
 def _places(filters: Filters, key: ChunkKey, chunk: ColumnChunk, rows: int) -> list[PagePlace] | None:
     """The pages of a chunk's offset index in order; None without an index, or if it contradicts the chunk: pages that
-    don't fill the chunk, first rows that don't ascend from 0. Raises CorruptFile.
+    don't fill the chunk, pages without rows, first rows that don't ascend from 0. Raises CorruptFile.
 
     xitongsys/parquet-go's lengths leave out the page headers. A page's header is compared with the index before the
     page is read (`agree`). In a local file, where that costs no request, the last page's is compared here: first rows
@@ -177,7 +177,7 @@ def _places(filters: Filters, key: ChunkKey, chunk: ColumnChunk, rows: int) -> l
     ]
     at = chunk.data_offset + before
     for place in places:
-        if place.offset != at or place.length <= 0 or place.rows < 0:
+        if place.offset != at or place.length <= 0 or place.rows <= 0:
             return None
         at += place.length
     if at != end or (

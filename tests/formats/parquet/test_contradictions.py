@@ -106,6 +106,15 @@ def beyond(index: Fields) -> None:
     put(MAXIMA, 3, b"a text of more t")(index)
 
 
+def without_bounds(index: Fields) -> None:
+    """No page has bounds, and one that has values has only nulls."""
+    del index[NULL_COUNTS]
+    for page in range(4):
+        put(MINIMA, page, b"")(index)
+        put(MAXIMA, page, b"")(index)
+    put(NULL_PAGES, 2, True)(index)
+
+
 def of_number(value: int) -> bytes:
     return struct.pack("<q", value)
 
@@ -119,6 +128,7 @@ CONTRADICTIONS: Final[dict[str, tuple[str, int, str, Callable[[Fields], None], s
     "a minimum above the maximum": ("id", 0, "250", put(MINIMA, 2, of_number(300)), "minimum is above"),
     "minima above the row group's": ("id", 0, "0", put(MINIMA, 0, of_number(1)), "minima don't reach"),
     "maxima below the row group's": ("id", 0, "399", put(MAXIMA, 3, of_number(398)), "maxima don't reach"),
+    "neither bounds nor only nulls": ("number", 1, "255", without_bounds, "neither bounds nor only nulls"),
     "a cut maximum": ("text", 2, "a text of more than sixteen bytes 0399", beyond, "maximum"),
     "another order": ("id", 0, "250", descending, "order"),
 }
