@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from azure.core import MatchConditions
@@ -12,7 +13,8 @@ from azure.core import MatchConditions
 from bloomcli.errors import UnreadableError
 from bloomcli.storage.azure import connection
 from bloomcli.storage.azure.connection import Container
-from bloomcli.storage.azure.errors import convert_sdk_errors
+from bloomcli.storage.azure.errors import STORE, convert_sdk_errors
+from bloomcli.storage.objects.bounded import content_of
 from bloomcli.storage.objects.client import (
     Client,
     Conflict,
@@ -23,6 +25,7 @@ from bloomcli.storage.objects.client import (
     Page,
     Precondition,
 )
+from bloomcli.storage.objects.foreign import ListingProgress, expecting, nanoseconds_in, size_in
 from bloomcli.words import counted
 
 _FOLDER = "hdi_isfolder"
@@ -58,11 +61,12 @@ class AzureClient(Client):
     def properties(self, at: Location) -> Any | None:
         """The SDK's properties of a blob; None if it doesn't exist or represents a directory."""
         try:
-            with convert_sdk_errors(at):
+            with self._expecting(ObjectNotFound, at), convert_sdk_errors(at):
                 found = self.blob(at).get_blob_properties()
+                info_of(found)
+                return None if _is_folder(found) else found
         except ObjectNotFound:
             return None
-        return None if _is_folder(found) else found
 
     def head(self, at: Location) -> ObjectInfo | None:
         """A blob's size and ETag; None if it doesn't exist."""
@@ -86,7 +90,7 @@ class AzureClient(Client):
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
         """Read a range of a blob on the condition of its tag. Raises ObjectNotFound, Conflict."""
-        with convert_sdk_errors(at):
+        with convert_sdk_errors(at), content_of(length):
             found = self.blob(at).download_blob(offset, length, max_concurrency=1, **precondition_parameters(tag))
             data: bytes = found.readall()
         if len(data) != length:
@@ -103,21 +107,25 @@ class AzureClient(Client):
 
         where = connection.container(at)
         options: dict[str, Any] = {"name_starts_with": at.key, "include": ["metadata"], "results_per_page": limit}
-        with convert_sdk_errors(at):
+        with self._expecting((), at), convert_sdk_errors(at):
             inside = self._service(where, at).get_container_client(where.name)
             found = inside.walk_blobs(delimiter="/", **options) if delimiter else inside.list_blobs(**options)
             pages = found.by_page()
-            for page in pages:
-                items = list(page)
-                yield Page(
+            progress = ListingProgress(at, STORE, lambda: connection.endpoint_of(at))
+            for items in map(list, pages):
+                token = getattr(pages, "continuation_token", None)
+                page = Page(
                     [_entry(i) for i in items if not isinstance(i, BlobPrefix) and not _is_folder(i)],
-                    [i.name for i in items if isinstance(i, BlobPrefix)],
-                    last=not getattr(pages, "continuation_token", None),
+                    [_text(i.name) for i in items if isinstance(i, BlobPrefix)],
+                    last=not token,
                 )
+                yield page
+                if token:
+                    progress.following(page, token)
 
     def put(self, at: Location, data: bytes, precondition: Precondition | str) -> ObjectInfo:
         """Write a blob in one request. Raises Conflict."""
-        with convert_sdk_errors(at, writing=True):
+        with self._expecting(Conflict, at, writing=True), convert_sdk_errors(at, writing=True):
             done = self.blob(at).upload_blob(
                 data,
                 overwrite=True,
@@ -125,7 +133,12 @@ class AzureClient(Client):
                 validate_content=True,
                 **precondition_parameters(precondition),
             )
-        return ObjectInfo(len(data), done["etag"], _nanoseconds(done["last_modified"]))
+            return ObjectInfo(len(data), _text(done["etag"]), nanoseconds_in(done["last_modified"].timestamp()))
+
+    def _expecting(
+        self, expected: type[Exception] | tuple[()], at: Location, *, writing: bool = False
+    ) -> AbstractContextManager[None]:
+        return expecting(expected, at, STORE, lambda: connection.endpoint_of(at), writing=writing)
 
     def _service(self, where: Container, at: Location) -> Any:
         key = os.getpid(), where.host, *map(os.environ.get, connection.VARIABLES)
@@ -145,13 +158,16 @@ def precondition_parameters(precondition: Precondition | str) -> dict[str, Any]:
 
 
 def info_of(properties: Any) -> ObjectInfo:
-    """A blob's information, from the SDK's properties."""
-    time = _nanoseconds(properties.last_modified)
-    return ObjectInfo(properties.size, properties.etag, time, {PROPERTIES: properties})
+    """A blob's information, from the SDK's properties. Raises ValueError, TypeError, AttributeError."""
+    time = nanoseconds_in(properties.last_modified.timestamp())
+    return ObjectInfo(size_in(properties.size), _text(properties.etag), time, {PROPERTIES: properties})
 
 
-def _nanoseconds(time: Any) -> int:
-    return int(time.timestamp()) * 1_000_000_000
+def _text(value: object) -> str:
+    """A required text of an answer. Raises TypeError."""
+    if not isinstance(value, str) or not value:
+        raise TypeError("the answer lacks a text")
+    return value
 
 
 def _is_folder(found: Any) -> bool:
@@ -161,4 +177,4 @@ def _is_folder(found: Any) -> bool:
 
 def _entry(found: Any) -> Entry:
     tag = (found.etag or "").strip('"')  # listings omit the quotes
-    return Entry(found.name, found.size, f'"{tag}"' if tag else "")
+    return Entry(_text(found.name), size_in(found.size), f'"{tag}"' if tag else "")

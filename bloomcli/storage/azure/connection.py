@@ -18,6 +18,7 @@ import os
 from typing import Any, Final
 
 from bloomcli.errors import UsageError
+from bloomcli.model.paths import shown
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.objects.client import Location
 
@@ -63,10 +64,10 @@ def container(at: Location) -> Container:
     scheme, _, authority = at.root.partition("://")
     name, at_sign, host = authority.partition("@")
     if scheme == "az":
-        if not name or at_sign:
+        if not name or at_sign or ":" in name:
             raise UsageError("the URI names no container", path=at.uri, hint="az://CONTAINER/NAME")
         return Container("", "", name)
-    if not name or not host:
+    if not name or not host or ":" in name:
         raise UsageError(
             "the URI names no container and account",
             path=at.uri,
@@ -97,7 +98,7 @@ def service(where: Container, at: Location) -> Any:
     }
     text = os.environ.get("AZURE_STORAGE_CONNECTION_STRING")
     try:
-        if text and (not where.account or _account_of(text) in {None, where.account}):
+        if text and (not where.account or _part_of(text, "accountname") in {None, where.account}):
             return BlobServiceClient.from_connection_string(text, **options)
         url = _endpoint(where, at)
         return BlobServiceClient(url, credential=_credential(where), **options)
@@ -110,10 +111,22 @@ def service(where: Container, at: Location) -> Any:
         ) from None
 
 
-def _account_of(connection: str) -> str | None:
-    """The account that a connection string names."""
+def endpoint_of(at: Location) -> str:
+    """The URL of a location's account, for messages; empty if it isn't known."""
+    where, text = container(at), os.environ.get("AZURE_STORAGE_CONNECTION_STRING")
+    try:
+        if text and (not where.account or _part_of(text, "accountname") in {None, where.account}):
+            suffix = _part_of(text, "endpointsuffix") or "core.windows.net"
+            return shown(_part_of(text, "blobendpoint") or f"https://{_part_of(text, 'accountname')}.blob.{suffix}")
+        return shown(_endpoint(where, at))
+    except UsageError:
+        return ""
+
+
+def _part_of(connection: str, name: str) -> str | None:
+    """A part of a connection string, by its name in lower case."""
     pairs = (part.partition("=") for part in connection.split(";"))
-    return next((value for key, _, value in pairs if key.strip().lower() == "accountname"), None)
+    return next((value for key, _, value in pairs if key.strip().lower() == name), None)
 
 
 def _endpoint(where: Container, at: Location) -> str:

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 
-from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError
+from azure.core.exceptions import AzureError, ClientAuthenticationError, DecodeError, HttpResponseError
+from requests.exceptions import RequestException
+from urllib3.exceptions import HTTPError
 
 from bloomcli.errors import BloomError, UnreadableError, WriteError
-from bloomcli.storage.azure.connection import ATTEMPTS, container
+from bloomcli.storage.azure.connection import ATTEMPTS, container, endpoint_of
+from bloomcli.storage.objects.bounded import answers_to_writes
 from bloomcli.storage.objects.client import AccessDenied, Conflict, Location, ObjectNotFound
+from bloomcli.storage.objects.foreign import foreign_answer
 from bloomcli.storage.objects.network import connection_failure
 
+STORE: Final = "Azure Blob Storage"
 _ABSENT: Final = frozenset({"BlobNotFound", "ResourceNotFound", "CannotVerifyCopySource"})
 _CONFLICT: Final = frozenset(
     {"ConditionNotMet", "BlobAlreadyExists", "TargetConditionNotMet", "SourceConditionNotMet"}
@@ -83,10 +88,13 @@ def convert_sdk_errors(at: Location, *, writing: bool = False) -> Iterator[None]
         UnreadableError: any other error; WriteError if `writing`.
     """
     try:
-        yield
+        with answers_to_writes() if writing else nullcontext():
+            yield
     except HttpResponseError as error:
         answer: Any = error.response
-        if answer is None:
+        if isinstance(error, DecodeError):
+            raise foreign_answer(at, STORE, endpoint_of(at), writing=writing) from None
+        if answer is None or (error.status_code or 0) in {200, 206}:  # it broke while the body was read
             raise _unanswered_error(at, error, writing) from None
         code = answer.headers.get("x-ms-error-code") or getattr(error, "error_code", None) or ""
         code = str(getattr(code, "value", code))
@@ -98,10 +106,11 @@ def convert_sdk_errors(at: Location, *, writing: bool = False) -> Iterator[None]
         raise answer_error(at, code, status, answer.headers.get("x-ms-request-id"), writing=writing) from None
     except AzureError as error:
         raise _unanswered_error(at, error, writing) from None
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
         # the SDK raises these for an answer without required fields
-        why, hint = "the answer isn't one of Azure Blob Storage", "check the endpoint, and the proxy's variables"
-        raise _storage_error(at, writing, why, hint) from None
+        raise foreign_answer(at, STORE, endpoint_of(at), writing=writing) from None
+    except (HTTPError, RequestException, OSError) as error:
+        raise _storage_error(at, writing, *connection_failure(error, endpoint_of(at))) from None
 
 
 def _unanswered_error(at: Location, error: AzureError, writing: bool) -> BloomError:
@@ -110,7 +119,7 @@ def _unanswered_error(at: Location, error: AzureError, writing: bool) -> BloomEr
         return _storage_error(at, writing, "access denied: the account's key is invalid", _LOGIN)
     if isinstance(error, ClientAuthenticationError):
         return _storage_error(at, writing, "access denied: no token could be obtained", _LOGIN)
-    return _storage_error(at, writing, *connection_failure(error))
+    return _storage_error(at, writing, *connection_failure(error, endpoint_of(at)))
 
 
 def answer_error(at: Location, code: str, status: int, request: str | None, *, writing: bool) -> BloomError:
@@ -124,13 +133,13 @@ def answer_error(at: Location, code: str, status: int, request: str | None, *, w
         why = f"the store asks for fewer requests, {ATTEMPTS} attempts failed"
         hint = "try again later, or with fewer --jobs"
     else:
-        why, hint = "the store refuses", "see the service's documentation of this code"
+        why, hint = "the store refuses", "see the service's documentation of this code, and check {endpoint}"
     details = ", ".join(filter(None, (code or f"status {status}", f"request {request}" if request else "")))
     return _storage_error(
         at,
         writing,
         f"{why} ({details})",
-        hint.format(permission=permission, rehydration=rehydration_hint(at)),
+        hint.format(permission=permission, rehydration=rehydration_hint(at), endpoint=endpoint_of(at)),
         denied=status in {401, 403},
     )
 

@@ -8,11 +8,14 @@ import os
 import threading
 import urllib.parse
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
 import google.auth
 import requests
+import urllib3
 from google.api_core import exceptions
 from google.auth.credentials import AnonymousCredentials
 from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
@@ -24,11 +27,23 @@ from bloomcli.errors import UsageError
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
 from bloomcli.storage.gcs.errors import answer_error, storage_error
+from bloomcli.storage.objects import foreign
+from bloomcli.storage.objects.bounded import (
+    DOCUMENT_MAX_BYTES,
+    ERROR_MAX_BYTES,
+    AnswerTooLong,
+    BoundedAdapter,
+    answers_to_writes,
+    content_of,
+)
 from bloomcli.storage.objects.client import Location
+from bloomcli.storage.objects.foreign import size_in
 from bloomcli.storage.objects.network import connection_failure
 from bloomcli.storage.objects.ranges import content_length
 
 T = TypeVar("T")
+
+STORE: Final = "Google Cloud Storage"
 
 RETRY_SECONDS: Final = 30
 """Maximum time for which a request is retried, with pauses that double."""
@@ -37,6 +52,9 @@ _TIMEOUT: Final = (20, 60)
 _POOL: Final = 32
 """Size of the connection pool."""
 _VARIABLES: Final = ("STORAGE_EMULATOR_HOST", "API_ENDPOINT_OVERRIDE", "GOOGLE_APPLICATION_CREDENTIALS")
+_STEP_BYTES: Final = 64 << 10
+"""Bytes that are decompressed at a time."""
+_REDIRECT: Final = 300
 _NO_ERRORS: Final = frozenset({308, 416})
 """Statuses that callers handle: 308 for an incomplete upload, 416 for an invalid range."""
 
@@ -47,12 +65,6 @@ class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     content: bytes
-
-    @property
-    def json(self) -> dict[str, Any]:
-        """The parsed content; empty if the content is empty or isn't a JSON object."""
-        found = json.loads(self.content) if self.content else {}
-        return found if isinstance(found, dict) else {}
 
 
 class Request(NamedTuple):
@@ -77,6 +89,18 @@ class Interrupted(Exception):
         self.error = error
 
 
+class _Adapter(BoundedAdapter, requests.adapters.HTTPAdapter):
+    """Connections on which answers have bounds."""
+
+
+class _Session(AuthorizedSession):
+    """A session that follows no redirects: the API has none. `requests` would read the body of each."""
+
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        """Return None: no answer is a redirect."""
+        del resp
+
+
 class Api:
     """The JSON API. Thread-safe; a forked process creates its own connections."""
 
@@ -84,6 +108,11 @@ class Api:
         self._lock = threading.Lock()
         self._connection_key: tuple[object, ...] = ()
         self._connection: tuple[requests.Session, str] | None = None
+
+    @property
+    def endpoint(self) -> str:
+        """The URL of the store."""
+        return self._session()[1]
 
     def url(self, bucket: str, name: str | None = None, *, upload: bool = False) -> str:
         """The URL of an object, or of a bucket's objects if `name` is None."""
@@ -94,11 +123,36 @@ class Api:
         """Send a request, with retries. Raises ObjectNotFound, Conflict, UnreadableError; WriteError if `writing`."""
         return self.repeated(at, lambda: self.once(request), writing=writing)
 
+    def send_for_object(self, at: Location, request: Request, *, writing: bool = False) -> dict[str, Any]:
+        """Send a request, and return the object's description in the answer. Raises as `send`."""
+        answer = self.send(at, request, writing=writing)
+        with self.checked_answer(at, writing=writing):
+            return object_in(answer)
+
+    def expecting(
+        self, expected: type[Exception], at: Location, *, writing: bool = False
+    ) -> AbstractContextManager[None]:
+        """Convert ObjectNotFound and Conflict of the block, except the expected one."""
+        return foreign.expecting(expected, at, STORE, lambda: self.endpoint, writing=writing)
+
+    @contextmanager
+    def checked_answer(self, at: Location, *, writing: bool = False) -> Iterator[None]:
+        """Raise an error that names the endpoint if fields of an answer are missing or invalid.
+
+        Raises:
+            UnreadableError, WriteError: the block raised LookupError, ValueError, TypeError, ...
+        """
+        try:
+            yield
+        except (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+            raise foreign.foreign_answer(at, STORE, self.endpoint, writing=writing) from None
+
     def send_once(self, at: Location, request: Request) -> Answer:
         """Send a request that writes, without retries. Raises Interrupted if a retry may help, else as `send`."""
         try:
             once: Callable[[], Answer] = DEFAULT_RETRY.with_timeout(0)(lambda: self.once(request))
-            return once()
+            with answers_to_writes():
+                return once()
         except exceptions.RetryError as error:
             cause = error.cause if isinstance(error.cause, Exception) else error
             raise Interrupted(self._error(at, cause, writing=True)) from None
@@ -109,7 +163,8 @@ class Api:
         """Call `work`, which uses `once`, with the SDK's retries. Raises as `send`."""
         try:
             repeatedly: Callable[[], T] = DEFAULT_RETRY.with_timeout(RETRY_SECONDS)(work)
-            return repeatedly()
+            with answers_to_writes() if writing else nullcontext():
+                return repeatedly()
         except exceptions.RetryError as error:
             cause = error.cause if isinstance(error.cause, Exception) else error
             raise self._error(at, cause, writing, f", tried for {RETRY_SECONDS} seconds") from None
@@ -121,27 +176,33 @@ class Api:
         meter = traffic.current()
         meter.count(uploaded=request.uploaded)
         media = request.params.get("alt") == "media"
-        with self._session()[0].request(
-            request.method,
-            request.url,
-            params=dict(request.params),
-            headers={"Accept-Encoding": "gzip"} | dict(request.headers),
-            data=request.body,
-            stream=True,
-            timeout=_TIMEOUT,
-        ) as answer:
-            if not answer.ok and answer.status_code not in _NO_ERRORS:
-                raise exceptions.from_http_response(answer)  # type: ignore[no-untyped-call]
-            if not media:
-                found = Answer(answer.status_code, answer.headers, answer.content)
-                _check_whole(found)
-                return found
-            # the content is read as it is stored, possibly compressed
-            content = answer.raw.read(request.max_bytes + 1, decode_content=False)
-            meter.count(requests=0, downloaded=len(content))
-            if len(content) < min(content_length(answer.headers), request.max_bytes):
-                raise ConnectionError("the answer is incomplete")
-            return Answer(answer.status_code, answer.headers, content)
+        try:
+            with (
+                content_of(request.max_bytes) if media else nullcontext(),
+                self._session()[0].request(
+                    request.method,
+                    request.url,
+                    params=dict(request.params),
+                    headers={"Accept-Encoding": "gzip"} | dict(request.headers),
+                    data=request.body,
+                    stream=True,
+                    timeout=_TIMEOUT,
+                ) as answer,
+            ):
+                if not answer.status_code < _REDIRECT and answer.status_code not in _NO_ERRORS:
+                    raise _refusal(answer)
+                if not media:
+                    found = Answer(answer.status_code, answer.headers, _document(answer, DOCUMENT_MAX_BYTES))
+                    _check_whole(found)
+                    return found
+                # the content is read as it is stored, possibly compressed
+                content = answer.raw.read(request.max_bytes + 1, decode_content=False)
+                meter.count(requests=0, downloaded=len(content))
+                if len(content) < min(content_length(answer.headers), request.max_bytes):
+                    raise ConnectionError("the answer is incomplete")
+                return Answer(answer.status_code, answer.headers, content)
+        except urllib3.exceptions.HTTPError as error:  # while the body was read
+            raise ConnectionError("the connection was lost") from error
 
     def _session(self) -> tuple[requests.Session, str]:
         with self._lock:
@@ -160,8 +221,26 @@ class Api:
                 "access denied: the token has expired or can't be obtained",
                 "gcloud auth application-default login, or check GOOGLE_APPLICATION_CREDENTIALS",
             )
-        why, hint = connection_failure(error)
+        why, hint = connection_failure(error, self.endpoint)
         return storage_error(at, writing, why + tried, hint)
+
+
+def document_in(answer: Answer) -> dict[str, Any]:
+    """The JSON object that is the content of an answer. Raises ValueError, TypeError, RecursionError."""
+    found = json.loads(answer.content)
+    if not isinstance(found, dict):
+        raise TypeError("the document isn't a JSON object")
+    return found
+
+
+def object_in(answer: Answer) -> dict[str, Any]:
+    """The API's description of an object. Raises ValueError, TypeError, LookupError, RecursionError."""
+    found = document_in(answer)
+    for name in ("size", "generation"):
+        found[name] = str(size_in(found[name]))
+    if "name" not in found or not all(isinstance(found.get(n, ""), str) for n in ("name", "crc32c", "kmsKeyName")):
+        raise TypeError("a field of the object's description isn't a text")
+    return found
 
 
 def _check_whole(answer: Answer) -> None:
@@ -169,8 +248,37 @@ def _check_whole(answer: Answer) -> None:
     if answer.headers.get("Content-Type", "").startswith("application/json"):
         try:
             json.loads(answer.content or b"{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ConnectionError("the answer is incomplete") from None
+
+
+def _document(answer: requests.Response, most: int) -> bytes:
+    """The body of an answer that isn't an object's content, decompressed. Raises AnswerTooLong."""
+    parts, size = [], 0
+    while part := answer.raw.read(_STEP_BYTES, decode_content=True):
+        parts.append(part)
+        size += len(part)
+        if size > most:
+            raise AnswerTooLong(f"the answer has more than {most} bytes")
+    return b"".join(parts)
+
+
+def _refusal(answer: requests.Response) -> exceptions.GoogleAPICallError:
+    """The SDK's exception for a redirect or an error, whatever its body is."""
+    try:
+        content = _document(answer, ERROR_MAX_BYTES)
+        found = document_in(Answer(answer.status_code, answer.headers, content)).get("error")
+    except (urllib3.exceptions.HTTPError, OSError, ValueError, TypeError, RecursionError):
+        found = None
+    found = found if isinstance(found, dict) else {}
+    errors = found.get("errors")
+    error: exceptions.GoogleAPICallError = exceptions.from_http_status(  # type: ignore[no-untyped-call]
+        answer.status_code,
+        str(found.get("message", "")),
+        errors=errors if isinstance(errors, list) else (),
+        response=answer,
+    )
+    return error
 
 
 def _connect() -> tuple[requests.Session, str]:
@@ -187,9 +295,11 @@ def _connect() -> tuple[requests.Session, str]:
                 hint="GOOGLE_APPLICATION_CREDENTIALS has to name a file of credentials",
             ) from None
         # public buckets need no credentials
-    session = AuthorizedSession(credentials)  # type: ignore[no-untyped-call]
+    # after an answer 401, credentials are refreshed; there is nothing to refresh without credentials
+    statuses = () if isinstance(credentials, AnonymousCredentials) else (HTTPStatus.UNAUTHORIZED,)
+    session = _Session(credentials, refresh_status_codes=statuses)  # type: ignore[no-untyped-call]
     for scheme in ("https://", "http://"):
-        session.mount(scheme, requests.adapters.HTTPAdapter(pool_connections=4, pool_maxsize=_POOL))
+        session.mount(scheme, _Adapter(pool_connections=4, pool_maxsize=_POOL))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about a missing project, which isn't needed
         client = storage.Client(project="none", credentials=credentials)

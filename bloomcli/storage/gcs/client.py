@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from bloomcli.errors import BloomError, UnreadableError, UsageError
-from bloomcli.storage.gcs.api import Answer, Api, Request
-from bloomcli.storage.gcs.errors import checked_answer
+from bloomcli.storage.gcs.api import STORE, Answer, Api, Request, document_in
 from bloomcli.storage.gcs.uploads import checksum_of, insert
 from bloomcli.storage.objects.client import (
     Client,
@@ -19,6 +18,7 @@ from bloomcli.storage.objects.client import (
     Page,
     Precondition,
 )
+from bloomcli.storage.objects.foreign import ListingProgress, size_in
 from bloomcli.storage.objects.ranges import content_range
 from bloomcli.words import counted
 
@@ -36,7 +36,7 @@ class GcsClient(Client):
         """Parse a URI. Raises UsageError."""
         scheme, _, rest = uri.partition("://")
         bucket, _, key = rest.partition("/")
-        if scheme not in SCHEMES or not bucket:
+        if scheme not in SCHEMES or not bucket or not {"@", ":"}.isdisjoint(bucket):
             raise UsageError("the URI names no bucket", path=uri, hint="gs://BUCKET/NAME")
         return Location(f"{scheme}://{bucket}", key)
 
@@ -47,12 +47,10 @@ class GcsClient(Client):
     def resource(self, at: Location) -> dict[str, Any] | None:
         """The API's description of an object; None if it doesn't exist. Raises UnreadableError."""
         try:
-            found = self.api.send(at, Request("GET", self.api.url(bucket_of(at), at.key))).json
+            with self.api.expecting(ObjectNotFound, at):
+                return self.api.send_for_object(at, Request("GET", self.api.url(bucket_of(at), at.key)))
         except ObjectNotFound:
             return None
-        with checked_answer(at):
-            info_of(found)
-        return found
 
     def head(self, at: Location) -> ObjectInfo | None:
         """An object's size and generation; None if it doesn't exist."""
@@ -63,7 +61,8 @@ class GcsClient(Client):
         """Read the last bytes of an object. Raises ObjectNotFound."""
         headers = {"Range": f"bytes=-{length}"}
         request = Request("GET", self.api.url(bucket_of(at), at.key), {"alt": "media"}, headers, max_bytes=length)
-        answer = self.api.send(at, request)
+        with self.api.expecting(ObjectNotFound, at):
+            answer = self.api.send(at, request)
         if answer.status == _NO_RANGE:  # an empty object has no ranges
             found = self.head(at)
             if found is None:
@@ -73,7 +72,7 @@ class GcsClient(Client):
         size = len(answer.content) if found_range is None else found_range.size
         start = max(size - length, 0)
         self._check(at, answer, start, size - start)
-        with checked_answer(at):
+        with self.api.checked_answer(at):
             return answer.content, _info(size, answer.headers["x-goog-generation"])
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
@@ -94,9 +93,7 @@ class GcsClient(Client):
     def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
         """List the objects whose names begin with a prefix, one page per request."""
         for found in self.list_pages(at, "name,size,generation", delimiter=delimiter, limit=limit):
-            with checked_answer(at):
-                entries = [_entry(item) for item in found.get("items", [])]
-            yield Page(entries, found.get("prefixes", []), last=not found.get("nextPageToken"))
+            yield self._page(at, found)
 
     def list_pages(
         self, at: Location, fields: str, *, delimiter: bool = False, limit: int | None = None
@@ -108,26 +105,37 @@ class GcsClient(Client):
             **({"delimiter": "/"} if delimiter else {}),
             **({} if limit is None else {"maxResults": str(limit)}),
         }
+        progress = ListingProgress(at, STORE, lambda: self.api.endpoint)
         while True:
             try:
-                found = self.api.send(at, Request("GET", self.api.url(bucket_of(at)), params)).json
+                with self.api.expecting(ObjectNotFound, at):
+                    answer = self.api.send(at, Request("GET", self.api.url(bucket_of(at)), params))
             except ObjectNotFound:
                 raise UnreadableError(
                     "can't be read: there is no such bucket", path=at.uri, hint="check the bucket's name"
                 ) from None
+            with self.api.checked_answer(at):
+                found = document_in(answer)
+                named = all(isinstance(item["name"], str) for item in found.get("items", []))
+                if not named or not all(isinstance(prefix, str) for prefix in found.get("prefixes", [])):
+                    raise TypeError("a name isn't a text")
             yield found
             if not found.get("nextPageToken"):
                 return
-            params["pageToken"] = found["nextPageToken"]
+            page = Page(found.get("items", ()), found.get("prefixes", ()))
+            params["pageToken"] = progress.following(page, found["nextPageToken"])
+
+    def _page(self, at: Location, found: Mapping[str, Any]) -> Page:
+        with self.api.checked_answer(at):
+            entries = [_entry(item) for item in found.get("items", [])]
+        return Page(entries, found.get("prefixes", []), last=not found.get("nextPageToken"))
 
     def put(self, at: Location, data: bytes, precondition: Precondition | str) -> ObjectInfo:
         """Write an object in one request. Raises Conflict."""
         try:
-            return info_of(
-                insert(
-                    self.api, at, len(data), lambda: iter([data]), {}, precondition_parameters(precondition)
-                ).resource
-            )
+            params = precondition_parameters(precondition)
+            with self.api.expecting(Conflict, at, writing=True):
+                return info_of(insert(self.api, at, len(data), lambda: iter([data]), {}, params).resource)
         except Conflict:  # possibly of a retry, after the answer to a successful attempt was lost
             found = self.resource(at)
             if found is None or found["generation"] == precondition or found.get("crc32c") != checksum_of(data):
@@ -176,13 +184,13 @@ def precondition_parameters(precondition: Precondition | str) -> dict[str, str]:
 
 def info_of(resource: Mapping[str, Any]) -> ObjectInfo:
     """An object's information, from the API's description of it."""
-    return _info(int(resource["size"]), str(resource["generation"]))
+    return _info(size_in(resource["size"]), str(resource["generation"]))
 
 
 def _info(size: int, generation: str) -> ObjectInfo:
     # A generation is the time at which the object was written, in microseconds. Answers to reads have no other time.
-    return ObjectInfo(size, generation, int(generation or 0) * 1000)
+    return ObjectInfo(size, generation, size_in(size_in(generation) * 1000))
 
 
 def _entry(item: Mapping[str, Any]) -> Entry:
-    return Entry(item["name"], int(item["size"]), str(item.get("generation", "")))
+    return Entry(item["name"], size_in(item["size"]), str(item.get("generation", "")))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Final
 
 from google.api_core.exceptions import GoogleAPICallError
@@ -49,19 +47,6 @@ def answer_error(at: Location, error: GoogleAPICallError, *, writing: bool, trie
     request = None if answer is None else answer.headers.get("x-guploader-uploadid")
     details = f"status {status}" + (f", request {request}" if request else "")
     return storage_error(at, writing, f"{why} ({details})", hint, denied=status in {401, 403})
-
-
-@contextmanager
-def checked_answer(at: Location) -> Iterator[None]:
-    """Raise UnreadableError if the with block fails because required fields of an answer are missing or invalid."""
-    try:
-        yield
-    except (KeyError, ValueError, TypeError, AttributeError):
-        raise UnreadableError(
-            "can't be read: the answer isn't one of Google Cloud Storage",
-            path=at.uri,
-            hint="check the endpoint, and the proxy's variables",
-        ) from None
 
 
 def storage_error(at: Location, writing: bool, why: str, hint: str, *, denied: bool = False) -> BloomError:

@@ -70,8 +70,10 @@ class GcsStore(WholeObjectStore):
                     owner, place = owner_of(item["name"]), Location(at.root, item["name"])
                     if owner is None:
                         continue
-                    age = time.time() - datetime.fromisoformat(item["timeCreated"]).timestamp()
+                    with self.client.api.checked_answer(place):
+                        age = time.time() - datetime.fromisoformat(item["timeCreated"]).timestamp()
+                        generation = str(item["generation"])
                     ended = age > OLD_SECONDS or (owner.is_here and not owner.is_alive)
-                    deleted = ended and self.client.try_delete(place, item["generation"])
+                    deleted = ended and self.client.try_delete(place, generation)
                     (removed if deleted else remaining).append(place.uri)
         return SweepResult(removed, remaining)

@@ -18,7 +18,7 @@ import google_crc32c
 
 from bloomcli.errors import WriteError
 from bloomcli.named_tuple import NamedTuple
-from bloomcli.storage.gcs.api import Answer, Api, Interrupted, Request
+from bloomcli.storage.gcs.api import Answer, Api, Interrupted, Request, object_in
 from bloomcli.storage.gcs.checksum import encoded
 from bloomcli.storage.objects.client import Location
 from bloomcli.storage.objects.whole_object_store import PART_BYTES
@@ -74,7 +74,7 @@ def insert(
         body, boundary = _related({**resource, "name": at.key, "crc32c": encoded(crc)}, data)
         headers = {"Content-Type": f"multipart/related; boundary={boundary}"}
         request = Request("POST", url, {**params, "uploadType": "multipart"}, headers, body, len(data))
-        return UploadResult(api.send(at, request, writing=True).json, crc)
+        return UploadResult(api.send_for_object(at, request, writing=True), crc)
     start = Request(
         "POST",
         url,
@@ -95,7 +95,9 @@ def insert(
 
 def _in_chunks(api: Api, at: Location, start: Request, size: int, chunks: Iterator[bytes]) -> UploadResult:
     """Make one attempt of a resumable upload. Raises Interrupted if another attempt may succeed."""
-    session = api.send(at, start, writing=True).headers["Location"]
+    started = api.send(at, start, writing=True)
+    with api.checked_answer(at, writing=True):
+        session = started.headers["Location"]
     crc = position = 0
     answer = Answer(_RESUME_INCOMPLETE, {}, b"")
     try:
@@ -111,7 +113,8 @@ def _in_chunks(api: Api, at: Location, start: Request, size: int, chunks: Iterat
     except BaseException:
         _cancel(api, session)
         raise
-    return UploadResult(answer.json, crc)
+    with api.checked_answer(at, writing=True):
+        return UploadResult(object_in(answer), crc)
 
 
 def _is_incomplete(answer: Answer, position: int) -> bool:

@@ -17,13 +17,14 @@ import google_crc32c
 from bloomcli.errors import UsageError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Progress
-from bloomcli.storage.gcs.api import Request
+from bloomcli.storage.gcs.api import STORE, Request, document_in
 from bloomcli.storage.gcs.checksum import combined, decoded, encoded
 from bloomcli.storage.gcs.client import GcsClient, bucket_of, precondition_parameters
 from bloomcli.storage.gcs.temporary import temporary_key
 from bloomcli.storage.gcs.uploads import CHUNK_BYTES, insert
 from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound
 from bloomcli.storage.objects.content import Content
+from bloomcli.storage.objects.foreign import foreign_answer, size_in
 from bloomcli.storage.objects.whole_object_store import NewObject
 
 _KEPT: Final = (
@@ -37,6 +38,10 @@ _KEPT: Final = (
     "metadata",
     "storageClass",
 )
+_REWRITTEN_BYTES: Final = 1 << 20
+"""The number of bytes that each request copies at least: the least value of maxBytesRewrittenPerCall."""
+_REWRITES: Final = 100
+"""Additional requests for copying an object."""
 _HOLDS: Final = {"temporaryHold": "a temporary hold", "eventBasedHold": "an event-based hold"}
 
 
@@ -44,9 +49,10 @@ def check_replaceable(client: GcsClient, at: Location) -> None:
     """Refuse an object that can't be replaced. Raises UsageError."""
     found = client.resource(at) or {}
     why = next((text for name, text in _HOLDS.items() if found.get(name)), None)
-    until = found.get("retentionExpirationTime") or (found.get("retention") or {}).get("retainUntilTime")
-    if why is None and until and _is_in_future(until):
-        why = f"it has to be retained until {until}"
+    with client.api.checked_answer(at):
+        until = found.get("retentionExpirationTime") or (found.get("retention") or {}).get("retainUntilTime")
+        if why is None and until and _is_in_future(until):
+            why = f"it has to be retained until {until}"
     if why is None and found.get("customerEncryption"):
         why = "it is encrypted with a key of the customer's, which bloom doesn't have"
     if why is not None:
@@ -79,8 +85,9 @@ def _compose(client: GcsClient, new_object: NewObject, source: dict[str, Any]) -
             copied = Location(at.root, temporary_key(at.key))
             temporary.append(copied)
             made = _rewrite(client, new_object.origin.at, source, copied)
-            parts = [{"name": copied.key, "generation": made["generation"]}]
-        crc, tail = decoded(source["crc32c"]), content.size - content.source.size
+            parts = [{"name": copied.key, "generation": made}]
+        with client.api.checked_answer(at, writing=True):
+            crc, tail = decoded(source["crc32c"]), content.size - content.source.size
         if tail:
             new = Location(at.root, temporary_key(at.key))
             temporary.append(new)
@@ -103,7 +110,7 @@ def _compose(client: GcsClient, new_object: NewObject, source: dict[str, Any]) -
             {"Content-Type": "application/json"},
             body.encode(),
         )
-        _commit(client, new_object, crc, source, lambda: client.api.send(at, request, writing=True).json)
+        _commit(client, new_object, crc, source, lambda: client.api.send_for_object(at, request, writing=True))
     finally:
         new_object.leftovers.extend(place.uri for place in temporary if not client.try_delete(place))
     traffic.current().count(requests=0, copied=content.source.size)
@@ -178,8 +185,8 @@ def _matches(found: dict[str, Any], content: Content, crc: Any) -> bool:
     return int(found["size"]) == content.size and found.get("crc32c") == expected
 
 
-def _rewrite(client: GcsClient, origin: Location, source: dict[str, Any], to: Location) -> dict[str, Any]:
-    """Copy the source within the store to a temporary object of another bucket. Returns its description."""
+def _rewrite(client: GcsClient, origin: Location, source: dict[str, Any], to: Location) -> str:
+    """Copy the source within the store to a temporary object of another bucket. Returns its generation."""
     url = f"{client.api.url(bucket_of(origin), origin.key)}/rewriteTo/b/{bucket_of(to)}/o/"
     params: dict[str, str] = {
         "sourceGeneration": source["generation"],
@@ -187,15 +194,17 @@ def _rewrite(client: GcsClient, origin: Location, source: dict[str, Any], to: Lo
         "ifGenerationMatch": "0",
     }
     body = json.dumps({key: source[key] for key in ("storageClass",) if key in source}).encode()
-    while True:
-        target = client.api.url(bucket_of(to), to.key).rpartition("/")[2]
-        found = client.api.send(
+    target = client.api.url(bucket_of(to), to.key).rpartition("/")[2]
+    for _ in range(int(source["size"]) // _REWRITTEN_BYTES + _REWRITES):
+        answer = client.api.send(
             to, Request("POST", url + target, params, {"Content-Type": "application/json"}, body), writing=True
-        ).json
-        if found.get("done"):
-            resource: dict[str, Any] = found["resource"]
-            return resource
-        params["rewriteToken"] = found["rewriteToken"]
+        )
+        with client.api.checked_answer(to, writing=True):
+            found = document_in(answer)
+            if found.get("done"):
+                return str(size_in(found["resource"]["generation"]))
+            params["rewriteToken"] = str(found["rewriteToken"])
+    raise foreign_answer(to, STORE, client.api.endpoint, writing=True, why="copying doesn't come to an end")
 
 
 def _chunks(new_object: NewObject, start: int) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
 from bloomcli.model.paths import shown
 from bloomcli.storage.https.headers import condition_headers, modified_ns, request_id, tag_of
-from bloomcli.storage.https.session import ATTEMPTS, Answer, Session
+from bloomcli.storage.https.session import RETRY_AFTER_MAX_SECONDS, Answer, Session
 from bloomcli.storage.objects.client import (
     AccessDenied,
     Client,
@@ -23,6 +23,7 @@ from bloomcli.storage.objects.client import (
     Precondition,
 )
 from bloomcli.storage.objects.ranges import content_length, content_range
+from bloomcli.words import plural
 
 _GONE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 
@@ -51,8 +52,9 @@ class HttpClient(Client):
         answer = self._session.get(at, {"Range": "bytes=0-0"}, 1)
         if answer.status in _GONE:
             return None
-        if answer.status == HTTPStatus.OK:
-            return _info(content_length(answer.headers) or len(answer.content), answer)
+        length = content_length(answer.headers)
+        if answer.status == HTTPStatus.OK and (length or not answer.too_long):
+            return _info(length or len(answer.content), answer)
         return _info(self._size(at, answer), answer)
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
@@ -66,7 +68,12 @@ class HttpClient(Client):
         info = _info(size, answer)
         if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and size:
             wanted = min(length, size)  # the server doesn't support suffix ranges
-            return self.read(at, size - wanted, wanted, info.tag), info
+            try:
+                return self.read(at, size - wanted, wanted, info.tag), info
+            except Conflict:
+                raise UnreadableError(
+                    "can't be read: it changed between two requests", path=shown(at.uri), hint="try again"
+                ) from None
         self._check(at, answer, max(size - length, 0), min(length, size))
         return answer.content, info
 
@@ -135,7 +142,12 @@ class HttpClient(Client):
             hint = "check the URI, its signature and its time: https://USER:PASSWORD@HOST/NAME sends a password"
             raise AccessDenied(f"can't be read: access denied ({why})", path=path, hint=hint)
         if answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            why = f"the server failed, {ATTEMPTS} attempts ({why})"
+            tried = plural(answer.attempts, "attempt")
+            if answer.waited_seconds >= 1:
+                tried = f"{tried} in {answer.waited_seconds:.0f} seconds"
+            if answer.asked_seconds > RETRY_AFTER_MAX_SECONDS:
+                tried = f"{tried}, and asks for a pause of {answer.asked_seconds:.0f} seconds"
+            why = f"the server failed, {tried} ({why})"
             raise UnreadableError(f"can't be read: {why}", path=path, hint="try again later, or with fewer --jobs")
         raise UnreadableError(f"can't be read: the server refuses ({why})", path=path, hint="check the URI")
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Final
 
 _IDS: Final = ("x-request-id", "x-amz-request-id", "x-ms-request-id", "x-guploader-uploadid", "cf-ray")
+_SECONDS: Final = re.compile(r"\d{1,12}", re.ASCII)
 
 
 def tag_of(headers: Mapping[str, str]) -> str:
@@ -35,3 +38,14 @@ def modified_ns(headers: Mapping[str, str]) -> int:
 def request_id(headers: Mapping[str, str]) -> str:
     """The request's id as a suffix for messages; empty if the server sends none."""
     return next((f", request {headers[name]}" for name in _IDS if headers.get(name)), "")
+
+
+def retry_after_seconds(headers: Mapping[str, str]) -> float:
+    """The pause that a server asks for by Retry-After, as a number of seconds or as a time; 0 without a valid one."""
+    text = headers.get("Retry-After", "").strip()
+    if _SECONDS.fullmatch(text):
+        return float(text)
+    try:
+        return max(parsedate_to_datetime(text).timestamp() - time.time(), 0.0)
+    except (ValueError, TypeError, OverflowError):
+        return 0.0

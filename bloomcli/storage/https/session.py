@@ -8,25 +8,34 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
-from typing import Any, Final, Self
+from http import HTTPStatus
+from typing import Any, Final
 
 import urllib3
-from urllib3.util import Retry, make_headers
+from urllib3.util import make_headers
 
 from bloomcli.errors import UnreadableError
 from bloomcli.model.paths import shown
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
+from bloomcli.storage.https.headers import retry_after_seconds
+from bloomcli.storage.objects.bounded import bound, content_of
 from bloomcli.storage.objects.client import Location
 from bloomcli.storage.objects.network import connection_failure
 from bloomcli.storage.objects.ranges import content_length
+from bloomcli.words import plural
 
 ATTEMPTS: Final = 5
 """Maximum number of attempts of a request, not counting redirects."""
-_REDIRECTS: Final = 10
+RETRY_AFTER_MAX_SECONDS: Final = 60
+"""The longest pause for which a server may ask by Retry-After. If it asks for more, the request fails at once."""
+_REDIRECTS_MAX: Final = 10
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _PAUSE_SECONDS: Final = 0.5
 """Pause before the second attempt; it doubles before each further one."""
-_RETRIED: Final = (429, 500, 502, 503, 504)
+_RETRIED: Final = frozenset({429, 500, 502, 503, 504})
+_DRAINED_BYTES: Final = 16 << 10
+"""The largest body of a redirect or an error that is read; after a larger one the connection is closed."""
 _CONNECTIONS: Final = 32
 
 
@@ -36,19 +45,14 @@ class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     content: bytes
-    """The body; empty if it is too long, as it isn't read then."""
+    """The body of a success; empty if it is too long, as it isn't read then."""
     too_long: bool
     """The body is longer than `max_bytes` of the request."""
-
-
-class _CountingRetry(Retry):
-    """Counts each retry and each redirect as a request."""
-
-    def increment(self, *args: Any, **options: Any) -> Self:
-        """Count a request, unless this was the last attempt."""
-        following = super().increment(*args, **options)
-        traffic.current().count()
-        return following
+    attempts: int = 1
+    waited_seconds: float = 0.0
+    """The pauses between the attempts."""
+    asked_seconds: float = 0.0
+    """The pause that the server asks for by Retry-After; 0 if it doesn't."""
 
 
 class Session:
@@ -69,46 +73,60 @@ class Session:
         Raises:
             UnreadableError: no attempt got an answer.
         """
-        retries = _CountingRetry(
-            total=None,
-            connect=ATTEMPTS - 1,
-            read=ATTEMPTS - 1,
-            status=ATTEMPTS - 1,
-            other=ATTEMPTS - 1,
-            redirect=_REDIRECTS,
-            status_forcelist=_RETRIED,
-            backoff_factor=_PAUSE_SECONDS,
-            raise_on_status=False,
-        )
         url, secret = _without_userinfo(at.uri)
-        wanted = {"Accept-Encoding": "identity", **headers, **secret}
-        for attempt in range(ATTEMPTS):
-            meter = traffic.current()
-            meter.count()
+        wanted = {"Accept-Encoding": "identity", **headers}
+        waited, attempt, redirects = 0.0, 1, 0
+        while True:
             try:
-                manager = self._manager(url)
-                # leaving the block closes the connection unless the whole answer was read
-                with manager.request("GET", url, headers=wanted, retries=retries, preload_content=False) as answer:
-                    length = content_length(answer.headers)
-                    if length > max_bytes:
-                        return Answer(answer.status, answer.headers, b"", too_long=True)
-                    content = answer.read(max_bytes + 1, decode_content=False)
-                    meter.count(requests=0, downloaded=len(content))
-                    if length > len(content):
-                        raise urllib3.exceptions.IncompleteRead(len(content), length - len(content))
-                    if len(content) > max_bytes:
-                        return Answer(answer.status, answer.headers, b"", too_long=True)
-                    return Answer(answer.status, answer.headers, content, too_long=False)
-            except urllib3.exceptions.MaxRetryError as error:
-                raise _connection_error(at, error) from None
-            except ValueError:  # from a redirect: `locate` has checked the file's own URI
-                why = "can't be read: the server redirects to a URI that isn't http:// or https://"
-                raise UnreadableError(why, path=shown(at.uri), hint="check the URI") from None
-            except (urllib3.exceptions.HTTPError, OSError) as error:  # the connection broke while the body was read
-                if attempt == ATTEMPTS - 1:
-                    raise _connection_error(at, error) from None
-                time.sleep(_PAUSE_SECONDS * 2**attempt)
-        raise AssertionError("every attempt returns or raises")
+                answer = self._once(url, {**wanted, **secret}, max_bytes)
+            except (urllib3.exceptions.HTTPError, OSError) as error:
+                if attempt == ATTEMPTS or isinstance(error, urllib3.exceptions.LocationValueError):
+                    raise _connection_error(at, error, attempt) from None
+                pause = _PAUSE_SECONDS * 2 ** (attempt - 1)
+            else:
+                if answer.status in _REDIRECTS and "Location" in answer.headers:
+                    redirects += 1
+                    if redirects > _REDIRECTS_MAX:
+                        raise UnreadableError(
+                            f"can't be read: the server redirects more than {_REDIRECTS_MAX} times",
+                            path=shown(at.uri),
+                            hint="check the URI",
+                        )
+                    url, secret = _redirected(at, url, answer.headers["Location"], secret)
+                    continue
+                asked = retry_after_seconds(answer.headers)
+                if answer.status not in _RETRIED or attempt == ATTEMPTS or asked > RETRY_AFTER_MAX_SECONDS:
+                    return answer._replace(attempts=attempt, waited_seconds=waited, asked_seconds=asked)
+                pause = asked or _PAUSE_SECONDS * 2 ** (attempt - 1)
+            time.sleep(pause)
+            waited += pause
+            attempt += 1
+
+    def _once(self, url: str, headers: Mapping[str, str], max_bytes: int) -> Answer:
+        """Send a request once. Raises the errors of urllib3 and of the connection."""
+        meter = traffic.current()
+        meter.count()
+        # leaving the block closes the connection unless the whole answer was read
+        with (
+            content_of(max_bytes),
+            self._manager(url).request(
+                "GET", url, headers=headers, retries=False, redirect=False, preload_content=False
+            ) as answer,
+        ):
+            length = content_length(answer.headers)
+            if answer.status not in {HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT}:
+                if 0 < length <= _DRAINED_BYTES:
+                    answer.read(length, decode_content=False)  # so that the connection can be used again
+                return Answer(answer.status, answer.headers, b"", too_long=False)
+            if length > max_bytes:
+                return Answer(answer.status, answer.headers, b"", too_long=True)
+            content = answer.read(max_bytes + 1, decode_content=False)
+            meter.count(requests=0, downloaded=len(content))
+            if length > len(content):
+                raise urllib3.exceptions.IncompleteRead(len(content), length - len(content))
+            if len(content) > max_bytes:
+                return Answer(answer.status, answer.headers, b"", too_long=True)
+            return Answer(answer.status, answer.headers, content, too_long=False)
 
     def _manager(self, url: str) -> urllib3.PoolManager:
         parts = urllib.parse.urlsplit(url)
@@ -123,13 +141,13 @@ class Session:
             return self._managers[key]
 
 
-def _manager(proxy: str | None, certificates: str | None) -> urllib3.PoolManager:
+def _manager(proxy: str | None, certificates: str | None) -> Any:
     timeout = urllib3.Timeout(connect=20, read=60)
     options: dict[str, Any] = {"maxsize": _CONNECTIONS, "timeout": timeout, "ca_certs": certificates}
     if proxy is None:
-        return urllib3.PoolManager(**options)
+        return bound(urllib3.PoolManager(**options))
     address, secret = _without_userinfo(proxy if "://" in proxy else f"http://{proxy}", proxy=True)
-    return urllib3.ProxyManager(address, proxy_headers=secret, **options)
+    return bound(urllib3.ProxyManager(address, proxy_headers=secret, **options))
 
 
 def _without_userinfo(url: str, *, proxy: bool = False) -> tuple[str, dict[str, str]]:
@@ -143,6 +161,31 @@ def _without_userinfo(url: str, *, proxy: bool = False) -> tuple[str, dict[str, 
     return plain, dict(make_headers(proxy_basic_auth=user) if proxy else make_headers(basic_auth=user))
 
 
-def _connection_error(at: Location, error: BaseException) -> UnreadableError:
-    why, hint = connection_failure(error)
-    return UnreadableError(f"can't be read: {why}, after {ATTEMPTS} attempts at most", path=shown(at.uri), hint=hint)
+def _redirected(at: Location, url: str, to: str, secret: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """The URL to which a server redirects, and the authorization header for it: none for another server.
+
+    Raises:
+        UnreadableError: the URL can't be requested.
+    """
+    try:
+        there = urllib.parse.urljoin(url, to)
+        old, new = urllib.parse.urlsplit(url), urllib.parse.urlsplit(there)
+        if new.scheme in {"http", "https"} and new.hostname:
+            plain, own = _without_userinfo(there)
+            same = (old.scheme, old.hostname, old.port) == (new.scheme, new.hostname, new.port)
+            return plain, own or (secret if same else {})
+    except ValueError:  # invalid brackets or port
+        pass
+    raise UnreadableError(
+        "can't be read: the server redirects to a URI that isn't http:// or https://",
+        path=shown(at.uri),
+        hint="check the URI",
+    )
+
+
+def _connection_error(at: Location, error: BaseException, attempts: int) -> UnreadableError:
+    scheme, _, rest = shown(at.uri).partition("://")
+    why, hint = connection_failure(error, f"{scheme}://{rest.partition('/')[0]}")
+    return UnreadableError(
+        f"can't be read: {why}, after {plural(attempts, 'attempt')}", path=shown(at.uri), hint=hint
+    )

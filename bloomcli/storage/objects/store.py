@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.model.paths import shown
 from bloomcli.storage.base import FileEntry, Fingerprint, Kind, Source, Status, Store
 from bloomcli.storage.entries import output_exists
 from bloomcli.storage.names import has_wildcard, is_hidden
@@ -191,11 +192,11 @@ class ObjectStore(Store):
         """The URI of the object to write. Raises UsageError."""
         at = self.client.locate(output)
         if at.key == "" or at.key.endswith("/"):
-            raise UsageError(f"the output {output!r} names a directory", path=path, hint="name the object")
+            raise UsageError(f"the output {shown(output)!r} names a directory", path=path, hint="name the object")
         if self._is_same(output, path):
             raise UsageError("the output is the input", path=path, hint="--in-place replaces an object safely")
         if self._is_directory(at):
-            raise UsageError(f"the output {output!r} is a directory", path=path, hint="name the object")
+            raise UsageError(f"the output {shown(output)!r} is a directory", path=path, hint="name the object")
         return output
 
     def mirrored(self, output: str, relative: str) -> str:

@@ -9,11 +9,13 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, nullcontext
+from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
 from bloomcli.errors import BloomError, UnreadableError, UsageError
 from bloomcli.storage import traffic
+from bloomcli.storage.objects.bounded import answers_to_writes, content_of
 from bloomcli.storage.objects.client import (
     Client,
     Conflict,
@@ -24,8 +26,18 @@ from bloomcli.storage.objects.client import (
     Page,
     Precondition,
 )
+from bloomcli.storage.objects.foreign import ListingProgress, expecting, foreign_answer, nanoseconds_in, size_in
+from bloomcli.storage.objects.ranges import content_range
 from bloomcli.storage.s3 import session
-from bloomcli.storage.s3.errors import body_errors, converted_error, sdk_errors, setting_errors, status_of
+from bloomcli.storage.s3.errors import (
+    body_errors,
+    converted_error,
+    foreign_errors,
+    raw_errors,
+    sdk_errors,
+    setting_errors,
+    status_of,
+)
 from bloomcli.storage.s3.session import ATTEMPTS
 
 _PAUSE_SECONDS: Final = 0.05
@@ -47,6 +59,31 @@ _METHODS: Final = {
     "ListMultipartUploads": "list_multipart_uploads",
     "ListParts": "list_parts",
 }
+
+_REQUIRED: Final[dict[str, tuple[str, ...]]] = {
+    "HeadObject": ("ContentLength", "ETag", "LastModified"),
+    "GetObject": ("ContentLength", "ETag", "LastModified"),
+    "ListObjectsV2": ("IsTruncated",),
+    "PutObject": ("ETag",),
+    "CreateMultipartUpload": ("UploadId",),
+    "UploadPart": ("ETag",),
+    "UploadPartCopy": ("CopyPartResult",),
+    "CompleteMultipartUpload": ("ETag",),
+}
+"""The fields of answers that the code uses. An HTML page, which an endpoint that isn't a store may send, has none."""
+_REQUIRED_OF_ITEMS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
+    "ListObjectsV2": {"Contents": ("Key", "Size"), "CommonPrefixes": ("Prefix",)},
+    "GetObjectTagging": {"TagSet": ("Key", "Value")},
+    "UploadPartCopy": {"CopyPartResult": ("ETag",)},
+    "ListMultipartUploads": {"Uploads": ("Key", "UploadId", "Initiated")},
+}
+"""The fields of the parts of answers."""
+
+_EXPECTED: Final[dict[str, tuple[type[Exception], ...]]] = {
+    **dict.fromkeys(("HeadObject", "ListObjectsV2", "GetObjectTagging", "DeleteObject"), (ObjectNotFound,)),
+    **dict.fromkeys(("CreateMultipartUpload", "UploadPart"), ()),
+}
+"""Which of ObjectNotFound and Conflict a request can cause, where not both: it has no condition, or no object."""
 
 T = TypeVar("T")
 
@@ -86,10 +123,10 @@ class S3Client(Client):
         """Parse s3://, s3a:// and s3n:// URIs. Raises UsageError."""
         scheme, separator, rest = uri.partition("://")
         bucket, _, key = rest.partition("/")
-        if "@" in bucket:
+        if "@" in bucket or (":" in bucket and not bucket.startswith("arn:")):
             raise UsageError(
                 "the URI has credentials in it",
-                path=f"{scheme}://***@{bucket.rpartition('@')[2]}/{key}",
+                path=f"{scheme}://***@{bucket.rpartition('@')[2]}/{key}" if ":" not in bucket else uri,
                 hint="remove them, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
             )
         if scheme not in {"s3", "s3a", "s3n"} or not separator or not bucket:
@@ -100,12 +137,18 @@ class S3Client(Client):
         """The URI with the scheme s3."""
         return f"s3://{bucket_of(at)}/{at.key}"
 
+    def endpoint(self, at: Location) -> str:
+        """The URL of the store."""
+        return str(self.sdk(at).meta.endpoint_url)
+
     def head(self, at: Location) -> ObjectInfo | None:
         """An object's size, tag and properties; None if it doesn't exist."""
         try:
-            return info_of(self.request("HeadObject", at))
+            answer = self.request("HeadObject", at)
         except ObjectNotFound:
             return None
+        with self._converted_errors("HeadObject", at, writes=False):
+            return info_of(answer)
 
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
         """Read the last bytes of an object, and its information. Raises ObjectNotFound."""
@@ -118,9 +161,13 @@ class S3Client(Client):
                     raise
                 # an empty object has no ranges
                 answer = self.sdk(at).get_object(**object_parameters(at))
-            return self._body(answer), info_of(answer)
+            data = self._body(answer)
+            info = info_of(_checked("GetObject", answer))
+            if len(data) != min(length, info.size):
+                raise _Foreign(f"it has {len(data)} bytes of content instead of {min(length, info.size)}")
+            return data, info
 
-        return self._retry("GetObject", at, once)
+        return self._retry(at, length, once)
 
     def read(self, at: Location, offset: int, length: int, tag: str) -> bytes:
         """Read a range of an object on the condition of its tag. Raises ObjectNotFound, Conflict."""
@@ -137,9 +184,13 @@ class S3Client(Client):
             if answer.get("ETag") != tag:  # the endpoint ignores the condition
                 answer["Body"].close()
                 raise Conflict
-            return self._body(answer)
+            data = self._body(answer)
+            found = content_range({"Content-Range": str(answer.get("ContentRange", ""))})
+            if len(data) != length or (found and (found.start, found.end) != (offset, offset + length)):
+                raise _Foreign("it has another range than the requested one")
+            return data
 
-        return self._retry("GetObject", at, once)
+        return self._retry(at, length, once)
 
     def pages(self, at: Location, *, delimiter: bool = False, limit: int | None = None) -> Iterator[Page]:
         """List the objects whose keys begin with a prefix, one page per request."""
@@ -148,31 +199,36 @@ class S3Client(Client):
             options["Delimiter"] = "/"
         if limit is not None:
             options["MaxKeys"] = limit
+        progress = ListingProgress(at, "S3", lambda: self.endpoint(at))
         while True:
             try:
                 answer = self.request("ListObjectsV2", at, whole=False, **options)
             except ObjectNotFound:
                 raise UnreadableError("can't be listed: there is no such bucket", path=at.uri) from None
-            yield Page(
-                [Entry(item["Key"], item["Size"], item.get("ETag", "")) for item in answer.get("Contents", ())],
-                [item["Prefix"] for item in answer.get("CommonPrefixes", ())],
-                last=not answer.get("IsTruncated"),
-            )
-            if not answer.get("IsTruncated"):
+            with self._converted_errors("ListObjectsV2", at, writes=False):
+                page = Page(
+                    [Entry(i["Key"], size_in(i["Size"]), i.get("ETag", "")) for i in answer.get("Contents", ())],
+                    [item["Prefix"] for item in answer.get("CommonPrefixes", ())],
+                    last=not answer["IsTruncated"],
+                )
+            yield page
+            if page.last:
                 return
-            options["ContinuationToken"] = answer["NextContinuationToken"]
+            options["ContinuationToken"] = progress.following(page, answer.get("NextContinuationToken"))
 
     def put(self, at: Location, data: bytes, precondition: Precondition | str, **properties: Any) -> ObjectInfo:
         """Write an object in one request, with properties as parameters of PutObject. Raises Conflict."""
-        answer = self.request(
-            "PutObject",
-            at,
-            writes=True,
-            Body=data,
-            **precondition_parameters(precondition),
-            **checksum_parameters(at, data),
-            **properties,
-        )
+        expected = (ObjectNotFound, Conflict) if isinstance(precondition, str) else Conflict
+        with expecting(expected, at, "S3", lambda: self.endpoint(at), writing=True):
+            answer = self.request(
+                "PutObject",
+                at,
+                writes=True,
+                Body=data,
+                **precondition_parameters(precondition),
+                **checksum_parameters(at, data),
+                **properties,
+            )
         return ObjectInfo(len(data), answer["ETag"], 0, answer)
 
     def request(
@@ -191,17 +247,33 @@ class S3Client(Client):
             ObjectNotFound, Conflict: see `Client`.
             UnreadableError, WriteError: the request failed.
         """
-        try:
-            call = getattr(self.sdk(at), _METHODS[operation])
-            answer: dict[str, Any] = call(
-                **(object_parameters(at) if whole else {"Bucket": bucket_of(at)}), **parameters
-            )
-        except BloomError:
-            raise
-        except sdk_errors() as error:
-            raise converted_error(error, operation, at, writes=writes) from None
+        call = getattr(self.sdk(at), _METHODS[operation])
+        named = object_parameters(at) if whole else {"Bucket": bucket_of(at)}
+        with self._converted_errors(operation, at, writes=writes), answers_to_writes() if writes else nullcontext():
+            answer = _checked(operation, call(**named, **parameters))
         self.is_minio = answer["ResponseMetadata"]["HTTPHeaders"].get("server", "").startswith("MinIO")
         return answer
+
+    @contextmanager
+    def _converted_errors(self, operation: str, at: Location, *, writes: bool) -> Iterator[None]:
+        """Convert the errors of boto3, and those of its parsers for an answer that isn't one of S3."""
+        try:
+            yield
+        except (BloomError, ObjectNotFound, Conflict):
+            raise
+        except sdk_errors() as error:
+            with expecting(
+                _EXPECTED.get(operation, (ObjectNotFound, Conflict)),
+                at,
+                "S3",
+                lambda: self.endpoint(at),
+                writing=writes,
+            ):
+                raise converted_error(error, operation, at, writes=writes, endpoint=self.endpoint(at)) from None
+        except _Foreign as error:
+            raise foreign_answer(at, "S3", self.endpoint(at), writing=writes, why=str(error)) from None
+        except foreign_errors():
+            raise foreign_answer(at, "S3", self.endpoint(at), writing=writes) from None
 
     def _body(self, answer: dict[str, Any]) -> bytes:
         try:
@@ -212,20 +284,32 @@ class S3Client(Client):
         traffic.current().count(requests=0, downloaded=len(data))
         return data
 
-    def _retry(self, operation: str, at: Location, once: Callable[[], T]) -> T:
-        """Send a request; retry it if the connection broke while the body was read. boto3 retries other errors."""
+    def _retry(self, at: Location, length: int, once: Callable[[], T]) -> T:
+        """Read content; retry if the connection broke while a body was read. boto3 retries other errors.
+
+        Args:
+            at: the object.
+            length: maximum size of the content.
+            once: sends the requests.
+        """
         for attempt in range(1, ATTEMPTS + 1):
-            try:
-                return once()
-            except (BloomError, ObjectNotFound, Conflict):
-                raise
-            except _BrokenBody as broken:
-                if attempt == ATTEMPTS:
-                    raise converted_error(broken.error, operation, at, writes=False) from None
-            except sdk_errors() as error:
-                raise converted_error(error, operation, at, writes=False) from None
+            with self._converted_errors("GetObject", at, writes=False), content_of(length):
+                try:
+                    return once()
+                except _BrokenBody as broken:
+                    error = broken.error
+                except raw_errors() as broken:
+                    if isinstance(broken, sdk_errors()):
+                        raise
+                    error = broken  # in the body of an error: boto3 doesn't convert it
+            if attempt == ATTEMPTS:
+                raise converted_error(error, "GetObject", at, writes=False, endpoint=self.endpoint(at)) from None
             time.sleep(min(_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS))
         raise AssertionError
+
+
+class _Foreign(Exception):
+    """An answer isn't one of S3. The message says why."""
 
 
 class _BrokenBody(Exception):
@@ -234,6 +318,25 @@ class _BrokenBody(Exception):
     def __init__(self, error: Exception) -> None:
         super().__init__()
         self.error = error
+
+
+def _checked(operation: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer. Raises _Foreign if it lacks the fields that the operation's answers always have."""
+    head = answer["ResponseMetadata"]
+    wanted = _REQUIRED.get(operation, ())
+    if head["HTTPStatusCode"] >= HTTPStatus.MULTIPLE_CHOICES or not isinstance(head["HTTPHeaders"], dict):
+        raise _Foreign(f"its status is {head['HTTPStatusCode']}")
+    for name in wanted:
+        if name not in answer:
+            raise _Foreign(f"it has no {name}")
+    for listed, names in _REQUIRED_OF_ITEMS.get(operation, {}).items():
+        items = answer.get(listed, ())
+        items = [items] if isinstance(items, dict) else items
+        for item in items:
+            for name in names:
+                if name not in item:
+                    raise _Foreign(f"an entry of its {listed} has no {name}")
+    return answer
 
 
 def bucket_of(at: Location) -> str:
@@ -268,8 +371,8 @@ def checksum_parameters(at: Location, data: bytes | io.RawIOBase) -> dict[str, A
 
 
 def info_of(answer: dict[str, Any]) -> ObjectInfo:
-    """An object's information, from an answer to GetObject or HeadObject."""
+    """An object's information, from an answer to GetObject or HeadObject. Raises ValueError."""
     whole = str(answer.get("ContentRange", "")).rpartition("/")[2]
-    size = int(whole) if whole.isdigit() else answer["ContentLength"]
+    size = size_in(whole if whole.isdigit() else answer["ContentLength"])
     details = {name: value for name, value in answer.items() if name not in {"Body", "ResponseMetadata"}}
-    return ObjectInfo(size, answer["ETag"], int(answer["LastModified"].timestamp()) * 10**9, details)
+    return ObjectInfo(size, answer["ETag"], nanoseconds_in(answer["LastModified"].timestamp()), details)

@@ -7,8 +7,10 @@ import shlex
 from typing import Any, Final
 
 from bloomcli.errors import BloomError, UnreadableError, WriteError
+from bloomcli.model import paths
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.objects.client import AccessDenied, Conflict, Location, ObjectNotFound
+from bloomcli.storage.objects.network import exceeded_bounds
 
 PERMISSIONS: Final = {
     "GetObject": "s3:GetObject",
@@ -115,10 +117,24 @@ def setting_errors() -> tuple[type[Exception], ...]:
 
 
 def body_errors() -> tuple[type[Exception], ...]:
-    """boto3's exceptions for an answer whose body is incomplete or stops arriving."""
+    """The exceptions for an object's content that is incomplete or stops arriving."""
     from botocore.exceptions import IncompleteReadError, ReadTimeoutError, ResponseStreamingError
 
-    return IncompleteReadError, ReadTimeoutError, ResponseStreamingError
+    return IncompleteReadError, ReadTimeoutError, ResponseStreamingError, *raw_errors()
+
+
+def raw_errors() -> tuple[type[Exception], ...]:
+    """The exceptions for the body of an error, sent instead of content, that is incomplete or stops arriving."""
+    from urllib3.exceptions import HTTPError
+
+    return HTTPError, OSError
+
+
+def foreign_errors() -> tuple[type[Exception], ...]:
+    """boto3's exceptions for an answer that isn't one of S3: it can't be parsed, or has an invalid number or time."""
+    from botocore.parsers import ResponseParserError
+
+    return ResponseParserError, ValueError, TypeError, LookupError, AttributeError, OverflowError
 
 
 def code_of(error: Exception) -> str:
@@ -133,7 +149,7 @@ def status_of(error: Exception) -> int:
     return int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) if isinstance(answer, dict) else 0
 
 
-def converted_error(error: Exception, operation: str, at: Location, *, writes: bool) -> Exception:
+def converted_error(error: Exception, operation: str, at: Location, *, writes: bool, endpoint: str = "") -> Exception:
     """Convert an error of boto3 to one of bloomcli's, or to ObjectNotFound or Conflict.
 
     Args:
@@ -141,6 +157,7 @@ def converted_error(error: Exception, operation: str, at: Location, *, writes: b
         operation: S3's name of the request.
         at: the object or the bucket.
         writes: the request is part of writing an object.
+        endpoint: the store's endpoint; empty if it isn't known yet.
     """
     code, status = code_of(error), status_of(error)
     if code in _CONFLICT or status == 412:
@@ -149,8 +166,10 @@ def converted_error(error: Exception, operation: str, at: Location, *, writes: b
         return ObjectNotFound()
     if code in _ARCHIVED:
         explanation = _explain_archived(error, at)
+    elif code or status:
+        explanation = _explain_answer(error, operation, code, status, endpoint)
     else:
-        explanation = _explain_answer(error, operation, code, status) if code or status else _explain_no_answer(error)
+        explanation = _explain_no_answer(error, endpoint)
     denied = AccessDenied if explanation.denied else UnreadableError
     kind: type[BloomError] = WriteError if writes else denied
     what = "can't be written" if writes else "can't be read"
@@ -186,7 +205,7 @@ def _explain_archived(error: Exception, at: Location) -> _Explanation:
     return _Explanation(f"the object is archived{named}{request}", restore_command(at, storage_class))
 
 
-def _explain_answer(error: Exception, operation: str, code: str, status: int) -> _Explanation:
+def _explain_answer(error: Exception, operation: str, code: str, status: int, endpoint: str) -> _Explanation:
     response: Any = error.response  # type: ignore[attr-defined]
     number = response.get("ResponseMetadata", {}).get("RequestId")
     request = f" (request {number})" if number else ""
@@ -208,15 +227,22 @@ def _explain_answer(error: Exception, operation: str, code: str, status: int) ->
     if code == "InvalidRequest" and "stored using a form of Server Side Encryption" in str(response):
         return _Explanation(_CUSTOMER_KEY.reason + request, _CUSTOMER_KEY.hint)
     message = shown(str(response.get("Error", {}).get("Message", "")))
-    return _Explanation(f"the store answered {status} {code}{': ' if message else ''}{message}{request}", None)
+    return _Explanation(
+        f"the store answered {status} {shown(code)}{': ' if message else ''}{message}{request}",
+        f"check the endpoint {paths.shown(endpoint)}" if endpoint else None,
+    )
 
 
-def _explain_no_answer(error: Exception) -> _Explanation:
+def _explain_no_answer(error: Exception, endpoint: str) -> _Explanation:
+    failure = exceeded_bounds(error, endpoint)
+    if failure is not None:
+        return _Explanation(failure.reason, failure.hint)
     kinds = {kind.__name__ for kind in type(error).__mro__}
     text = shown(str(error))
     for names, explanation in _WITHOUT_ANSWER:
         if kinds & names:
-            return _Explanation(explanation.reason.format(text=text), explanation.hint)
+            hint = explanation.hint and explanation.hint.format(endpoint=f"the endpoint {paths.shown(endpoint)}")
+            return _Explanation(explanation.reason.format(text=text), hint)
     return _Explanation(text or type(error).__name__, None)
 
 
@@ -240,15 +266,20 @@ _WITHOUT_ANSWER: Final = (
     ({"ProxyConnectionError"}, _Explanation("the proxy can't be reached", "check HTTPS_PROXY and HTTP_PROXY")),
     (
         {"ConnectTimeoutError", "ReadTimeoutError"},
-        _Explanation("the store doesn't answer in time", "check the network, AWS_ENDPOINT_URL and AWS_REGION"),
+        _Explanation(
+            "the store doesn't answer in time", "check the network, AWS_ENDPOINT_URL ({endpoint}) and AWS_REGION"
+        ),
     ),
     (
         {"EndpointConnectionError", "InvalidEndpointConfigurationError"},
-        _Explanation("the store can't be reached", "check the network, AWS_ENDPOINT_URL and AWS_REGION"),
+        _Explanation("the store can't be reached", "check the network, AWS_ENDPOINT_URL ({endpoint}) and AWS_REGION"),
     ),
     (
-        {"ConnectionClosedError", "IncompleteReadError", "ResponseStreamingError", "HTTPClientError"},
-        _Explanation("the connection to the store broke in every attempt", "try again"),
+        {"ConnectionClosedError", "IncompleteReadError", "ResponseStreamingError", "HTTPClientError", "HTTPError"}
+        | {"OSError"},
+        _Explanation(
+            "the connection to the store broke in every attempt", "try again; the network or {endpoint} is unreliable"
+        ),
     ),
     (
         {"InvalidRetryConfigurationError", "ValueError"},
@@ -260,7 +291,8 @@ _WITHOUT_ANSWER: Final = (
     (
         {"RecursionError"},
         _Explanation(
-            "the store redirects every request, and names no region", "check AWS_ENDPOINT_URL and AWS_REGION"
+            "the store redirects every request, and names no region",
+            "check AWS_ENDPOINT_URL ({endpoint}) and AWS_REGION",
         ),
     ),
     ({"ParamValidationError", "InvalidRegionError"}, _Explanation("{text}", "check the URI and AWS_REGION")),

@@ -65,7 +65,15 @@ def settings() -> Settings:
 
 def client_of(found: Settings) -> Any:
     """Create a boto3 client with its own connections. Raises BotoCoreError, ValueError for invalid settings."""
+    from botocore.handlers import add_expect_header
+
+    from bloomcli.storage.objects.bounded import bounded_pools
+
     client: Any = found.session.client("s3", config=found.config)
+    pools = client._endpoint.http_session._pool_classes_by_scheme
+    pools.update(bounded_pools(pools))
+    # boto3 reads the answer to Expect: 100-continue by its own code, without an end.
+    client.meta.events.unregister("before-call.s3", add_expect_header)
     client.meta.events.register("before-send.s3", _count)
     return client
 

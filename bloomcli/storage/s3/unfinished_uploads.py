@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -85,10 +85,14 @@ def time_range(date: str, seconds: float) -> TimeRange:
     """The interval in which a request was sent.
 
     Args:
-        date: the Date header of its answer.
+        date: the Date header of its answer; if it is empty or invalid, this machine's clock is used.
         seconds: the duration of all attempts.
     """
-    last = parsedate_to_datetime(date)
+    try:
+        last = parsedate_to_datetime(date).astimezone(UTC)
+        return TimeRange(last - timedelta(seconds=seconds) - _PRECISION, last + _PRECISION)
+    except (ValueError, TypeError, OverflowError):
+        last = datetime.now(UTC)
     return TimeRange(last - timedelta(seconds=seconds) - _PRECISION, last + _PRECISION)
 
 
@@ -104,7 +108,7 @@ def begun_uploads(client: S3Client, at: Location, when: TimeRange | None, second
     try:
         if when is None:
             answer = client.request("ListMultipartUploads", at, whole=False, Prefix=at.key, MaxUploads=1)
-            when = time_range(answer["ResponseMetadata"]["HTTPHeaders"]["date"], seconds)
+            when = time_range(answer["ResponseMetadata"]["HTTPHeaders"].get("date", ""), seconds)
         listed = ((place, item) for place, item in _list_uploads(client, at) if place.key == at.key)
         found = [(place, item) for place, item in listed if when.first <= item["Initiated"] <= when.last]
     except (ObjectNotFound, Conflict, BloomError) as error:
@@ -141,6 +145,6 @@ def _list_uploads(client: S3Client, at: Location) -> Iterator[tuple[Location, An
         answer = client.request("ListMultipartUploads", at, whole=False, **options)
         for item in answer.get("Uploads", ()):
             yield at._replace(key=item["Key"]), item
-        if not answer.get("IsTruncated"):
+        if not answer.get("IsTruncated") or "NextKeyMarker" not in answer:
             return
-        options |= {"KeyMarker": answer["NextKeyMarker"], "UploadIdMarker": answer["NextUploadIdMarker"]}
+        options |= {"KeyMarker": answer["NextKeyMarker"], "UploadIdMarker": answer.get("NextUploadIdMarker", "")}

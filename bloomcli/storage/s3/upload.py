@@ -106,7 +106,9 @@ class Upload:
             self.id = str(answer["UploadId"])
             head = answer["ResponseMetadata"]
             if head.get("RetryAttempts"):
-                self._retried = unfinished_uploads.time_range(head["HTTPHeaders"]["date"], time.monotonic() - started)
+                self._retried = unfinished_uploads.time_range(
+                    head["HTTPHeaders"].get("date", ""), time.monotonic() - started
+                )
 
     def add(self, *, finished: bool = False) -> None:
         """Start writing the parts that are final. Raises the errors of earlier parts."""

@@ -24,6 +24,18 @@ class Dialect(ABC):
         raise NotImplementedError
 
 
+class Web(Dialect):
+    """A web server's."""
+
+    def kind(self, request: Request) -> str:
+        """The method."""
+        return request.method
+
+    def error(self, status: int) -> tuple[Response, bytes]:
+        """A text."""
+        return _answer(status, "injected", "text/plain")
+
+
 class S3(Dialect):
     """Amazon's, with the bucket in the path."""
 

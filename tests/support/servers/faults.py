@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from support.servers.messages import Response
+
 
 class Action(Enum):
     """What happens to a request."""
@@ -33,6 +35,15 @@ class Action(Enum):
     """The store doesn't get the request, and the answer is this error."""
     FAILED_200 = auto()
     """The store doesn't get the request, and the answer is a 200 with an error in its body."""
+    CHANGE = auto()
+    """The request is passed on, and the client gets the answer that `change` makes of the store's."""
+    ENDLESS = auto()
+    """The store doesn't get the request. The answer has the status `status` and a body without an end."""
+    CONTINUES = auto()
+    """The store doesn't get the request. The answer is `100 Continue`, without an end."""
+    DRIP = auto()
+    """The store doesn't get the request. The answer has the status `status` and a body of single bytes, each after
+    `seconds`."""
     OTHER_TAG = auto()
     """The answer's ETag or generation differs from the object's."""
 
@@ -50,6 +61,9 @@ class Fault:
     """The number of requests to break; None for all later ones."""
     call: Callable[[], object] | None = None
     """Called before the request goes to the store; with LOSE and ANSWERED, when the store has answered."""
+    change: Callable[[Response, bytes], bytes] | None = None
+    """Changes the head of an answer, and returns the body to send."""
+    status: int = 200
     seconds: float = 1.0
     seen: int = field(default=0, init=False)
     """Requests of this kind so far."""

@@ -16,11 +16,11 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from typing import BinaryIO, Final, Self
+from typing import BinaryIO, Final, NoReturn, Self
 
 from support.servers.dialects import Dialect
 from support.servers.faults import Action, Fault
-from support.servers.messages import Broken, Request, Response, body, framed, read_head
+from support.servers.messages import CHUNK, Broken, Request, Response, body, framed, read_head
 
 _IDLE_SECONDS: Final = 1.0
 """Seconds for which a connection to the store is reused: servers close connections after some seconds."""
@@ -247,6 +247,10 @@ class _Connection(socketserver.BaseRequestHandler):
                 if recorded.sent * 2 >= (request.length or 0):
                     break
             raise _Reset
+        if fault is not None and action in {Action.ENDLESS, Action.CONTINUES, Action.DRIP}:
+            for _ in pieces:
+                pass
+            self._send_without_end(recorded, fault)
         answer = self._own_answer(action)
         if answer is not None:
             for _ in pieces:
@@ -273,6 +277,24 @@ class _Connection(socketserver.BaseRequestHandler):
             self._drop_upstream()
             return False
         return True
+
+    def _send_without_end(self, recorded: Recorded, fault: Fault) -> NoReturn:
+        """Send an answer until the client closes the connection."""
+        recorded.status = fault.status
+        framing = "Content-Length: 1000000" if fault.action is Action.DRIP else "Transfer-Encoding: chunked"
+        head = f"HTTP/1.1 {fault.status} Any\r\nLocation: /elsewhere\r\n{framing}\r\n\r\n".encode()
+        piece = {
+            Action.ENDLESS: b"%x\r\n%b\r\n" % (CHUNK, b"x" * CHUNK),
+            Action.CONTINUES: b"HTTP/1.1 100 Continue\r\n\r\n" * 100,
+            Action.DRIP: b"x",
+        }[fault.action]
+        if fault.action is not Action.CONTINUES:
+            self.request.sendall(head)
+        while True:
+            if fault.action is Action.DRIP:
+                time.sleep(fault.seconds)
+            self.request.sendall(piece)
+            recorded.received += len(piece)
 
     def _own_answer(self, action: Action) -> tuple[Response, bytes] | None:
         if action in _ERRORS:
@@ -346,6 +368,12 @@ class _Connection(socketserver.BaseRequestHandler):
         if action is Action.OTHER_TAG:
             for name in ("etag", "x-goog-generation", "x-goog-hash"):
                 response.put(name, _other(response.get(name)))
+        if fault is not None and fault.change is not None:
+            content = fault.change(response, b"".join(pieces))
+            recorded.status, recorded.received = response.status, len(content)
+            self.request.sendall(response.head() + content)
+            self.request.shutdown(socket.SHUT_WR)  # so that the length needn't be right
+            raise _Closed
         if response.has_no_body(request.method):
             if action in {Action.RESET, Action.TRUNCATE}:
                 raise _Reset
