@@ -29,6 +29,7 @@ from bloomcli.model.advice import AdviseReport, ColumnAdvice
 from bloomcli.model.column_sample import SampledRow, UnitSample
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import Column
+from bloomcli.model.paths import shown
 from bloomcli.model.queries import QueryLog
 from bloomcli.model.sizes import POWER_OF_TWO, TIGHT
 from bloomcli.policy.column_globs import matches
@@ -136,7 +137,7 @@ def measure(
     total, bytes_ = sum(f.rows for f in files.values()), sum(f.bytes for f in files.values())
     scale = len(tasks) / len(looked_at)
     return AdviseReport(
-        paths=tuple(paths),
+        paths=tuple(map(shown, paths)),
         files=len(files) if scale == 1 else len(tasks),
         row_groups=round(scale * sum(sum(f.units) for f in files.values())),
         rows=round(scale * total),

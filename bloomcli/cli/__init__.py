@@ -22,6 +22,7 @@ from typing import Final
 import click
 
 from bloomcli.errors import BloomError, PolicyError, UsageError, near_names
+from bloomcli.model.paths import shown
 from bloomcli.version import __version__
 
 COMMANDS: Final = (
@@ -95,7 +96,7 @@ class LazyGroup(click.Group):
                 from bloomcli.hints import quoted
 
                 offer = f"It is a path: try `bloom inspect {quoted(name)}`."
-            ctx.fail(f"No such command {name!r}. {offer}")
+            ctx.fail(f"No such command {shown(name)!r}. {offer}")
         return super().resolve_command(ctx, args)
 
 

@@ -21,6 +21,7 @@ from bloomcli.cli.negatives import NegativesCommand, unmarked
 from bloomcli.cli.table_options import no_files, table_options
 from bloomcli.errors import UnsupportedError, UsageError, WriteError
 from bloomcli.hints import quoted
+from bloomcli.model.paths import shown
 from bloomcli.storage.names import has_wildcard, is_uri
 
 if TYPE_CHECKING:
@@ -236,8 +237,9 @@ def _check_output(form: str, target: str | None, *, rows: bool) -> None:
 
 def _copying(target: str) -> str:
     """The hint how to copy the output to a store."""
+    target = shown(target)
     scheme, _, name = target.rpartition("/")
-    file = shlex.quote(name or "hits")
+    file = shlex.quote(name.removesuffix("?...") or "hits")
     copy = {"s3": "aws s3 cp", "s3a": "aws s3 cp", "gs": "gcloud storage cp"}.get(scheme.partition(":")[0])
     if copy is None:
         return f"write it with -o {file}, and copy it there"

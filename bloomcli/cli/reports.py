@@ -12,6 +12,7 @@ from typing import Final, TextIO
 
 from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
 from bloomcli.formats.registry import has_magic
+from bloomcli.model.paths import shown
 from bloomcli.storage.names import is_uri
 from bloomcli.storage.os_errors import convert_os_errors, is_directory, status
 from bloomcli.storage.registry import open_source, store_of, write_file
@@ -91,7 +92,9 @@ def _check_here(path: str) -> None:
     folder = os.path.dirname(path) or "."  # noqa: PTH120  as the user spelled it
     if not is_directory(folder) or not os.access(folder, os.W_OK | os.X_OK):
         raise WriteError(
-            f"reports can't be written to the directory {folder}", path=path, hint="create the directory first"
+            f"reports can't be written to the directory {os.path.dirname(shown(path)) or '.'}",  # noqa: PTH120
+            path=path,
+            hint="create the directory first",
         )
     if is_directory(path):
         raise WriteError("the report can't be written: it is a directory", path=path, hint="name a file")

@@ -124,7 +124,7 @@ class FileRow:
     def __post_init__(self) -> None:
         for name in ("path", "output"):
             path = getattr(self, name)
-            if path is not None and "://" in path:
+            if path is not None:
                 object.__setattr__(self, name, shown(path))
 
 

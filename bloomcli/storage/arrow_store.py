@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnreadableError, UnsupportedError
+from bloomcli.model.paths import without_secrets
 from bloomcli.storage.base import FileEntry, Fingerprint, Kind, Source, Status
 from bloomcli.storage.names import has_wildcard, is_hidden
 from bloomcli.storage.os_errors import cannot_read
@@ -112,7 +113,9 @@ class ArrowStore(ReadOnlyStore):
                 return
             below = system.get_file_info(fs.FileSelector(name, recursive=True))
         except (pa.ArrowException, OSError, ValueError, ImportError) as error:
-            reason = str(error).partition("\n")[0]  # libhdfs adds the list of directories that it searched for Java
+            reason = without_secrets(str(error), path).partition("\n")[
+                0
+            ]  # libhdfs adds the list of directories that it searched for Java
             raise UnsupportedError(
                 f"can't be listed here ({reason})", path=path, hint="mount it, or copy it"
             ) from None
@@ -139,7 +142,7 @@ def _file_system(uri: str) -> tuple[fs.FileSystem, str]:
 
 def _not_here(uri: str, error: Exception) -> UnsupportedError:
     return UnsupportedError(
-        f"URIs of this kind can't be read here ({error})",
+        f"URIs of this kind can't be read here ({without_secrets(str(error), uri)})",
         path=uri,
         hint="bloom reads s3://, abfss://, gs:// and https:// URIs; copy other files to this machine, or mount them",
     )

@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from bloomcli.errors import UsageError, WriteError
+from bloomcli.model.paths import shown
 from bloomcli.storage.local.patterns import matches
 from bloomcli.storage.names import has_wildcard
 from bloomcli.storage.os_errors import is_link, path_exists, reason
@@ -108,7 +109,7 @@ def destination(output: str, path: str) -> str:
     if info is not None and S_ISDIR(info.st_mode):
         raise UsageError(f"the output {str(Path(output))!r} is a directory", path=path, hint="name the file to write")
     if output.endswith(_SEPARATORS):
-        raise UsageError(f"the output {output!r} names a directory", path=path, hint="name the file to write")
+        raise UsageError(f"the output {shown(output)!r} names a directory", path=path, hint="name the file to write")
     return str(Path(output))
 
 
