@@ -32,8 +32,9 @@ class CountingTransport(RequestsTransport):  # type: ignore[misc]  # the SDK loa
         super().__init__()
         self.attempts = attempts
 
-    def _init_session(self, session: requests.Session) -> None:
+    def _init_session(self, session: Any) -> None:
         super()._init_session(session)
+        session.get_redirect_target = lambda _: None  # the SDK follows redirects; `requests` would read their bodies
         session.headers["Accept-Encoding"] = "identity"
         for scheme in list(session.adapters):
             session.mount(scheme, _Adapter(max_retries=False))

@@ -169,8 +169,9 @@ def _blocks(client: AzureClient, at: Location, size: int, tag: str) -> tuple[lis
     seen: list[Any] = []
 
     def keep(_: object, answer: Any, headers: Any) -> Any:
-        if headers.get("ETag") != tag:
-            raise Conflict  # another program wrote the blob, so its blocks aren't the source's
+        sizes = [block.size for block in answer.committed_blocks or ()]
+        if headers.get("ETag") != tag or (sizes and sum(sizes) != size):
+            raise Conflict  # another program wrote the blob, or an answer was wrong: its blocks aren't the source's
         seen.append(answer)
         return answer
 

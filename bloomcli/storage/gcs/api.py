@@ -10,6 +10,7 @@ import urllib.parse
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
 import google.auth
@@ -90,6 +91,14 @@ class Interrupted(Exception):
 
 class _Adapter(BoundedAdapter, requests.adapters.HTTPAdapter):
     """Connections on which answers have bounds."""
+
+
+class _Session(AuthorizedSession):
+    """A session that follows no redirects: the API has none. `requests` would read the body of each."""
+
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        """Return None: no answer is a redirect."""
+        del resp
 
 
 class Api:
@@ -178,7 +187,6 @@ class Api:
                     data=request.body,
                     stream=True,
                     timeout=_TIMEOUT,
-                    allow_redirects=False,  # the API has none
                 ) as answer,
             ):
                 if not answer.status_code < _REDIRECT and answer.status_code not in _NO_ERRORS:
@@ -287,7 +295,9 @@ def _connect() -> tuple[requests.Session, str]:
                 hint="GOOGLE_APPLICATION_CREDENTIALS has to name a file of credentials",
             ) from None
         # public buckets need no credentials
-    session = AuthorizedSession(credentials)  # type: ignore[no-untyped-call]
+    # after an answer 401, credentials are refreshed; there is nothing to refresh without credentials
+    statuses = () if isinstance(credentials, AnonymousCredentials) else (HTTPStatus.UNAUTHORIZED,)
+    session = _Session(credentials, refresh_status_codes=statuses)  # type: ignore[no-untyped-call]
     for scheme in ("https://", "http://"):
         session.mount(scheme, _Adapter(pool_connections=4, pool_maxsize=_POOL))
     with warnings.catch_warnings():

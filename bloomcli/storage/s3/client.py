@@ -83,7 +83,7 @@ _EXPECTED: Final[dict[str, tuple[type[Exception], ...]]] = {
     **dict.fromkeys(("HeadObject", "ListObjectsV2", "GetObjectTagging", "DeleteObject"), (ObjectNotFound,)),
     **dict.fromkeys(("CreateMultipartUpload", "UploadPart"), ()),
 }
-"""Which of ObjectNotFound and Conflict a request can cause, where not both: it has no condition or needs no object."""
+"""Which of ObjectNotFound and Conflict a request can cause, where not both: it has no condition, or no object."""
 
 T = TypeVar("T")
 

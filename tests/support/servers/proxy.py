@@ -281,7 +281,7 @@ class _Connection(socketserver.BaseRequestHandler):
     def _send_without_end(self, recorded: Recorded, fault: Fault) -> NoReturn:
         """Send an answer until the client closes the connection."""
         recorded.status = fault.status
-        framing = "Content-Length: 1000000" if fault.action is Action.DRIP else "Transfer-Encoding: chunked"
+        framing = "Content-Length: 1000" if fault.action is Action.DRIP else "Transfer-Encoding: chunked"
         head = f"HTTP/1.1 {fault.status} Any\r\nLocation: /elsewhere\r\n{framing}\r\n\r\n".encode()
         piece = {
             Action.ENDLESS: b"%x\r\n%b\r\n" % (CHUNK, b"x" * CHUNK),
