@@ -176,7 +176,6 @@ def _search(
     scope = Scope(
         row_groups,
         bounds_checked=by_index and indexed is not None and indexed.end is not None,
-        values_filtered=answer is not None and answer.texts is not None,
         pages_follow=not options.maybe,
     )
     rows = _FileRows(file, search, wanted, options, emit)

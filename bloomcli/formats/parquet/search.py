@@ -105,8 +105,6 @@ class ParquetSearch(UnitSearch):
         if scope.pages_follow:
             self._located.chunks_read_whole = self._file.source.request_bytes
         units = scope.row_groups
-        if scope.values_filtered and isinstance(units, tuple) and len(units) == 1:
-            return self._whole_row_group(wanted, *units)
         if units is not None and wanted.literals is not None:
             return self._indexed(wanted, wanted.literals, units, checked=scope.bounds_checked)
         if wanted.literals is None and self._file.source.request_bytes:
@@ -115,16 +113,6 @@ class ParquetSearch(UnitSearch):
                 lambda: ((chunk, hashes) for chunk in self._filters.chunks_of(self._column.index))
             )
         return super().candidates(wanted, scope)
-
-    def _whole_row_group(self, wanted: WantedValues, unit: int) -> Iterator[Candidates]:
-        """Yield all values for one row group, because they were already looked up in its filter. It remains to check
-        whether the filter contains the row group's minimum and maximum."""
-        for chunk in self._filters.chunks_of(self._column.index):
-            rows = self._filters.footer.row_group(chunk.row_group).rows
-            forms, trusted = counting(0, 0), True
-            if chunk.row_group == unit:
-                forms, trusted = counting(0, len(wanted.forms)), self._facts_of(chunk, 0).problem != answer.WRONG
-            yield Candidates(chunk.row_group, rows, chunk.compressed_bytes, forms, trusted=trusted)
 
     def _indexed(
         self, wanted: WantedValues, literals: Sequence[Literal], units: Container[int], *, checked: bool
