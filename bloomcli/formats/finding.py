@@ -100,6 +100,8 @@ class Scope(NamedTuple):
     """The row groups (in ORC the stripes) that may have a value, by an index or by the filters; None: all."""
     bounds_checked: bool = False
     """Whether an index has checked that no filter and no value of `row_groups` contradicts the statistics."""
+    values_filtered: bool = False
+    """Whether all values passed the filters of `row_groups`, which contain the bounds in the statistics."""
     pages_follow: bool = False
     """Whether `ColumnSearch.matches` is going to be called for every row group that may have a value."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +119,34 @@ class UnitSearch(ColumnSearch):
 def decoded(bound: bytes | None, column: Column) -> Any:
     """Decode a bound so that it compares with `WantedValues.keys`; None if unknown."""
     return None if bound is None else decode_bound(bound, column)
+
+
+class ByKeys:
+    """The positions of forms in the order of their keys, to find those that bounds don't exclude in many row groups.
+
+    Args:
+        keys: as `WantedValues.keys`.
+        count: the number of forms.
+    """
+
+    def __init__(self, keys: pa.Array | list[Any] | None, count: int) -> None:
+        self._every = counting(0, count)
+        self._order = self._every
+        if isinstance(keys, pa.Array):
+            self._order = pc.array_sort_indices(keys).cast(pa.int64())
+            keys = keys.take(self._order).to_pylist()
+        elif keys is not None:
+            self._order = int64s(sorted(range(count), key=keys.__getitem__))
+            keys = sorted(keys)
+        self._ascending = keys
+
+    def within(self, low: Any, high: Any) -> pa.Int64Array:
+        """The positions of forms that bounds don't exclude, as the function `within`."""
+        if self._ascending is None or (low is not None and high is not None and low > high):
+            return self._every
+        start = 0 if low is None else bisect_left(self._ascending, low)
+        end = len(self._ascending) if high is None else bisect_right(self._ascending, high)
+        return self._order[start : max(start, end)]
 
 
 def within(positions: pa.Int64Array, keys: pa.Array | list[Any] | None, low: Any, high: Any) -> pa.Int64Array:
