@@ -27,8 +27,9 @@ from bloomcli.storage.write_check import check_not_written
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bloomcli.formats.column_search import Candidates, ColumnSearch, Matches
     from bloomcli.formats.filter_lookup import FilterAnswer
-    from bloomcli.formats.finding import Candidates, ColumnSearch, Matches, WantedValues
+    from bloomcli.formats.wanted_values import WantedValues
     from bloomcli.storage.base import Fingerprint, Source
 
 COLUMNS: Final = ("path", "stripe", "row_group", "row", "value", "record")
@@ -167,7 +168,7 @@ def _search(
             )
         if answer.texts is not None:
             values = Values(values.texts.take(answer.texts))
-    from bloomcli.formats.finding import Scope
+    from bloomcli.formats.column_search import Scope
 
     source = CountingSource(original)
     file = open_file(source, options.names)

@@ -27,7 +27,7 @@ from bloomcli.words import plural
 if TYPE_CHECKING:
     from bloomcli.concurrency.cancellation import Stop
     from bloomcli.formats.column_facts import ColumnFacts
-    from bloomcli.formats.finding import ColumnSearch
+    from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.filter_facts import FilterFacts

@@ -122,7 +122,7 @@ def hashed_values(texts: tuple[str, ...] | pa.LargeBinaryArray, column: Column) 
     """
     if column.physical not in _PHYSICAL or (column.logical is not None and kind_of(column) not in _LOGICAL):
         raise UnsupportedError(f"values of {column.physical} {column.logical or ''} can't be looked up in an index")
-    from bloomcli.formats import finding
+    from bloomcli.formats import wanted_values
     from bloomcli.formats.arrays import binaries
 
     padded = kind_of(column) == "CHAR"
@@ -131,7 +131,7 @@ def hashed_values(texts: tuple[str, ...] | pa.LargeBinaryArray, column: Column) 
     if isinstance(texts, tuple):
         texts = binaries([text.encode("utf-8", "surrogateescape") for text in texts])
     if padded:
-        texts = finding.without_blanks(texts)
-    found = finding.wanted(texts, column, lambda literal: stored_forms(literal, column), "")
+        texts = wanted_values.without_blanks(texts)
+    found = wanted_values.wanted(texts, column, lambda literal: stored_forms(literal, column), "")
     booleans = len(found.forms) > 0 and not found.hashes
     return HashedValues(found.hashes, unhashed=booleans or found.nan is not None)

@@ -9,17 +9,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.errors import CorruptFile
-from bloomcli.formats import answer, finding
+from bloomcli.formats import answer, wanted_values
 from bloomcli.formats.arrays import counting
+from bloomcli.formats.column_search import (
+    SCOPE,
+    BoundedUnit,
+    ByKeys,
+    Candidates,
+    ColumnSearch,
+    Matches,
+    Scope,
+    decoded,
+    each_row,
+    is_nan,
+    within,
+)
 from bloomcli.formats.filter_lookup import FilterLookup
-from bloomcli.formats.finding import SCOPE, Candidates, Matches, Scope, WantedValues
 from bloomcli.formats.parquet import like_files, page_decoder
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.lookups import stored_forms
 from bloomcli.formats.parquet.records import Records
 from bloomcli.formats.parquet.request_plan import RequestPlan
-from bloomcli.formats.unit_search import BoundedUnit, ByKeys, UnitSearch, decoded, each_row, is_nan, within
+from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.words import counted
 
@@ -31,7 +43,7 @@ _KEYS_MOST: Final = 100_000
 """The maximum number of values that are compared with the bounds of pages; with more, few pages are excluded."""
 
 
-class ParquetSearch(UnitSearch):
+class ParquetSearch(ColumnSearch):
     """The search of a column in an open file.
 
     Args:
@@ -87,7 +99,7 @@ class ParquetSearch(UnitSearch):
         parts = page_decoder.decoded(file.source, chunk, footer.start, candidates.rows, places)
         for part in page_decoder.joined(parts, len(chosen)):
             self.pages_read += part.pages
-            texts = owners.take(pc.index_in(finding.comparable(part.values, column), value_set=chosen))
+            texts = owners.take(pc.index_in(wanted_values.comparable(part.values, column), value_set=chosen))
             if candidates.nan and wanted.nan is not None:
                 texts = pc.if_else(pc.fill_null(is_nan(part.values), False), wanted.nan, texts)
             if texts.null_count < len(texts):
