@@ -27,8 +27,9 @@ from bloomcli.storage.write_check import check_not_written
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bloomcli.formats.column_search import Candidates, ColumnSearch, Matches
     from bloomcli.formats.filter_lookup import FilterAnswer
-    from bloomcli.formats.finding import Candidates, ColumnSearch, WantedValues
+    from bloomcli.formats.wanted_values import WantedValues
     from bloomcli.storage.base import Fingerprint, Source
 
 COLUMNS: Final = ("path", "stripe", "row_group", "row", "value", "record")
@@ -167,7 +168,7 @@ def _search(
             )
         if answer.texts is not None:
             values = Values(values.texts.take(answer.texts))
-    from bloomcli.formats.finding import Scope
+    from bloomcli.formats.column_search import Scope
 
     source = CountingSource(original)
     file = open_file(source, options.names)
@@ -286,14 +287,15 @@ class _FileRows:
 
         from bloomcli.formats.arrays import int64s
 
-        rows, texts = [int64s(())], [int64s(())]
+        found: list[Matches] = []
         self._search.prepare(self._wanted, candidates, self.columns, rows=self._options.rows)
         for matches in self._search.matches(self._wanted, candidates):
-            rows.append(matches.rows)
-            texts.append(matches.texts)
-            if self._is_enough(sum(map(len, rows))):
+            found.append(matches)
+            if self._is_enough(sum(len(some.rows) for some in found)):
                 break
-        return pa.concat_arrays(rows), pa.concat_arrays(texts)
+        if not found:
+            return int64s(()), int64s(())
+        return pa.concat_arrays([some.rows for some in found]), pa.concat_arrays([some.texts for some in found])
 
     def _records(self, place: _Place, rows: pa.Int64Array, texts: pa.LargeBinaryArray) -> None:
         """Read the records of rows of a row group, and give them to `emit`."""

@@ -17,9 +17,10 @@ from bloomcli.model.file import Column
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.formats.filter_lookup import FilterLookup
-    from bloomcli.formats.finding import ColumnSearch, WantedValues
     from bloomcli.formats.index_input import HashedValues
+    from bloomcli.formats.wanted_values import WantedValues
 
 
 VALUES_MOST: Final = 100_000_000

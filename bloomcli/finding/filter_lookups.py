@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from bloomcli.commands.find_values import Values
 from bloomcli.formats.filter_lookup import FilterAnswer, FilterLookup
-from bloomcli.index.no_answer import NoAnswer
+from bloomcli.index.freshness import NoAnswer
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import system_name

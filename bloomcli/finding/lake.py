@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from bloomcli.commands import find
 from bloomcli.commands.find import IndexedRowGroups
@@ -23,7 +23,7 @@ from bloomcli.finding.spool import Spool
 from bloomcli.formats.filter_lookup import FilterAnswer
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
-from bloomcli.index.no_answer import NoAnswer
+from bloomcli.index.freshness import NoAnswer
 from bloomcli.model.exit_codes import gravest
 from bloomcli.model.find import FileFound, FindReport
 from bloomcli.model.paths import shown
@@ -50,22 +50,6 @@ class FileResult(NamedTuple):
     """Why the index had no answer for the file."""
     unopened: bool = False
     """Whether the index's answer was enough, so that the file wasn't opened."""
-
-
-_BATCH_FILES: Final = 1000
-"""Limit for the files of one `RuledOutFiles`."""
-
-
-_ALONE: Final = 0.04
-"""Seconds for which a single thread searches files with an answer of the index. A page of such a file takes a
-millisecond, mostly in Python, so that two threads take longer than one."""
-
-
-class RuledOutFiles(NamedTuple):
-    """Consecutive files that the index rules out."""
-
-    files: int
-    row_groups: int
 
 
 class Search:
@@ -185,22 +169,16 @@ class Search:
                 return record_type
         return None
 
-    def _each(self) -> Iterator[FileResult | FilterAnswer | RuledOutFiles]:
+    def _each(self) -> Iterator[FileResult | FilterAnswer]:
         remote = any(store_of(item.path).remote for item in self._listed[:1])
         jobs = min(self._jobs or default_jobs(remote=remote), len(self._listed))
         stop = Stop()
         with Threads(jobs if jobs > 1 else 0, "bloom-find") as threads:
-            waiting: deque[FileResult | FilterAnswer | RuledOutFiles | Future[FileResult]] = deque()
+            waiting: deque[FileResult | FilterAnswer | Future[FileResult]] = deque()
             pending, pending_limit = 0, jobs if threads.most else 0  # one more file than the threads search
-            alone = 0.0 if remote else _ALONE
             try:
                 for piece in self._pieces(threads, jobs, stop, remote=remote):
-                    indexed = piece.indexed if isinstance(piece, FileToSearch) else None
-                    if isinstance(piece, FileToSearch) and alone > 0 and not isinstance(indexed, NoAnswer | None):
-                        started = time.perf_counter()
-                        waiting.append(self._work(piece, stop))
-                        alone -= time.perf_counter() - started
-                    elif isinstance(piece, FileToSearch):
+                    if isinstance(piece, FileToSearch):
                         pending += 1
                         waiting.append(threads.submit(partial(self._work, piece, stop)))
                     else:
@@ -217,7 +195,7 @@ class Search:
 
     def _pieces(
         self, threads: Threads, jobs: int, stop: Stop, *, remote: bool
-    ) -> Iterator[FileResult | FilterAnswer | RuledOutFiles | FileToSearch]:
+    ) -> Iterator[FileResult | FilterAnswer | FileToSearch]:
         """Yield the files to search, and the results of the others, in order."""
         if self._index is not None:
             yield from self._by_index(self._index)
@@ -233,25 +211,16 @@ class Search:
                 return self._one(item, stop)._replace(no_answer=indexed)
             return self._one(item, stop, indexed, answer)
 
-    def _by_index(self, index: Pruning) -> Iterator[FileResult | RuledOutFiles | FileToSearch]:
+    def _by_index(self, index: Pruning) -> Iterator[FileResult | FileToSearch]:
         """Yield the files to search, and the results of those that needn't be opened, in order."""
-        files = row_groups = 0
         for item in self._listed:
             answer = index.of(item)
-            ruled_out = not isinstance(answer, NoAnswer) and not answer.row_groups
-            if files and not (ruled_out and files < _BATCH_FILES):
-                yield RuledOutFiles(files, row_groups)
-                files = row_groups = 0
             if isinstance(answer, NoAnswer) or (answer.row_groups and not self._options.maybe):
                 yield FileToSearch(item, answer)
-            elif ruled_out:
-                files, row_groups = files + 1, row_groups + answer.total
             else:
                 possible = tuple(sorted(answer.row_groups))
                 found = FileFound(path=item.path, row_groups=answer.total, row_groups_possible=possible)
                 yield FileResult(found, iter(()), unopened=True)
-        if files:
-            yield RuledOutFiles(files, row_groups)
 
     def _one(
         self,
@@ -281,10 +250,7 @@ class Search:
             return FileResult(failed(item.path, error), iter(()))
         return FileResult(found, spool.batches())
 
-    def _count_ruled_out(self, answer: FilterAnswer | RuledOutFiles) -> None:
-        if isinstance(answer, RuledOutFiles):
-            self._add(files=answer.files, row_groups=answer.row_groups, files_unopened=answer.files)
-            return
+    def _count_ruled_out(self, answer: FilterAnswer) -> None:
         self._add(
             files=answer.files,
             row_groups=answer.row_groups,

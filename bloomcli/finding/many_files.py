@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bloomcli.finding.values import Block, Blocks
+    from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.formats.filter_lookup import FilterAnswer, FilterLookup
-    from bloomcli.formats.finding import ColumnSearch
 
 _REMAINING_BYTES: Final = 64 << 20
 """Limit for the remaining values of all files. Beyond it, the file with most of them is searched alone."""

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli.commands.find import IndexedRowGroups
 from bloomcli.errors import LiteralError, UnsupportedError, UsageError, near_names
 from bloomcli.hints import quoted
-from bloomcli.index.freshness import FreshnessCheck
-from bloomcli.index.no_answer import NoAnswer
+from bloomcli.index.freshness import FreshnessCheck, NoAnswer
 from bloomcli.index.reader import END_BYTES, Index, RowGroups
 from bloomcli.model.index import IndexedColumn
 from bloomcli.named_tuple import NamedTuple
@@ -97,7 +96,7 @@ class Pruning:
         except (LiteralError, UnsupportedError):  # files with the type are searched without the index
             return
         if hashed.hashes:
-            self._add(index.possible_for_any(indexed, hashed.hashes))
+            self._add(index.possible(indexed, hashed.hashes))
         if hashed.unhashed:
             self._add(index.with_values(indexed))
         self._answered |= index.having(indexed)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bloomcli.finding.job import FileWork
 from bloomcli.finding.pruning import PartialAnswer, Pruning
 from bloomcli.finding.values import Blocks
-from bloomcli.index.no_answer import NoAnswer
+from bloomcli.index.freshness import NoAnswer
 from bloomcli.model.find import FileFound
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import FileEntry

@@ -21,7 +21,7 @@ from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.spool import Spool
 from bloomcli.finding.values import PIECE_VALUES, packed
 from bloomcli.finding.work import search
-from bloomcli.index.no_answer import NoAnswer
+from bloomcli.index.freshness import NoAnswer
 from bloomcli.model.find import FindReport
 from bloomcli.model.paths import shown
 from bloomcli.storage.os_errors import convert_os_errors

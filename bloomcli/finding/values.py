@@ -23,7 +23,7 @@ from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.os_errors import convert_temporary_file_errors
 
 if TYPE_CHECKING:
-    from bloomcli.formats.finding import WantedValues
+    from bloomcli.formats.wanted_values import WantedValues
 
 BLOCK_VALUES: Final = 1 << 20
 """Most values of a block, which are looked up together."""

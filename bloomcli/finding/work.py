@@ -30,7 +30,8 @@ from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import open_source
 
 if TYPE_CHECKING:
-    from bloomcli.formats.finding import Candidates, WantedValues
+    from bloomcli.formats.column_search import Candidates
+    from bloomcli.formats.wanted_values import WantedValues
     from bloomcli.storage.base import Fingerprint
 
 

@@ -21,7 +21,7 @@ from bloomcli.storage.base import KeptRange, Pieces, Source
 
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
-    from bloomcli.formats.finding import ColumnSearch
+    from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.change import FilterChange
     from bloomcli.model.filter_facts import FilterFacts

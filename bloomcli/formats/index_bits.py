@@ -1,4 +1,4 @@
-"""Makes the bits of an index from a column's values, in the form of `finding.WantedValues.forms`.
+"""Makes the bits of an index from a column's values, in the form of `wanted_values.WantedValues.forms`.
 
 For formats whose own filters don't hash values as Parquet's do."""
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from bloomcli import limits
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats import finding
+from bloomcli.formats import wanted_values
 from bloomcli.model.file import Column
 from bloomcli.values.column_types import kind_of
 
@@ -54,8 +54,10 @@ def hashes_of(values: pa.Array, typed: Column) -> bytes:
     if kind_of(typed) == "DECIMAL":
         # digits beyond the precision are cut: such a value can't be looked up
         wide = pc.binary_reverse(values)
-        return finding.xxh64_of(pc.binary_slice(wide, DECIMAL_BYTES - _decimal_bytes(typed.precision), DECIMAL_BYTES))
-    return finding.xxh64_of(finding.comparable(values, typed))
+        return wanted_values.xxh64_of(
+            pc.binary_slice(wide, DECIMAL_BYTES - _decimal_bytes(typed.precision), DECIMAL_BYTES)
+        )
+    return wanted_values.xxh64_of(wanted_values.comparable(values, typed))
 
 
 class BitsMaker:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 from bloomcli.errors import BloomError
-from bloomcli.index.no_answer import NoAnswer
 from bloomcli.index.reader import Index
 from bloomcli.index.tables import Stamp
 from bloomcli.model.index import IndexedFile
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import spelling
 from bloomcli.storage.registry import store_of
+
+
+class NoAnswer(Enum):
+    """Why an index has no answer for a file."""
+
+    UNKNOWN = "it doesn't have the file, or not with the column"
+    CHANGED = "the file changed since"
 
 
 class FreshnessCheck:

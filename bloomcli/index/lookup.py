@@ -57,48 +57,6 @@ class Lookups:
         else:
             self._order = memoryview(kernels.index_order(hashes, blocks)).cast("q")
 
-    def pairs(self, mask: bytes, part: int) -> Iterator[tuple[array[int], array[int]]]:
-        """Yield the positions of hashes, each with the slot of a unit that may have it.
-
-        Args:
-            mask: the units to look at, a bitmap as long as a row's bits.
-            part: about the number of entries that are yielded at a time; at least those of one hash.
-        """
-        layout = self._bits.layout
-        room = max(part, layout.width * 8)
-        positions, slots = array("q"), array("i")
-        for read in self._announced():
-            if not read.blocks:
-                for position in self._order[read.start : read.end]:
-                    matched = array("i", bytes(kernels.index_slots(_both(self._match(position), mask))))
-                    positions.extend(array("q", [position]) * len(matched))
-                    slots.extend(matched)
-                if len(positions) >= part:
-                    yield positions, slots
-                    positions, slots = array("q"), array("i")
-                continue
-            window = self._bits.read(read.first, read.blocks)
-            at = read.start
-            while at < read.end:
-                out, out_slots = array("q", bytes(8 * room)), array("i", bytes(4 * room))
-                at, count = kernels.index_probe(
-                    window,
-                    layout.stride,
-                    read.first,
-                    layout.blocks,
-                    self._hashes,
-                    self._order,
-                    at,
-                    read.end,
-                    mask,
-                    out,
-                    out_slots,
-                )
-                if count:
-                    yield out[:count], out_slots[:count]
-        if positions:
-            yield positions, slots
-
     def any(self) -> bytearray:
         """A bitmap of the slots of units that may have one of the hashes."""
         layout = self._bits.layout
@@ -184,7 +142,3 @@ def _merged(blocks: Iterator[tuple[int, int, int]], slab_bytes: int) -> Iterator
         pending = read
     if pending is not None:
         yield pending
-
-
-def _both(first: bytearray, second: bytes) -> bytes:
-    return (int.from_bytes(first, "little") & int.from_bytes(second, "little")).to_bytes(len(first), "little")

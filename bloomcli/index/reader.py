@@ -26,8 +26,6 @@ from bloomcli.storage.base import Source
 from bloomcli.words import counted
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from bloomcli.model.index_facts import IndexedColumnFacts, IndexFacts
 
 END_BYTES: Final = 2 << 20
@@ -35,19 +33,6 @@ END_BYTES: Final = 2 << 20
 The larger request takes as long as a second request for tables that are longer than the usual tail."""
 _TOGETHER_BYTES: Final = 16 << 20
 """Limit up to which all tables are read in one request."""
-_PART: Final = 1 << 18
-"""About the number of entries of a part of an answer."""
-
-
-class PossiblePairs(NamedTuple):
-    """Row groups that may have values: an entry for each pair of value and row group, in three arrays."""
-
-    hashes: pa.Int64Array
-    """Positions of the values' hashes."""
-    files: pa.Int32Array
-    """Positions in `Index.files`."""
-    row_groups: pa.Int32Array
-    """Numbers of row groups in their files."""
 
 
 class RowGroups(NamedTuple):
@@ -118,8 +103,8 @@ class Index:
             )
         return tuple(column for column in self.columns if column.path == path)
 
-    def possible(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> Iterator[PossiblePairs]:
-        """The row groups that may have each of some values.
+    def possible(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> RowGroups:
+        """The row groups that may have one of some values.
 
         Reads only the rows of a few hashes; for many, the bits in their order, in bounded memory. The answers
         are those of the filters at the common size.
@@ -127,31 +112,11 @@ class Index:
         Args:
             column: one of `columns`.
             hashes: XXH64 of the values' plain encodings, uint64s in native order, as `WantedValues.hashes`.
-            always: include the row groups that may have every value. Without them the answer for many values stays
-                small; the method `always` returns them once.
-
-        Yields:
-            Parts of some hundred thousand entries, ordered by the hashes' blocks. All entries of a value are in one
-            part.
+            always: include the row groups that may have every value.
 
         Raises:
             CorruptFile: the bits don't match their checksums.
         """
-        import pyarrow as pa
-
-        units = self.units(column)
-        mask = self._mask(column, (FILTER, ALWAYS) if always else (FILTER,))
-        file, row_group = (
-            pa.Array.from_buffers(pa.int32(), len(numbers), [None, pa.py_buffer(numbers)])
-            for numbers in (units.file, units.row_group)
-        )
-        for hash_positions, slots in self._lookups(column, hashes).pairs(mask, _PART):
-            taken = pa.Array.from_buffers(pa.int32(), len(slots), [None, pa.py_buffer(slots)])
-            positions = pa.Array.from_buffers(pa.int64(), len(hash_positions), [None, pa.py_buffer(hash_positions)])
-            yield PossiblePairs(positions, file.take(taken), row_group.take(taken))
-
-    def possible_for_any(self, column: IndexedColumn, hashes: bytes, *, always: bool = True) -> RowGroups:
-        """The row groups that may have one of some values, once each. As `possible`; also for millions of values."""
         bitmap = self._lookups(column, hashes).any()
         mask = self._mask(column, (FILTER, ALWAYS) if always else (FILTER,))
         both = int.from_bytes(bitmap, "little") & int.from_bytes(mask, "little")

@@ -15,8 +15,7 @@ from bloomcli.datasets.engine import Engine, run_tasks
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import UnknownColumn, UsageError
 from bloomcli.hints import quoted
-from bloomcli.index.freshness import FreshnessCheck
-from bloomcli.index.no_answer import NoAnswer
+from bloomcli.index.freshness import FreshnessCheck, NoAnswer
 from bloomcli.index.puffin import MAGIC
 from bloomcli.index.reader import Index
 from bloomcli.index.writer import IndexWriter

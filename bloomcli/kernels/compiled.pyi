@@ -257,19 +257,6 @@ def index_seal(rows: Buffer, stride: int, first: int) -> None: ...
 def index_check(rows: Buffer, stride: int, first: int) -> int: ...
 def index_order(hashes: Buffer, blocks: int) -> bytearray: ...
 def index_groups(hashes: Buffer, order: Buffer, blocks: int) -> bytearray: ...
-def index_probe(
-    window: Buffer,
-    stride: int,
-    first: int,
-    blocks: int,
-    hashes: Buffer,
-    order: Buffer,
-    start: int,
-    end: int,
-    mask: Buffer,
-    found: Buffer,
-    slots: Buffer,
-) -> tuple[int, int]: ...
 def index_any(
     window: Buffer,
     stride: int,

@@ -377,69 +377,18 @@ cdef extern from *:
     int BLOOM_LOWEST(uint64_t x) noexcept nogil
 
 
-def index_probe(const unsigned char[::1] window not None, Py_ssize_t stride, Py_ssize_t first, Py_ssize_t blocks,
-                const unsigned char[::1] hashes not None, const int64_t[::1] order not None, Py_ssize_t start,
-                Py_ssize_t end, const unsigned char[::1] mask not None, int64_t[::1] found not None,
-                int32_t[::1] slots not None):
-    """Look up hashes in a window of rows, and write a position and a slot for each unit that may have a hash.
-
-    Args:
-        window: whole blocks, from `first` of `blocks` on, whose checksums were checked.
-        order: positions in `hashes`; those from `start` to `end` are looked up, and select blocks of the window.
-        mask: the bitmap of the units to report, as long as a row.
-        found, slots: receive the positions and slots; they have room for all units of at least one hash.
-
-    Returns the position in `order` of the first hash that wasn't looked up, and the number of pairs.
-    """
-    _check_blocks(blocks)
-    cdef Py_ssize_t width = stride - CHECKSUM_BYTES, i, b, n = 0, k, room = min(found.shape[0], slots.shape[0])
-    cdef Py_ssize_t count = hashes.shape[0] // 8
-    if first < 0 or not 0 <= start <= end <= order.shape[0] or mask.shape[0] < width or room < width * 8:
-        raise ValueError("there are no such hashes, or there is no room for the answers")
-    _check_window(window.shape[0], stride, 1)
-    cdef Py_ssize_t held = window.shape[0] // stride // BLOCK_ROWS
-    cdef Row[8] rows
-    cdef uint64_t h, word
-    cdef uint64_t[64] words
-    cdef Py_ssize_t part, at
-    cdef bint bad = False
-    with nogil:
-        for i in range(start, end):
-            if room - n < width * 8:
-                end = i
-                break
-            if not 0 <= order[i] < count:
-                bad = True
-                break
-            h = _load64(&hashes[order[i] * 8])
-            b = _block(h, blocks) - first
-            if not 0 <= b < held:
-                bad = True
-                break
-            _rows_of(h, &window[b * BLOCK_ROWS * stride], stride, rows)
-            at = 0
-            while at < width:
-                part = min(64, (width - at) / 8)
-                for k in range(part):
-                    words[k] = _all_of(rows, at + k * 8) & _load64(&mask[at + k * 8])
-                for k in range(part):
-                    word = words[k]
-                    while word:
-                        found[n] = order[i]
-                        slots[n] = <int32_t>(at * 8 + k * 64 + BLOOM_LOWEST(word))
-                        n += 1
-                        word &= word - 1
-                at += 512
-    if bad:
-        raise ValueError("a hash selects a block outside of the window")
-    return end, n
-
-
 def index_any(const unsigned char[::1] window not None, Py_ssize_t stride, Py_ssize_t first, Py_ssize_t blocks,
               const unsigned char[::1] hashes not None, const int64_t[::1] order not None, Py_ssize_t start,
               Py_ssize_t end, unsigned char[::1] out not None):
-    """Set the bits of the units that may have one of the hashes in the bitmap `out`. Arguments are as for
-    `index_probe`."""
+    """Set the bits of the units that may have one of the hashes in the bitmap `out`.
+
+    Args:
+        window: whole blocks, from the block `first` of `blocks` on.
+        stride: bytes of a row.
+        hashes: uint64s in native order.
+        order: positions of hashes, in the order of their blocks; those from `start` to `end` are looked up.
+        out: a bitmap as long as a row's bits.
+    """
     _check_blocks(blocks)
     cdef Py_ssize_t width = stride - CHECKSUM_BYTES, i, b, at, count = hashes.shape[0] // 8
     if first < 0 or not 0 <= start <= end <= order.shape[0] or out.shape[0] < width:

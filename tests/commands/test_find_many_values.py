@@ -25,8 +25,8 @@ from bloomcli.concurrency.cancellation import Stop, Stopped
 from bloomcli.errors import LiteralError, SourceChanged, UsageError
 from bloomcli.finding import value_file
 from bloomcli.finding.lake import Search
-from bloomcli.formats import finding
-from bloomcli.formats.unit_search import UnitSearch
+from bloomcli.formats import wanted_values
+from bloomcli.formats.column_search import ColumnSearch
 
 ROWS = 6000
 
@@ -191,13 +191,13 @@ def test_a_text_that_is_no_value_is_met_once_and_named_for_each_file(
 ) -> None:
     """Millions of values before it were converted anew for each file."""
     converted: list[int] = []
-    wanted = UnitSearch.wanted
+    wanted = ColumnSearch.wanted
 
-    def watched(self: UnitSearch, given: pa.LargeBinaryArray, stop: Any) -> Any:
+    def watched(self: ColumnSearch, given: pa.LargeBinaryArray, stop: Any) -> Any:
         converted.append(len(given))
         return wanted(self, given, stop)
 
-    monkeypatch.setattr(UnitSearch, "wanted", watched)
+    monkeypatch.setattr(ColumnSearch, "wanted", watched)
     for at in range(5):
         pq.write_table(pa.table({"id": range(9)}), tmp_path / f"{at}.parquet")
     values = [*map(str, range(600)), "a word"]
@@ -210,14 +210,14 @@ def test_a_text_that_is_no_value_is_met_once_and_named_for_each_file(
 def test_a_stop_ends_the_conversion_of_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C waited for millions of decimals to be converted: 35 seconds for 5 million."""
     stop, parsed = Stop(), []
-    parse = finding.parse
+    parse = wanted_values.parse
 
     def watched(text: str, column: Any, **options: Any) -> Any:
         parsed.append(text)
         stop.requested = len(parsed) > 20_000
         return parse(text, column, **options)
 
-    monkeypatch.setattr(finding, "parse", watched)
+    monkeypatch.setattr(wanted_values, "parse", watched)
     pq.write_table(pa.table({"id": pa.array([Decimal("0.25")])}), tmp_path / "f.parquet")
     values = [f"{n}.25" for n in range(60_000)]
     sought = Values(texts(values))

@@ -82,17 +82,17 @@ def opened(monkeypatch: pytest.MonkeyPatch, at: Any, name: str) -> list[str]:
 
 def test_values_in_many_blocks_are_converted_once_for_all_files(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bloomcli.commands import find
-    from bloomcli.formats import finding
+    from bloomcli.formats import wanted_values
 
     monkeypatch.setattr(blocks, "BLOCK_VALUES", 1000)
     counts: list[int] = []
-    original = finding.wanted
+    original = wanted_values.wanted
 
     def counted(texts: Any, *rest: Any) -> Any:
         counts.append(len(texts))
         return original(texts, *rest)
 
-    monkeypatch.setattr(finding, "wanted", counted)
+    monkeypatch.setattr(wanted_values, "wanted", counted)
     searches = opened(monkeypatch, find, "open_source")
     absent = pa.array(range(10**6, 10**6 + 8000))
     job = Job(FindOptions(column="id").checked(), typed=True)

@@ -266,24 +266,10 @@ def test_row_groups_that_are_always_possible_can_be_left_out_and_are_given_once(
         assert len(always) == 40
         assert every - some == {(at, *unit) for at in range(100) for unit in always}
         assert len(index.with_values(IDS).files) == 80
-        anything = index.possible_for_any(IDS, looked_up)
+        anything = index.possible(IDS, looked_up)
         assert set(zip(anything.files, anything.row_groups, strict=True)) == {unit[1:] for unit in every}
-        without = index.possible_for_any(IDS, looked_up, always=False)
+        without = index.possible(IDS, looked_up, always=False)
         assert len(without.files) == len({unit[1:] for unit in some})
-
-
-def test_many_hashes_are_answered_in_parts_of_bounded_size(tmp_path: Path) -> None:
-    rng, path = random.Random(7), tmp_path / "index"
-    with IndexWriter([COLUMN], fpp=0.5) as writer:
-        for number in range(500):
-            writer.add(made(number, 1), [chunk(0, filled(16, 2000, rng))])
-        writer.write(str(path), overwrite=False)
-    looked_up = rng.randbytes(8 * 20_000)
-    with opened(path) as index:
-        sizes = [len(part.files) for part in index.possible(IDS, looked_up)]
-        assert len(sizes) > 1
-        assert max(sizes) <= 1 << 18
-        assert sum(sizes) > 1 << 18
 
 
 @pytest.mark.parametrize("count", [0, 1, 4095, 4096, 4097, 9000])

@@ -67,13 +67,11 @@ def test_lookups_in_rows_give_what_the_filters_give(units: int) -> None:
     starts = dict(zip(groups[::2], groups[1::2], strict=True))
     tops = [int.from_bytes(hashes[at * 8 : at * 8 + 8], "little") >> 61 for at in order]
     assert starts == {block: tops.index(block) for block in range(blocks)}
-    room = words * 64
-    found, slots, pairs, at = array("q", [0]) * room, array("i", [0]) * room, set(), 0
-    while at < count:
-        at, number = kernels.index_probe(
-            window, stride, 0, blocks, hashes, order, at, count, b"\xff" * (words * 8), found, slots
-        )
-        pairs |= set(zip(found[:number], slots[:number], strict=True))
+    pairs = set()
+    for at in range(count):
+        one = bytearray(words * 8)
+        kernels.index_any(window, stride, 0, blocks, hashes, order, at, at + 1, one)
+        pairs |= {(order[at], slot) for slot in array("i", bytes(kernels.index_slots(one)))}
     assert pairs == expected
     either = bytearray(words * 8)
     half = order[starts[4] :]
@@ -81,9 +79,9 @@ def test_lookups_in_rows_give_what_the_filters_give(units: int) -> None:
     kernels.index_any(part, stride, 4, blocks, hashes, half, 0, len(half), either)
     later = {unit for position, unit in expected if position in set(half)}
     assert set(array("i", bytes(kernels.index_slots(either)))) == later
-    one = int.from_bytes(hashes[:8], "little")
+    first = int.from_bytes(hashes[:8], "little")
     rows = [
-        (one >> 61) * 256 + word * 32 + ((one * salt & 0xFFFFFFFF) >> 27)
+        (first >> 61) * 256 + word * 32 + ((first * salt & 0xFFFFFFFF) >> 27)
         for word, salt in enumerate(
             (0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31)
         )
@@ -173,7 +171,6 @@ def test_the_cover_of_a_smaller_size_is_that_of_the_planning_kernels() -> None:
 
 def test_kernels_refuse_what_does_not_fit() -> None:
     row, order = bytes(16), array("q", [0])
-    long, ints = array("q", bytes(8 * 64)), array("i", bytes(4 * 64))
     calls = [
         lambda: kernels.sbbf_source(4, 4, 3, 2),
         lambda: kernels.sbbf_source(0, 4, 0, 1),
@@ -189,11 +186,9 @@ def test_kernels_refuse_what_does_not_fit() -> None:
         lambda: kernels.index_check(bytes(16), 15, 0),
         lambda: kernels.index_groups(bytes(16), array("q", [2]), 4),
         lambda: kernels.index_groups(b"\xff" * 8 + bytes(8), array("q", [0, 1]), 4),
-        lambda: kernels.index_probe(bytes(4096), 16, 1, 4, b"\xff" * 8, order, 0, 1, bytes(8), long, ints),
-        lambda: kernels.index_probe(bytes(4096), 16, 0, 1, bytes(8), array("q", [1]), 0, 1, bytes(8), long, ints),
-        lambda: kernels.index_probe(bytes(4096), 16, 0, 1, bytes(8), order, 0, 1, bytes(8), long[:8], ints),
-        lambda: kernels.index_probe(bytes(4096), 16, 0, 1, bytes(8), order, 0, 2, bytes(8), long, ints),
         lambda: kernels.index_any(bytes(4096), 16, 0, 1, bytes(8), order, 0, 1, bytearray(7)),
+        lambda: kernels.index_any(bytes(4096), 16, 0, 1, bytes(8), array("q", [1]), 0, 1, bytearray(8)),
+        lambda: kernels.index_any(bytes(4096), 16, 0, 1, bytes(8), order, 0, 2, bytearray(8)),
         lambda: kernels.index_any(bytes(4096), 16, 1, 4, b"\xff" * 8, order, 0, 1, bytearray(8)),
         lambda: kernels.index_match(row * 7, 16, bytearray(8)),
         lambda: kernels.index_slots(bytes(7)),

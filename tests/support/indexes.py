@@ -68,13 +68,17 @@ def answers(
     """The possible triples of hash, file and row group, without duplicates."""
     if column not in index.columns:
         return set()
-    found = [
-        entry
-        for part in index.possible(column, looked_up, always=always)
-        for entry in zip(*(values.to_pylist() for values in part), strict=True)
-    ]
-    assert len(set(found)) == len(found)
-    return set(found)
+    found = set()
+    for at in range(len(looked_up) // 8):
+        units = index.possible(column, looked_up[8 * at : 8 * at + 8], always=always)
+        entries = [(at, *unit) for unit in zip(*units, strict=True)]
+        assert len(set(entries)) == len(entries)
+        found |= set(entries)
+    together = index.possible(column, looked_up, always=always)
+    assert len(set(zip(*together, strict=True))) == len(together.files)
+    if looked_up:
+        assert set(zip(*together, strict=True)) == {unit[1:] for unit in found}
+    return found
 
 
 def expected(

@@ -27,10 +27,9 @@ from bloomcli.storage.base import Source
 if TYPE_CHECKING:
     from bloomcli.concurrency.cancellation import Stop
     from bloomcli.formats.column_facts import ColumnFacts
-    from bloomcli.formats.finding import ColumnSearch
+    from bloomcli.formats.column_search import BoundedUnit, ColumnSearch
     from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.sampling import Extent, UnitValues
-    from bloomcli.formats.unit_search import BoundedUnit
     from bloomcli.model.pages import IndexEntry, PageFacts
     from bloomcli.model.schema import SchemaNode
     from bloomcli.values.literals import Literal
@@ -156,7 +155,7 @@ class MosaicFile(LocatedFile):
 
     def _bounded_units(self, column: Column, count: int, groups: Sequence[RowGroup] | None) -> Iterator[BoundedUnit]:
         """The facts of these row groups (None: all), for `count` values, without lookups, and their bounds."""
-        from bloomcli.formats.unit_search import BoundedUnit
+        from bloomcli.formats.column_search import BoundedUnit
 
         mosaic = self.footer.columns[column.index]
         for group in self.footer.row_groups if groups is None else groups:

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.errors import UsageError
-from bloomcli.formats import arrow_forms, finding
-from bloomcli.formats.finding import Candidates, Matches, WantedValues
+from bloomcli.formats import arrow_forms, wanted_values
+from bloomcli.formats.column_search import BoundedUnit, Candidates, ColumnSearch, Matches, is_nan
 from bloomcli.formats.mosaic import schema, values
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
-from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, is_nan
+from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _ROWS_AT_ONCE = 8192
 
 
-class MosaicSearch(UnitSearch):
+class MosaicSearch(ColumnSearch):
     """The search of a column in an open file.
 
     Args:
@@ -69,7 +69,7 @@ class MosaicSearch(UnitSearch):
     def hashes_of(self, forms: pa.Array) -> bytes:
         """The hashes of forms in Mosaic's filters, which hash integers at their own width."""
         narrow = {"INT8": pa.int8(), "INT16": pa.int16()}.get(self._mosaic.family)
-        return finding.xxh64_of(forms if narrow is None else forms.cast(narrow))
+        return wanted_values.xxh64_of(forms if narrow is None else forms.cast(narrow))
 
     def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
         """The column's row groups."""
@@ -86,7 +86,7 @@ class MosaicSearch(UnitSearch):
         found = self._decoded(candidates.row_group, [self._mosaic]).column(0)
         chosen = wanted.forms.take(candidates.forms)
         owners = wanted.owners.take(candidates.forms)
-        forms = finding.comparable(arrow_forms.forms_of(found), self._typed)
+        forms = wanted_values.comparable(arrow_forms.forms_of(found), self._typed)
         texts = owners.take(pc.index_in(forms, value_set=chosen, skip_nulls=True))
         if candidates.nan and wanted.nan is not None and pa.types.is_floating(found.type):
             texts = pc.if_else(pc.fill_null(is_nan(found), False), wanted.nan, texts)

@@ -27,11 +27,10 @@ if TYPE_CHECKING:
     from bloomcli.concurrency.cancellation import Stop
     from bloomcli.errors import UnsupportedError
     from bloomcli.formats.column_facts import ColumnFacts
-    from bloomcli.formats.finding import ColumnSearch
+    from bloomcli.formats.column_search import BoundedUnit, ColumnSearch
     from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.orc.columns import Contradictions
     from bloomcli.formats.sampling import Extent, UnitValues
-    from bloomcli.formats.unit_search import BoundedUnit
     from bloomcli.model.inspect import FilterSummary
     from bloomcli.model.names import ColumnNames
     from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
@@ -167,7 +166,7 @@ class OrcFile(LocatedFile):
 
     def _bounded_units(self, column: Column, stripes: Container[int] | None) -> Iterator[BoundedUnit]:
         """The facts of each row group of these stripes (None: all), without lookups, and its bounds."""
-        from bloomcli.formats.unit_search import BoundedUnit
+        from bloomcli.formats.column_search import BoundedUnit
 
         orc = self.footer.types[column.index]
         blind = orc.id in self.footer.encrypted_columns or orc.fault is not None

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
-from bloomcli.formats import finding, index_bits
+from bloomcli.formats import index_bits, wanted_values
 from bloomcli.formats.index_bits import BitsMaker
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.orc import spec
@@ -138,4 +138,4 @@ def _hashes(values: pa.Array, orc: OrcType, typed: Column) -> bytes:
     wide = bytearray(count * _WIDE)
     data = memoryview(values.buffers()[2] or b"").cast("B")
     kernels.index_moments(data[values.offset * MOMENT_BYTES :], count, wide)
-    return finding.xxh64_of(pa.Array.from_buffers(pa.binary(_WIDE), count, [None, pa.py_buffer(wide)]))
+    return wanted_values.xxh64_of(pa.Array.from_buffers(pa.binary(_WIDE), count, [None, pa.py_buffer(wide)]))

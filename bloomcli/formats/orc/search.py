@@ -12,9 +12,18 @@ import pyarrow.compute as pc
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UnsupportedError, UsageError
-from bloomcli.formats import answer, finding
+from bloomcli.formats import answer, wanted_values
 from bloomcli.formats.arrays import int64s
-from bloomcli.formats.finding import SCOPE, Candidates, Matches, Scope, WantedValues
+from bloomcli.formats.column_search import (
+    SCOPE,
+    BoundedUnit,
+    Candidates,
+    ColumnSearch,
+    Matches,
+    Scope,
+    each_row,
+    is_nan,
+)
 from bloomcli.formats.orc import search_forms, values
 from bloomcli.formats.orc.column_reader import TIMESTAMPS
 from bloomcli.formats.orc.filter_header import KINDS
@@ -24,7 +33,7 @@ from bloomcli.formats.orc.records import Records
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
 from bloomcli.formats.orc.stripe_column import StripeColumn
 from bloomcli.formats.orc.value_reader import DECIMAL_BYTES, ValueBatch
-from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, each_row, is_nan
+from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
 from bloomcli.named_tuple import NamedTuple
 
@@ -33,7 +42,7 @@ if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
 
 
-class OrcSearch(UnitSearch):
+class OrcSearch(ColumnSearch):
     """The search of a column in an open file.
 
     Args:
@@ -84,7 +93,7 @@ class OrcSearch(UnitSearch):
         """The values as the column stores them."""
         if self._orc.kind != "CHAR":
             return super().wanted(texts, stop)
-        return super().wanted(finding.without_blanks(texts), stop)._replace(texts=texts)
+        return super().wanted(wanted_values.without_blanks(texts), stop)._replace(texts=texts)
 
     def hashed_alike(self, literal: Literal) -> bool:
         """Whether all writers hash a value alike: all but timestamps before 1970 with parts of a millisecond."""
@@ -145,7 +154,7 @@ class OrcSearch(UnitSearch):
         repeated = any(t.kind in COMPOUND and t.kind != "STRUCT" for t in self._filters.footer.ancestors(self._orc))
         for found in stripe.row_group(candidates.row_group, candidates.rows):
             if isinstance(stripe, _StripeValues) or stripe.dictionary is None:
-                at = pc.index_in(finding.comparable(found.values, self._typed), value_set=chosen)
+                at = pc.index_in(wanted_values.comparable(found.values, self._typed), value_set=chosen)
             else:
                 at = pc.index_in(found.values, value_set=candidates.forms)
             texts = owners.take(at)

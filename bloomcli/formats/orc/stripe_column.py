@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile
-from bloomcli.formats.finding import WantedValues
 from bloomcli.formats.orc import positions
 from bloomcli.formats.orc.filters import Filters
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.streams import Position
 from bloomcli.formats.orc.value_reader import ValueBatch, ValueReader
+from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bloomcli.concurrency.cancellation import Stop
     from bloomcli.errors import UnsupportedError
     from bloomcli.formats.column_facts import ColumnFacts
-    from bloomcli.formats.finding import ColumnSearch
+    from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.filter_facts import FilterFacts

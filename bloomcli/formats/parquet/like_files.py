@@ -19,8 +19,8 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.spec import field_ids
 
 if TYPE_CHECKING:
-    from bloomcli.formats.finding import WantedValues
     from bloomcli.formats.parquet.footer import Footer
+    from bloomcli.formats.wanted_values import WantedValues
     from bloomcli.model.file import Column
 
 _SAME: Final = ("schema", "created_by", "column_orders")

@@ -17,7 +17,7 @@ from bloomcli.formats.answer import Lookup
 from bloomcli.formats.index_input import HashedValues
 from bloomcli.model.file import Column
 from bloomcli.values.column_types import kind_of
-from bloomcli.values.literals import Literal, parse
+from bloomcli.values.literals import Literal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -111,7 +111,7 @@ _MANY: Final = 16
 
 
 def hashed_values(texts: tuple[str, ...] | pa.LargeBinaryArray, column: Column) -> HashedValues:
-    """Hash values of a column for a lookup in an index: few as text, without Arrow, or millions as an array.
+    """Hash values of a column for a lookup in an index.
 
     In addition to Parquet's types, an index has INT128, for nanoseconds beyond 64 bits, and CHAR, texts whose
     trailing blanks have no meaning.
@@ -122,30 +122,16 @@ def hashed_values(texts: tuple[str, ...] | pa.LargeBinaryArray, column: Column) 
     """
     if column.physical not in _PHYSICAL or (column.logical is not None and kind_of(column) not in _LOGICAL):
         raise UnsupportedError(f"values of {column.physical} {column.logical or ''} can't be looked up in an index")
+    from bloomcli.formats import wanted_values
+    from bloomcli.formats.arrays import binaries
+
     padded = kind_of(column) == "CHAR"
     if padded:
         column = replace(column, logical="STRING")
     if isinstance(texts, tuple):
-        return _hashed_one_by_one(tuple(text.rstrip(" ") for text in texts) if padded else texts, column)
-    from bloomcli.formats import finding
-
+        texts = binaries([text.encode("utf-8", "surrogateescape") for text in texts])
     if padded:
-        texts = finding.without_blanks(texts)
-
-    found = finding.wanted(texts, column, lambda literal: stored_forms(literal, column), "")
+        texts = wanted_values.without_blanks(texts)
+    found = wanted_values.wanted(texts, column, lambda literal: stored_forms(literal, column), "")
     booleans = len(found.forms) > 0 and not found.hashes
     return HashedValues(found.hashes, unhashed=booleans or found.nan is not None)
-
-
-def _hashed_one_by_one(texts: tuple[str, ...], column: Column) -> HashedValues:
-    found = array("Q")
-    unhashed = False
-    for text in texts:
-        literal = parse(text, column)
-        if literal.impossible is not None:
-            continue
-        if literal.unknowable is not None:  # NaN, and every BOOLEAN
-            unhashed = True
-        else:
-            found.extend(map(kernels.xxh64, stored_forms(literal, column)))
-    return HashedValues(found.tobytes(), unhashed)

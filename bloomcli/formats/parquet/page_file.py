@@ -9,6 +9,7 @@ stored values are decoded; INT96 becomes 12 bytes. For the values of records, th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from bloomcli.formats.parquet import idl, spec
@@ -60,7 +61,7 @@ def file_of(
     begin = len(spec.MAGIC)
     packed = sum(len(page.data) for page in every)
     column = chunk.column
-    names = [_NAME] * len(_repetitions(column)) if typed is None else [column.path.encode()]
+    names = [_NAME] * max(column.max_definition_level, 1) if typed is None else [column.path.encode()]
     metadata = _struct(
         (1, I32, _type(column)[0] if typed is None else idl.ENUMS["Type"][column.physical]),
         (2, LIST, _list(I32, [zigzag(0)])),
@@ -88,7 +89,7 @@ def _file_fields(column: Column, typed: Footer | None, rows: int, groups: bytes)
     """Yield the fields of FileMetaData, for the column alone or with the file's schema."""
     yield 1, I32, 2
     if typed is None:
-        yield 2, LIST, _list(STRUCT, _schema(column))
+        yield 2, LIST, _schema(*_type(column), column.max_repetition_level, column.max_definition_level)
     else:
         yield 2, LIST, typed.top.raw("schema")
     yield 3, I64, rows
@@ -99,20 +100,18 @@ def _file_fields(column: Column, typed: Footer | None, rows: int, groups: bytes)
             yield spec.field_ids("FileMetaData")[field], kind, raw
 
 
-def _repetitions(column: Column) -> list[int]:
-    """The repetition types from the schema's root to a leaf with the column's levels, with the repeated ones first:
-    the order affects neither the values nor their rows."""
-    repeated, defined = column.max_repetition_level, column.max_definition_level
-    return [_REPEATED] * repeated + [_OPTIONAL] * (defined - repeated) or [_REQUIRED]
+@lru_cache(maxsize=64)
+def _schema(number: int, length: int | None, repeated: int, defined: int) -> bytes:
+    """The encoded schema of the column alone, from the root to the leaf, with the column's levels.
 
-
-def _schema(column: Column) -> list[bytes]:
-    *groups, leaf = _repetitions(column)
-    number, length = _type(column)
+    The repeated fields come first: the order affects neither the values nor their rows.
+    """
+    *groups, leaf = [_REPEATED] * repeated + [_OPTIONAL] * (defined - repeated) or [_REQUIRED]
     elements = [_struct((4, BINARY, _binary(b"schema")), (5, I32, 1))]
     elements += [_struct((3, I32, group), (4, BINARY, _binary(_NAME)), (5, I32, 1)) for group in groups]
     width = () if length is None else ((2, I32, length),)
-    return [*elements, _struct((1, I32, number), *width, (3, I32, leaf), (4, BINARY, _binary(_NAME)))]
+    elements.append(_struct((1, I32, number), *width, (3, I32, leaf), (4, BINARY, _binary(_NAME))))
+    return _list(STRUCT, elements)
 
 
 def _type(column: Column) -> tuple[int, int | None]:

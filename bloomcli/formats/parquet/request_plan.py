@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from bloomcli.formats.finding import Candidates
+from bloomcli.formats.column_search import Candidates
 from bloomcli.formats.parquet import page_list, page_selection
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey

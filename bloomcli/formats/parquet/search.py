@@ -9,17 +9,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.errors import CorruptFile
-from bloomcli.formats import answer, finding
+from bloomcli.formats import answer, wanted_values
 from bloomcli.formats.arrays import counting
+from bloomcli.formats.column_search import (
+    SCOPE,
+    BoundedUnit,
+    ByKeys,
+    Candidates,
+    ColumnSearch,
+    Matches,
+    Scope,
+    decoded,
+    each_row,
+    is_nan,
+    within,
+)
 from bloomcli.formats.filter_lookup import FilterLookup
-from bloomcli.formats.finding import SCOPE, Candidates, Matches, Scope, WantedValues
 from bloomcli.formats.parquet import like_files, page_decoder
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.lookups import stored_forms
 from bloomcli.formats.parquet.records import Records
 from bloomcli.formats.parquet.request_plan import RequestPlan
-from bloomcli.formats.unit_search import BoundedUnit, UnitSearch, decoded, each_row, is_nan, within
+from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.words import counted
 
@@ -31,7 +43,7 @@ _KEYS_MOST: Final = 100_000
 """The maximum number of values that are compared with the bounds of pages; with more, few pages are excluded."""
 
 
-class ParquetSearch(UnitSearch):
+class ParquetSearch(ColumnSearch):
     """The search of a column in an open file.
 
     Args:
@@ -69,8 +81,10 @@ class ParquetSearch(UnitSearch):
     def matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
         """Yield the rows of a row group that have one of the candidates. Reads only pages that can have one."""
         file, column = self._file, self._column
-        key = next(k for k in self._filters.footer.chunk_keys({column.index}) if k.row_group == candidates.row_group)
-        chunk = self._filters.footer.chunk(key)
+        footer = self._filters.footer
+        chunks = footer.row_group(candidates.row_group).chunks
+        key = ChunkKey(candidates.row_group, column.index, chunks[column.index])
+        chunk = footer.chunk(key)
         if not chunk.num_values and not chunk.encrypted:
             if candidates.rows:
                 raise _without_values(file.source.path, key, candidates.rows)
@@ -81,32 +95,25 @@ class ParquetSearch(UnitSearch):
             if selected is not None:
                 places = selected.pages
                 self.pages_left_out += selected.left_out
-        parts = page_decoder.decoded(file.source, chunk, self._filters.footer.start, candidates.rows, places)
-        for part in page_decoder.joined(parts, len(candidates.forms)):
+        chosen, owners = wanted.forms.take(candidates.forms), wanted.owners.take(candidates.forms)
+        parts = page_decoder.decoded(file.source, chunk, footer.start, candidates.rows, places)
+        for part in page_decoder.joined(parts, len(chosen)):
             self.pages_read += part.pages
-            yield from self._equal(wanted, candidates, part)
-
-    def _equal(
-        self, wanted: WantedValues, candidates: Candidates, part: page_decoder.DecodedValues
-    ) -> Iterator[Matches]:
-        """Yield the rows of some pages that have one of the candidates."""
-        chosen = wanted.forms.take(candidates.forms)
-        values = finding.comparable(part.values, self._column)
-        texts = wanted.owners.take(candidates.forms).take(pc.index_in(values, value_set=chosen))
-        if candidates.nan and wanted.nan is not None:
-            texts = pc.if_else(pc.fill_null(is_nan(part.values), False), wanted.nan, texts)
-        there = pc.indices_nonzero(texts.is_valid())
-        if len(there):
-            repeated = self._column.max_repetition_level > 0
-            yield each_row(part.rows.take(there), texts.take(there), repeated=repeated)
+            texts = owners.take(pc.index_in(wanted_values.comparable(part.values, column), value_set=chosen))
+            if candidates.nan and wanted.nan is not None:
+                texts = pc.if_else(pc.fill_null(is_nan(part.values), False), wanted.nan, texts)
+            if texts.null_count < len(texts):
+                there = pc.indices_nonzero(texts.is_valid())
+                repeated = column.max_repetition_level > 0
+                yield each_row(part.rows.take(there), texts.take(there), repeated=repeated)
 
     def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """Yield the values that each row group may have."""
         if scope.pages_follow:
             self._located.chunks_read_whole = self._file.source.request_bytes
         units = scope.row_groups
-        if scope.values_filtered and isinstance(units, tuple) and len(units) == 1:
-            return self._whole_row_group(wanted, *units)
+        if units is not None and scope.values_filtered:
+            return self._filtered(wanted, units)
         if units is not None and wanted.literals is not None:
             return self._indexed(wanted, wanted.literals, units, checked=scope.bounds_checked)
         if wanted.literals is None and self._file.source.request_bytes:
@@ -116,15 +123,14 @@ class ParquetSearch(UnitSearch):
             )
         return super().candidates(wanted, scope)
 
-    def _whole_row_group(self, wanted: WantedValues, unit: int) -> Iterator[Candidates]:
-        """Yield all values for one row group, because they were already looked up in its filter. It remains to check
-        whether the filter contains the row group's minimum and maximum."""
+    def _filtered(self, wanted: WantedValues, units: Container[int]) -> Iterator[Candidates]:
+        """Yield the values within the bounds of each row group, for values that passed the filters of `units`."""
+        footer, order = self._filters.footer, ByKeys(wanted.keys, len(wanted.forms))
         for chunk in self._filters.chunks_of(self._column.index):
-            rows = self._filters.footer.row_group(chunk.row_group).rows
-            forms, trusted = counting(0, 0), True
-            if chunk.row_group == unit:
-                forms, trusted = counting(0, len(wanted.forms)), self._facts_of(chunk, 0).problem != answer.WRONG
-            yield Candidates(chunk.row_group, rows, chunk.compressed_bytes, forms, trusted=trusted)
+            forms = counting(0, 0)
+            if chunk.row_group in units:
+                forms = order.within(decoded(chunk.min_value, self._column), decoded(chunk.max_value, self._column))
+            yield Candidates(chunk.row_group, footer.row_group(chunk.row_group).rows, chunk.compressed_bytes, forms)
 
     def _indexed(
         self, wanted: WantedValues, literals: Sequence[Literal], units: Container[int], *, checked: bool

@@ -1,24 +1,83 @@
-"""The shared part of the formats' searches: converts values, and finds the values that each row group may have."""
+"""The search of one column of a file: the row groups that may have values, the matching rows, and their records.
+
+texts -> wanted -> candidates: row groups -> matches: rows -> records
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.concurrency.cancellation import Stop
-from bloomcli.formats import answer, finding
+from bloomcli.errors import UnsupportedError
+from bloomcli.formats import answer, wanted_values
 from bloomcli.formats.arrays import counting, int64s
-from bloomcli.formats.finding import SCOPE, Candidates, ColumnSearch, Matches, Scope, WantedValues
+from bloomcli.formats.filter_lookup import FilterLookup
+from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.values.literals import Literal, decode_bound
 
 if TYPE_CHECKING:
     from bloomcli.formats.base import FilterFile
+
+
+class Candidates(NamedTuple):
+    """The values that a row group may have."""
+
+    row_group: int
+    rows: int
+    chunk_bytes: int
+    """Compressed bytes of the column."""
+    forms: pa.Array
+    """Positions of the forms that the row group may have."""
+    nan: bool = False
+    """NaN is one of the values, and the row group may have it."""
+    trusted: bool = True
+    """No filter contradicts the row group's statistics."""
+    stripe: int | None = None
+    """The stripe of the row group, in a format with stripes."""
+
+    @property
+    def possible(self) -> bool:
+        """Whether the row group may have a value: its column has to be read."""
+        return self.nan or len(self.forms) > 0
+
+    @property
+    def indexed_unit(self) -> int:
+        """The number in an index: of the row group, or in ORC of its stripe."""
+        return self.row_group if self.stripe is None else self.stripe
+
+
+class Matches(NamedTuple):
+    """Rows that have a value."""
+
+    rows: pa.Int64Array
+    """Positions in the row group, ascending, each once."""
+    texts: pa.Int64Array
+    """For each row, the position of the text of a value that it has."""
+
+
+class Scope(NamedTuple):
+    """What is known of a file before its column is searched."""
+
+    row_groups: Container[int] | None = None
+    """The row groups (in ORC the stripes) that may have a value, by an index or by the filters; None: all."""
+    bounds_checked: bool = False
+    """Whether an index has checked that no filter and no value of `row_groups` contradicts the statistics."""
+    values_filtered: bool = False
+    """Whether all values passed the filters of `row_groups`, which contain the bounds in the statistics."""
+    pages_follow: bool = False
+    """Whether `ColumnSearch.matches` is going to be called for every row group that may have a value."""
+
+
+SCOPE: Final = Scope()
+"""Nothing is known of the file."""
 
 
 class BoundedUnit(NamedTuple):
@@ -31,8 +90,14 @@ class BoundedUnit(NamedTuple):
     high: bytes | None
 
 
-class UnitSearch(ColumnSearch):
-    """A search that computes candidates from the facts of row groups. A format supplies these, and reads the values.
+class ColumnSearch(ABC):
+    """Finds the rows that have values of one column of an open file.
+
+    It computes candidates from the facts of row groups. A format supplies these, and reads the values.
+
+    Attributes:
+        pages_read: data pages that were decoded.
+        pages_left_out: data pages of the row groups that were read, which the page index rules out.
 
     Args:
         file: the open file.
@@ -44,6 +109,7 @@ class UnitSearch(ColumnSearch):
         self._file = file
         self._column = column
         self._typed = typed
+        self.pages_read = self.pages_left_out = 0
 
     @abstractmethod
     def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
@@ -55,7 +121,7 @@ class UnitSearch(ColumnSearch):
 
     def hashes_of(self, forms: pa.Array) -> bytes:
         """The hashes of forms in the format's filters, uint64s in native order; by default XXH64."""
-        return finding.xxh64_of(forms)
+        return wanted_values.xxh64_of(forms)
 
     def hashed_alike(self, literal: Literal) -> bool:
         """Whether all writers of the format hash a value alike; by default they do."""
@@ -63,9 +129,9 @@ class UnitSearch(ColumnSearch):
         return True
 
     def wanted(self, texts: pa.LargeBinaryArray, stop: Stop | None = None) -> WantedValues:
-        """Convert values for the column."""
+        """Convert values for the column. Raises LiteralError; Stopped soon after `stop` is set."""
         path = self._file.source.path
-        return finding.wanted(texts, self._typed, self.forms_of, path, self.hashes_of, stop)
+        return wanted_values.wanted(texts, self._typed, self.forms_of, path, self.hashes_of, stop)
 
     def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """For each row group, the values that it may have: a few by `FilterFile.look_up`, many in batches."""
@@ -114,10 +180,75 @@ class UnitSearch(ColumnSearch):
                 stripe=unit.stripe,
             )
 
+    @abstractmethod
+    def matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
+        """The rows of a row group that have one of the candidates, in order. Raises CorruptFile, UnsupportedError."""
+
+    def prepare(  # noqa: B027  most formats have nothing to announce
+        self, wanted: WantedValues, candidates: Candidates, columns: Sequence[str] | None, *, rows: bool
+    ) -> None:
+        """Announce calls of `matches` and, with `rows`, of `records` for a row group. By default nothing happens."""
+
+    @abstractmethod
+    def records(
+        self, candidates: Candidates, rows: pa.Int64Array, columns: Sequence[str] | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of a row group by their positions, in order: these columns (None: all). Raises CorruptFile."""
+
+    def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
+        """An empty batch as `records` returns it, with these columns (None: all), from the metadata.
+
+        Raises CorruptFile, UnsupportedError.
+        """
+        del columns
+        raise UnsupportedError("the columns of this format's records aren't known before they are read")
+
+    def record_schema(self) -> pa.Schema:
+        """The columns of records, from the metadata. Raises as `no_records`."""
+        return self.no_records(None).schema
+
+    def filter_lookup(self, wanted: WantedValues, columns: Sequence[str] | None) -> FilterLookup | None:
+        """The lookup of the same values in files with the same schema, for records of these columns (None: all); None
+        if the format or the values don't allow it."""
+        del wanted, columns
+        return None
+
+    @abstractmethod
+    def scanned_bytes(self, columns: Sequence[str] | None) -> int:
+        """Compressed bytes of the searched column and of these columns (None: all) in the whole file."""
+
 
 def decoded(bound: bytes | None, column: Column) -> Any:
     """Decode a bound so that it compares with `WantedValues.keys`; None if unknown."""
     return None if bound is None else decode_bound(bound, column)
+
+
+class ByKeys:
+    """The positions of forms in the order of their keys, to find those that bounds don't exclude in many row groups.
+
+    Args:
+        keys: as `WantedValues.keys`.
+        count: the number of forms.
+    """
+
+    def __init__(self, keys: pa.Array | list[Any] | None, count: int) -> None:
+        self._every = counting(0, count)
+        self._order = self._every
+        if isinstance(keys, pa.Array):
+            self._order = pc.array_sort_indices(keys).cast(pa.int64())
+            keys = keys.take(self._order).to_pylist()
+        elif keys is not None:
+            self._order = int64s(sorted(range(count), key=keys.__getitem__))
+            keys = sorted(keys)
+        self._ascending = keys
+
+    def within(self, low: Any, high: Any) -> pa.Int64Array:
+        """The positions of forms that bounds don't exclude, as the function `within`."""
+        if self._ascending is None or (low is not None and high is not None and low > high):
+            return self._every
+        start = 0 if low is None else bisect_left(self._ascending, low)
+        end = len(self._ascending) if high is None else bisect_right(self._ascending, high)
+        return self._order[start : max(start, end)]
 
 
 def within(positions: pa.Int64Array, keys: pa.Array | list[Any] | None, low: Any, high: Any) -> pa.Int64Array:

@@ -1,6 +1,4 @@
-"""The interface between `find` and the formats: values to find, row groups that may have them, and matching rows.
-
-    texts -> WantedValues -> FilterFile.candidates: row groups -> FilterFile.matches: rows -> FilterFile.records
+"""The values that `find` looks for, converted for a column.
 
 A value is found by the bytes that the column stores for it, its forms. A value may have several forms (zeros of both
 signs), and several texts may have the same value.
@@ -8,8 +6,7 @@ signs), and several texts may have the same value.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -17,9 +14,7 @@ import pyarrow.compute as pc
 
 from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
-from bloomcli.errors import UnsupportedError
 from bloomcli.formats.arrays import binaries, counting, int64s
-from bloomcli.formats.filter_lookup import FilterLookup
 from bloomcli.model.file import Column
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.values.column_types import kind_of
@@ -55,113 +50,6 @@ class WantedValues(NamedTuple):
     """The position of a text that is NaN."""
     literals: Sequence[Literal] | None = None
     """The literal of each text, if they are few."""
-
-
-class Candidates(NamedTuple):
-    """The values that a row group may have."""
-
-    row_group: int
-    rows: int
-    chunk_bytes: int
-    """Compressed bytes of the column."""
-    forms: pa.Array
-    """Positions of the forms that the row group may have."""
-    nan: bool = False
-    """NaN is one of the values, and the row group may have it."""
-    trusted: bool = True
-    """No filter contradicts the row group's statistics."""
-    stripe: int | None = None
-    """The stripe of the row group, in a format with stripes."""
-
-    @property
-    def possible(self) -> bool:
-        """Whether the row group may have a value: its column has to be read."""
-        return self.nan or len(self.forms) > 0
-
-    @property
-    def indexed_unit(self) -> int:
-        """The number in an index: of the row group, or in ORC of its stripe."""
-        return self.row_group if self.stripe is None else self.stripe
-
-
-class Matches(NamedTuple):
-    """Rows that have a value."""
-
-    rows: pa.Int64Array
-    """Positions in the row group, ascending, each once."""
-    texts: pa.Int64Array
-    """For each row, the position of the text of a value that it has."""
-
-
-class Scope(NamedTuple):
-    """What is known of a file before its column is searched."""
-
-    row_groups: Container[int] | None = None
-    """The row groups (in ORC the stripes) that may have a value, by an index or by the filters; None: all."""
-    bounds_checked: bool = False
-    """Whether an index has checked that no filter and no value of `row_groups` contradicts the statistics."""
-    values_filtered: bool = False
-    """Whether the values passed the filters of `row_groups` already: a single row group may have all of them."""
-    pages_follow: bool = False
-    """Whether `ColumnSearch.matches` is going to be called for every row group that may have a value."""
-
-
-SCOPE: Final = Scope()
-"""Nothing is known of the file."""
-
-
-class ColumnSearch(ABC):
-    """Finds the rows that have values of one column of an open file."""
-
-    pages_read = 0
-    """Data pages that were decoded."""
-    pages_left_out = 0
-    """Data pages of the row groups that were read, which the page index rules out."""
-
-    @abstractmethod
-    def wanted(self, texts: pa.LargeBinaryArray, stop: Stop | None = None) -> WantedValues:
-        """Convert values for the column. Raises LiteralError; Stopped soon after `stop` is set."""
-
-    @abstractmethod
-    def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
-        """For each row group, the values that filters, statistics and dictionaries don't rule out."""
-
-    @abstractmethod
-    def matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
-        """The rows of a row group that have one of the candidates, in order. Raises CorruptFile, UnsupportedError."""
-
-    def prepare(  # noqa: B027  most formats have nothing to announce
-        self, wanted: WantedValues, candidates: Candidates, columns: Sequence[str] | None, *, rows: bool
-    ) -> None:
-        """Announce calls of `matches` and, with `rows`, of `records` for a row group. By default nothing happens."""
-
-    @abstractmethod
-    def records(
-        self, candidates: Candidates, rows: pa.Int64Array, columns: Sequence[str] | None
-    ) -> Iterator[pa.RecordBatch]:
-        """Rows of a row group by their positions, in order: these columns (None: all). Raises CorruptFile."""
-
-    def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
-        """An empty batch as `records` returns it, with these columns (None: all), from the metadata.
-
-        Raises CorruptFile, UnsupportedError.
-        """
-        del columns
-        raise UnsupportedError("the columns of this format's records aren't known before they are read")
-
-    def record_schema(self) -> pa.Schema:
-        """The columns of records, from the metadata. Raises as `no_records`."""
-        return self.no_records(None).schema
-
-    def filter_lookup(self, wanted: WantedValues, columns: Sequence[str] | None) -> FilterLookup | None:
-        """The lookup of the same values in files with the same schema, for records of these columns (None: all); None
-        if the format or the values don't allow it."""
-        del wanted, columns
-        return None
-
-    @abstractmethod
-    def scanned_bytes(self, columns: Sequence[str] | None) -> int:
-        """Compressed bytes of the searched column and of these columns (None: all) in the whole file."""
 
 
 def without_blanks(texts: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
