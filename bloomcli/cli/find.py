@@ -87,6 +87,11 @@ regard to row groups. A list has a value if one of its elements equals it.""",
     help="An index of `bloom index build`: open only the files that it doesn't rule out.",
 )
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Files searched at a time.")
+@click.option(
+    "--as-files",
+    is_flag=True,
+    help="Search the files of a table as plain files, with rows that the table has replaced or deleted.",
+)
 @table_options(values=True)
 @engine_options
 @click.option("-q", "--quiet", is_flag=True, help="Print no report on standard error.")
@@ -104,6 +109,7 @@ def command(
     target: str | None,
     index: str | None,
     jobs: int | None,
+    as_files: bool,
     table: TableOptions | None,
     engine: str,
     master: str | None,
@@ -116,6 +122,9 @@ def command(
     ORC files and row groups of Mosaic files can have the value; only these are read, and compared. Rows
     come in the order of files and rows, each with its path, row group, number and record. A report on
     standard error says what was read, and how many bytes the columns have.
+
+    Files below the directory of a Delta, Iceberg or Hudi table are searched with --as-files only: they
+    may have rows that the table has deleted. --table searches the table's rows.
 
     The first argument is the value, unless --value or --values-from is given. PATH is a file, a
     directory or a quoted pattern. With --table, rows that the table has deleted aren't shown, and there
@@ -135,6 +144,8 @@ def command(
         wanted, paths = paths[:1], paths[1:]
     if table is not None and paths:
         raise no_files(paths[0])
+    if table is not None and as_files:
+        raise UsageError("--table and --as-files exclude each other", hint="leave out one of them")
     if not paths and files_from is None and table is None:
         raise _no_paths(wanted, column)
     if wanted and source is not None:
@@ -144,7 +155,12 @@ def command(
             "--values-from and --files-from can't both read standard input", hint="write one of them to a file"
         )
     chosen = FindOptions(
-        column=options.as_text(column), select=select, limit=limit, files_only=files_only, maybe=maybe
+        column=options.as_text(column),
+        select=select,
+        limit=limit,
+        files_only=files_only,
+        maybe=maybe,
+        as_files=as_files,
     )
     _check_output(form, target, rows=chosen.checked().rows)
     sought = Values(wanted) if source is None else _read_values(source)

@@ -20,6 +20,7 @@ from bloomcli.datasets.skip_reasons import OTHER_KIND, skip_reason
 from bloomcli.errors import BloomError, LiteralError, UnknownFormat, UsageError
 from bloomcli.finding.filter_lookups import FileToSearch, files_to_search
 from bloomcli.finding.spool import Spool
+from bloomcli.finding.table_files import listed_files
 from bloomcli.formats.filter_answer import FilterAnswer
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
@@ -29,7 +30,6 @@ from bloomcli.model.find import FileFound, FindReport
 from bloomcli.model.paths import shown
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import FileEntry
-from bloomcli.storage.listing import expand, no_files
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
 from bloomcli.storage.traffic import Meter, counted_by, current, with_traffic
@@ -80,7 +80,7 @@ class Search:
         index: an index of these files, in which the values are looked up first.
 
     Raises:
-        UsageError: contradicting options, no values, no files, an index without the column.
+        UsageError: contradicting options, no values, no files, files of a table, an index without the column.
         UnreadableError: a directory can't be listed, the index can't be read.
         CorruptFile: the index is damaged.
     """
@@ -101,9 +101,7 @@ class Search:
         self._values = self.checked_values(values)
         self._meter = Meter()
         with counted_by(self._meter):
-            self._listed = expand(paths)
-        if not self._listed:
-            raise no_files(paths)
+            self._listed = listed_files(paths, self._options)
         self._jobs = jobs
         self._started = time.perf_counter()
         self._begin(FindReport(column=options.column, values=values.count, index=index and shown(index)))
