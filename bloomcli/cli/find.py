@@ -137,19 +137,12 @@ def command(
     from bloomcli.commands.find_values import Values
     from bloomcli.report.found_rows import OF_FILES
 
-    paths, wanted = [unmarked(a) for a in arguments], [unmarked(v) for v in values]
-    if not wanted and source is None:
-        if not paths:
-            raise click.UsageError("Missing argument 'VALUE'.")
-        wanted, paths = paths[:1], paths[1:]
-    if table is not None and paths:
-        raise no_files(paths[0])
-    if table is not None and as_files:
-        raise UsageError("--table and --as-files exclude each other", hint="leave out one of them")
+    wanted, paths = _values_and_paths(arguments, values, source)
+    if table is not None and (paths or as_files):
+        hint = "leave out one of them"
+        raise no_files(paths[0]) if paths else UsageError("--table and --as-files exclude each other", hint=hint)
     if not paths and files_from is None and table is None:
         raise _no_paths(wanted, column)
-    if wanted and source is not None:
-        raise UsageError("--value and --values-from exclude each other", hint="leave one of them out")
     if source == "-" and files_from == "-":
         raise UsageError(
             "--values-from and --files-from can't both read standard input", hint="write one of them to a file"
@@ -181,6 +174,20 @@ def command(
     search = _search(where, sought, chosen, index)
     _write(search, form, target, rows=chosen.rows, maybe=maybe)
     return _report(search, form, quiet=quiet)
+
+
+def _values_and_paths(
+    arguments: tuple[str, ...], values: tuple[str, ...], source: str | None
+) -> tuple[list[str], list[str]]:
+    """The values that the command line has, and the paths. Raises UsageError."""
+    paths, wanted = [unmarked(a) for a in arguments], [unmarked(v) for v in values]
+    if wanted and source is not None:
+        raise UsageError("--value and --values-from exclude each other", hint="leave one of them out")
+    if wanted or source is not None:
+        return wanted, paths
+    if not paths:
+        raise click.UsageError("Missing argument 'VALUE'.")
+    return paths[:1], paths[1:]
 
 
 def _no_paths(values: list[str], column: str) -> Exception:

@@ -70,7 +70,7 @@ def _not_in_file(file: FilterFile, options: ProbeOptions, reason: str) -> ProbeR
     units = [] if other is None else list(file.look_up(other, [], explain=False))
     if not units and file.rows:
         units = [UnitAnswers(row_group=0, rows=file.rows, chunk_bytes=0, row_group_bytes=0, answers=())]
-    unknown, nothing = Answer(Presence.UNKNOWN, None, reason), Answer(Presence.ABSENT, True, NO_VALUES)
+    unknown, nothing = Answer(Presence.UNKNOWN, None, reason), Answer(Presence.NO_FILTER, True, NO_VALUES)
     report = _report(
         file,
         Column(path=str(options.column), index=-1, physical="(not in the file)"),

@@ -346,4 +346,6 @@ def _first_rows(
 
 def failed(path: str, error: BloomError) -> FileFound:
     """The result of a file that failed."""
-    return FileFound(path=shown(path), error=str(error), hint=completed(error.hint, path), exit_code=error.exit_code)
+    return FileFound(
+        path=shown(path), error=error.message, hint=completed(error.hint, path), exit_code=error.exit_code
+    )

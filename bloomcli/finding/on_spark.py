@@ -160,10 +160,10 @@ class SearchFiles(NamedTuple):
 
 def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | None, index: Name | None) -> Any:
     from bloomcli.datasets.spark_find import MapBlocks, frame
-    from bloomcli.datasets.spark_values import Forms
+    from bloomcli.datasets.spark_values import Forms, values_frame
 
     path = None if index is None else everywhere(index)
-    values = _frame_of(spark, values)
+    values = values_frame(spark, values)
 
     def parts(map_blocks: MapBlocks) -> list[Part]:
         chosen = (
@@ -176,20 +176,6 @@ def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | Non
     record = struct_of(search_files.job.shape or ())
     forms = Forms(pieces_of, unpacked)
     return frame(spark, parts, values, column, record=record, forms=forms, search=search)
-
-
-def _frame_of(spark: Any, values: Any) -> Any:
-    """The values as a frame: a frame itself, or one with the texts of Python's values. Raises UsageError."""
-    from pyspark.sql import DataFrame
-
-    if isinstance(values, DataFrame):
-        return values
-    from bloomcli.finding.texts import texts_of
-
-    found = texts_of(values)
-    if not len(found):
-        raise UsageError("no values to find", hint="name one or several, or a frame of values")
-    return spark.createDataFrame([(text.decode("utf-8"),) for text in found.to_pylist()], "value string")
 
 
 def everywhere(index: Name) -> str:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from bloomcli.model.validate import Finding
+
+
+_RUNS_SHOWN: Final = 5
+"""Maximum number of runs of row groups that a location names."""
 
 
 def row_group_text(stripe: int | None, row_group: int | None) -> str:
@@ -14,6 +19,24 @@ def row_group_text(stripe: int | None, row_group: int | None) -> str:
     if row_group is not None:
         parts.append(f"row group {row_group}")
     return ", ".join(parts)
+
+
+def _places_text(finding: Finding) -> str:
+    """Format all row groups of a finding: ``row groups 0-3, 7``, ``stripe 0: row group 2; stripe 1: row groups 0-4``,
+    ``stripes 0-4``. Shows the first of very many."""
+    if finding.places is None or not re.search("[-, ]", finding.places):
+        return row_group_text(finding.stripe, finding.row_group)
+    unit = "stripe" if finding.row_group is None else "row group"
+    runs = re.split("[, ]", finding.places)
+    text, stripe_before = "", ""
+    for run in runs[:_RUNS_SHOWN]:
+        stripe, _, groups = run.rpartition(":")
+        if stripe and stripe != stripe_before:
+            text += f"{'; ' if text else ''}stripe {stripe}: {unit}s {groups}"
+        else:
+            text += f", {groups}" if text else f"{unit}s {groups}"
+        stripe_before = stripe or stripe_before
+    return text + (", ..." if len(runs) > _RUNS_SHOWN else "")
 
 
 def type_text(physical: str, logical: str | None) -> str:
@@ -26,7 +49,7 @@ def finding_location(finding: Finding) -> str:
     file."""
     parts = []
     if finding.stripe is not None or finding.row_group is not None:
-        parts.append(row_group_text(finding.stripe, finding.row_group))
+        parts.append(_places_text(finding))
     if finding.column is not None:
         parts.append(finding.column)
     if finding.offset is not None:
