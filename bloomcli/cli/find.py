@@ -354,6 +354,7 @@ def _report(search: Search, form: str, *, quiet: bool) -> int:
         json.write("find", report, sys.stdout)
     elif not quiet:
         sys.stdout.flush()
-        for line in lines(report):
+        remarks = [] if report.files_found else search.lookup_remarks()
+        for line in (*lines(report), *(f"value: {remark}" for remark in remarks)):
             output.say(line, err=True)
     return report.exit_code

@@ -23,6 +23,7 @@ from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.counting_source import CountingSource
 from bloomcli.storage.registry import open_from_parts, open_source, system_name
 from bloomcli.storage.write_check import check_not_written
+from bloomcli.values.literals import how_looked_up
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -215,6 +216,14 @@ def record_type(path: str, options: FindOptions) -> tuple[pa.StructType, int]:
         file = open_file(source, options.names)
         search = file.search(only_column(file, options.column, purpose="find"))
         return pa.struct(distinct_fields(search.no_records(selected(file, options)).schema)), source.bytes_read
+
+
+def lookup_remarks(path: str, options: FindOptions, texts: Sequence[str]) -> list[str]:
+    """What was looked up for values that may mean several things in a file's column. Raises as `run`."""
+    with open_source(path) as source:
+        file = open_file(source, options.names)
+        column = file.literal_column(only_column(file, options.column, purpose="find"))
+        return [remark for text in texts if (remark := how_looked_up(text, column)) is not None]
 
 
 def _plain(

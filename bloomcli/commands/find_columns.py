@@ -13,11 +13,26 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = ("path", "stripe", "row_group", "row", "value", "record")
 """The columns: the file, the stripe (null in formats without stripes), the row group (ORC: its number in the stripe),
-the row's number in the file from 0, the value as given (binary), and the record, a struct of the selected
-columns."""
+the row's number in the file from 0, the value as given (UTF-8 in binary; see `with_texts`), and the record, a struct
+of the selected columns."""
 
 Emit = Callable[["pa.RecordBatch"], None]
 """A function that takes rows with `COLUMNS`."""
+
+
+def with_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows with the values as text: bytes that aren't UTF-8 become U+FFFD."""
+    import pyarrow as pa
+
+    if not isinstance(batch, pa.RecordBatch):  # `plain_search.PlainRows` has texts
+        return batch
+    at = COLUMNS.index("value")
+    values = batch.column(at)
+    try:
+        texts = values.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        texts = pa.array([value.decode("utf-8", "replace") for value in values.to_pylist()], pa.large_string())
+    return batch.set_column(at, "value", texts)
 
 
 def batch_of(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from bloomcli.commands import find
 from bloomcli.commands.find import FilterResult, IndexedRowGroups
+from bloomcli.commands.find_columns import with_texts
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.concurrency.cancellation import Stop
@@ -26,6 +28,7 @@ from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
 from bloomcli.index.no_answer import NoAnswer
 from bloomcli.model.exit_codes import gravest
+from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound, FindReport
 from bloomcli.model.paths import shown
 from bloomcli.named_tuple import NamedTuple
@@ -33,6 +36,7 @@ from bloomcli.storage.base import FileEntry
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
 from bloomcli.storage.traffic import Meter, counted_by, current, with_traffic
+from bloomcli.values.literals import how_looked_up
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,18 +45,26 @@ if TYPE_CHECKING:
     from bloomcli.finding.pruning import Pruning
 
 
+T = TypeVar("T")
+
+
 class FileResult(NamedTuple):
     """The result of one file."""
 
     found: FileFound
     batches: Iterator[pa.RecordBatch]
-    """The rows, with the columns `bloomcli.commands.find_columns.COLUMNS`. Read them before the next file."""
+    """The rows, with the columns `bloomcli.commands.find_columns.COLUMNS`; those of `Search.files` have the values as
+    text. Read them before the next file."""
     no_answer: NoAnswer | None = None
     """Why the index had no answer for the file."""
     unopened: bool = False
     """Whether the index's answer was enough, so that the file wasn't opened."""
 
 
+_BINARY: Final = Column(path="", index=0, physical="BYTE_ARRAY")
+"""A column in which a value can mean several things."""
+_REMARKS: Final = 3
+"""Maximum number of values of which the report says what was looked up."""
 _BATCH_FILES: Final = 1000
 """Limit for the files of one `RuledOutFiles`."""
 
@@ -146,7 +158,7 @@ class Search:
                     files_not_indexed=no_answer is NoAnswer.UNKNOWN, files_changed=no_answer is NoAnswer.CHANGED
                 )
             self._report_progress()
-            yield FileResult(found, batches)
+            yield FileResult(found, map(with_texts, batches))
             if remaining is not None:
                 remaining -= found.rows
                 if remaining == 0:
@@ -172,17 +184,33 @@ class Search:
     def record_type(self) -> pa.StructType | None:
         """The type of the records of the first file that can be searched; None if no file can."""
         with counted_by(self._meter):
-            for item in self._listed:
-                if item.problem is not None or item.skipped:
-                    continue
-                try:
-                    with convert_os_errors(item.path):
-                        record_type, size = find.record_type(item.path, self._options)
-                except BloomError:
-                    continue
-                self._add(bytes_read=size)
-                return record_type
+            found = self._of_first_file(find.record_type)
+        if found is None:
+            return None
+        self._add(bytes_read=found[1])
+        return found[0]
+
+    def lookup_remarks(self) -> list[str]:
+        """What was looked up for values that may mean several things: see `how_looked_up`. Opens a file if there are
+        such values."""
+        few = () if not isinstance(self._values, Values) else (self._values.few or ())
+        unclear = [text for text in few if how_looked_up(text, _BINARY) is not None][:_REMARKS]
+        if not unclear:
+            return []
+        return self._of_first_file(lambda path, options: find.lookup_remarks(path, options, unclear)) or []
+
+    def _of_first_file(self, get: Callable[[str, FindOptions], T]) -> T | None:
+        """The result of the first file that can be searched; None if no file can."""
+        for path, options in self._searched_files():
+            with suppress(BloomError), convert_os_errors(path):
+                return get(path, options)
         return None
+
+    def _searched_files(self) -> Iterator[tuple[str, FindOptions]]:
+        """Yield the files with their options."""
+        for item in self._listed:
+            if item.problem is None and not item.skipped:
+                yield item.path, self._options
 
     def _each(self) -> Iterator[FileResult | FilterAnswer | RuledOutFiles]:
         remote = any(store_of(item.path).remote for item in self._listed[:1])

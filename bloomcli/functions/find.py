@@ -72,7 +72,7 @@ def find(
 
     Returns:
         An iterable of `pyarrow.RecordBatch`, in the order of files and rows, with the columns `path`, `row_group`
-        (from 0), `row` (number in the file, from 0), `value` (as it was given, binary) and `record` (a struct). Its
+        (from 0), `row` (number in the file, from 0), `value` (as it was given, text) and `record` (a struct). Its
         `report` says what was read, and which files failed: they don't end the search.
 
     Raises:
