@@ -42,7 +42,7 @@ def _table_error(table: ManagedTable, others: int, options: FindOptions) -> Usag
     by_table = ""
     if table.name is not None:
         column = shlex.quote(options.column)
-        by_table = f"`bloom find VALUE -c {column} --table {shlex.quote(table.name)}` searches the table's rows; "
+        by_table = f"bloom find VALUE -c {column} --table {shlex.quote(table.name)} searches the table's rows; "
     return UsageError(
         f"it is {table.kind.value}{others_too}: its files may have rows that the table has replaced or deleted",
         path=table.path,

@@ -41,7 +41,7 @@ def test_find_refuses_the_files_of_a_table_that_may_have_deleted_rows(bloom: Blo
         done = bloom("find", "5", named, "-c", "id")
         assert (done.code, done.out) == (2, ""), named
         assert f"{table}: it is a Delta table: its files may have rows that the table has replaced" in done.err
-        assert f"--table 'delta.`{table}`'` searches the table's rows; --as-files" in done.err
+        assert f"--table 'delta.`{table}`' searches the table's rows; --as-files" in done.err
     listed = table.parent / "list"
     listed.write_text(f"{file}\n")
     assert bloom("find", "5", "--files-from", listed, "-c", "id").code == 2
