@@ -22,10 +22,10 @@ Emit = Callable[["pa.RecordBatch"], None]
 
 def with_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The same rows with the values as text: bytes that aren't UTF-8 become U+FFFD."""
+    if not hasattr(batch, "schema"):  # `plain_search.PlainRows`, which has texts, and needs no Arrow
+        return batch
     import pyarrow as pa
 
-    if not isinstance(batch, pa.RecordBatch):  # `plain_search.PlainRows` has texts
-        return batch
     at = COLUMNS.index("value")
     values = batch.column(at)
     try:
