@@ -27,16 +27,18 @@ def _places_text(finding: Finding) -> str:
     if finding.places is None or not re.search("[-, ]", finding.places):
         return row_group_text(finding.stripe, finding.row_group)
     unit = "stripe" if finding.row_group is None else "row group"
-    runs = re.split("[, ]", finding.places)
-    text, stripe_before = "", ""
-    for run in runs[:_RUNS_SHOWN]:
-        stripe, _, groups = run.rpartition(":")
-        if stripe and stripe != stripe_before:
-            text += f"{'; ' if text else ''}stripe {stripe}: {unit}s {groups}"
-        else:
-            text += f", {groups}" if text else f"{unit}s {groups}"
-        stripe_before = stripe or stripe_before
-    return text + (", ..." if len(runs) > _RUNS_SHOWN else "")
+    parts, left = [], _RUNS_SHOWN
+    for part in finding.places.split(" "):
+        stripe, _, groups = part.rpartition(":")
+        runs = groups.split(",")
+        more = ", ..." if len(runs) > left else ""
+        plural = "s" if len(runs) > 1 or "-" in groups else ""
+        within = f"stripe {stripe}: " if stripe else ""
+        parts.append(f"{within}{unit}{plural} {', '.join(runs[:left])}{more}" if left else "...")
+        left = max(left - len(runs), 0)
+        if more or parts[-1] == "...":
+            break
+    return "; ".join(parts)
 
 
 def type_text(physical: str, logical: str | None) -> str:
