@@ -61,6 +61,14 @@ class BloomError(Exception):
         self.findings: tuple[Finding, ...] = ()
 
     def __str__(self) -> str:
+        from bloomcli.hints import completed
+
+        hint = completed(self.hint, self.path)
+        return self.message if hint is None else f"{self.message}\nhint: {hint}"
+
+    @property
+    def message(self) -> str:
+        """The reason with its place: path, field and offset. `str(error)` has the hint, too."""
         text = self.reason if self.path is None else f"{shown(self.path)}: {self.reason}"
         location = []
         if self.field is not None:

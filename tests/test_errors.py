@@ -30,12 +30,18 @@ def family(kind: type[BloomError] = BloomError) -> list[type[BloomError]]:
         ({"field": "row_groups[3].columns[1]"}, "it broke (at row_groups[3].columns[1])"),
         (
             {"path": "a.parquet", "offset": 1234, "field": "version", "hint": "mend it"},
-            "a.parquet: it broke (at version, byte 1234)",
+            "a.parquet: it broke (at version, byte 1234)\nhint: mend it",
+        ),
+        (
+            {"path": "a b.parquet", "hint": "`bloom remove FILE --columns id --in-place`"},
+            "a b.parquet: it broke\nhint: `bloom remove 'a b.parquet' --columns id --in-place`",
         ),
     ],
 )
-def test_the_text_says_where(details: dict[str, object], text: str) -> None:
-    assert str(BloomError("it broke", **details)) == text  # type: ignore[arg-type]
+def test_the_text_says_where_and_what_to_do(details: dict[str, object], text: str) -> None:
+    error = BloomError("it broke", **details)  # type: ignore[arg-type]
+    assert str(error) == text
+    assert error.message == text.partition("\n")[0]
 
 
 @pytest.mark.parametrize("kind", family())

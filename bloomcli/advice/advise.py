@@ -21,8 +21,9 @@ from bloomcli.model.dataset import DatasetReport
 from bloomcli.model.file import Column
 from bloomcli.model.queries import QueryLog
 from bloomcli.storage.base import FileEntry
-from bloomcli.storage.managed_tables import reason_against, table_name
+from bloomcli.storage.managed_tables import table_above
 from bloomcli.storage.registry import open_source, store_of
+from bloomcli.storage.table_kinds import ManagedTable
 
 
 @dataclass(slots=True)
@@ -77,33 +78,32 @@ def advise(
     figures = measure(engine, paths, options, log=log, on_row=on_row)
     budget = None if options.budget is None else read_budget(options.budget)
     found = decide(replace(figures, queries=log), budget=budget)
-    reason = _reason_against(engine, paths, options, source)
-    table = None if reason is None else table_name(reason)
-    if table is not None:
-        source = inside_table(source, table)
-    elif reason is not None:  # `bloom add` can only write copies of these files
+    table = _table_above(engine, paths, options, source)
+    if table is not None and table.name is not None:
+        source = inside_table(source, table.name)
+    elif table is not None:  # `bloom add` can only write copies of these files
         name = "with-filters-" + source.words[-1].rpartition("/")[2] if source.single else "with-filters/"
         source = replace(source, target=("-o", name))
     return replace(
         found,
-        in_table=reason,
+        in_table=None if table is None else table.why_not_changed,
         command="\n".join(add_lines(found.columns, source, found.size)) or None,
         upkeep="\n".join(upkeep_lines(found.columns, source, found.fpp)) or None,
     )
 
 
-def _reason_against(engine: Engine, paths: Sequence[str], options: AdviseOptions, source: Source) -> str | None:
-    """The reason for which `bloom add` doesn't change the files in place: they belong to a table. None if the first,
-    a middle and the last file don't."""
+def _table_above(engine: Engine, paths: Sequence[str], options: AdviseOptions, source: Source) -> ManagedTable | None:
+    """The table of the files, which `bloom add` doesn't change in place. None if the first, a middle and the last
+    file belong to none."""
     if "--in-place" not in source.target:
         return None
     for item in _some(engine.find(paths, options)):
         try:
-            reason = reason_against(store_of(item.path), item.path)
+            table = table_above(store_of(item.path), item.path)
         except BloomError:  # `bloom add` will report it
             continue
-        if reason is not None:
-            return reason
+        if table is not None:
+            return table
     return None
 
 

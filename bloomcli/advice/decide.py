@@ -28,6 +28,7 @@ def decide(figures: AdviseReport, *, budget: Budget | None = None) -> AdviseRepo
         fpp=figures.fpp,
         statements=None if log is None else log.about_table,
         dictionaries=look_in_dictionaries(figures.readers),
+        failed=len(figures.failed),
     )
     columns = [recommend(_with_share(column, figures.bytes), request) for column in figures.columns]
     limit = None if budget is None else budget.of(figures.bytes)

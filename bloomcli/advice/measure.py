@@ -134,6 +134,9 @@ def measure(
             )
     run = replace(run, tight=_tight(policy, {file.format for file in files.values()}))
     columns = _columns(run, found, drawn, log)
+    sampled = {tasks[at].path for at in (*drawn.value_units, *drawn.lookup_units)}
+    if sampled and run.failed.keys() >= sampled:
+        raise _no_files_error(run)
     total, bytes_ = sum(f.rows for f in files.values()), sum(f.bytes for f in files.values())
     scale = len(tasks) / len(looked_at)
     return AdviseReport(

@@ -42,6 +42,8 @@ class Request(NamedTuple):
     """The number of statements that read the table; None without queries."""
     dictionaries: bool = False
     """Whether readers are named and all of them look values up in dictionaries."""
+    failed: int = 0
+    """The number of files that couldn't be read."""
 
 
 def look_in_dictionaries(readers: Iterable[str]) -> bool:
@@ -100,7 +102,10 @@ def _on_new_filters(column: ColumnAdvice, request: Request) -> _Verdict:
     if not _gains(column) and column.nulls is not None and column.nulls >= column.rows:
         return _Verdict(False, "unknown", "it has no values, only nulls" if column.rows else "it has no rows")
     if saved is None or not _gains(column):
-        return _Verdict(False, "unknown", "no value of it was looked up: the sample has no row group with values")
+        why = "the sample has no row group with values"
+        if request.failed:
+            why = f"{plural(request.failed, 'file')} of the sample could not be read"
+        return _Verdict(False, "unknown", f"no value of it was looked up: {why}")
     # if some row groups have filters, add the missing ones, even if the sample has few row groups without filters
     partly = column.existing is not None and column.existing.filters and column.existing.row_groups_without_filter
     if (saved.low > 0 or (partly and saved.estimate > 0)) and saved.estimate >= LEAST_SAVED * today:

@@ -65,11 +65,10 @@ def _without(
     rate."""
     in_all = file.row_group_count if file.stripes is None else file.stripes
     unit = format_named(file.format).unit
-    listed = ", ".join(map(str, without[:_SHOWN])) + (", ..." if len(without) > _SHOWN else "")
     return Finding(
         id="filter-required",
         severity=Severity.ERROR,
-        message=f"no filter in {len(without)} of {counted(in_all, unit)}: {listed}",
+        message=f"no filter in {len(without)} of {counted(in_all, unit)}",
         row_group=without[0] if file.stripes is None else None,
         stripe=None if file.stripes is None else without[0],
         column=column.path,

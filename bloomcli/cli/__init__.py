@@ -217,7 +217,7 @@ def _fail(error: BloomError) -> int:
 
     if error.__cause__ is not None:
         _trace(error)
-    lines = str(error).split("\n") if isinstance(error, PolicyError) else [str(error)]
+    lines = error.message.split("\n") if isinstance(error, PolicyError) else [error.message]
     _say("bloom: " + "\n".join(map(printable, lines)))
     hint = completed(error.hint, error.path)
     if hint:

@@ -13,6 +13,7 @@ from bloomcli.cli.policy_file import policy_file
 from bloomcli.cli.table_options import table_options
 from bloomcli.commands.options import AdviseOptions
 from bloomcli.errors import UsageError
+from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.advice.command_line import Source
@@ -91,6 +92,11 @@ def command(
     source = _source(dataset, chosen)
     report = advise.advise(engine_of(dataset), paths, chosen, source)
     _write(report, form)
+    if report.failed:
+        (_, first), *others = report.failed
+        more = f"; {plural(len(others), 'more file')} could not be read" if others else ""
+        sys.stdout.flush()
+        output.say(f"bloom: {first}{more}", err=True)
     if reports:
         from bloomcli.cli.reports import save_all
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, wraps
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
 import click
 
@@ -16,6 +16,7 @@ from bloomcli.cli import output
 from bloomcli.cli.options import bundle, files_from_option, is_quiet
 from bloomcli.compact import PLAIN_MOST
 from bloomcli.errors import UnreadableError, UsageError
+from bloomcli.model.paths import shown
 from bloomcli.storage.os_errors import hint, reason
 from bloomcli.words import plural
 
@@ -27,8 +28,12 @@ if TYPE_CHECKING:
     from bloomcli.datasets.engine import Engine
     from bloomcli.datasets.task import Task
     from bloomcli.model.dataset import DatasetReport, FileRow
+    from bloomcli.storage.table_kinds import ManagedTable
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_TABLES_NAMED: Final = 3
+"""Maximum number of tables that notes name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,12 +249,29 @@ def engine_of(dataset: Dataset, *, changing: bool = False) -> Engine:
         fail_fast=dataset.fail_fast,
         master=dataset.master,
         conf=dict(pair.split("=", 1) for pair in dataset.conf),
+        on_tables=None if is_quiet() else _say_tables,
     )
     if dataset.table is None or changing:
         return engine
     from bloomcli.tables.reading import table_engine
 
     return table_engine(engine, dataset.table)
+
+
+def _say_tables(tables: Sequence[ManagedTable]) -> None:
+    """Say that files of tables are read as plain files."""
+    import shlex
+
+    for table in tables[:_TABLES_NAMED]:
+        name = table.name
+        instead = "" if name is None else f"; --table {shlex.quote(name)} takes its current files"
+        output.say(
+            f"note: {shown(table.path)} is {table.kind.value}; its files are read as plain files, and those that it"
+            f" has replaced or removed count, too{instead}",
+            err=True,
+        )
+    if len(tables) > _TABLES_NAMED:
+        output.say(f"note: the same for {plural(len(tables) - _TABLES_NAMED, 'more table')}", err=True)
 
 
 def check_engine_options(dataset: Dataset, *, changing: bool) -> None:

@@ -87,6 +87,11 @@ regard to row groups. A list has a value if one of its elements equals it.""",
     help="An index of `bloom index build`: open only the files that it doesn't rule out.",
 )
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Files searched at a time.")
+@click.option(
+    "--as-files",
+    is_flag=True,
+    help="Search the files of a table as plain files, with rows that the table has replaced or deleted.",
+)
 @table_options(values=True)
 @engine_options
 @click.option("-q", "--quiet", is_flag=True, help="Print no report on standard error.")
@@ -104,6 +109,7 @@ def command(
     target: str | None,
     index: str | None,
     jobs: int | None,
+    as_files: bool,
     table: TableOptions | None,
     engine: str,
     master: str | None,
@@ -117,6 +123,9 @@ def command(
     come in the order of files and rows, each with its path, row group, number and record. A report on
     standard error says what was read, and how many bytes the columns have.
 
+    Files below the directory of a Delta, Iceberg or Hudi table are searched with --as-files only: they
+    may have rows that the table has deleted. --table searches the table's rows.
+
     The first argument is the value, unless --value or --values-from is given. PATH is a file, a
     directory or a quoted pattern. With --table, rows that the table has deleted aren't shown, and there
     is no PATH.
@@ -127,23 +136,23 @@ def command(
     from bloomcli.commands.find_options import FindOptions
     from bloomcli.commands.find_values import Values
 
-    paths, wanted = [unmarked(a) for a in arguments], [unmarked(v) for v in values]
-    if not wanted and source is None:
-        if not paths:
-            raise click.UsageError("Missing argument 'VALUE'.")
-        wanted, paths = paths[:1], paths[1:]
-    if table is not None and paths:
-        raise no_files(paths[0])
+    wanted, paths = _values_and_paths(arguments, values, source)
+    if table is not None and (paths or as_files):
+        hint = "leave out one of them"
+        raise no_files(paths[0]) if paths else UsageError("--table and --as-files exclude each other", hint=hint)
     if not paths and files_from is None and table is None:
         raise _no_paths(wanted, column)
-    if wanted and source is not None:
-        raise UsageError("--value and --values-from exclude each other", hint="leave one of them out")
     if source == "-" and files_from == "-":
         raise UsageError(
             "--values-from and --files-from can't both read standard input", hint="write one of them to a file"
         )
     chosen = FindOptions(
-        column=options.as_text(column), select=select, limit=limit, files_only=files_only, maybe=maybe
+        column=options.as_text(column),
+        select=select,
+        limit=limit,
+        files_only=files_only,
+        maybe=maybe,
+        as_files=as_files,
     )
     _check_output(form, target, rows=chosen.checked().rows)
     sought = Values(wanted) if source is None else _read_values(source)
@@ -162,6 +171,20 @@ def command(
     search = _search(where, sought, chosen, index)
     _write(search, form, target, rows=chosen.rows, maybe=maybe)
     return _report(search, form, quiet=quiet)
+
+
+def _values_and_paths(
+    arguments: tuple[str, ...], values: tuple[str, ...], source: str | None
+) -> tuple[list[str], list[str]]:
+    """The values that the command line has, and the paths. Raises UsageError."""
+    paths, wanted = [unmarked(a) for a in arguments], [unmarked(v) for v in values]
+    if wanted and source is not None:
+        raise UsageError("--value and --values-from exclude each other", hint="leave one of them out")
+    if wanted or source is not None:
+        return wanted, paths
+    if not paths:
+        raise click.UsageError("Missing argument 'VALUE'.")
+    return paths[:1], paths[1:]
 
 
 def _no_paths(values: list[str], column: str) -> Exception:
@@ -329,6 +352,7 @@ def _report(search: Search, form: str, *, quiet: bool) -> int:
         json.write("find", report, sys.stdout)
     elif not quiet:
         sys.stdout.flush()
-        for line in lines(report):
+        remarks = [] if report.files_found else search.lookup_remarks()
+        for line in (*lines(report), *(f"value: {remark}" for remark in remarks)):
             output.say(line, err=True)
     return report.exit_code

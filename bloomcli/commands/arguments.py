@@ -37,7 +37,7 @@ def paths(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> t
 
 def several(given: object) -> tuple[object, ...]:
     """The items of a list or another iterable; a string, or anything else, as a single item."""
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    if isinstance(given, str | bytes | bytearray | memoryview) or not isinstance(given, Iterable):
         return (given,)
     return tuple(given)
 

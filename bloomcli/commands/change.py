@@ -20,7 +20,7 @@ from bloomcli.model.traffic import Traffic
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import KeptRange, Pieces, Source, Store
 from bloomcli.storage.extended_source import ExtendedSource
-from bloomcli.storage.managed_tables import reason_against, table_error
+from bloomcli.storage.managed_tables import table_above, table_error
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import preload_writing, store_of
 from bloomcli.storage.traffic import counted, current, with_traffic
@@ -57,13 +57,11 @@ class Target(NamedTuple):
         """The path to write for a file; None in a dry run without a target. Raises UsageError, WriteError."""
         if self.output is not None and self.in_place:
             raise UsageError("--output and --in-place exclude each other", path=path, hint="leave one of them out")
-        if self.in_place:
-            reason = None if self.force or self.no_table else reason_against(store_of(path), path)
-            if reason is not None:
-                raise table_error(path, reason, self.command, self.columns)
-            return path
-        if self.dry_run and self.output is None:
-            return None
+        if self.in_place or (self.dry_run and self.output is None):
+            table = None if self.force or self.no_table else table_above(store_of(path), path)
+            if table is not None:
+                raise table_error(path, table, self.command, self.columns)
+            return path if self.in_place else None
         if self.output is None:
             raise UsageError(
                 "nowhere to write to",

@@ -23,6 +23,7 @@ from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.counting_source import CountingSource
 from bloomcli.storage.registry import open_from_parts, open_source
 from bloomcli.storage.write_check import check_not_written
+from bloomcli.values.literals import how_looked_up
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = ("path", "stripe", "row_group", "row", "value", "record")
 """The columns of rows: the file, the stripe (null in formats without stripes), the row group (ORC: its number in the
-stripe), the row's number in the file from 0, the value as given (binary), and the record, a struct of the selected
-columns."""
+stripe), the row's number in the file from 0, the value as given (UTF-8 in binary; see `with_texts`), and the record,
+a struct of the selected columns."""
 
 Emit = Callable[["pa.RecordBatch"], None]
 """A function that takes rows with `COLUMNS`."""
@@ -121,6 +122,27 @@ def record_type(path: str, options: FindOptions) -> tuple[pa.StructType, int]:
         file = open_file(source, options.names)
         search = file.search(only_column(file, options.column, purpose="find"))
         return pa.struct(distinct_fields(search.no_records(selected(file, options)).schema)), source.bytes_read
+
+
+def with_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows with the values as text: bytes that aren't UTF-8 become U+FFFD."""
+    import pyarrow as pa
+
+    at = COLUMNS.index("value")
+    values = batch.column(at)
+    try:
+        texts = values.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        texts = pa.array([value.decode("utf-8", "replace") for value in values.to_pylist()], pa.large_string())
+    return batch.set_column(at, "value", texts)
+
+
+def lookup_remarks(path: str, options: FindOptions, texts: Sequence[str]) -> list[str]:
+    """What was looked up for values that may mean several things in a file's column. Raises as `run`."""
+    with open_source(path) as source:
+        file = open_file(source, options.names)
+        column = file.literal_column(only_column(file, options.column, purpose="find"))
+        return [remark for text in texts if (remark := how_looked_up(text, column)) is not None]
 
 
 def _run(

@@ -22,6 +22,8 @@ class FindOptions(Options):
     limit: int | None = None
     files_only: bool = False
     maybe: bool = False
+    as_files: bool = False
+    """Search files of tables as plain files, with the rows that a table has replaced or deleted."""
 
     @property
     def rows(self) -> bool:

@@ -20,7 +20,7 @@ from bloomcli.model.probe import ProbeReport, ValueTotals, Verdict
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
 from bloomcli.storage.traffic import counted
-from bloomcli.values.literals import Literal, parse
+from bloomcli.values.literals import Literal, how_looked_up, parse
 
 
 @convert_os_errors_of_file
@@ -43,7 +43,9 @@ def run(path: str | os.PathLike[str], options: ProbeOptions) -> ProbeReport:
             raise _with_column(error, options, file) from None
         if not literals:
             raise UsageError("no values to probe, but for blank ones", path=source.path)
-        return _report(file, chosen, literals, list(file.look_up(chosen, literals, explain=options.explain)))
+        report = _report(file, chosen, literals, list(file.look_up(chosen, literals, explain=options.explain)))
+        told = [replace(t, reason=t.reason or how_looked_up(t.value, typed)) for t in report.totals]
+        return replace(report, totals=tuple(told))
 
 
 def _report(file: FilterFile, column: Column, literals: Sequence[Literal], units: list[UnitAnswers]) -> ProbeReport:
@@ -70,7 +72,7 @@ def _not_in_file(file: FilterFile, options: ProbeOptions, reason: str) -> ProbeR
     units = [] if other is None else list(file.look_up(other, [], explain=False))
     if not units and file.rows:
         units = [UnitAnswers(row_group=0, rows=file.rows, chunk_bytes=0, row_group_bytes=0, answers=())]
-    unknown, nothing = Answer(Presence.UNKNOWN, None, reason), Answer(Presence.ABSENT, True, NO_VALUES)
+    unknown, nothing = Answer(Presence.UNKNOWN, None, reason), Answer(Presence.NO_FILTER, True, NO_VALUES)
     report = _report(
         file,
         Column(path=str(options.column), index=-1, physical="(not in the file)"),

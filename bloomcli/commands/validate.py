@@ -29,7 +29,7 @@ from bloomcli.model.file import Severity
 from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.validate import Finding, ValidateReport
 from bloomcli.policy.policy import FilePolicy
-from bloomcli.storage.managed_tables import reason_against, table_name
+from bloomcli.storage.managed_tables import table_above
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source, store_of
 
@@ -177,8 +177,8 @@ def _table_of(path: str) -> str | None:
     if store.remote:
         return None
     with suppress(BloomError):
-        reason = reason_against(store, path)
-        return None if reason is None else table_name(reason)
+        table = table_above(store, path)
+        return None if table is None else table.name
     return None
 
 

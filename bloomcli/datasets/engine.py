@@ -15,10 +15,11 @@ from typing import Any, Protocol
 
 from bloomcli.commands.options_base import Options
 from bloomcli.datasets import planning
+from bloomcli.datasets.planning import OnTables
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.storage.base import FileEntry
-from bloomcli.storage.listing import expand, no_files
+from bloomcli.storage.listing import no_files
 from bloomcli.storage.traffic import Meter, counted_by
 
 
@@ -58,14 +59,14 @@ class LocalEngine:
     """Files at a time; None: as many as cores, and more for files in stores."""
     fail_fast: bool = False
     """Stop at the first file that fails. Change nothing if the check refuses a file."""
+    on_tables: OnTables | None = None
     meter: Meter = field(default_factory=Meter, init=False, repr=False, compare=False)
     """Requests to stores that no file's row counts."""
 
     def find(self, paths: Sequence[str], options: Options) -> Sequence[FileEntry]:
         """List the files that paths name."""
-        del options
         with counted_by(self.meter):
-            return expand(paths)
+            return planning.list_files(paths, options, self.on_tables)
 
     def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
         """Make a task for each file."""
@@ -97,6 +98,7 @@ def choose_engine(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     session: Any = None,
+    on_tables: OnTables | None = None,
 ) -> Engine:
     """Return the Spark engine if `session` is given or `name` is ``spark``, else the local engine.
 
@@ -106,16 +108,17 @@ def choose_engine(
         fail_fast: stop at the first file that fails; on Spark, start no change if the check refuses a file.
         master, conf: of the Spark session to start if none is active.
         session: the Spark session to use.
+        on_tables: called with the tables that listed files belong to.
 
     Raises:
         UnsupportedError: PySpark isn't installed, or Spark doesn't start.
     """
     if session is None and name != "spark":
-        return LocalEngine(jobs=jobs, fail_fast=fail_fast)
+        return LocalEngine(jobs=jobs, fail_fast=fail_fast, on_tables=on_tables)
     from bloomcli.datasets import spark
     from bloomcli.datasets.spark_session import session as start
 
-    return spark.SparkEngine(start(master, conf) if session is None else session, fail_fast)
+    return spark.SparkEngine(start(master, conf) if session is None else session, fail_fast, on_tables)
 
 
 def run_tasks(

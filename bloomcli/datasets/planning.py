@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -18,20 +19,45 @@ from bloomcli.commands.options import WriteOptions
 from bloomcli.commands.options_base import Options
 from bloomcli.datasets.skip_reasons import skip_reason
 from bloomcli.datasets.task import Task, collect_tasks, failed_row
-from bloomcli.errors import BloomError, UsageError
+from bloomcli.errors import BloomError, UnreadableError, UsageError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import FileEntry, Store
-from bloomcli.storage.listing import spelling
-from bloomcli.storage.managed_tables import TableSearch, table_error
+from bloomcli.storage.listing import expand, spelling
+from bloomcli.storage.managed_tables import TableSearch, table_error, tables_of
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
+from bloomcli.storage.table_kinds import ManagedTable
 
 _PATH_OF_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)")
 """A URI as `pathlib.Path` spells it, with one slash."""
 
 _LOOKED_FOR_AT_ONCE: Final = 8192
 """Tasks whose directories are searched for tables together."""
+
+
+OnTables = Callable[[Sequence[ManagedTable]], object]
+"""A function that is called with the tables that the listed files belong to, if there are any."""
+
+
+def list_files(paths: Sequence[str], options: Options, on_tables: OnTables | None) -> Sequence[FileEntry]:
+    """List the files that paths name.
+
+    `on_tables` isn't called for a command that changes files in place, because it refuses files of tables, nor if a
+    store can't tell to which tables the files belong. None saves the lookups.
+
+    Raises:
+        UnreadableError: a directory can't be listed, or a pattern matches no file.
+    """
+    if on_tables is None or (isinstance(options, WriteOptions) and options.output is None):
+        return expand(paths)
+    seen: set[ManagedTable] = set()
+    listed = expand(paths, seen)
+    with suppress(UnreadableError):
+        tables = tables_of(paths, listed, seen)
+        if tables:
+            on_tables(tables)
+    return listed
 
 
 def plan(listed: Iterable[FileEntry], options: Options) -> Sequence[Task]:
@@ -51,7 +77,7 @@ def plan(listed: Iterable[FileEntry], options: Options) -> Sequence[Task]:
                 return collect_tasks(_mirrored(files, options, os.fspath(options.output)))
         several = len(files) > 1
         tasks: Iterator[Task] = (_task(item, options, several=several) for item in files)
-        if isinstance(options, WriteOptions) and options.in_place:
+        if isinstance(options, WriteOptions):  # in place, or a dry run of that
             tasks = _each_once(files, tasks)
             if not options.force:
                 tasks = _without_tables(tasks)
@@ -163,12 +189,12 @@ def _with_table(task: Task, tables: TableSearch | None) -> Task:
     if tables is None or task.row is not None:
         return task
     try:
-        reason = tables.reason_against(task.path)
+        table = tables.above(task.path)
     except BloomError as error:
         return replace(task, row=failed_row(task.path, error))
-    if reason is not None:
+    if table is not None:
         columns = task.options.columns if isinstance(task.options, WriteOptions) else ()
-        return replace(task, row=failed_row(task.path, table_error(task.path, reason, task.command, columns)))
+        return replace(task, row=failed_row(task.path, table_error(task.path, table, task.command, columns)))
     return replace(task, no_table=True)
 
 

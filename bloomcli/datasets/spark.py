@@ -31,13 +31,13 @@ from bloomcli.datasets import task as work
 from bloomcli.datasets.check import check
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.packing import pack, parts_for
+from bloomcli.datasets.planning import OnTables
 from bloomcli.datasets.skip_reasons import OTHER_KIND
 from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, first_line, has_ended, is_connect, reconnect
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.base import FileEntry, Fingerprint
-from bloomcli.storage.listing import expand
 from bloomcli.storage.registry import store_of, sweep_for
 from bloomcli.storage.traffic import Meter, counted_by
 from bloomcli.words import plural
@@ -71,6 +71,7 @@ class SparkEngine:
     """A classic session: Spark Connect can't run our tasks on executors."""
     fail_fast: bool = False
     """Change nothing if the check refuses a file."""
+    on_tables: OnTables | None = None
     meter: Meter = field(default_factory=Meter, init=False, repr=False, compare=False)
     """The driver's requests to stores, which no file's row counts."""
 
@@ -78,7 +79,8 @@ class SparkEngine:
         """List the files that paths name: paths that all machines can open, or URIs."""
         changing = isinstance(options, WriteOptions) and options.in_place
         with counted_by(self.meter):
-            return expand(LazySequence(partial(portable, changing=changing), paths))
+            named = LazySequence(partial(portable, changing=changing), paths)
+            return planning.list_files(named, options, self.on_tables)
 
     def plan(self, listed: Sequence[FileEntry], options: Options) -> Sequence[Task]:
         """Make a task for each file."""

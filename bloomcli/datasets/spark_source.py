@@ -126,7 +126,7 @@ class _Reader(DataSourceReader):
                 return
             if self.mode == "FAILFAST":
                 raise
-            yield {"path": listed.path, "problem": str(error)}
+            yield {"path": listed.path, "problem": error.message}
 
     def _chosen(self, column: str) -> bool:
         return (not self.columns or matches(self.columns, column)) and not matches(self.exclude, column)

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bloomcli.commands.values import texts
 from bloomcli.datasets.spark import java_error
 from bloomcli.datasets.spark_types import arrow_type
+from bloomcli.errors import UsageError
 from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
 SHARED_BYTES: Final = 64 << 20
@@ -35,6 +37,18 @@ class Forms(NamedTuple):
     executors."""
     unpacked: Callable[[bytes], pa.Array]
     """The values of a block."""
+
+
+def values_frame(spark: SparkSession, values: Any) -> DataFrame:
+    """Values as a frame: a frame itself, or one with the texts of Python's values. Raises UsageError."""
+    from pyspark.sql import DataFrame
+
+    if isinstance(values, DataFrame):
+        return values
+    given = texts(values)
+    if not given:
+        raise UsageError("no values to find", hint="name one or several, or a frame of values")
+    return spark.createDataFrame([(text,) for text in given], "value string")
 
 
 def few_of(chosen: DataFrame, forms: Forms) -> list[bytes] | None:

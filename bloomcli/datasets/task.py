@@ -156,7 +156,7 @@ def failed_row(path: str, error: BloomError) -> FileRow:
     return FileRow(
         path=path,
         status=Status.FAILED,
-        error=str(error),
+        error=error.message,
         hint=completed(error.hint, path),
         exit_code=error.exit_code,
         findings=error.findings,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from bloomcli.commands import find
-from bloomcli.commands.find import IndexedRowGroups
+from bloomcli.commands.find import IndexedRowGroups, with_texts
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.concurrency.cancellation import Stop
@@ -20,19 +21,21 @@ from bloomcli.datasets.skip_reasons import OTHER_KIND, skip_reason
 from bloomcli.errors import BloomError, LiteralError, UnknownFormat, UsageError
 from bloomcli.finding.filter_lookups import FileToSearch, files_to_search
 from bloomcli.finding.spool import Spool
+from bloomcli.finding.table_files import listed_files
 from bloomcli.formats.filter_lookup import FilterAnswer
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
 from bloomcli.index.freshness import NoAnswer
 from bloomcli.model.exit_codes import gravest
+from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound, FindReport
 from bloomcli.model.paths import shown
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import FileEntry
-from bloomcli.storage.listing import expand, no_files
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
 from bloomcli.storage.traffic import Meter, counted_by, current, with_traffic
+from bloomcli.values.literals import how_looked_up
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,16 +43,26 @@ if TYPE_CHECKING:
     from bloomcli.finding.pruning import Pruning
 
 
+T = TypeVar("T")
+
+
 class FileResult(NamedTuple):
     """The result of one file."""
 
     found: FileFound
     batches: Iterator[pa.RecordBatch]
-    """The rows, with the columns `bloomcli.commands.find.COLUMNS`. Read them before the next file."""
+    """The rows, with the columns `bloomcli.commands.find.COLUMNS`; those of `Search.files` have the values as text.
+    Read them before the next file."""
     no_answer: NoAnswer | None = None
     """Why the index had no answer for the file."""
     unopened: bool = False
     """Whether the index's answer was enough, so that the file wasn't opened."""
+
+
+_BINARY: Final = Column(path="", index=0, physical="BYTE_ARRAY")
+"""A column in which a value can mean several things."""
+_REMARKS: Final = 3
+"""Maximum number of values of which the report says what was looked up."""
 
 
 class Search:
@@ -63,7 +76,7 @@ class Search:
         index: an index of these files, in which the values are looked up first.
 
     Raises:
-        UsageError: contradicting options, no values, no files, an index without the column.
+        UsageError: contradicting options, no values, no files, files of a table, an index without the column.
         UnreadableError: a directory can't be listed, the index can't be read.
         CorruptFile: the index is damaged.
     """
@@ -84,9 +97,7 @@ class Search:
         self._values = self.checked_values(values)
         self._meter = Meter()
         with counted_by(self._meter):
-            self._listed = expand(paths)
-        if not self._listed:
-            raise no_files(paths)
+            self._listed = listed_files(paths, self._options)
         self._jobs = jobs
         self._started = time.perf_counter()
         self._begin(FindReport(column=options.column, values=values.count, index=index and shown(index)))
@@ -131,7 +142,7 @@ class Search:
                     files_not_indexed=no_answer is NoAnswer.UNKNOWN, files_changed=no_answer is NoAnswer.CHANGED
                 )
             self._report_progress()
-            yield FileResult(found, batches)
+            yield FileResult(found, map(with_texts, batches))
             if remaining is not None:
                 remaining -= found.rows
                 if remaining == 0:
@@ -157,17 +168,33 @@ class Search:
     def record_type(self) -> pa.StructType | None:
         """The type of the records of the first file that can be searched; None if no file can."""
         with counted_by(self._meter):
-            for item in self._listed:
-                if item.problem is not None or item.skipped:
-                    continue
-                try:
-                    with convert_os_errors(item.path):
-                        record_type, size = find.record_type(item.path, self._options)
-                except BloomError:
-                    continue
-                self._add(bytes_read=size)
-                return record_type
+            found = self._of_first_file(find.record_type)
+        if found is None:
+            return None
+        self._add(bytes_read=found[1])
+        return found[0]
+
+    def lookup_remarks(self) -> list[str]:
+        """What was looked up for values that may mean several things: see `how_looked_up`. Opens a file if there are
+        such values."""
+        few = self._values.given if isinstance(self._values.given, tuple) else ()
+        unclear = [text for text in few if how_looked_up(text, _BINARY) is not None][:_REMARKS]
+        if not unclear:
+            return []
+        return self._of_first_file(lambda path, options: find.lookup_remarks(path, options, unclear)) or []
+
+    def _of_first_file(self, get: Callable[[str, FindOptions], T]) -> T | None:
+        """The result of the first file that can be searched; None if no file can."""
+        for path, options in self._searched_files():
+            with suppress(BloomError), convert_os_errors(path):
+                return get(path, options)
         return None
+
+    def _searched_files(self) -> Iterator[tuple[str, FindOptions]]:
+        """Yield the files with their options."""
+        for item in self._listed:
+            if item.problem is None and not item.skipped:
+                yield item.path, self._options
 
     def _each(self) -> Iterator[FileResult | FilterAnswer]:
         remote = any(store_of(item.path).remote for item in self._listed[:1])
@@ -313,4 +340,6 @@ def _first_rows(
 
 def failed(path: str, error: BloomError) -> FileFound:
     """The result of a file that failed."""
-    return FileFound(path=shown(path), error=str(error), hint=completed(error.hint, path), exit_code=error.exit_code)
+    return FileFound(
+        path=shown(path), error=error.message, hint=completed(error.hint, path), exit_code=error.exit_code
+    )

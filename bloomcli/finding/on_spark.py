@@ -23,6 +23,7 @@ from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, Unsupporte
 from bloomcli.finding.job import FileWork, Job, Part, parts_of
 from bloomcli.finding.lake import failed
 from bloomcli.finding.spark_index import IndexColumn, PrunedFiles, column_of, pruned_files, pruning_of
+from bloomcli.finding.table_files import listed_files
 from bloomcli.finding.values import pieces_of, unpacked
 from bloomcli.finding.work import search
 from bloomcli.formats.registry import known_suffix, open_file
@@ -47,6 +48,7 @@ def find(
     select: Sequence[str] = (),
     values_column: str | None = None,
     index: Name | None = None,
+    as_files: bool = False,
 ) -> Any:
     """Find the rows whose column equals a value of a frame, by the filters and statistics of files. The rows stay on
     the executors, and so do the values if they have more than 64 MiB.
@@ -56,12 +58,13 @@ def find(
         paths_or_table: files, directories, globs and URIs; or the name of one Iceberg or Delta table, as for
             `find_table`. A text that begins with ``delta.``, or that has no slash and isn't a local file, is a table.
         values: a frame with the values: numbers, texts, dates, times, booleans or binary values. Nulls are never
-            found.
+            found. Or one value or several of Python, as for `bloomcli.find`; `value` in the result is then a text.
         column: leaf path of the files. A row with a list is found if one element equals the value.
         select: leaf paths, groups or globs of the columns of `record`; by default all.
         values_column: the frame's column; it can be left out if the frame has only one.
         index: an index of these files (`index_build`). The lookup in it happens now. Files that it rules out aren't
             opened; files that it doesn't have, or that changed since, are searched without it.
+        as_files: search the files of a table as plain files, with the rows that the table has replaced or deleted.
 
     Returns:
         A frame with the columns `path`, `stripe` (of ORC files), `row_group` (from 0), `row` (number in the file,
@@ -70,7 +73,8 @@ def find(
         `persist()` it.
 
     Raises:
-        UsageError: no files, no such column of the frame, an index without the column.
+        UsageError: no files, files of a table without `as_files`, no such column of the frame, values without a
+            usual text form, an index without the column.
         UnknownColumn: the first file has no column that `select` names.
         UnsupportedError: a session that can't run tasks, column types that Spark doesn't have.
         UnreadableError: a directory, the first file or the index can't be read.
@@ -88,7 +92,7 @@ def find(
             index=index,
         )
     named = [paths_or_table] if isinstance(paths_or_table, str | os.PathLike) else paths_or_table
-    options = FindOptions(column=column, select=select).checked()
+    options = FindOptions(column=column, select=select, as_files=as_files).checked()
     files = of_paths(spark, [os.fspath(path) for path in named], options, shaped=True)
     return _frame(spark, files, values, values_column, index)
 
@@ -165,9 +169,10 @@ class SearchFiles(NamedTuple):
 
 def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | None, index: Name | None) -> Any:
     from bloomcli.datasets.spark_find import MapBlocks, frame
-    from bloomcli.datasets.spark_values import Forms
+    from bloomcli.datasets.spark_values import Forms, values_frame
 
     path = None if index is None else everywhere(index)
+    values = values_frame(spark, values)
 
     def parts(map_blocks: MapBlocks) -> list[Part]:
         chosen = (
@@ -208,17 +213,14 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
         shaped: the rows are for a frame, so that records have the columns and types of the first file.
 
     Raises:
-        UsageError: no files.
+        UsageError: no files, or files of a table without `as_files`.
         UnknownColumn, UnreadableError, UnsupportedError: with `shaped`, the first file's error.
     """
-    from bloomcli.datasets.hadoop_paths import absolute
+    from bloomcli.datasets.hadoop_paths import absolute, portable
     from bloomcli.datasets.skip_reasons import skip_reason
-    from bloomcli.datasets.spark import SparkEngine
-    from bloomcli.storage.listing import no_files
 
-    listed = [item._replace(path=absolute(item.path)) for item in SparkEngine(spark).find(paths, options)]
-    if not listed:
-        raise no_files(paths)
+    found = listed_files([portable(path) for path in paths], options)
+    listed = [item._replace(path=absolute(item.path)) for item in found]
     files = []
     for item in listed:
         result = None if item.problem is None else failed(item.path, item.problem)

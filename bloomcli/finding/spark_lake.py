@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 
-from bloomcli.commands import find
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.record_shape import struct_of
-from bloomcli.errors import BloomError
 from bloomcli.finding.lake import FileResult, Search
 from bloomcli.finding.on_spark import of_paths, of_table
 from bloomcli.finding.pruning import Pruning
@@ -24,7 +21,6 @@ from bloomcli.finding.work import search
 from bloomcli.index.freshness import NoAnswer
 from bloomcli.model.find import FindReport
 from bloomcli.model.paths import shown
-from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.traffic import Meter
 from bloomcli.words import plural
 
@@ -78,13 +74,11 @@ class SparkSearch(Search):
 
     def record_type(self) -> pa.StructType | None:
         """The type of the table's records, or of the records of the first file that the driver can search."""
-        for files, job in self._found.parts:
-            if job.shape is not None:
-                return struct_of(job.shape)
-            for file in files:
-                with suppress(BloomError), convert_os_errors(file.path):
-                    return find.record_type(file.path, job.options)[0]
-        return None
+        shape = self._found.job.shape
+        return super().record_type() if shape is None else struct_of(shape)
+
+    def _searched_files(self) -> Iterator[tuple[str, FindOptions]]:
+        return ((file.path, job.options) for files, job in self._found.parts for file in files)
 
     def _each(self) -> Iterator[FileResult]:
         parts = self._found.parts

@@ -5,24 +5,25 @@ condition holds decides:
 
        condition                                       presence                reason
     1. the column's type in the file is faulty         can't tell, no filter   the fault
-    2. the column can't hold the value                 absent                  why it can't
+    2. the column can't hold the value                 absent, no filter       why it can't
     3. the column's metadata are encrypted             can't tell              the column is encrypted
-    4. the unit has no values                          absent                  no values
-    5. it has only nulls, and no filter can be used    absent                  only nulls
+    4. the unit has no values                          absent, no filter       no values
+    5. it has only nulls, and no filter can be used    absent, no filter       only nulls
     6. there is no filter                              no filter               the format's reason, if any
     7. no filter can answer for this value             can't tell              why none can
     8. the filter can't be used                        can't tell              why it can't
     9. the filter doesn't have the value               absent                  -, only nulls
     10. the filter has the value                       maybe                   -, the statistics count only nulls
 
-"Can't tell, no filter": can't tell where the unit has a filter, usable or not; no filter where it has none. In row 5
+"Presence" is what the filter alone says. "..., no filter": the former where the unit has a filter, usable or not; no
+filter where it has none, although the value is surely absent in rows 2, 4 and 5. In row 5
 a filter can be used if it is readable and row 7 doesn't hold. The second reason in rows 9 and 10 is that of a unit
 with only nulls: readers skip it by its statistics, and the filter shows whether the statistics are right.
 
 Filter, statistics and dictionary together (`Answer.together`): absent where the filter says so, where trusted
-statistics exclude the value, or where the dictionary doesn't have it; else what the filter says. Statistics aren't
-trusted where the filter contradicts them: in row 10 for a unit with only nulls, and in row 8 where the filter doesn't
-hold the unit's own minimum or maximum.
+statistics exclude the value, where the dictionary doesn't have it, or where the column can't hold it; else what the
+filter says. Statistics aren't trusted where the filter contradicts them: in row 10 for a unit with only nulls, and in
+row 8 where the filter doesn't hold the unit's own minimum or maximum.
 
 A dictionary is read only in rows 6, 8 and 10, where statistics don't exclude the value, and only where every value of
 the unit is one of its entries. If the unit's own minimum or maximum isn't an entry, the dictionary or
@@ -133,6 +134,8 @@ class Answer(NamedTuple):
     """Whether the statistics may be trusted: False where the filter contradicts them."""
     dictionary_skip: bool | None = None
     """Whether the dictionary excludes the value; None where it wasn't read."""
+    impossible: bool = False
+    """Whether the column can't hold the value."""
 
     @property
     def together(self) -> Presence:
@@ -141,8 +144,8 @@ class Answer(NamedTuple):
 
     @property
     def excluded_unfiltered(self) -> bool:
-        """Whether statistics or the dictionary exclude the value."""
-        return (self.stats_skip is True and self.trusted) or self.dictionary_skip is True
+        """Whether statistics, the dictionary or the column's type exclude the value."""
+        return (self.stats_skip is True and self.trusted) or self.dictionary_skip is True or self.impossible
 
     @property
     def excludes(self) -> bool:
@@ -234,15 +237,16 @@ def answer(facts: UnitFacts, lookup: Lookup, stats_skip: bool | None, *, explain
     """Return a unit's answer for a value, by the table above, without its dictionary."""
     if facts.type_fault is not None:
         return Answer(Presence.UNKNOWN if facts.has_filter else Presence.NO_FILTER, None, facts.type_fault)
+    absent = Presence.ABSENT if facts.has_filter else Presence.NO_FILTER
     if lookup.impossible is not None:
-        return Answer(Presence.ABSENT, stats_skip, lookup.impossible)
+        return Answer(absent, stats_skip, lookup.impossible, impossible=True)
     if facts.encrypted:
         return Answer(Presence.UNKNOWN, None, ENCRYPTED)
     if facts.contents is Contents.NOTHING:
-        return Answer(Presence.ABSENT, True, NO_VALUES)
+        return Answer(absent, True, NO_VALUES)
     only_nulls = facts.contents is Contents.ONLY_NULLS
     if only_nulls and (facts.bits is None or lookup.unknowable is not None):
-        return Answer(Presence.ABSENT, True, ONLY_NULLS)
+        return Answer(absent, True, ONLY_NULLS)
     if not facts.has_filter:
         return Answer(Presence.NO_FILTER, stats_skip, lookup.without_filter)
     trusted = facts.problem != WRONG

@@ -50,6 +50,7 @@ def find(
     limit: int | None = None,
     jobs: int | None = None,
     index: str | os.PathLike[str] | None = None,
+    as_files: bool = False,
     session: Any = None,
 ) -> FoundRows:
     """Find the rows whose column equals one of some values.
@@ -65,16 +66,18 @@ def find(
         jobs: files at a time; by default the number of cores, and more for files in stores.
         index: an index of these files (`bloomcli.index_build`). Files that it rules out aren't opened; those that it
             doesn't have, or that changed since, are searched without it.
+        as_files: search the files of a table as plain files, with the rows that the table has replaced or deleted.
         session: a SparkSession, to search on its executors. They search all files before the first batch comes;
             `bloomcli.spark.find` gives a data frame instead.
 
     Returns:
         An iterable of `pyarrow.RecordBatch`, in the order of files and rows, with the columns `path`, `row_group`
-        (from 0), `row` (number in the file, from 0), `value` (as it was given, binary) and `record` (a struct). Its
+        (from 0), `row` (number in the file, from 0), `value` (as it was given, text) and `record` (a struct). Its
         `report` says what was read, and which files failed: they don't end the search.
 
     Raises:
-        UsageError: no values, no files, a limit below 1, an index without the column.
+        UsageError: no values, no files, files of a table without `as_files` (`bloomcli.spark.find_table` finds the
+            table's rows), a limit below 1, an index without the column.
         UnreadableError: a directory can't be listed, the index can't be read, or the Spark job failed.
         UnsupportedError: a session that can't run tasks, executors without bloomcli.
         CorruptFile: the index is damaged.
@@ -87,7 +90,7 @@ def find(
     from bloomcli.finding.value_file import values_of_array
 
     named = [os.fspath(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
-    options = FindOptions(column=column, select=select, limit=limit)
+    options = FindOptions(column=column, select=select, limit=limit, as_files=as_files)
     arrays = isinstance(values, pa.Array | pa.ChunkedArray)
     wanted = values_of_array(values) if arrays else Values(texts_of(values))
     index_path = None if index is None else os.fspath(index)

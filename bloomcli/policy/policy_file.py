@@ -173,7 +173,7 @@ def _raise(problems: list[Problem], text: str, name: str, within: tuple[str, ...
     listed = []
     for problem in ordered:
         error = PolicyError(problem.reason, path=where(problem), field=_field((*within, *problem.at)) or None)
-        text = f"  {error}" + (f"; {problem.hint}" if problem.hint else "")
+        text = f"  {error.message}" + (f"; {problem.hint}" if problem.hint else "")
         listed.append("\n" + text.replace("\n", "\\n"))
     raise PolicyError(f"{len(ordered)} problems{''.join(listed)}", path=name)
 

@@ -287,7 +287,7 @@ class Keys:
         try:
             return read(path)
         except BloomError as error:
-            self._wrong(at, str(error), error.hint)
+            self._wrong(at, error.message, error.hint)
             return None
 
     def _globs(self, found: Mapping[str, Any], key: str, at: At) -> tuple[str, ...]:

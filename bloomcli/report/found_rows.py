@@ -37,7 +37,7 @@ class Writer(ABC):
 
     @abstractmethod
     def rows(self, batch: pa.RecordBatch) -> None:
-        """Write rows, with the columns `bloomcli.commands.find.COLUMNS`."""
+        """Write rows, with the columns `bloomcli.commands.find.COLUMNS` and the values as text."""
 
     def file(self, found: FileFound) -> None:  # noqa: B027  most formats have nothing to do
         """Called for a file with rows, after all of its rows. By default nothing happens."""
@@ -166,7 +166,7 @@ class Parquet(Writer):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        kinds = [pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.large_binary()]
+        kinds = [pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.large_string()]
         if record is not None:
             kinds.append(record)
         schema = pa.schema(list(zip(COLUMNS, kinds, strict=False)))
@@ -230,7 +230,7 @@ def _objects(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
             "stripe": stripe,
             "row_group": row_group,
             "row": row,
-            "value": value.decode("utf-8", "replace"),
+            "value": value,
             "record": _jsonable(record),
         }
 

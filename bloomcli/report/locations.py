@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from bloomcli.model.validate import Finding
+
+
+_RUNS_SHOWN: Final = 5
+"""Maximum number of runs of row groups that a location names."""
 
 
 def row_group_text(stripe: int | None, row_group: int | None) -> str:
@@ -14,6 +19,26 @@ def row_group_text(stripe: int | None, row_group: int | None) -> str:
     if row_group is not None:
         parts.append(f"row group {row_group}")
     return ", ".join(parts)
+
+
+def _places_text(finding: Finding) -> str:
+    """Format all row groups of a finding: ``row groups 0-3, 7``, ``stripe 0: row group 2; stripe 1: row groups 0-4``,
+    ``stripes 0-4``. Shows the first of very many."""
+    if finding.places is None or not re.search("[-, ]", finding.places):
+        return row_group_text(finding.stripe, finding.row_group)
+    unit = "stripe" if finding.row_group is None else "row group"
+    parts, left = [], _RUNS_SHOWN
+    for part in finding.places.split(" "):
+        stripe, _, groups = part.rpartition(":")
+        runs = groups.split(",")
+        more = ", ..." if len(runs) > left else ""
+        plural = "s" if len(runs) > 1 or "-" in groups else ""
+        within = f"stripe {stripe}: " if stripe else ""
+        parts.append(f"{within}{unit}{plural} {', '.join(runs[:left])}{more}" if left else "...")
+        left = max(left - len(runs), 0)
+        if more or parts[-1] == "...":
+            break
+    return "; ".join(parts)
 
 
 def type_text(physical: str, logical: str | None) -> str:
@@ -26,7 +51,7 @@ def finding_location(finding: Finding) -> str:
     file."""
     parts = []
     if finding.stripe is not None or finding.row_group is not None:
-        parts.append(row_group_text(finding.stripe, finding.row_group))
+        parts.append(_places_text(finding))
     if finding.column is not None:
         parts.append(finding.column)
     if finding.offset is not None:

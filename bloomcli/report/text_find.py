@@ -36,9 +36,15 @@ def lines(report: FindReport) -> Iterator[str]:
 
 def _read(report: FindReport) -> str:
     if report.index is None:
-        return f"{size(report.bytes_read)} with footers and filters; the columns have {size(report.scan_bytes)}"
-    opened = f"; the columns in opened files have {size(report.scan_bytes)}" if report.scan_bytes else ""
-    return f"{size(report.bytes_read)} with the index, footers and filters{opened}"
+        return f"{size(report.bytes_read)}, footers and filters included; {_scan(report)}"
+    opened = f"; {_scan(report)}" if report.scan_bytes else ""
+    return f"{size(report.bytes_read)}, the index, footers and filters included{opened}"
+
+
+def _scan(report: FindReport) -> str:
+    """The size of all pages of the columns, which may be smaller than footers and filters."""
+    of = "" if report.index is None else " in opened files"
+    return f"all pages of the columns{of} have {size(report.scan_bytes)}"
 
 
 def _by_index(report: FindReport) -> Iterator[str]:

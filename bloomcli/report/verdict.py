@@ -172,13 +172,15 @@ def _no_failure(report: GateReport) -> str:
             partial,
         ]
         return "; ".join(filter(None, parts))
-    found = f"no finding counts ({disregarded})" if disregarded else "nothing found"
+    found = f"no finding counts ({disregarded})" if disregarded else "no fault"
     filters = _filters(report) + files
     values = "" if report.deep else f"; {NOT_DEEP}"
     if partial:
         return f"{found} in the checked part ({filters}); {partial}{values}"
-    looked = f", {plural(report.values_checked, 'value')} looked up" if report.deep else ""
-    return f"ok: {found} in {filters}{looked}{values}"
+    if report.deep:
+        looked = plural(report.values_checked, "value")
+        values = f"; {looked} looked up" if disregarded else f"; none of {looked} is missing from them"
+    return f"ok: {found} in {filters}{values}"
 
 
 def _listed(*counts: tuple[int, str]) -> list[str]:

@@ -16,6 +16,7 @@ from bloomcli.storage.base import FileEntry, Fingerprint, Kind, Source, Status
 from bloomcli.storage.names import has_wildcard, is_hidden
 from bloomcli.storage.os_errors import cannot_read
 from bloomcli.storage.read_only import ReadOnlyStore
+from bloomcli.storage.table_kinds import ManagedTable, root_of_mark
 
 if TYPE_CHECKING:
     from pyarrow import fs
@@ -97,7 +98,7 @@ class ArrowStore(ReadOnlyStore):
         """Whether a URI has wildcards or ends with a slash. Sends no request to a server."""
         return has_wildcard(path) or path.endswith("/")
 
-    def list(self, path: str) -> Iterator[FileEntry]:
+    def list(self, path: str, tables: set[ManagedTable] | None = None) -> Iterator[FileEntry]:
         """The file itself, or the files below a directory. Raises UnsupportedError, also for patterns."""
         import pyarrow as pa
         from pyarrow import fs
@@ -121,6 +122,8 @@ class ArrowStore(ReadOnlyStore):
             ) from None
         for item in sorted(below, key=lambda i: i.path):
             relative = PurePosixPath(item.path).relative_to(name)
+            if tables is not None and (table := root_of_mark(self.join(path, str(relative)))) is not None:
+                tables.add(table)
             if item.type == fs.FileType.File and not any(map(is_hidden, relative.parts)):
                 yield FileEntry(
                     path=self.join(path, str(relative)), size=item.size, relative=str(relative), walked=True

@@ -26,6 +26,7 @@ from bloomcli.errors import CorruptFile, SourceChanged
 from bloomcli.model.traffic import Traffic
 from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.entries import FileEntry, Fingerprint, Kind, Status, SweepResult, failed_entry, output_exists
+from bloomcli.storage.table_kinds import ManagedTable
 
 __all__ = ["FileEntry", "Fingerprint", "Kind", "Status", "SweepResult", "failed_entry"]
 
@@ -220,10 +221,14 @@ class Store(ABC):
         return None if info is None else Fingerprint(size=info.size, mtime_ns=info.mtime_ns)
 
     @abstractmethod
-    def list(self, path: str) -> Iterator[FileEntry]:
+    def list(self, path: str, tables: set[ManagedTable] | None = None) -> Iterator[FileEntry]:
         """List the files that a path names: the file itself, the files below a directory, the matches of a pattern.
 
         Skips hidden names in directories. Lists a named file even if it doesn't exist.
+
+        Args:
+            path: a file, a directory or a pattern.
+            tables: if the store is remote, gets the tables whose metadata the listing comes across, at no request.
 
         Raises:
             UnreadableError: a pattern matches no file.

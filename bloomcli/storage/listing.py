@@ -14,6 +14,7 @@ from bloomcli.storage.base import FileEntry, Store, failed_entry
 from bloomcli.storage.names import has_wildcard
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
+from bloomcli.storage.table_kinds import ManagedTable
 from bloomcli.words import plural
 
 _NAMED: Final = 3
@@ -32,8 +33,10 @@ def is_dataset(paths: Sequence[str]) -> bool:
     return store_of(path).is_dataset(path)
 
 
-def expand(paths: Sequence[str]) -> Sequence[FileEntry]:
+def expand(paths: Sequence[str], tables: set[ManagedTable] | None = None) -> Sequence[FileEntry]:
     """The files of the paths, each once, sorted within each path. Millions are kept packed.
+
+    `tables` gets the tables that listings of stores come across (`Store.list`).
 
     A file that is named but doesn't exist is listed too: the command shows a row with its error. If other files
     exist, a directory that can't be read, a glob without matches and a URI that can't be listed also become rows with
@@ -43,7 +46,7 @@ def expand(paths: Sequence[str]) -> Sequence[FileEntry]:
         UnreadableError: a glob has no matches or a directory can't be read, and no other file exists.
         UnsupportedError: a URI's file system can't be listed, and no other file exists.
     """
-    found = compacted(_each_once(paths))
+    found = compacted(_each_once(paths, tables))
     if any(item.problem is None and not item.empty for item in found):  # usually the first one is a file
         return found
     for item in found:
@@ -68,7 +71,7 @@ def no_files(paths: Sequence[str]) -> UsageError:
     return UsageError(f"the directories hold no files: {named}{more}", hint=hint)
 
 
-def _each_once(paths: Sequence[str]) -> Iterator[FileEntry]:
+def _each_once(paths: Sequence[str], tables: set[ManagedTable] | None) -> Iterator[FileEntry]:
     """The first entry of each file, under any of its paths, and the entries of paths that can't be listed."""
     spell, seen = spelling(), list[TextSet]()
 
@@ -84,10 +87,10 @@ def _each_once(paths: Sequence[str]) -> Iterator[FileEntry]:
                 # a single path lists no file twice, unless it is a local pattern: no need to remember names
                 surely = len(paths) == 1 and (store.remote or not has_wildcard(path))
                 if surely:
-                    yield from store.list(path)
+                    yield from store.list(path, tables)
                     continue
                 nothing = len(paths) > 1
-                for item in store.list(path):
+                for item in store.list(path, tables):
                     nothing = False
                     if is_new(spell(item.path)):
                         yield item

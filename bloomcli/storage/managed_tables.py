@@ -1,6 +1,11 @@
-"""Finds tables whose metadata would be out of date if one of their files changed.
+"""Finds the tables that files belong to.
 
-Filters make a file larger. Tables record the sizes of their files, or copies of their footers:
+A table's log or metadata say which of the files below its directory are current, and which of their rows are deleted.
+A command that reads such a directory as plain files reads replaced files and deleted rows, too: `find` asks for
+--as-files, and the other commands say so (`tables_of`).
+
+A command that changes such a file makes the table's metadata wrong. Filters make a file larger, and tables record the
+sizes of their files, or copies of their footers:
 
 Delta      _delta_log/ in a directory above     each add action has the file's size
 Iceberg    metadata/*.metadata.json above       manifests have file_size_in_bytes and split offsets
@@ -11,7 +16,8 @@ Above means: above the path as it was named, above the file that its links lead 
 summary named _common_metadata contains only the schema, which doesn't change.
 
 For a local file, the directories above it are searched before each change. In other stores, where each lookup is a
-request, `TableSearch` searches each directory once per run.
+request, `TableSearch` searches each directory once per run. A table below a directory that is listed in such a store
+shows in the listing (`root_of_mark`), which takes no request.
 """
 
 from __future__ import annotations
@@ -23,14 +29,14 @@ from typing import Final
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.hints import listed
 from bloomcli.storage import traffic
-from bloomcli.storage.base import Kind, Store
+from bloomcli.storage.base import FileEntry, Kind, Store
+from bloomcli.storage.names import has_wildcard
 from bloomcli.storage.objects.client import AccessDenied
+from bloomcli.storage.registry import store_of
+from bloomcli.storage.table_kinds import ICEBERG_METADATA, ManagedTable, TableKind
 
 _LEVELS: Final = 16
 """Maximum number of directories above a file that are searched for a table's root: partitions don't nest deeper."""
-
-_ICEBERG: Final = (".metadata.json", ".metadata.json.gz")
-"""Suffixes of Iceberg's metadata files. Old releases wrote compressed ones with the second (TableMetadataParser)."""
 
 _TABLE_NAMES: Final = {
     "_delta_log": Kind.DIRECTORY,
@@ -39,73 +45,77 @@ _TABLE_NAMES: Final = {
     "_metadata": Kind.FILE,
 }
 """Names that show that a directory contains a table or a summary."""
-_IS_DELTA: Final = " is a Delta table: its log records each file's size"
-_IS_ICEBERG: Final = " is an Iceberg table: its manifests record each file's size"
 _CONCURRENT_LOOKUPS: Final = 16
 """Number of directories that are searched at the same time."""
 _CACHED_DIRECTORIES: Final = 1 << 16
 """Number of directories that are cached in addition to those above the current files."""
 
 
-def table_error(path: str, reason: str, command: str, columns: Sequence[str] = ()) -> UsageError:
+def table_error(path: str, table: ManagedTable, command: str, columns: Sequence[str] = ()) -> UsageError:
     """The error for a file that isn't changed in place because a table records facts about it.
 
     Args:
         path: the file.
-        reason: the result of `reason_against`.
+        table: the table, or the summary.
         command: the command that would change the file.
         columns: the columns that the command names; the hint's command names them too.
     """
     import shlex
 
-    table = table_name(reason)
     named = f" --columns {shlex.quote(','.join(map(listed, columns)))}" if columns else ""
     commit = ""
-    if table is not None:
-        commit = f"bloom {command} --table {shlex.quote(table)}{named} lets the table commit the change; "
+    if table.name is not None:
+        commit = f"bloom {command} --table {shlex.quote(table.name)}{named} lets the table commit the change; "
     return UsageError(
-        f"not to be changed in place: {reason}",
+        f"not to be changed in place: {table.why_not_changed}",
         path=path,
         hint=f"{commit}-o writes a copy; --force changes it anyway, and the table's log must then be repaired",
     )
 
 
-def table_name(reason: str) -> str | None:
-    """The ``--table`` name of the table in a result of `reason_against`.
-
-    None for a summary, and for a table whose files `bloom` doesn't replace. An Iceberg table's files don't contain
-    its name, so the result is a template for the user to fill in.
-    """
-    if reason.endswith(_IS_DELTA):
-        root = reason.removesuffix(_IS_DELTA).replace("`", "``")
-        return f"delta.`{root}`"
-    return "CATALOG.DATABASE.TABLE" if reason.endswith(_IS_ICEBERG) else None
-
-
-def reason_against(store: Store, path: str) -> str | None:
-    """The reason not to change a file in place; None if no table or summary exists above it.
+def table_above(store: Store, path: str) -> ManagedTable | None:
+    """The table or summary that describes a file; None if there is none above it.
 
     Raises:
         UnreadableError: the store can't tell.
     """
-    if store.remote:
+    tables = TableSearch(store)
+    tables.look_above([path])
+    return tables.above(path)
+
+
+def tables_of(paths: Iterable[str], listed: Iterable[FileEntry], seen: Iterable[ManagedTable]) -> list[ManagedTable]:
+    """The tables that describe listed files, each once. Summaries are left out: they describe current files.
+
+    Args:
+        paths: what the user named: files, directories, patterns.
+        listed: the files that `paths` name.
+        seen: the tables that the listing came across (`Store.list`), in stores where each lookup is a request. Only
+            the directories above `paths` are looked up there; directories that may not be listed are left out.
+
+    Raises:
+        UnreadableError: a store can't tell.
+    """
+    found = dict.fromkeys(seen)
+    paths_of: dict[Store, dict[str, None]] = {}
+    for path in map(_below_lookups, paths):
+        if (store := store_of(path)).remote:
+            paths_of.setdefault(store, {})[path] = None
+    for path in {item.path.rpartition("/")[0]: item.path for item in listed if item.problem is None}.values():
+        if not (store := store_of(path)).remote:
+            paths_of.setdefault(store, {})[path] = None
+    for store, below in paths_of.items():
         tables = TableSearch(store)
-        tables.look_above([path])
-        return tables.reason_against(path)
-    seen: set[str] = set()
-    for directory in store.directories_above(path, _LEVELS):
-        if directory in seen:
-            continue
-        seen.add(directory)
-        try:
-            reason = _directory_reason(store, directory)
-        except UnreadableError as error:
-            if not isinstance(error.__cause__, PermissionError) or store.may_search(directory):
-                raise  # a table may exist there
-            continue  # above a directory that was searched; the file's other paths remain
-        if reason is not None:
-            return reason
-    return None
+        tables.look_above(below)
+        found |= {table: None for path in below if (table := tables.above(path, strict=False)) is not None}
+    return [table for table in found if table.kind is not TableKind.SUMMARY]
+
+
+def _below_lookups(path: str) -> str:
+    """A path whose directories above it aren't part of the listing of `path`: of a pattern, one of the directory
+    that has the first wildcard, which the listing may show in part."""
+    first = next((at for at, character in enumerate(path) if has_wildcard(character)), None)
+    return path.rstrip("/") if first is None else path[:first].rpartition("/")[0] + "/*"
 
 
 class TableSearch:
@@ -116,52 +126,60 @@ class TableSearch:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._reasons: dict[str, str | UnreadableError | None] = {}
+        self._tables: dict[str, ManagedTable | UnreadableError | None] = {}
         """The result of each directory, the least recently used first."""
 
     def look_above(self, paths: Iterable[str]) -> None:
         """Search each directory above these files for tables and summaries, and keep the results."""
         needed: dict[str, None] = {}
-        for path in {self._store.directory(path): path for path in paths}.values():
+        of_directories = {self._store.directory(path): path for path in paths} if self._store.remote else {}
+        for path in of_directories.values() or paths:  # files of this machine may be links
             needed |= dict.fromkeys(self._store.directories_above(path, _LEVELS))
-        known = {directory: self._reasons.pop(directory) for directory in needed if directory in self._reasons}
-        for directory in list(self._reasons)[: max(len(self._reasons) - _CACHED_DIRECTORIES, 0)]:
-            del self._reasons[directory]
-        self._reasons |= known
+        known = {directory: self._tables.pop(directory) for directory in needed if directory in self._tables}
+        for directory in list(self._tables)[: max(len(self._tables) - _CACHED_DIRECTORIES, 0)]:
+            del self._tables[directory]
+        self._tables |= known
         self._look(directory for directory in needed if directory not in known)
 
     def _look(self, directories: Iterable[str]) -> None:
+        if not self._store.remote:
+            self._tables |= {directory: self._looked_in(directory) for directory in directories}
+            return
         from bloomcli.concurrency.threads import Threads  # commands that only read don't import it
 
         meter = traffic.current()
 
-        def look(directory: str) -> str | None:
+        def look(directory: str) -> ManagedTable | UnreadableError | None:
             with traffic.counted_by(meter):
-                return _directory_reason(self._store, directory)
+                return self._looked_in(directory)
 
         with Threads(_CONCURRENT_LOOKUPS, "bloom-tables") as threads:
             looks = {directory: threads.submit(partial(look, directory)) for directory in directories}
             for directory, future in looks.items():
-                try:
-                    self._reasons[directory] = threads.result(future)
-                except UnreadableError as error:
-                    self._reasons[directory] = error
+                self._tables[directory] = threads.result(future)
 
-    def reason_against(self, path: str) -> str | None:
-        """The reason not to change one of the last `look_above`'s files in place; None if no table or summary exists
-        above it.
+    def _looked_in(self, directory: str) -> ManagedTable | UnreadableError | None:
+        try:
+            return _table_in(self._store, directory)
+        except UnreadableError as error:
+            return error
+
+    def above(self, path: str, *, strict: bool = True) -> ManagedTable | None:
+        """The table or summary that describes one of the last `look_above`'s files; None if there is none above it.
 
         Skips directories above a readable one that the user may not list: permissions are often those of a prefix.
+        If not `strict`, skips all directories that the user may not list.
 
         Raises:
             UnreadableError: the store can't tell.
         """
-        seen = False
+        seen = not strict
         for directory in self._store.directories_above(path, _LEVELS):
-            found = self._reasons[directory]
+            found = self._tables[directory]
             if isinstance(found, UnreadableError):
-                if not (seen and isinstance(found, AccessDenied)):
-                    raise found
+                denied = isinstance(found.__cause__, PermissionError) and not self._store.may_search(directory)
+                if not denied and not (seen and isinstance(found, AccessDenied)):
+                    raise found  # a table may exist there
             elif found is not None:
                 return found
             else:
@@ -169,27 +187,27 @@ class TableSearch:
         return None
 
 
-def _directory_reason(store: Store, directory: str) -> str | None:
-    """The reason that a directory's table or summary gives against changes of the files below it; None without one.
+def _table_in(store: Store, directory: str) -> ManagedTable | None:
+    """The table or summary of which a directory has the metadata; None without one.
 
     Not cached here, because a table may be created at any time; `TableSearch` caches it for one run.
     """
     found = store.existing(directory, _TABLE_NAMES)
     if "_delta_log" in found:
-        return directory + _IS_DELTA
+        return ManagedTable(TableKind.DELTA, directory)
     if ".hoodie" in found:
-        return f"{directory} is a Hudi table: its commits record each file's size"
+        return ManagedTable(TableKind.HUDI, directory)
     if "metadata" in found and _has_metadata(store, store.join(directory, "metadata")):
-        return directory + _IS_ICEBERG
+        return ManagedTable(TableKind.ICEBERG, directory)
     if "_metadata" in found:
-        return f"{store.join(directory, '_metadata')} holds copies of the footers of the files below it"
+        return ManagedTable(TableKind.SUMMARY, store.join(directory, "_metadata"))
     return None
 
 
 def _has_metadata(store: Store, directory: str) -> bool:
     """Whether a directory has an Iceberg table's metadata files."""
     try:
-        return any(name.endswith(_ICEBERG) for name in store.names(directory))
+        return any(name.endswith(ICEBERG_METADATA) for name in store.names(directory))
     except UnreadableError as error:
         why = error.reason.rpartition(": ")[2]
         raise UnreadableError(

@@ -34,6 +34,10 @@ _MOST_DIGITS: Final = 4000
 """Digits of a decimal, the precision of `decimals.WIDE`: more than any column can store. A number with more digits is
 rejected, never rounded."""
 _WHOLE: Final = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]{1,100})\s*")
+_UUID: Final = re.compile(r"\s*[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\s*", re.IGNORECASE)
+_HEX: Final = re.compile(r"(?:[0-9a-fA-F]{2}){4,}")
+_BASE64: Final = re.compile(r"(?=.*[A-Z])(?=.*[a-z])(?=.*[0-9+/=])[A-Za-z0-9+/]{8,}={0,2}")
+"""Letters of both cases and digits: words in plain language rarely match."""
 _FLOATS: Final = {2: "<e", 4: "<f", 8: "<d"}
 _INT: Final = {4: "<i", 8: "<q"}
 
@@ -43,7 +47,8 @@ class Literal(NamedTuple):
 
     text: str
     encodings: tuple[bytes, ...] = ()
-    """The PLAIN bytes to look up; several if the value has several encodings (positive and negative zero)."""
+    """The PLAIN bytes to look up; several if the value has several encodings (positive and negative zero), or may
+    mean several values (a UUID's text in a binary column)."""
     impossible: str | None = None
     """Why the column can't store the value; the value is then absent."""
     unknowable: str | None = None
@@ -73,6 +78,11 @@ def parse(text: str, column: Column, *, path: str | None = None) -> Literal:
         return Literal(text=text, unknowable="BOOLEAN columns have no meaningful filter")
     kind = kind_of(column)
     narrow = None if column.wide is None else _NARROW.get((column.wide, kind))
+    number = _uuid_bytes(text) if is_binary(column) else None
+    if number is not None and column.type_length == len(number):
+        return Literal(text=text, encodings=(number,), order_key=decode_bound(number, column))
+    if number is not None and column.type_length is None:  # values may be UUIDs or their texts
+        return Literal(text=text, encodings=(text.encode(), number))
     try:
         in_file = text if narrow is None else narrow(text, column)
         if column.physical in {"FLOAT", "DOUBLE"} or kind == "FLOAT16":
@@ -290,6 +300,46 @@ def _text(text: str, column: Column) -> bytes:
         given = counted(len(value), "byte")
         raise _Impossible(f"{type_name(column)} of {counted(column.type_length, 'byte')} can't hold {given}")
     return value
+
+
+def is_binary(column: Column) -> bool:
+    """Whether a column's values are bytes of no known meaning."""
+    return column.physical in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"} and kind_of(column) not in _PARSERS
+
+
+def _uuid_bytes(text: str) -> bytes | None:
+    """The 16 bytes of a UUID in its usual form, with dashes; None for another text."""
+    return uuid.UUID(text.strip()).bytes if _UUID.fullmatch(text) else None
+
+
+def how_looked_up(text: str, column: Column) -> str | None:
+    """A sentence on what was looked up for a value of a binary column that looks like the text of a UUID, hexadecimal
+    digits, an IP address or base64; None for other values, and for columns of another type."""
+    if not is_binary(column) or text[:2].lower() == "0x":
+        return None
+    number = _uuid_bytes(text)
+    if number is not None and column.type_length in {None, len(number)}:
+        also = " and as text" if column.type_length is None else ""
+        return f"{text} was looked up as the 16 bytes of the UUID, 0x{number.hex()},{also}".rstrip(",")
+    meant = number or _spelled_bytes(text.strip())
+    if meant is None:
+        return None
+    return f"{text} was looked up as text; 0x{meant.hex()} looks up the bytes that it may stand for"
+
+
+def _spelled_bytes(text: str) -> bytes | None:
+    """The bytes that a text may stand for: an IP address, hexadecimal digits or base64; None for another text."""
+    import base64
+    import ipaddress
+
+    if _HEX.fullmatch(text):
+        return bytes.fromhex(text)
+    if _BASE64.fullmatch(text) and len(text) % 4 == 0:
+        return base64.b64decode(text)
+    try:
+        return ipaddress.ip_address(text).packed
+    except ValueError:
+        return None
 
 
 def _plain(text: str, column: Column) -> bytes:

@@ -14,6 +14,8 @@ import bloomcli
 
 pytestmark = pytest.mark.slow
 
+ROOT = Path(__file__).parents[2]
+
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
@@ -271,3 +273,32 @@ def test_the_command_for_files_with_a_summary_next_to_them_writes_copies(bloom: 
     assert add[-2:] == ["-o", "with-filters-part-00.parquet"]
     added = bloom(*add)
     assert added.code == 0, added.err
+
+
+def _damaged(path: Path) -> Path:
+    """A file whose footer is whole, and whose pages are not."""
+    data = bytearray((ROOT / "fixtures" / "parquet" / "orders.parquet").read_bytes())
+    data[3000:20_000] = bytes(value ^ 0x5A for value in data[3000:20_000])
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("form", ["text", "json", "csv"])
+def test_a_damaged_file_is_an_error_and_not_a_file_without_values(bloom: Bloom, tmp_path: Path, form: str) -> None:
+    path = _damaged(tmp_path / "damaged.parquet")
+    done = bloom("advise", path, "--format", form)
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith(f"bloom: {path}: the page can't be decompressed")
+    assert "\nhint: " in done.err
+
+
+def test_files_that_fail_are_named_on_standard_error_beside_the_advice_on_the_others(
+    bloom: Bloom, tmp_path: Path
+) -> None:
+    damaged = _damaged(tmp_path / "damaged.parquet")
+    (tmp_path / "orders.parquet").write_bytes((ROOT / "fixtures" / "parquet" / "orders.parquet").read_bytes())
+    done = bloom("advise", tmp_path, "--format", "json")
+    assert done.code == 3
+    assert [path for path, _ in done.json["failed"]] == [str(damaged)]
+    assert done.err.startswith(f"bloom: {damaged}: the page can't be decompressed")
+    assert not any("no row group with values" in column["reason"] for column in done.json["columns"])

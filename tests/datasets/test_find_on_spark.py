@@ -102,6 +102,37 @@ def test_a_session_searches_for_the_library_function(spark: SparkSession, lake: 
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 this is no Parquet file PAR1")
     found = bloomcli.find([lake, tmp_path], [5, 4000], column="id", session=spark)
     rows = [row for batch in found for row in batch.to_pylist()]
-    assert sorted(row["value"] for row in rows) == [b"4000", b"5"]
+    assert sorted(row["value"] for row in rows) == ["4000", "5"]
     assert (found.report.failed, found.report.rows, found.report.exit_code) == (1, 2, 3)
     assert "bad.parquet" in str(found.report.errors[0].error)
+
+
+def test_values_of_python_are_a_frame_of_their_texts(spark: SparkSession, lake: Path) -> None:
+    for values in (["5", 4000], [5, "4000"], (5, 4000, 5)):
+        rows = bloom_spark.find(spark, lake, values, column="id", select="id").collect()
+        assert sorted((row.value, row.record.id) for row in rows) == [("4000", 4000), ("5", 5)]
+    assert bloom_spark.find(spark, lake, "name 3", column="name", select="id").count() == FILES * ROWS // 10
+    with pytest.raises(UsageError, match="no values to find"):
+        bloom_spark.find(spark, lake, [], column="id")
+    with pytest.raises(UsageError, match="not object"):
+        bloom_spark.find(spark, lake, [object()], column="id")
+
+
+def test_the_files_of_a_table_are_searched_only_as_files(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from deltalake import DeltaTable, write_deltalake
+
+    table = tmp_path / "table"
+    write_deltalake(table, pa.table({"id": list(range(10))}))
+    DeltaTable(table).delete("id = 5")
+    values = spark.createDataFrame([(5,)], "id bigint")
+    with pytest.raises(UsageError, match="it is a Delta table"):
+        bloom_spark.find(spark, table, values, column="id")
+    assert bloom_spark.find(spark, table, values, column="id", as_files=True).count() == 1
+    words = ["find", "5", str(table), "-c", "id", "--engine", "spark"]
+    assert cli(words) == 2
+    assert "--as-files searches" in capsys.readouterr().err
+    assert cli([*words, "--as-files"]) == 0
+    assert cli(["inspect", str(table), "--engine", "spark"]) == 0
+    assert f"note: {table} is a Delta table" in capsys.readouterr().err

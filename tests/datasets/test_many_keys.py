@@ -229,7 +229,7 @@ class Unchanged(MemorySource):
         return self.fingerprint
 
 class Lake(MemoryStore):  # as many objects as are wanted, in directories of a thousand
-    def list(self, path):
+    def list(self, path, tables=None):
         if path.endswith(".parquet"):
             yield FileEntry(path, len(content.data), path.rpartition("/")[2], walked=False)
             return

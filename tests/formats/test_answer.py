@@ -109,12 +109,13 @@ def expected(case: Case) -> tuple[Presence, bool | None, str | None]:
     nulls = case.contents is Contents.ONLY_NULLS
     skip = True if nulls else case.skip
     missing = Presence.NO_FILTER if case.filter == "none" else Presence.UNKNOWN
+    absent = Presence.NO_FILTER if case.filter == "none" else Presence.ABSENT
     return {
         1: (missing, None, "fault"),
-        2: (Presence.ABSENT, case.skip, "impossible"),
+        2: (absent, case.skip, "impossible"),
         3: (Presence.UNKNOWN, None, "the column is encrypted"),
-        4: (Presence.ABSENT, True, "no values"),
-        5: (Presence.ABSENT, True, "only nulls"),
+        4: (absent, True, "no values"),
+        5: (absent, True, "only nulls"),
         6: (Presence.NO_FILTER, case.skip, "said"),
         7: (Presence.UNKNOWN, case.skip, "unknowable"),
         8: (Presence.UNKNOWN, case.skip, "broken"),
@@ -140,7 +141,7 @@ def test_filter_and_statistics_together_say_absent_where_either_does_and_the_fil
         found = decided(case)
         nulls_with_value = row_of(case) == 10 and case.contents is Contents.ONLY_NULLS
         excluded = found.stats_skip is True and not nulls_with_value
-        absent = excluded or found.presence is Presence.ABSENT
+        absent = excluded or found.presence is Presence.ABSENT or row_of(case) == 2
         assert found.together is (Presence.ABSENT if absent else found.presence), case
 
 
@@ -233,4 +234,4 @@ def test_only_the_module_that_decides_makes_answers() -> None:
     within = [n for n in ast.walk(deciding) if isinstance(n, ast.FunctionDef) and n.name in names]
     assert len(within) == 4
     assert all(any(f.lineno < n.lineno <= (f.end_lineno or 0) for f in within) for n in absent)
-    assert len(absent) == 7
+    assert len(absent) == 5

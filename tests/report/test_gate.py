@@ -177,32 +177,31 @@ def test_a_terminal_gets_colours_however_much_there_is(findings: int, monkeypatc
 @pytest.mark.parametrize(
     ("report", "said", "style"),
     [
-        (gate(), "orders.parquet: ok: nothing found in 8 filters, 5,000 values looked up", Style.GOOD),
+        (gate(), "orders.parquet: ok: no fault in 8 filters; none of 5,000 values is missing from them", Style.GOOD),
         (
             gate(deep=False),
-            "orders.parquet: ok: nothing found in 8 filters; not checked: missing values (--deep)",
+            "orders.parquet: ok: no fault in 8 filters; not checked: missing values (--deep)",
             Style.GOOD,
         ),
         (
             gate(rows=(SOUND, SOUND)),
-            "ok: nothing found in 16 filters in 2 files, 10,000 values looked up",
+            "ok: no fault in 16 filters in 2 files; none of 10,000 values is missing from them",
             Style.GOOD,
         ),
         (
             gate(NOTE, OFF, KNOWN),
             "orders.parquet: ok: no finding counts (1 note, 1 switched-off finding, 1 known finding)"
-            " in 8 filters, 5,000 values looked up",
+            " in 8 filters; 5,000 values looked up",
             Style.GOOD,
         ),
         (
             PARTIAL,
-            "nothing found in the checked part (8 filters in 1 file); not checked: 19 of 20 files",
+            "no fault in the checked part (8 filters in 1 file); not checked: 19 of 20 files",
             Style.WARN,
         ),
         (
             gate(rows=(replace(SOUND, row_groups_read=1),), sample=Sample(seed=1, row_groups="25%")),
-            "orders.parquet: nothing found in the checked part (8 filters);"
-            " not checked: the values of 3 of 4 row groups",
+            "orders.parquet: no fault in the checked part (8 filters); not checked: the values of 3 of 4 row groups",
             Style.WARN,
         ),
         (gate(rows=(replace(SOUND, filters=0),)), "orders.parquet: no filters to check", Style.WARN),
@@ -247,7 +246,10 @@ def test_any_report_is_lines_without_control_characters(report: GateReport) -> N
 def test_files_that_the_policy_excludes_are_reported_and_dont_make_a_look_partial() -> None:
     text = shown(gate(excluded=2, policy="bloom.toml"))
     assert "excluded  2 files, by the policy\n" in text
-    assert text.splitlines()[-1] == "orders.parquet: ok: nothing found in 8 filters, 5,000 values looked up"
+    assert (
+        text.splitlines()[-1]
+        == "orders.parquet: ok: no fault in 8 filters; none of 5,000 values is missing from them"
+    )
     assert "excluded" not in shown(gate())
     nothing = gate(rows=(), excluded=1, policy="bloom.toml")
     assert last(nothing).cell.text == "nothing to check: 1 file excluded by the policy"

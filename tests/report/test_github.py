@@ -125,7 +125,7 @@ def test_notes_leave_room_for_the_verdict_among_the_ten_that_are_shown(report: G
 def test_a_partial_look_is_a_notice_of_its_own_and_no_ok() -> None:
     *_, partial, last = commands(PARTIAL)
     assert (partial.level, partial.message) == ("notice", "not checked: 19 of 20 files")
-    assert last.message.startswith("nothing found in the checked part")
+    assert last.message.startswith("no fault in the checked part")
     assert len(commands(gate())) == 1
 
 

@@ -14,8 +14,9 @@ from bloomcli.datasets import task
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import Status
 from bloomcli.storage.listing import expand
-from bloomcli.storage.managed_tables import reason_against
+from bloomcli.storage.managed_tables import table_above
 from bloomcli.storage.registry import LOCAL
+from bloomcli.storage.table_kinds import ManagedTable
 
 
 def _made(*names: str) -> Callable[[Path], None]:
@@ -29,6 +30,11 @@ def _made(*names: str) -> Callable[[Path], None]:
                 path.write_text("{}")
 
     return make
+
+
+def _why(table: ManagedTable | None) -> str:
+    assert table is not None
+    return table.why_not_changed
 
 
 GUARDS = {
@@ -57,8 +63,7 @@ def test_the_reason_names_the_table_at_any_depth(tmp_path: Path, words: str, pla
     root = tmp_path / "table"
     path = datasets.write(root / place, rows=10)
     GUARDS[words](root)
-    reason = reason_against(LOCAL, str(path))
-    assert reason is not None
+    reason = _why(table_above(LOCAL, str(path)))
     assert words in reason
     assert str(root) in reason
 
@@ -69,7 +74,7 @@ def test_files_outside_of_tables_may_be_changed(tmp_path: Path, words: str, plac
     root = tmp_path / "table"
     path = datasets.write(root / place, rows=10)
     HARMLESS[words](root)
-    assert reason_against(LOCAL, str(path)) is None
+    assert table_above(LOCAL, str(path)) is None
 
 
 def test_a_link_into_a_table_is_guarded_like_the_file(tmp_path: Path) -> None:
@@ -77,7 +82,7 @@ def test_a_link_into_a_table_is_guarded_like_the_file(tmp_path: Path) -> None:
     GUARDS["a Delta table"](path.parent)
     link = tmp_path / "link.parquet"
     link.symlink_to(path)
-    assert "a Delta table" in str(reason_against(LOCAL, str(link)))
+    assert "a Delta table" in _why(table_above(LOCAL, str(link)))
 
 
 @pytest.mark.parametrize("words", GUARDS)
@@ -88,8 +93,8 @@ def test_a_file_that_a_table_has_by_a_link_is_guarded(tmp_path: Path, words: str
     (root / "part.parquet").symlink_to("../blobs/b0")
     (tmp_path / "last.parquet").symlink_to("table/part.parquet")
     for named in (root / "part.parquet", tmp_path / "last.parquet"):
-        assert words in str(reason_against(LOCAL, str(named))), "links on the way count too"
-    assert reason_against(LOCAL, str(blobs / "b0")) is None
+        assert words in _why(table_above(LOCAL, str(named))), "links on the way count too"
+    assert table_above(LOCAL, str(blobs / "b0")) is None
 
 
 @pytest.mark.parametrize("words", GUARDS)
@@ -101,8 +106,8 @@ def test_a_partition_that_is_a_link_is_guarded(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     Path("alias").symlink_to(root, target_is_directory=True)
     for named in (root / "p=1" / "part.parquet", Path("table/p=1/part.parquet"), Path("alias/p=1/part.parquet")):
-        assert words in str(reason_against(LOCAL, str(named)))
-    assert reason_against(LOCAL, str(real / "p=1" / "part.parquet")) is None
+        assert words in _why(table_above(LOCAL, str(named)))
+    assert table_above(LOCAL, str(real / "p=1" / "part.parquet")) is None
 
 
 def test_links_that_lead_relative_to_another_link_are_followed_as_the_system_does(tmp_path: Path) -> None:
@@ -114,9 +119,9 @@ def test_links_that_lead_relative_to_another_link_are_followed_as_the_system_doe
     GUARDS["a Delta table"](tmp_path / "d" / "target")  # where a name alone would lead
     named = tmp_path / "d" / "c" / "up" / "part.parquet"
     assert named.is_file()
-    assert reason_against(LOCAL, str(named)) is None
+    assert table_above(LOCAL, str(named)) is None
     GUARDS["a Delta table"](tmp_path / "a" / "b" / "target")
-    assert "a Delta table" in str(reason_against(LOCAL, str(named)))
+    assert "a Delta table" in _why(table_above(LOCAL, str(named)))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +130,7 @@ def test_links_that_lead_relative_to_another_link_are_followed_as_the_system_doe
 def test_every_name_of_icebergs_metadata_is_known(tmp_path: Path, name: str) -> None:
     path = datasets.write(tmp_path / "table" / "data" / "part.parquet", rows=10)
     _made(f"metadata/{name}")(tmp_path / "table")
-    assert "an Iceberg table" in str(reason_against(LOCAL, str(path)))
+    assert "an Iceberg table" in _why(table_above(LOCAL, str(path)))
 
 
 @pytest.mark.parametrize("words", GUARDS)
@@ -163,9 +168,11 @@ def test_every_command_that_writes_is_guarded_goes_on_with_force_and_may_write_e
     with pytest.raises(UsageError, match="not to be changed in place"):
         _changing(command, path, in_place=True, dry_run=True)
     _changing(command, path, in_place=True, dry_run=True, force=True)
-    _changing(command, path, dry_run=True)
-    assert path.read_bytes() == before
+    with pytest.raises(UsageError, match="not to be changed in place"):
+        _changing(command, path, dry_run=True)  # without an output it says what --in-place would do
     copy = tmp_path / "copy.parquet"
+    _changing(command, path, dry_run=True, output=copy)
+    assert path.read_bytes() == before
     _changing(command, path, output=copy)
     assert path.read_bytes() == before
     _changing(command, path, in_place=True, force=True)

@@ -15,7 +15,7 @@ from bloomcli.errors import BloomError, UnreadableError, WriteError
 from bloomcli.policy.policy_file import find
 from bloomcli.storage import os_errors
 from bloomcli.storage.listing import expand, is_dataset
-from bloomcli.storage.managed_tables import reason_against
+from bloomcli.storage.managed_tables import table_above
 from bloomcli.storage.registry import LOCAL
 
 UNSURE = (errno.EIO, errno.ESTALE, errno.ENOMEM, errno.EINTR)
@@ -76,7 +76,7 @@ def test_tables_above_a_directory_that_may_not_be_searched_are_not_looked_for(
     path = datasets.write(tmp_path / "part.parquet", rows=10)
     failing(monkeypatch, "_delta_log", errno.EACCES)
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert reason_against(LOCAL, str(path)) is None
+    assert table_above(LOCAL, str(path)) is None
 
 
 def test_a_metadata_directory_that_cannot_be_listed_may_be_icebergs(
@@ -90,7 +90,7 @@ def test_a_metadata_directory_that_cannot_be_listed_may_be_icebergs(
 
     monkeypatch.setattr(os, "listdir", fails)
     with pytest.raises(UnreadableError, match="Iceberg") as caught:
-        reason_against(LOCAL, str(path))
+        table_above(LOCAL, str(path))
     assert caught.value.path == str(tmp_path / "metadata")
 
 

@@ -17,6 +17,11 @@ to fold, and `remove` removes filters from such files, too.
 `validate` without ``--deep`` may report more errors: it trusts statistics, which a mutation can make wrong.
 
 Every value that pyarrow reads is in its column's filter.
+
+`find` returns the rows of a value that pyarrow reads, or reports an error for the file; and so it does with an index
+that `index build` made of the file. Rows may be missing where the file's own filters, statistics or page indexes are
+wrong, which a mutation can make them: a column is compared if `validate --deep` finds no error, and if its statistics
+fit its values and it has no page index.
 """
 
 from __future__ import annotations
@@ -198,6 +203,11 @@ class _Contract:
             ("validate", path),
             ("inspect", path, "--footer", "--schema", "--format", "json"),
             ("inspect", path, "-c", column, "--pages", "--indexes"),
+            ("advise", path),
+            ("advise", path, "--sample", "1", "--format", "json"),
+            ("find", "3", path, "-c", column, "--maybe"),
+            ("find", "3", path, "-c", column, "-f", ("text", "csv", "jsonl")[turn % 3]),
+            ("index", "build", path, "-c", column, "-o", out, "--overwrite"),
         )
         before = _Before(self, path)
         words = others[turn % len(others)]
@@ -216,6 +226,8 @@ class _Contract:
             if code == 0:
                 self._check_added(out, json.loads(text), path.suffix)
                 self._check_whole(out, before)
+        out.unlink(missing_ok=True)
+        self._check_found(path, before, turn)
         for left in self.folder.iterdir():
             if left not in (path, out):
                 self.problem(f"{left.name} is left behind")
@@ -267,6 +279,30 @@ class _Contract:
         new = found - (old or set())
         if new:
             self.problem(f"what was written has errors that the original hasn't: {sorted(map(str, new))[:3]}")
+
+    def _check_found(self, path: Path, before: _Before, turn: int) -> None:
+        """Find a value that pyarrow reads, without and with an index."""
+        from support import reader_values
+
+        look = {".parquet": reader_values.parquet_rows}.get(path.suffix)
+        self._begin(_PEER)
+        known = None
+        if look is not None:
+            with contextlib.suppress(reader_values.Unreadable), _limits(self.seconds * 4, self.memory * 4):
+                known = look(path, turn)
+        if known is None or before.errors(deep=True) != set():
+            return
+        index = self.folder / "out"
+        code, _ = self.call("index", "build", path, "-c", known.option, "-o", index, "--overwrite")
+        for options in ([], ["--index", index] if code == 0 else None):
+            if options is None:
+                continue
+            words = ("find", "-v", known.text, path, "-c", known.option, "--select", known.option, "-f", "jsonl")
+            code, text = self.call(*words, *options)
+            rows = [json.loads(line)["row"] for line in text.splitlines()] if code < 2 else known.rows
+            if rows != known.rows:
+                self.problem(f"it finds the rows {rows[:5]}, and pyarrow {known.rows[:5]}, of {len(known.rows)}")
+        index.unlink(missing_ok=True)
 
     def _column(self, path: Path) -> str:
         import bloomcli

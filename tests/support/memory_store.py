@@ -31,6 +31,7 @@ from bloomcli.storage.base import (
     Verify,
 )
 from bloomcli.storage.names import has_wildcard, is_hidden
+from bloomcli.storage.table_kinds import ManagedTable, root_of_mark
 
 SCHEME: Final = "memory"
 
@@ -114,11 +115,13 @@ class MemoryStore(Store):
             return Status(Kind.FILE, len(found.data), found.mtime_ns)
         return Status(Kind.DIRECTORY, 0, 0) if self._below(path) else None
 
-    def list(self, path: str) -> Iterator[FileEntry]:
+    def list(self, path: str, tables: set[ManagedTable] | None = None) -> Iterator[FileEntry]:
         """An object, or the objects below a directory."""
         if has_wildcard(path):
             raise UnsupportedError("patterns can't be listed", path=path, hint="name the directory")
         below = self._below(path)
+        if tables is not None:
+            tables.update(table for name in below if (table := root_of_mark(name)) is not None)
         if not below:
             found = self.objects.get(path)
             yield FileEntry(path, -1 if found is None else len(found.data), path.rpartition("/")[2], walked=False)

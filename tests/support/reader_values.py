@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import struct
 from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -89,6 +91,69 @@ def _leaves(array: pa.Array) -> Iterator[bytes]:
     form = _PACKED.get(array.type)
     for value in array.drop_null().unique().to_pylist():
         yield struct.pack(form, value) if form else bytes(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownRows:
+    """A value that a reader finds in a file."""
+
+    option: str
+    """The column, as options take it."""
+    text: str
+    """The value, as `bloom find` takes it."""
+    rows: list[int]
+    """The rows that have it, from 0."""
+
+
+def parquet_rows(path: Path, turn: int) -> KnownRows | None:
+    """The rows of a value that Arrow reads in one of the columns of integers or texts, another one each turn;
+    None if there is no such column, or if its statistics may be wrong, or if it has a page index. Raises Unreadable.
+    """
+    try:
+        file = pq.ParquetFile(path)
+        names = [
+            field.name
+            for field in file.schema_arrow
+            if pa.types.is_signed_integer(field.type) or pa.types.is_string(field.type)
+        ]
+        name = names[turn % len(names)] if names else None
+        if name is None or file.schema_arrow.names.count(name) > 1 or not re.fullmatch(r"\w+", name):
+            return None
+        table = file.read([name], use_threads=False)
+        table.validate(full=True)
+        values = table.column(0).to_pylist()
+        if not _statistics_fit(file, name, values):
+            return None
+    except Exception as error:
+        raise Unreadable(str(error)) from error
+    chosen = [value for value in values if value is not None]
+    if not chosen:
+        return None
+    value = chosen[turn * 7919 % len(chosen)]
+    if isinstance(value, str) and not (value.isascii() and value.isprintable()):
+        return None
+    return KnownRows(option=name, text=str(value), rows=[at for at, one in enumerate(values) if one == value])
+
+
+def _statistics_fit(file: pq.ParquetFile, name: str, values: list[Any]) -> bool:
+    """Whether a column has no page index, and statistics that fit its values, or none."""
+    at = 0
+    index = next(i for i in range(len(file.schema)) if file.schema.column(i).path == name)
+    for number in range(file.metadata.num_row_groups):
+        group = file.metadata.row_group(number)
+        chunk, part = group.column(index), values[at : at + group.num_rows]
+        at += group.num_rows
+        there = [value for value in part if value is not None]
+        statistics = chunk.statistics
+        if chunk.has_column_index or chunk.has_offset_index:
+            return False
+        if statistics is None:
+            continue
+        if statistics.has_null_count and statistics.null_count != len(part) - len(there):
+            return False
+        if statistics.has_min_max and there and not statistics.min <= min(there) <= max(there) <= statistics.max:
+            return False
+    return at == len(values)
 
 
 _ORC_HASHES: Final[tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], int]], ...]] = (

@@ -14,6 +14,7 @@ from bloomcli.model.paths import shown
 from bloomcli.storage.base import FileEntry, Fingerprint, Kind, Source, Status
 from bloomcli.storage.objects.source import ObjectSource, object_from_parts
 from bloomcli.storage.read_only import ReadOnlyStore
+from bloomcli.storage.table_kinds import ManagedTable
 
 if TYPE_CHECKING:
     from bloomcli.storage.https.client import HttpClient
@@ -56,8 +57,9 @@ class HttpStore(ReadOnlyStore):
         name = _name(path)
         return not name or name.endswith("/") or not _WILDCARDS.isdisjoint(name)
 
-    def list(self, path: str) -> Iterator[FileEntry]:
+    def list(self, path: str, tables: set[ManagedTable] | None = None) -> Iterator[FileEntry]:
         """List the named file. Raises UnsupportedError for directories and patterns."""
+        del tables
         if self.is_dataset(path):
             self.client.pages(self.client.locate(path))
         yield FileEntry(path, -1, PurePosixPath(urllib.parse.unquote(_name(path))).name, walked=False)

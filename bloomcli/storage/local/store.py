@@ -25,6 +25,7 @@ from bloomcli.storage.local import listing, paths
 from bloomcli.storage.local.source import LocalSource, fingerprint_of
 from bloomcli.storage.names import is_uri
 from bloomcli.storage.os_errors import hint, is_directory, reason, status
+from bloomcli.storage.table_kinds import ManagedTable
 
 
 class LocalStore(Store):
@@ -55,8 +56,9 @@ class LocalStore(Store):
         info = status(paths.local_path(path))
         return None if info is None else fingerprint_of(info)
 
-    def list(self, path: str) -> Iterator[FileEntry]:
+    def list(self, path: str, tables: set[ManagedTable] | None = None) -> Iterator[FileEntry]:
         """The files of a path: see `listing.files`. Raises UnreadableError."""
+        del tables
         return listing.files(paths.local_path(path))
 
     def is_dataset(self, path: str) -> bool:

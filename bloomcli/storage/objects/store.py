@@ -24,6 +24,7 @@ from bloomcli.storage.objects.client import (
 )
 from bloomcli.storage.objects.patterns import Match, Pattern
 from bloomcli.storage.objects.source import ObjectSource, Tail, fingerprint_of, object_from_parts, read_tail
+from bloomcli.storage.table_kinds import ManagedTable, root_of_mark
 
 _TAIL_SECONDS: Final = 5.0
 """How long `open` may reuse the tail that `is_dataset` read."""
@@ -80,20 +81,20 @@ class ObjectStore(Store):
         found = self.client.head(at) if at.key else None
         return None if found is None else fingerprint_of(found)
 
-    def list(self, path: str) -> Iterator[FileEntry]:
+    def list(self, path: str, tables: set[ManagedTable] | None = None) -> Iterator[FileEntry]:
         """List an object, the objects below a directory, or those that match a pattern. Raises UnreadableError."""
         at = self.client.locate(path)
         found = self._head_object(at)
         if found is not None:
             yield _named_entry(path, at, found.size, found.tag)
         elif has_wildcard(path):
-            yield from self._matching(at, path)
+            yield from self._matching(at, path, tables)
         elif at.key and not at.key.endswith("/") and not self._has_below(at):
             yield _named_entry(path, at, -1, "")
         else:
             prefix = _directory_key(at.key)
             base = len(_above_partitions(prefix))
-            for key, size, tag in self._keys(at.root, prefix):
+            for key, size, tag in self._keys(at.root, prefix, tables):
                 names = key[len(prefix) :].split("/")
                 if names[-1] and not any(map(is_hidden, names)):
                     yield FileEntry(f"{at.root}/{key}", size, key[base:], walked=True, tag=tag)
@@ -213,11 +214,11 @@ class ObjectStore(Store):
         except Conflict:
             raise output_exists(path) from None
 
-    def _matching(self, at: Location, path: str) -> Iterator[FileEntry]:
+    def _matching(self, at: Location, path: str, tables: set[ManagedTable] | None) -> Iterator[FileEntry]:
         pattern = Pattern(at.key)
         base = len(_above_partitions(pattern.directory))
         found = False
-        for key, size, tag in self._keys(at.root, pattern.prefix):
+        for key, size, tag in self._keys(at.root, pattern.prefix, tables):
             match = pattern.match(key)
             if match is not None and not key.endswith("/"):
                 found = True
@@ -237,8 +238,11 @@ class ObjectStore(Store):
         except UsageError:
             return False
 
-    def _keys(self, root: str, prefix: str) -> Iterator[Entry]:
+    def _keys(self, root: str, prefix: str, tables: set[ManagedTable] | None) -> Iterator[Entry]:
+        """The objects whose keys begin with a prefix. `tables` gets the tables whose metadata are among them."""
         for page in self.client.pages(Location(root, prefix)):
+            if tables is not None:
+                tables.update(found for entry in page.entries if (found := root_of_mark(f"{root}/{entry.key}")))
             yield from page.entries
 
     def _is_directory(self, at: Location) -> bool:

@@ -110,7 +110,7 @@ def test_bits_of_neither_rows_nor_entries_are_stray(tmp_path: Path) -> None:
 def test_a_required_filter_that_is_missing_is_an_error(path: Path) -> None:
     report = bloomcli.validate(path, require=["id", "pr*"])
     assert brief(list(report.findings)) == [("filter-required", "error", 0, "price")]
-    assert "no filter in 2 of 2 row groups: 0, 1" in report.findings[0].message
+    assert "no filter in 2 of 2 row groups" in report.findings[0].message
     assert not report.ok
     with pytest.raises(UnknownColumn):
         bloomcli.validate(path, require=["idd"])
@@ -209,7 +209,7 @@ def test_a_required_filter_isnt_missed_where_there_are_only_nulls(tmp_path: Path
     table = pa.table({"k": pa.array([None] * 50 + list(range(50)), pa.int64())})
     pq.write_table(table, tmp_path / "in", row_group_size=50)
     report = bloomcli.validate(tmp_path / "in", require=["k"])
-    assert "no filter in 1 of 2 row groups: 1" in report.findings[0].message
+    assert "no filter in 1 of 2 row groups" in report.findings[0].message
 
 
 def test_a_filter_on_a_boolean_column_is_an_error(path: Path) -> None:

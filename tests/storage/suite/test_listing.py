@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from support.memory_store import SCHEME, MemoryStore
 from support.stores import Place
 
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
+from bloomcli.storage import registry
 from bloomcli.storage.base import FileEntry
+from bloomcli.storage.listing import expand
+from bloomcli.storage.managed_tables import tables_of
+from bloomcli.storage.table_kinds import ManagedTable, TableKind
 
 VISIBLE = ["a.parquet", "b.orc", "_p=1/c.parquet", "year=2023/e.parquet", "year=2024/month=2/d.parquet"]
 HIDDEN = ["_SUCCESS", ".a.part", "_delta_log/0.json", ".git/x.parquet", "year=2024/_SUCCESS"]
@@ -36,6 +41,33 @@ def test_a_listing_has_the_same_tag_and_time_as_the_opened_file(lake: Place) -> 
             assert item.tag in {"", source.fingerprint.tag}
             assert item.mtime_ns in {0, source.fingerprint.mtime_ns}
             assert item.tag or item.mtime_ns or source.fingerprint.tag == ""
+
+
+@pytest.mark.parametrize(
+    ("mark", "kind"),
+    [
+        ("_delta_log/0.json", TableKind.DELTA),
+        (".hoodie/hoodie.properties", TableKind.HUDI),
+        ("metadata/v1.metadata.json", TableKind.ICEBERG),
+    ],
+)
+def test_the_tables_of_listed_files_are_known(
+    listing: Place, monkeypatch: pytest.MonkeyPatch, mark: str, kind: TableKind
+) -> None:
+    for name in ("lake/orders/p=1/a.parquet", "lake/plain/b.parquet", f"lake/orders/{mark}"):
+        listing.put(name, b"abc")
+    if isinstance(listing.store, MemoryStore):
+        monkeypatch.setitem(registry.BY_SCHEME, SCHEME, listing.store)
+    root = listing.path("lake/orders").removeprefix("file://")
+    named = {"": True, "/": True, "/orders": True, "/orders/p=1": True, "/plain": False}
+    if not isinstance(listing.store, MemoryStore):
+        named |= {"/o*": True, "/orders/p*": True, "/*/*/a.parquet": True, "/pl*": False}
+    named["/orders/p=1/a.parquet"] = True
+    for end, there in named.items():
+        path = listing.path("lake") + end
+        seen: set[ManagedTable] = set()
+        found = tables_of([path], expand([path], seen), seen)
+        assert found == [ManagedTable(kind, root)] * there, path
 
 
 def test_names_in_one_directory_come_in_order(lake: Place) -> None:

@@ -10,7 +10,7 @@ from support.stores import Place
 
 from bloomcli.errors import BloomError, SourceChanged, UsageError
 from bloomcli.storage.base import KeptRange, Pieces
-from bloomcli.storage.managed_tables import reason_against
+from bloomcli.storage.managed_tables import table_above
 
 OLD = bytes(range(256)) * 20
 
@@ -148,7 +148,9 @@ def test_a_run_that_comes_later_builds_on_the_one_before(lake: Place) -> None:
 def test_a_table_above_a_file_is_found(writable: Place, name: str, words: str) -> None:
     writable.put("lake/year=2024/data.bin", OLD)
     path = writable.store.normal(writable.path("lake/year=2024/data.bin"))
-    assert reason_against(writable.store, path) is None
+    assert table_above(writable.store, path) is None
     writable.put(f"lake/{name}", b"{}")
     writable.begin_run()
-    assert words in str(reason_against(writable.store, path))
+    table = table_above(writable.store, path)
+    assert table is not None
+    assert words in table.why_not_changed
