@@ -19,8 +19,6 @@ REQUIRED: Final = (
     "pyarrow",
     "rich",
     "thriftpy2",
-    "tree-sitter",
-    "tree-sitter-toml",
     "xxhash",
     "zstandard",
 )
