@@ -28,6 +28,10 @@ SCHEMA_MAX_DEPTH: Final = 256
 POLICY_MAX_BYTES: Final = 1 << 20
 """The largest policy file. People write policy files; a data file passed by mistake isn't read whole."""
 
+POLICY_MAX_DEPTH: Final = 32
+"""The deepest nesting of arrays and tables in a policy file, and the largest number of parts of a dotted key. A
+policy needs 7 levels."""
+
 PROBED_DICTIONARY_MAX_BYTES: Final = 4 << 20
 """The largest dictionary that `probe` reads, compressed and uncompressed. Writers stop at 1 to 2 MiB."""
 

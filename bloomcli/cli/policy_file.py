@@ -17,9 +17,9 @@ def policy_file(policy: str | None, *, no_policy: bool) -> str | None:
 def _nearest() -> str | None:
     from pathlib import Path
 
-    from bloomcli.policy.policy_file import find
+    from bloomcli.policy.policy_file import FoundPolicy, find
     from bloomcli.storage.os_errors import convert_os_errors
 
     with convert_os_errors():
         found = find(Path())
-        return None if found is None else os.path.relpath(found)
+        return None if found is None else FoundPolicy(os.path.relpath(found))

@@ -19,8 +19,6 @@ REQUIRED: Final = (
     "pyarrow",
     "rich",
     "thriftpy2",
-    "tree-sitter",
-    "tree-sitter-toml",
     "zstandard",
 )
 """The packages that bloom needs. A checkout has no metadata that names them."""

@@ -50,9 +50,7 @@ def select(
     columns = [column for column in columns if not column.not_in_table]
     chosen: set[int] = set()
     refused: dict[int, Column] = {}
-    by_path: dict[str, list[int]] = {}
-    for column in columns:
-        by_path.setdefault(column.path, []).append(column.index)
+    by_path = _by_path(columns)
     out = excluded(columns, exclude, path=path, lacking=lacking)
     missing: set[str] = set()
     for name in names:
@@ -72,7 +70,8 @@ def select(
     missing = {p for p in missing if not matches(exclude, p)}
     if names and not missing and not (chosen | refused.keys()) - out:
         raise UsageError("all selected columns are excluded", path=path, hint="exclude fewer columns")
-    found = ColumnSelection(column for column in columns if column.index in chosen - out)
+    chosen -= out
+    found = ColumnSelection(column for column in columns if column.index in chosen)
     named = missing & set(names)
     found.missing_columns = tuple(p for p in lacking if p in (named if found else missing))
     found.left_out = tuple(refused[index] for index in sorted(refused.keys() - chosen - out))
@@ -83,6 +82,14 @@ def select(
             path=path,
             hint=f"{first.path}: {first.unfilterable}",
         )
+    return found
+
+
+def _by_path(columns: Sequence[Column]) -> dict[str, list[int]]:
+    """The ordinals of the columns with each path: a file may have several of one name."""
+    found: dict[str, list[int]] = {}
+    for column in columns:
+        found.setdefault(column.path, []).append(column.index)
     return found
 
 
@@ -106,12 +113,13 @@ def excluded(columns: Sequence[Column], names: Sequence[str], *, path: str, lack
     """
     out: set[int] = set()
     columns = [column for column in columns if not column.not_in_table]
+    by_path = _by_path(columns)
     for name in names:
-        found = {c.index for c in columns if c.path == name}
+        found = set(by_path.get(name, ()))
         if not found and _GLOB & set(name):
             found = {c.index for c in columns if fnmatchcase(c.path, name)}
         elif not found and name not in lacking:
-            hint = _hint(name, list(dict.fromkeys([*(c.path for c in columns), *lacking])))
+            hint = _hint(name, list(dict.fromkeys([*by_path, *lacking])))
             raise UnknownColumn(
                 f"no column {name!r} to exclude", path=path, hint=f"{hint}; only a glob may match none"
             )

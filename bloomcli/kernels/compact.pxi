@@ -46,6 +46,10 @@ class CompactError(ValueError):
         self.offset = offset
 
 
+class CompactLimit(CompactError):
+    """A list has more elements than may be walked."""
+
+
 cdef struct Walk:
     const unsigned char* data
     Py_ssize_t end
@@ -238,8 +242,13 @@ def compact_struct(const unsigned char[::1] data, Py_ssize_t pos, int max_depth)
         fields[field_id] = (kind, header, value, pos)
 
 
-def compact_list(const unsigned char[::1] data, Py_ssize_t pos, int max_depth):
-    """Walk the list at `pos`. Return (element type, [start of each element ..., end of the list])."""
+def compact_list(const unsigned char[::1] data, Py_ssize_t pos, int max_depth, Py_ssize_t most):
+    """Walk the list at `pos`. Return (element type, [start of each element ..., end of the list]).
+
+    Raises:
+        CompactLimit: it has more than `most` elements. A start takes 40 bytes of memory, and an element one in the file.
+        CompactError: the bytes aren't such a list, or nest deeper than `max_depth`.
+    """
     cdef Walk w
     cdef int kind
     cdef uint64_t size, i
@@ -248,6 +257,8 @@ def compact_list(const unsigned char[::1] data, Py_ssize_t pos, int max_depth):
     pos = _list_head(&w, pos, &kind, &size)
     if pos < 0:
         _walk_raise(&w)
+    if size > <uint64_t>max(most, 0):
+        raise CompactLimit("a list of more elements than are read", pos)
     starts = []
     for i in range(size):
         starts.append(pos)

@@ -25,8 +25,15 @@ if TYPE_CHECKING:
 
 NAME: Final = "bloom.toml"
 PYPROJECT: Final = "pyproject.toml"
-_AT_LINE: Final = r" \(at line (\d+), column (\d+)\)$"
-_AT_END: Final = r" \(at end of document\)$"
+
+
+class FoundPolicy(str):
+    """The path of a policy that was found in a directory above, not named by the user.
+
+    A pull request may have brought it, so it may only refer to files below its directory (see `Keys`).
+    """
+
+    __slots__ = ()
 
 
 def find(start: str | os.PathLike[str]) -> Path | None:
@@ -59,10 +66,10 @@ def _is_file(path: Path) -> bool:
 
 
 def _has_table(path: Path) -> bool:
-    import tomllib
+    from bloomcli.policy import toml
 
     try:
-        data = read_file(path)
+        data = read_file(path, limits.POLICY_MAX_BYTES + 1)
     except PermissionError:
         return False
     except OSError as error:
@@ -70,8 +77,8 @@ def _has_table(path: Path) -> bool:
             f"the policy can't be read: {reason(error)}", path=str(path), hint=hint(error)
         ) from None
     try:
-        tool = tomllib.loads(_decode(data)).get("tool")
-    except (ValueError, RecursionError):
+        tool = toml.parse(_decode(data[: limits.POLICY_MAX_BYTES])).get("tool")
+    except (UnicodeDecodeError, toml.InvalidToml):
         return b"tool.bloom" in data
     return isinstance(tool, dict) and "bloom" in tool
 
@@ -80,7 +87,7 @@ def load(path: str | os.PathLike[str], *, readers: Sequence[str] = ()) -> Policy
     """Read a policy file.
 
     Args:
-        path: the file.
+        path: the file; a `FoundPolicy` if the user didn't name it.
         readers: engines from options. A table schema in the file applies to them.
 
     Raises:
@@ -104,7 +111,7 @@ def load(path: str | os.PathLike[str], *, readers: Sequence[str] = ()) -> Policy
                 hint=f"or write {NAME}, which has the keys at its top level",
             )
         table = tool["bloom"]
-    keys = Keys(folder_of(name), readers=bool(readers))
+    keys = Keys(folder_of(name), readers=bool(readers), found=isinstance(path, FoundPolicy))
     policy = keys.policy(table, path=name)
     if keys.problems:
         _raise(keys.problems, text, name, within)
@@ -136,31 +143,23 @@ def _decode(data: bytes) -> str:
 
 
 def _toml(text: str, name: str) -> dict[str, Any]:
-    import tomllib
+    from bloomcli.policy import toml
 
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        reason = str(error)
-        if (position := re.search(_AT_LINE, reason)) is not None:
-            where, column = f"{name}:{position[1]}", f", column {position[2]}"
-        else:
-            where, column = f"{name}:{text.rstrip().count(chr(10)) + 1}", ", at the end"
-        reason = re.sub(_AT_END, "", re.sub(_AT_LINE, "", reason))
-        raise PolicyError(f"not TOML: {reason[:1].lower()}{reason[1:]}{column}", path=where) from None
-    except RecursionError:
-        raise PolicyError("nested too deeply", path=name) from None
+        return toml.parse(text)
+    except toml.InvalidToml as error:
+        where = name if error.line is None else f"{name}:{error.line}"
+        raise PolicyError(error.reason, path=where) from None
 
 
 def _raise(problems: list[Problem], text: str, name: str, within: tuple[str, ...]) -> NoReturn:
     """Raise one error with all problems, ordered by line."""
-    from bloomcli.policy.toml_lines import lines
+    from bloomcli.policy.toml import key_lines
 
-    known = lines(text)
+    known = key_lines(text)
 
     def line(problem: Problem) -> int:
-        at = (*within, *problem.at)
-        return next((known[at[:n]] for n in range(len(at), 0, -1) if at[:n] in known), 0)
+        return known.at((*within, *problem.at))
 
     def where(problem: Problem) -> str:
         return f"{name}:{found}" if (found := line(problem)) else name

@@ -37,6 +37,10 @@ _PART: Final = (
 TOP: Final = (*_PART, "exclude", "files")
 FILES: Final = ("paths", *_PART)
 COLUMN: Final = ("require", "max-fpp", "max-oversize", "off")
+_NAME_IT: Final = (
+    "`--policy FILE` names the policy, which may then refer to any file; a policy that bloom finds by itself refers "
+    "to files below it only, and errors don't show their contents"
+)
 _NEAR: Final = 0.6
 """The similarity from which a known word is suggested for a mistyped one."""
 
@@ -62,11 +66,14 @@ class Problem:
 class Keys:
     """Checks the tables of a policy file. Invalid settings go to `problems` and are missing in the result."""
 
-    def __init__(self, base: str, *, readers: bool = False) -> None:
+    def __init__(self, base: str, *, readers: bool = False, found: bool = False) -> None:
         self.problems: list[Problem] = []
         self._base = base
         self._readers_known = readers
         """Whether options name readers."""
+        self._found = found
+        """Whether the user didn't name the file. It may then only refer to files below its directory, and errors
+        don't show their contents, because a pull request may have brought it to a machine with other files."""
         self._schemas: dict[str, TableSchema | None] = {}
 
     def policy(self, table: object, *, path: str) -> Policy:
@@ -284,10 +291,16 @@ class Keys:
 
         # errors contain the name as written
         path = value if is_uri(value) else os.path.join(self._base, value)  # noqa: PTH118
+        if self._found and not _is_below(self._base, value):
+            self._wrong(at, f"{value!r} isn't below the policy's directory", _NAME_IT)
+            return None
         try:
             return read(path)
         except BloomError as error:
-            self._wrong(at, error.message, error.hint)
+            if self._found:
+                self._wrong(at, f"{value!r} can't be read as a table's schema", _NAME_IT)
+            else:
+                self._wrong(at, error.message, error.hint)
             return None
 
     def _globs(self, found: Mapping[str, Any], key: str, at: At) -> tuple[str, ...]:
@@ -342,6 +355,17 @@ class Keys:
 
     def _wrong(self, at: At, reason: str, hint: str | None = None) -> None:
         self.problems.append(Problem(at=at, reason=reason, hint=hint))
+
+
+def _is_below(base: str, value: str) -> bool:
+    """Whether a relative path, with its links followed, leads to a file below a directory."""
+    if is_uri(value) or is_uri(base) or os.path.isabs(value):  # noqa: PTH117
+        return False
+    try:
+        folder, file = os.path.realpath(base), os.path.realpath(os.path.join(base, value))  # noqa: PTH118
+        return os.path.commonpath([folder, file]) == folder
+    except (OSError, ValueError):  # ValueError: a null byte, or another drive
+        return False
 
 
 def _kind(value: object) -> str:

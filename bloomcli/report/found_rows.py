@@ -15,6 +15,7 @@ from bloomcli.commands.record_columns import distinct
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.find import FileFound
 from bloomcli.named_tuple import NamedTuple
+from bloomcli.report.human import csv_field
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,8 +108,10 @@ class _FirstFile(NamedTuple):
 
 
 class Csv(Writer):
-    """CSV, with the record's columns after the others. Lists and structs are JSON; a null is an empty cell, an empty
-    text is a pair of quotes. A record's column with the name of another column is `record.NAME`."""
+    r"""CSV, with the record's columns after the others. Lists and structs are JSON; a null is an empty cell, an empty
+    text is a pair of quotes. A record's column with the name of another column is `record.NAME`. Control characters
+    of names and texts are escapes, as in the other CSV reports (`bloomcli.report.csv`); in JSON they are JSON's.
+    """
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -134,7 +137,11 @@ class Csv(Writer):
         self._line([*others, *(f"record.{name}" if name in others else name for name in names)])
 
     def _line(self, values: Iterable[Any]) -> None:
-        self._stream.write(",".join(map(_cell, values)) + "\n")
+        text = ",".join(map(_cell, values))
+        if text.lstrip().startswith("::"):  # a command of GitHub's runner; a quote before it prevents that
+            path, separator, rest = text.partition(",")
+            text = f'"{path}"{separator}{rest}'
+        self._stream.write(text + "\n")
 
 
 class Parquet(Writer):
@@ -284,8 +291,13 @@ def _cell(value: Any) -> str:
     """A value of JSON as a cell of CSV. The standard library's writer gives null and the empty text the same cell."""
     if value is None:
         return ""
-    text = value if isinstance(value, str) else json.dumps(value)
+    text = csv_field(value) if isinstance(value, str) else _json_cell(value)
     return f'"{text.replace(_QUOTE, _QUOTE * 2)}"' if not text or _QUOTED.search(text) else text
+
+
+def _json_cell(value: Any) -> str:
+    r"""A value as ASCII JSON, in which runners find no command: ``##`` is ``#\u0023``, and DEL an escape, too."""
+    return json.dumps(value).replace("##", r"#\u0023").replace("\x7f", r"\u007f")
 
 
 def write_all(

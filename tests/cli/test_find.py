@@ -186,7 +186,31 @@ def test_csv_distinguishes_null_from_the_empty_text_and_the_records_columns_from
     assert out.read_text().splitlines()[0] == "path,stripe,row_group,row,value,id,record.path,text,yes"
     as_is = "header=true, all_varchar=true, allow_quoted_nulls=false"
     read = duckdb.sql(f"SELECT \"record.path\", text, yes FROM read_csv('{out}', {as_is})")
-    assert read.fetchall() == [("", ' a "b",\n', "true"), (None, "c", None)]
+    assert read.fetchall() == [("", r' a "b",\n', "true"), (None, "c", None)]
+
+
+@pytest.mark.parametrize("target", ["standard output", "a file"])
+def test_csv_escapes_what_terminals_and_logs_of_ci_interpret_in_names_and_values(
+    bloom: Bloom, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bad = "\n::warning::x\x1b]0;PWN\x07\x7f\u2028##[error]\\"
+    table = pa.table({"id": [5], bad: [bad], "list": [[bad]], "struct": [{bad: bad}], "bytes": [bad.encode()]})
+    pq.write_table(table, tmp_path / "::error::a.parquet")
+    out = tmp_path / "hits.csv"
+    more = ["-o", out] if target == "a file" else []
+    done = bloom("find", "5", "::error::a.parquet", "-c", "id", "-f", "csv", *more)
+    assert done.code == 0, done.err
+    text = out.read_text() if more else done.out
+    lines = text.split("\n")
+    assert len(lines) == 3, "a header, a row, and the end of the last line"
+    assert not any(line.lstrip().startswith("::") for line in lines)
+    assert "##[" not in text
+    assert text.replace("\n", "").isprintable()
+    ((path, *_, cell, listed, struct, data),) = list(csv.reader(lines[1:2]))
+    assert (path, cell) == ("::error::a.parquet", r"\n::warning::x\x1b]0;PWN\x07\x7f\u2028#\x23[error]\\")
+    assert (json.loads(listed), json.loads(struct)) == ([bad], {bad: bad})
+    assert data == "0x" + bad.encode().hex()
 
 
 def test_the_report_says_whether_files_have_rows_may_have_some_or_failed(

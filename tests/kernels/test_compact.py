@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 from itertools import pairwise
 
 import pytest
 from support import thrift
 from support.thrift import BINARY, BYTE, DOUBLE, FALSE, I16, I32, I64, LIST, MAP, SET, STRUCT, TRUE, Items, Pairs
 
-from bloomcli.kernels import CompactError, compact_bytes, compact_int, compact_list, compact_struct
+from bloomcli.kernels import CompactError, CompactLimit, compact_bytes, compact_int, compact_list, compact_struct
 
 UUID = 13
 TREE: thrift.Fields = {
@@ -28,6 +29,7 @@ TREE: thrift.Fields = {
 }
 BYTES = thrift.encode(TREE)
 DEPTH = 8
+MOST = 100
 
 
 def refusal(data: bytes, depth: int = DEPTH, start: int = 0) -> CompactError:
@@ -69,17 +71,17 @@ def test_a_struct_in_a_struct_is_walked_from_its_place() -> None:
 
 def test_the_elements_of_a_list_are_found() -> None:
     fields, _ = compact_struct(BYTES, 0, DEPTH)
-    kind, starts = compact_list(BYTES, fields[5][2], DEPTH)
+    kind, starts = compact_list(BYTES, fields[5][2], DEPTH, MOST)
     assert kind == I64
     assert [compact_int(BYTES, at) for at in starts[:-1]] == [1, -1, 1 << 62]
     assert starts[-1] == fields[5][3]
-    kind, starts = compact_list(BYTES, fields[9][2], DEPTH)
+    kind, starts = compact_list(BYTES, fields[9][2], DEPTH, MOST)
     assert (kind, len(starts), starts[-1]) == (STRUCT, 4, fields[9][3])
 
 
 @pytest.mark.parametrize("data", [b"\x00", b"\x0c", b"\xf0\x00"])
 def test_an_empty_list_may_leave_its_type_out(data: bytes) -> None:
-    assert compact_list(data, 0, DEPTH)[1] == [len(data)]
+    assert compact_list(data, 0, DEPTH, MOST)[1] == [len(data)]
 
 
 def test_a_uuid_takes_sixteen_bytes() -> None:
@@ -97,17 +99,17 @@ def test_a_structure_cut_anywhere_is_refused() -> None:
 
 def test_a_list_cut_anywhere_is_refused() -> None:
     data = thrift.encode({1: (LIST, Items(BINARY, [b"abc"] * 20))})[1:-1]
-    assert len(compact_list(data, 0, DEPTH)[1]) == 21
+    assert len(compact_list(data, 0, DEPTH, MOST)[1]) == 21
     for end in range(len(data)):
         with pytest.raises(CompactError):
-            compact_list(data[:end], 0, DEPTH)
+            compact_list(data[:end], 0, DEPTH, MOST)
 
 
 @pytest.mark.parametrize("start", [-1, 4, 1 << 62])
 def test_a_start_outside_the_bytes_is_refused(start: int) -> None:
     for walk in (
         lambda: compact_struct(b"\0\0\0", start, DEPTH),
-        lambda: compact_list(b"\0\0\0", start, DEPTH),
+        lambda: compact_list(b"\0\0\0", start, DEPTH, MOST),
         lambda: compact_int(b"\0\0\0", start),
         lambda: compact_bytes(b"\0\0\0", start),
     ):
@@ -174,8 +176,8 @@ def test_containers_count_as_nesting(data: bytes) -> None:
 
 def test_a_list_at_the_top_counts_as_nesting_too() -> None:
     with pytest.raises(CompactError, match="too deep"):
-        compact_list(b"\x1c\x1c\0\0", 0, 2)
-    assert compact_list(b"\x1c\x1c\0\0", 0, 3) == (STRUCT, [1, 4])
+        compact_list(b"\x1c\x1c\0\0", 0, 2, MOST)
+    assert compact_list(b"\x1c\x1c\0\0", 0, 3, MOST) == (STRUCT, [1, 4])
 
 
 def test_an_integer_that_does_not_end_is_refused() -> None:
@@ -198,3 +200,15 @@ def test_a_field_id_is_unique_and_16_bits_wide() -> None:
     assert refusal(b"\x03" + thrift.zigzag(1 << 16) + b"\x01\0").reason == reason
     assert refusal(b"\x03" + thrift.zigzag(32767) + b"\x01" + b"\x13\x01\0").reason == reason
     assert list(compact_struct(b"\x03" + thrift.zigzag(-3) + b"\x01\0", 0, DEPTH)[0]) == [-3]
+
+
+def test_a_list_of_more_elements_than_are_wanted_takes_no_memory() -> None:
+    data = b"\xfc" + thrift.varint(1 << 20) + b"\0" * (1 << 20)
+    tracemalloc.start()
+    try:
+        with pytest.raises(CompactLimit):
+            compact_list(data, 0, DEPTH, (1 << 20) - 1)
+        assert tracemalloc.get_traced_memory()[1] < 10_000
+    finally:
+        tracemalloc.stop()
+    assert len(compact_list(data, 0, DEPTH, 1 << 20)[1]) == (1 << 20) + 1

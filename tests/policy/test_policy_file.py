@@ -6,7 +6,9 @@ import re
 import subprocess
 import sys
 import tomllib
+import tracemalloc
 from pathlib import Path
+from typing import Final
 
 import pytest
 from support.engines import ROOT
@@ -17,7 +19,7 @@ from bloomcli.errors import PolicyError
 from bloomcli.model.file import Severity
 from bloomcli.policy import policy_keys
 from bloomcli.policy.policy import ColumnPart, Limits, Part, Policy
-from bloomcli.policy.policy_file import find, load
+from bloomcli.policy.policy_file import FoundPolicy, find, load
 from bloomcli.policy.table_schema import read
 from bloomcli.rules.readers import READERS
 
@@ -437,17 +439,15 @@ def test_a_file_that_can_not_be_read_is_refused(name: str, tmp_path: Path) -> No
         load(f"{tmp_path}/{name}")
 
 
-def test_a_key_that_the_syntax_tree_can_not_place_is_still_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Readers of a newer TOML may read what the tree's grammar doesn't know: then there is no line."""
+def test_keys_of_a_newer_toml_have_lines_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers of TOML 1.1 read inline tables of several lines."""
     newer = "a = {\n  b = 1,\n}\nmax-fpp = 7\n"
-    monkeypatch.setattr(tomllib, "loads", lambda text: {"max-fpp": 7} if text == newer else {})
+    monkeypatch.setattr(tomllib, "loads", lambda _: {"max-fpp": 7})
     error = refused(tmp_path, newer)
-    assert error.message.startswith(f"{tmp_path}/bloom.toml: a false-positive rate")
+    assert error.message.startswith(f"{tmp_path}/bloom.toml:4: a false-positive rate")
 
 
-def test_the_tree_is_loaded_only_where_there_is_something_to_place(tmp_path: Path) -> None:
+def test_reading_a_policy_loads_no_package_that_it_does_not_need(tmp_path: Path) -> None:
     program = (
         "import sys\n"
         "from bloomcli.policy.policy_file import load\n"
@@ -458,7 +458,7 @@ def test_the_tree_is_loaded_only_where_there_is_something_to_place(tmp_path: Pat
     done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, cwd=ROOT, check=True)
     names = set(done.stdout.split())
     assert "bloomcli" in names
-    assert not names & {"tree_sitter", "tree_sitter_toml", "pathspec", "pyarrow", "click", "rich", "numpy"}
+    assert not names & {"pathspec", "pyarrow", "click", "rich", "numpy"}
 
 
 def test_where_there_is_no_policy_nothing_that_reads_one_is_loaded(tmp_path: Path) -> None:
@@ -573,8 +573,123 @@ def test_a_pyproject_that_may_not_be_read_is_passed_by(tmp_path: Path, monkeypat
     path = tmp_path / "pyproject.toml"
     path.write_text("[tool.bloom]\n")
 
-    def fail(name: Path) -> bytes:
+    def fail(name: Path, _: int) -> bytes:
         raise PermissionError(13, "Permission denied", str(name))
 
     monkeypatch.setattr("bloomcli.policy.policy_file.read_file", fail)
     assert find(tmp_path) != path
+
+
+# --- what a small hostile text may cost
+
+DEEP: Final = {
+    "a table": f"[{'a.' * 20_000}a]\nb = 1\n",
+    "a key": f"{'a.' * 20_000}a = 1\n",
+    "a key in an inline table": f"a = {{ {'a.' * 20_000}a = 1 }}\n",
+    "a key with quotes": "'a' . " * 10_000 + "a = 1\n",
+    "inline tables": "a = " + "{a = " * 5_000 + "1" + "}" * 5_000 + "\n",
+    "arrays": f"a = {'[' * 20_000}{']' * 20_000}",
+}
+
+
+@pytest.mark.parametrize("text", DEEP.values(), ids=DEEP)
+@pytest.mark.parametrize("name", ["bloom.toml", "pyproject.toml"])
+def test_deep_nesting_is_refused_before_it_takes_memory(text: str, name: str, tmp_path: Path) -> None:
+    path = written(tmp_path, text + "\n# tool.bloom", name)
+    tracemalloc.start()
+    try:
+        assert find(tmp_path) == path
+        with pytest.raises(PolicyError, match="nested too deeply"):
+            load(path)
+        assert tracemalloc.get_traced_memory()[1] < 20 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_lines_of_nested_keys_take_memory_by_the_length_of_the_text(tmp_path: Path) -> None:
+    level = "a." * 7 + "a"
+    nested = "".join(f"a{n} = {{ {level} = {{ {level} = {{ {level} = 1 }} }} }}\n" for n in range(2_000))
+    tracemalloc.start()
+    try:
+        assert "2000 problems" in refused(tmp_path, nested).reason
+        assert tracemalloc.get_traced_memory()[1] < 500 * len(nested)
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("digits", [5_000, 50_000])
+@pytest.mark.parametrize("key", ["max-fpp", "other", "require"])
+def test_an_integer_of_thousands_of_digits_is_refused(digits: int, key: str, tmp_path: Path) -> None:
+    error = refused(tmp_path, f"{key} = {'9' * digits}\n")
+    assert "an integer with thousands of digits" in error.reason
+    assert run(["validate", str(ROOT / "README.md"), "--policy", str(tmp_path / "bloom.toml")]) == 2
+
+
+@pytest.mark.parametrize("text", ["'''", '"""', '"""\\', "'", '"', "[[", "{{", 'a = """\\"""', "a.", "\x00"])
+def test_unfinished_text_of_any_length_is_scanned_once(text: str, tmp_path: Path) -> None:
+    assert refused(tmp_path, text * 50_000).reason
+
+
+# --- a policy that was found, not named, refers to files below it only
+
+SECRET: Final = "root:x:0:0:secret\n"
+
+
+def found_policy(tmp_path: Path, schema: str) -> PolicyError:
+    """The error of a policy in the directory `work`, found there."""
+    (tmp_path / "outside").write_text(SECRET)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "inside").write_text(SECRET)
+    (folder / "link").symlink_to("../outside")
+    path = written(folder, f"readers = ['spark']\ntable-schema = '{schema}'\n")
+    with pytest.raises(PolicyError) as caught:
+        load(FoundPolicy(path))
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "schema", ["../outside", "{root}/outside", "link", "./sub/../../outside", "s3://bucket/schema", "/dev/zero"]
+)
+def test_a_found_policy_reads_no_table_schema_outside_its_directory(schema: str, tmp_path: Path) -> None:
+    error = found_policy(tmp_path, schema.format(root=tmp_path))
+    assert "isn't below the policy's directory" in error.reason
+    assert "secret" not in f"{error} {error.hint}"
+
+
+@pytest.mark.parametrize("schema", ["inside", "gone", "."])
+def test_the_error_of_a_found_policy_has_nothing_from_the_file_that_it_names(schema: str, tmp_path: Path) -> None:
+    error = found_policy(tmp_path, schema)
+    assert "can't be read as a table's schema" in error.reason or "isn't below" in error.reason
+    assert not any(part in f"{error} {error.hint}" for part in ("secret", "root:", "x:0"))
+
+
+def test_a_found_policy_reads_a_table_schema_below_it(tmp_path: Path) -> None:
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas" / "orders.sql").write_text("id bigint")
+    path = written(tmp_path, "readers = ['spark']\ntable-schema = 'schemas/orders.sql'\n")
+    assert load(FoundPolicy(path)).whole.table is not None
+
+
+def test_a_named_policy_reads_a_table_schema_anywhere(tmp_path: Path) -> None:
+    (tmp_path / "orders.sql").write_text("id bigint")
+    (tmp_path / "work").mkdir()
+    path = written(tmp_path / "work", "readers = ['spark']\ntable-schema = '../orders.sql'\n")
+    assert load(path).whole.table is not None
+
+
+def test_the_command_line_distrusts_the_policy_that_it_finds_not_the_one_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "outside").write_text(SECRET)
+    (tmp_path / "work").mkdir()
+    written(tmp_path / "work", "readers = ['spark']\ntable-schema = '../outside'\n")
+    orders = str(ROOT / "fixtures" / "parquet" / "orders.parquet")
+    monkeypatch.chdir(tmp_path / "work")
+    for command in (["validate"], ["add", "--dry-run", "-c", "*"], ["advise"]):
+        assert run([*command, orders]) == 2
+        said = capsys.readouterr().err
+        assert "isn't below the policy's directory" in said
+        assert "secret" not in said
+    assert run(["validate", orders, "--policy", "bloom.toml"]) == 2
+    assert "isn't below" not in capsys.readouterr().err

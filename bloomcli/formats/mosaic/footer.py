@@ -258,6 +258,7 @@ class Footer:
                 self.footer_at + 20,
                 "footer.row_groups",
             )
+        cursor.add_parts(count)
         groups = tuple(self._read_row_group(cursor, ordinal) for ordinal in range(count))
         if rest := cursor.remaining:
             cursor.field = "row_groups"
@@ -274,7 +275,7 @@ class Footer:
         filters: list[FilterLocation] = []
         if self.version == spec.DRAFT:
             cursor.field = f"{field}.filters"
-            for position in range(cursor.count("filters", _LEAST_FILTER)):
+            for position in range(cursor.parts("filters", _LEAST_FILTER)):
                 column = cursor.varint("a filter's column")
                 offset = cursor.u64("a filter's offset")
                 length = cursor.varint("a filter's bytes")
@@ -292,7 +293,7 @@ class Footer:
 
     def _read_buckets(self, cursor: Cursor, start: int, field: str) -> tuple[Bucket, ...]:
         cursor.field = f"{field}.buckets"
-        count = cursor.count("buckets", _LEAST_BUCKET)
+        count = cursor.parts("buckets", _LEAST_BUCKET)
         if count > self.schema.buckets:
             raise cursor.fault(f"{counted(count, 'bucket')} of {self.schema.buckets}")
         found: dict[int, Bucket] = {}
@@ -325,7 +326,7 @@ class Footer:
     def _read_statistics(self, cursor: Cursor, rows: int, field: str) -> dict[int, Statistics]:
         cursor.field = f"{field}.statistics"
         found: dict[int, Statistics] = {}
-        for position in range(cursor.count("statistics", _LEAST_STATISTICS)):
+        for position in range(cursor.parts("statistics", _LEAST_STATISTICS)):
             cursor.field = f"{field}.statistics[{position}]"
             here = cursor.pos
             column = cursor.varint("a column")

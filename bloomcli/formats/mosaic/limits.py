@@ -23,6 +23,10 @@ ROWS_MAX: Final = 1 << 28
 """Rows of a Mosaic row group whose columns are read: a constant column takes no bytes per row in the file, but its
 full width when decoded."""
 
+PARTS_MAX: Final = 1 << 21
+"""The number of columns of a Mosaic schema, and of row groups, buckets, statistics and filters of an index. Each
+takes some 200 bytes of memory, and a few in the file."""
+
 DUMP_MAX_PARTS: Final = 1_000_000
 """The number of buckets, statistics, filters and columns that `bloom inspect --footer` writes as JSON: a file of
 1,000 row groups and 300 columns has some 700,000."""

@@ -110,7 +110,7 @@ class Schema:
 
 def read_schema(cursor: Cursor) -> Schema:
     """Parse an uncompressed schema block. Raises CorruptFile."""
-    count = cursor.count("columns", _LEAST_COLUMN)
+    count = cursor.parts("columns", _LEAST_COLUMN)
     buckets = cursor.varint("buckets")
     if not 1 <= buckets <= max(count, 1):
         raise cursor.fault(f"{counted(buckets, 'bucket')} for {counted(count, 'column')}")

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from bloomcli.errors import CorruptFile
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.words import are, counted
 
 MAGIC: Final = b"MOSA"
@@ -63,7 +64,7 @@ class Cursor:
     `base` is the offset of the data in the file or, with `packed`, of their compressed form.
     """
 
-    __slots__ = ("_base", "_packed", "data", "field", "path", "pos")
+    __slots__ = ("_base", "_packed", "_parts", "data", "field", "path", "pos")
 
     def __init__(self, data: bytes, *, base: int, path: str, field: str, packed: bool = False) -> None:
         self.data = data
@@ -72,6 +73,7 @@ class Cursor:
         self.path = path
         self._base = base
         self._packed = packed
+        self._parts = 0
 
     @property
     def remaining(self) -> int:
@@ -134,6 +136,24 @@ class Cursor:
                 start,
             )
         return value
+
+    def parts(self, what: str, least: int) -> int:
+        """Read a number of parts of the metadata. Raises as `count` and `add_parts`."""
+        value = self.count(what, least)
+        self.add_parts(value)
+        return value
+
+    def add_parts(self, count: int) -> None:
+        """Count parts, of which objects will be made. Raises UnsupportedError beyond `limits.PARTS_MAX`."""
+        self._parts += count
+        if self._parts > mosaic_limits.PARTS_MAX:
+            raise UnsupportedError(
+                f"metadata of more than {mosaic_limits.PARTS_MAX} parts",
+                path=self.path,
+                offset=self._base if self._packed else self._base + self.pos,
+                field=self.field,
+                hint=f"bloom reads up to {mosaic_limits.PARTS_MAX}; write files with fewer columns or row groups",
+            )
 
 
 def varint(value: int) -> bytes:

@@ -13,6 +13,7 @@ from typing import Final
 from bloomcli import limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import contradictions, spec
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bounds import NO_VALUES, kind_of_bounds
 from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import Location, Struct
@@ -96,6 +97,7 @@ class Footer:
         self.rows = self.top.required_int("num_rows")
         self._groups = self.top.list_starts("row_groups")
         self._row_groups: dict[int, RowGroup] = {}
+        self._chunks_walked = 0
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -154,6 +156,11 @@ class Footer:
         if found is None:
             group = self.group_struct(index)
             starts = group.list_starts("columns")
+            self._chunks_walked += len(starts)
+            if self._chunks_walked > parquet_limits.CHUNKS_MAX:
+                raise group.location.too_many(
+                    "the column chunks of all row groups", parquet_limits.CHUNKS_MAX, group.start, "columns"
+                )
             found = self._row_groups[index] = RowGroup(
                 index, group.required_int("num_rows"), tuple(starts[:-1]), group.integer("total_compressed_size")
             )

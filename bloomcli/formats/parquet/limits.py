@@ -18,6 +18,14 @@ FILTER_HEADER_MAX_BYTES: Final = 256
 THRIFT_MAX_DEPTH: Final = 32
 """Nesting of structs and lists in Thrift metadata. The format's own structures nest 7 deep."""
 
+LIST_MAX: Final = 1 << 19
+"""The number of row groups, of schema elements, and of a row group's column chunks. Each takes about a kilobyte of
+memory in `bloom inspect`, and an empty one a byte in the file. Arrow C++ reads up to a million."""
+
+CHUNKS_MAX: Final = 1 << 23
+"""The number of column chunks of all row groups: their positions in the footer take 300 MB of memory. A footer of
+512 MiB holds fewer if each has its metadata."""
+
 PAGE_AT_ONCE_BYTES: Final = 8 << 20
 """The largest page that is decompressed in one piece; larger pages are read in windows of 1 MiB. Writers aim at
 1 MiB per page."""

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Final
 
 from bloomcli import kernels
-from bloomcli.errors import CorruptFile
+from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import idl
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.named_tuple import NamedTuple
@@ -99,6 +99,16 @@ class Location(NamedTuple):
             hint="the metadata is damaged or was not written as Parquet; get the file from its source again",
         )
 
+    def too_many(self, what: str, most: int, at: int, field: str) -> UnsupportedError:
+        """The error for a list at buffer position `at` of more than `most` elements."""
+        return UnsupportedError(
+            f"{what} has more than {most} elements",
+            path=self.path,
+            offset=self.base + at,
+            field=f"{self.field}.{field}" if self.field else field,
+            hint=f"bloom reads up to {most}; write files with fewer columns or row groups",
+        )
+
     def at(self, field: str) -> Location:
         """The location of a field of the structure, in the same buffer."""
         return Location(self.path, self.base, f"{self.field}.{field}" if self.field else field)
@@ -164,12 +174,21 @@ class Struct:
         return None if found is None else found.decode("utf-8", "backslashreplace")
 
     def list_starts(self, field: str) -> list[int]:
-        """Return the starts of a list's structures, and the list's end; empty if the list is absent."""
+        """Return the starts of a list's structures, and the list's end; empty if the list is absent.
+
+        Raises:
+            CorruptFile: it isn't a list of structures.
+            UnsupportedError: it has more than `limits.LIST_MAX` elements.
+        """
         span = self._typed(field, LIST)
         if span is None:
             return []
         try:
-            kind, starts = kernels.compact_list(self.data, span.start, parquet_limits.THRIFT_MAX_DEPTH)
+            kind, starts = kernels.compact_list(
+                self.data, span.start, parquet_limits.THRIFT_MAX_DEPTH, parquet_limits.LIST_MAX
+            )
+        except kernels.CompactLimit:
+            raise self.location.too_many(f"{self.name}.{field}", parquet_limits.LIST_MAX, span.start, field) from None
         except kernels.CompactError as error:
             raise self.location.fault(error.reason, error.offset, field) from None
         if kind != STRUCT and len(starts) > 1:

@@ -6,7 +6,7 @@ Steps of a replacement, each with its modules on the right:
      2  compare the source with its checksum file, .NAME.crc, if it has one            hadoop_crc
      3  make a hidden temporary file in the target's directory, and lock it            temporary, locks
      4  copy ranges of the source, write new bytes, sync them in the background        new_file, copying
-     5  set mode, owner and extended attributes                                        attributes
+     5  set owner, access control list, mode and extended attributes                   attributes
      6  sync the temporary file; verify it                                             atomic
      7  lock the file that has the target's name; check that the source is unchanged   locks, source
      8  write the new checksum file under a temporary name; rename the old one         new_checksums

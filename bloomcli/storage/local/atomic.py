@@ -17,13 +17,14 @@ from bloomcli.errors import UsageError, WriteError
 from bloomcli.storage.base import Cancelled, KeptRange, Piece, Pieces, PlacedBytes, Progress, Source, Verify
 from bloomcli.storage.entries import output_exists
 from bloomcli.storage.local import hadoop_crc
-from bloomcli.storage.local.attributes import copy_attributes
+from bloomcli.storage.local.attributes import copy_attributes, finish_new_file, mode_of_new_file
 from bloomcli.storage.local.locks import FileLock
 from bloomcli.storage.local.new_checksums import has_checksums, replacing_checksums
 from bloomcli.storage.local.new_file import NewFile
 from bloomcli.storage.local.source import LocalSource
 from bloomcli.storage.local.temporary import TemporaryFile, rename_to_free_name, sweep
 from bloomcli.storage.local.write_errors import final_path, write_errors
+from bloomcli.storage.traffic import current
 
 _NO_DIRECTORY_SYNC: Final = (
     errno.EACCES,
@@ -87,8 +88,7 @@ def replacing(target: Path, *, source: Source, overwrite: bool, verify: Callable
 
     Args:
         target: the final name.
-        source: the file that the new one is made from, in any store. It must not change during the replacement. If it
-            is local, the new file gets its mode and owner.
+        source: the file that the new one is made from, in any store. It must not change during the replacement.
         overwrite: whether the target may exist.
         verify: checks the finished temporary file. An exception from it cancels the replacement.
 
@@ -105,12 +105,15 @@ def replacing(target: Path, *, source: Source, overwrite: bool, verify: Callable
     local = source if isinstance(source, LocalSource) else None
     checksums = None if local is None else hadoop_crc.verified_checksums(local)
     expected = local if local is not None and Path(os.path.realpath(local.local_path)) == final else None
-    with write_errors(target, TemporaryFile(final, 0o666 if local is None and not exists else 0o600)) as temporary:
+    with write_errors(target, TemporaryFile(final, 0o600 if exists else mode_of_new_file(local))) as temporary:
         fd = temporary.open()  # this may change the temporary's path
         new = NewFile(temporary.path, fd)
         try:
             yield new
-            copy_attributes(fd, local, final, exists=exists)
+            if exists:
+                _keep_access(fd, final)
+            elif local is not None:
+                finish_new_file(fd, local)
             new.flush()
             verify(temporary.path)
             with FileLock(final, partial(_may_bypass_lock, temporary, final, expected)) as lock:
@@ -158,10 +161,12 @@ def _atomic_writer(target: Path, *, overwrite: bool, exists: UsageError) -> Iter
     if taken and not overwrite:
         raise exists
     sweep(final.parent)
-    with write_errors(target, TemporaryFile(final, 0o666)) as temporary:
+    with write_errors(target, TemporaryFile(final, 0o600 if taken else 0o666)) as temporary:
         with os.fdopen(temporary.open(), "wb", closefd=False) as stream:
             yield stream
             stream.flush()
+            if taken:
+                _keep_access(temporary.fd, final)
             os.fsync(temporary.fd)
         with (
             FileLock(final, partial(_may_bypass_lock, temporary, final, None)),
@@ -169,6 +174,12 @@ def _atomic_writer(target: Path, *, overwrite: bool, exists: UsageError) -> Iter
         ):
             _place(temporary, final, overwrite=overwrite, exists=exists)
             _sync_directory(final.parent)
+
+
+def _keep_access(fd: int, final: Path) -> None:
+    """Give a new file the rights and attributes of the old one. A remark names the rights that it can't keep."""
+    if (remark := copy_attributes(fd, final)) is not None:
+        current().remark(remark)
 
 
 def _place(temporary: TemporaryFile, final: Path, *, overwrite: bool, exists: UsageError | None = None) -> None:

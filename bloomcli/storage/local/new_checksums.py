@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from bloomcli.errors import WriteError
 from bloomcli.storage.local import hadoop_crc
+from bloomcli.storage.local.attributes import copy_attributes
 from bloomcli.storage.local.locks import FileLock
 from bloomcli.storage.local.temporary import TemporaryFile, file_identity, rename_to_free_name, temporary_files
 from bloomcli.storage.local.temporary_names import may_be_for, temporary_name
@@ -61,7 +61,8 @@ def replacing_checksums(
             with os.fdopen(new.open(), "wb", closefd=False) as stream:
                 stream.write(hadoop_crc.new_checksum_file(old, final, temporary.path, known, prefix))
                 stream.flush()
-                os.fchmod(new.fd, stat.S_IMODE(temporary.path.stat().st_mode) & 0o666)
+                copy_attributes(new.fd, temporary.path)  # who may read the file may read its checksums
+                os.fchmod(new.fd, os.fstat(new.fd).st_mode & 0o666)
                 os.fsync(new.fd)
             locks.enter_context(FileLock(checksums))
             with contextlib.suppress(FileNotFoundError):  # another process is replacing the same file

@@ -235,3 +235,28 @@ def test_a_directory_of_a_paged_bucket_with_wrong_claims_is_refused(paged: tuple
     with pytest.raises(CorruptFile, match="directory and slots take") as caught:
         bloomcli.add(work, ["same"], output=work.with_name("out"), **DRAFT)
     assert caught.value.offset == start
+
+
+def test_metadata_of_more_parts_than_are_read_are_refused_by_name(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = path.read_bytes()
+    needed = 0
+    while needed < 1000:
+        monkeypatch.setattr(mosaic_limits, "PARTS_MAX", needed)
+        try:
+            bloomcli.inspect(path)
+            break
+        except UnsupportedError:
+            needed += 1
+    assert 10 < needed < 1000, "columns, row groups, buckets, statistics and filters count"
+    monkeypatch.setattr(mosaic_limits, "PARTS_MAX", needed - 1)
+    refused(data, path, f"metadata of more than {needed - 1} parts", error=UnsupportedError)
+
+
+def test_an_index_of_many_empty_row_groups_takes_no_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mosaic_limits, "PARTS_MAX", 1 << 18)
+    whole = parts(path)
+    count = mosaic_limits.PARTS_MAX + 1
+    many = replace(whole, index=bytes(4 * count), group_count=count)
+    refused(many.data(), path, "metadata of more than", "inspect", error=UnsupportedError)

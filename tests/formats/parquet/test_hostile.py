@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -24,7 +25,9 @@ from support.tables import write
 from support.thrift import Fields
 
 import bloomcli
-from bloomcli.errors import CorruptFile
+from bloomcli.cli import run
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.parquet import limits as parquet_limits
 
 pytestmark = pytest.mark.slow
 
@@ -265,3 +268,88 @@ def test_slow_files_take_bounded_memory_and_each_row_group_few_seconds(
     assert done.code == 0, done.errors
     assert done.cpu < SECONDS_MAX
     assert done.memory < MEMORY_MAX_BYTES
+
+
+SCHEMA: Final = thrift.encode(
+    {
+        1: (thrift.I32, 1),
+        2: (
+            thrift.LIST,
+            thrift.Items(
+                thrift.STRUCT,
+                [
+                    {4: (thrift.BINARY, b"schema"), 5: (thrift.I32, 1)},
+                    {1: (thrift.I32, 2), 3: (thrift.I32, 0), 4: (thrift.BINARY, b"c")},
+                ],
+            ),
+        ),
+        3: (thrift.I64, 0),
+    }
+)[:-1]
+"""FileMetaData with a column, up to the number of rows."""
+NEXT_IS_LIST: Final = b"\x19"
+
+
+def empty(count: int) -> bytes:
+    """A list of empty structures, which take a byte each."""
+    return b"\xfc" + thrift.varint(count) + bytes(count)
+
+
+MANY: Final = {
+    "row groups": lambda n: SCHEMA + NEXT_IS_LIST + empty(n) + b"\0",
+    "schema elements": lambda n: b"\x15\2" + NEXT_IS_LIST + empty(n) + b"\x16\0" + NEXT_IS_LIST + b"\x0c\0",
+    "chunks": lambda n: SCHEMA + NEXT_IS_LIST + b"\x1c" + NEXT_IS_LIST + empty(n) + b"\x16\0\x16\0\0\0",
+}
+
+
+@pytest.mark.parametrize(
+    "command", ["inspect", "validate", "probe", "find", "add", "remove", "fold", "dump", "advise"]
+)
+@pytest.mark.parametrize("what", MANY)
+def test_a_footer_of_empty_structures_is_refused_by_name_before_it_takes_memory(
+    tmp_path: Path, what: str, command: str
+) -> None:
+    path = tmp_path / "many.parquet"
+    count = 4_000_000
+    path.write_bytes(footers.join(b"PAR1", MANY[what](count)))
+    more = {
+        "probe": ["-c", "c", "1"],
+        "find": ["-c", "c", "1"],
+        "add": ["-c", "*", "-o", "out"],
+        "remove": ["-o", "out"],
+        "fold": ["-o", "out"],
+        "dump": ["-c", "c"],
+    }
+    arguments = [command, str(path), *more.get(command, [])]
+    if command in {"probe", "find"}:
+        arguments = (
+            [command, "1", str(path), "-c", "c"] if command == "find" else [command, str(path), "1", "-c", "c"]
+        )
+    tracemalloc.start()
+    try:
+        assert run(arguments) != 0
+        assert tracemalloc.get_traced_memory()[1] < 6 * count, "a start took 40 bytes"
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("what", MANY)
+def test_the_refusal_names_the_list_and_its_limit(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "many.parquet"
+    path.write_bytes(footers.join(b"PAR1", MANY[what](parquet_limits.LIST_MAX + 1)))
+    with pytest.raises(UnsupportedError, match=f"has more than {parquet_limits.LIST_MAX} elements") as caught:
+        bloomcli.add(path, ["*"], output=tmp_path / "out")
+    assert caught.value.field is not None
+    assert caught.value.field.rpartition(".")[2] in {"row_groups", "schema", "columns"}
+    assert caught.value.offset is not None
+    assert caught.value.hint
+
+
+def test_the_chunks_of_all_row_groups_are_limited_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_limits, "CHUNKS_MAX", 1000)
+    path = tmp_path / "many.parquet"
+    pq.write_table(pa.table({f"c{n}": [1, 2, 3] for n in range(100)}), path, row_group_size=1)
+    assert bloomcli.inspect(path).row_groups == 3
+    pq.write_table(pa.table({f"c{n}": range(12) for n in range(100)}), path, row_group_size=1)
+    with pytest.raises(UnsupportedError, match="column chunks of all row groups has more than 1000 elements"):
+        bloomcli.inspect(path)

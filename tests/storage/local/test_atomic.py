@@ -71,16 +71,16 @@ def test_a_reader_that_has_the_old_file_open_keeps_it(file: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o664, 0o444, 0o755])
-def test_the_mode_is_kept_regardless_of_the_umask(file: Path, mode: int) -> None:
+def test_a_replaced_file_keeps_its_mode_and_a_new_one_obeys_the_umask(file: Path, mode: int) -> None:
     file.chmod(mode)
-    old = os.umask(0o077)
+    old = os.umask(0o027)
     try:
         replace(file)
         replace(file.with_name("new"), source=file, overwrite=False)
     finally:
         os.umask(old)
     assert file.stat().st_mode & 0o7777 == mode
-    assert file.with_name("new").stat().st_mode & 0o7777 == mode
+    assert file.with_name("new").stat().st_mode & 0o7777 == mode & ~0o027
 
 
 def test_the_owner_is_kept(file: Path) -> None:
