@@ -137,9 +137,8 @@ def command(
     from bloomcli.commands.find_values import Values
 
     wanted, paths = _values_and_paths(arguments, values, source)
-    if table is not None and (paths or as_files):
-        hint = "leave out one of them"
-        raise no_files(paths[0]) if paths else UsageError("--table and --as-files exclude each other", hint=hint)
+    if table is not None:
+        _check_table(paths, as_files=as_files)
     if not paths and files_from is None and table is None:
         raise _no_paths(wanted, column)
     if source == "-" and files_from == "-":
@@ -171,6 +170,14 @@ def command(
     search = _search(where, sought, chosen, index)
     _write(search, form, target, rows=chosen.rows, maybe=maybe)
     return _report(search, form, quiet=quiet)
+
+
+def _check_table(paths: list[str], *, as_files: bool) -> None:
+    """Raise UsageError for arguments that name files beside --table."""
+    if paths:
+        raise no_files(paths[0])
+    if as_files:
+        raise UsageError("--table and --as-files exclude each other", hint="leave out one of them")
 
 
 def _values_and_paths(
