@@ -314,11 +314,11 @@ ROWS: Final = (
         which="texts and dates",
     ),
     WriterFault(
-        writer="Hive",
+        writer="ORC Java",
         part=Part.NULL_COUNT,
-        evidence=_source(
-            "minor compaction; HIVE-20604, trino#4622",
-            "number_of_values is 0 and has_null false in a row group with values",
+        evidence=_measured(
+            "2.3.0 without a row index; Hive's minor compaction (HIVE-20604, trino#4622)",
+            "number_of_values is 0 and has_null false, in a file or a row group with values",
         ),
         detection=Detection.CONTRADICTION,
     ),
