@@ -57,6 +57,10 @@ def _date(column: Column) -> bool:
     return column.logical == "DATE"
 
 
+def _local_timestamp(column: Column) -> bool:
+    return (column.logical or "").startswith("TIMESTAMP") and column.utc is False
+
+
 _POLARS_1: Final = r"Polars$"
 """Polars 1 doesn't write its version."""
 _PARQUET_CPP: Final = r"parquet-cpp(?!-arrow)"
@@ -248,6 +252,18 @@ ROWS: Final = (
             "before 21.12; cudf#9221", "the null count is a large number, more than the row group has values"
         ),
         detection=Detection.CONTRADICTION,
+    ),
+    WriterFault(
+        writer="parquet-dotnet",
+        part=Part.BOUNDS,
+        evidence=_measured(
+            "4.25.0, the file corrupt_stats.parquet of DuckDB's tests; which version mends it isn't known",
+            "bounds of local timestamps are moved by the zone of the machine: 04:00 for 12:00",
+        ),
+        detection=Detection.WRITER,
+        created_by=r"Parquet\.Net ",
+        columns=_local_timestamp,
+        which="local timestamps",
     ),
     WriterFault(
         writer="parquet-dotnet",
