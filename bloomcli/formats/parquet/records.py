@@ -38,8 +38,6 @@ _AT_ONCE: Final = 8192
 """The maximum number of rows of a batch."""
 _BYTES_MOST: Final = 64 << 20
 """The maximum size of the values of a column in a batch, unless it is one value."""
-_WHOLE_BYTES: Final = 128 << 10
-"""A chunk of a file on this machine is read whole up to this size: to find its pages takes longer."""
 _OF_ROWS: Final = 8
 """If more than one in this many rows is read, it takes less time to decode whole chunks."""
 
@@ -169,7 +167,7 @@ class Records:
             return found
         for key in self._keys(row_group, chosen & self.flat):
             chunk = footer.chunk(key)
-            if chunk.encrypted or (local and chunk.compressed_bytes <= _WHOLE_BYTES):
+            if chunk.encrypted:
                 continue
             pages = page_selection.pages_of(self._filters, key, chunk, count)
             if pages is None and some_rows:
