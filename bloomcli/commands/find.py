@@ -6,7 +6,7 @@ filters, statistics, dictionaries, an index: row groups that may have a value ->
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
@@ -19,7 +19,6 @@ from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.counting_source import CountingSource
 from bloomcli.storage.registry import open_from_parts, open_source
 from bloomcli.storage.write_check import check_not_written

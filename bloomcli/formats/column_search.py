@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +20,6 @@ from bloomcli.formats.arrays import counting, int64s
 from bloomcli.formats.filter_lookup import FilterLookup
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.values.literals import Literal, decode_bound
 
 if TYPE_CHECKING:

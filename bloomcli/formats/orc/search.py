@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,7 +35,6 @@ from bloomcli.formats.orc.stripe_column import StripeColumn
 from bloomcli.formats.orc.value_reader import DECIMAL_BYTES, ValueBatch
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from bloomcli.formats.base import FilterFile
