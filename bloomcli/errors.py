@@ -155,7 +155,7 @@ class NoValues(CorruptFile):
         path: str | None = None,
         offset: int | None = None,
         field: str | None = None,
-        hint: str | None = "the file is damaged; get it from its source again, or leave the column out with --exclude",
+        hint: str | None = "the file is damaged; get it again, or leave the column out with --exclude",
     ) -> None:
         super().__init__(reason, path=path, offset=offset, field=field, hint=hint)
         self.column = column

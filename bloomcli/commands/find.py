@@ -180,13 +180,7 @@ def _search(
     if answer is not None:
         row_groups = answer.possible
         if answer.ruled_out:
-            return FileFound(
-                path=original.path,
-                format=answer.format,
-                row_groups=answer.row_groups,
-                bytes_read=answer.bytes_read,
-                scan_bytes=answer.scan_bytes if options.rows else answer.chunk_bytes,
-            )
+            return _ruled_out(original.path, answer, options)
         if answer.texts is not None:
             values = Values(values.texts.take(answer.texts))
     from bloomcli.formats.column_search import Scope
@@ -226,6 +220,17 @@ def _search(
         scan_bytes=search.scanned_bytes(rows.columns)
         if options.rows
         else sum(place.candidates.chunk_bytes for place in every),
+    )
+
+
+def _ruled_out(path: str, answer: FilterAnswer, options: FindOptions) -> FileFound:
+    """The result of a file that its filters rule out."""
+    return FileFound(
+        path=path,
+        format=answer.format,
+        row_groups=answer.row_groups,
+        bytes_read=answer.bytes_read,
+        scan_bytes=answer.scan_bytes if options.rows else answer.chunk_bytes,
     )
 
 

@@ -62,7 +62,8 @@ class OrcSearch(ColumnSearch):
         units: Callable[[Container[int] | None], Iterator[BoundedUnit]],
     ) -> None:
         self._orc = filters.footer.types[column.index]
-        super().__init__(file, column, literal_column(self._orc))
+        super().__init__(file.source, file.look_up, column, literal_column(self._orc))
+        self._file = file
         self._filters = filters
         self._units = units
         if self._orc.kind in COMPOUND:
