@@ -300,7 +300,8 @@ def test_a_filter_is_used_where_statistics_count_only_nulls(tmp_path: Path) -> N
     assert (absent.presence, absent.stats_skip, absent.reason) == (Presence.ABSENT, True, "only nulls")
     assert len(there.trail) == len(absent.trail) == 1
     (bare,) = bloomcli.probe(tmp_path / "in", ["30"], column="id").verdicts
-    assert (bare.presence, bare.stats_skip, bare.reason) == (Presence.ABSENT, True, "only nulls")
+    assert (bare.presence, bare.answer, bare.stats_skip) == (Presence.NO_FILTER, Presence.ABSENT, True)
+    assert bare.reason == "only nulls"
 
 
 def test_totals_say_what_filters_gain_over_statistics(path: Path) -> None:
