@@ -11,6 +11,7 @@ from support import orcfiles
 from support.orcfiles import File
 
 import bloomcli
+from bloomcli.errors import UnsupportedError
 from bloomcli.model.file import Presence, Severity
 
 COLUMNS = {
@@ -186,8 +187,8 @@ def test_what_cpp_leaves_out_of_filters_of_lists_maps_and_unions_is_never_absent
             assert "no reader looks them up" in finding.message
             assert "readers lose" not in finding.message
             assert finding.hint == (
-                f"`bloom remove {path} --columns {column} --in-place` takes it out; the column gets no other: it has no"
-                " values of its own"
+                f"`bloom remove {path} --columns {column} --in-place` takes it out; the column gets no other: it has"
+                " no values of its own"
             )
     orcfiles.edited(path, path, software(None, 0))
     (finding,) = bloomcli.validate(path).findings
