@@ -39,6 +39,7 @@ from bloomcli.storage.objects.client import Location
 from bloomcli.storage.objects.foreign import size_in
 from bloomcli.storage.objects.network import connection_failure
 from bloomcli.storage.objects.ranges import content_length
+from bloomcli.words import counted
 
 T = TypeVar("T")
 
@@ -258,7 +259,7 @@ def _document(answer: requests.Response, most: int) -> bytes:
         parts.append(part)
         size += len(part)
         if size > most:
-            raise AnswerTooLong(f"the answer has more than {most} bytes")
+            raise AnswerTooLong(f"the answer has more than {counted(most, 'byte')}")
     return b"".join(parts)
 
 

@@ -105,9 +105,9 @@ class _Wire(io.RawIOBase):
             self._waited += time.monotonic() - began
         self.count += found or 0
         if self.count > self.most:
-            raise AnswerTooLong(f"the answer has more than {self.most} bytes")
+            raise AnswerTooLong(f"the answer has more than {counted(self.most, 'byte')}")
         if self._waited > self._grace + self.count / PROGRESS_BYTES_PER_SECOND:
-            raise AnswerTooSlow(f"{self.count} bytes of the answer took {self._waited:.0f} seconds")
+            raise AnswerTooSlow(f"{counted(self.count, 'byte')} of the answer took {self._waited:.0f} seconds")
         return found
 
     def close(self) -> None:

@@ -39,6 +39,7 @@ from bloomcli.storage.s3.errors import (
     status_of,
 )
 from bloomcli.storage.s3.session import ATTEMPTS
+from bloomcli.words import counted
 
 _PAUSE_SECONDS: Final = 0.05
 _LONGEST_PAUSE_SECONDS: Final = 5.0
@@ -164,7 +165,7 @@ class S3Client(Client):
             data = self._body(answer)
             info = info_of(_checked("GetObject", answer))
             if len(data) != min(length, info.size):
-                raise _Foreign(f"it has {len(data)} bytes of content instead of {min(length, info.size)}")
+                raise _Foreign(f"it has {counted(len(data), 'byte')} of content instead of {min(length, info.size)}")
             return data, info
 
         return self._retry(at, length, once)
