@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
+from bloomcli.words import counted
+
 HEAD_MAX_BYTES: Final = 256 << 10
 """The largest head of an answer, with the heads of all its `100 Continue`. Servers limit heads to 8 to 64 KiB."""
 ERROR_MAX_BYTES: Final = 256 << 10
