@@ -42,7 +42,7 @@ def test_rows_come_in_the_order_of_files_and_rows_with_their_records(lake: Path,
         (f"{lake}/day={file}/part.parquet", at, number) for file, at, number in places
     ]
     assert [row["row_group"] for row in rows] == [at // GROUP for _, at, _ in places]
-    assert [row["value"] for row in rows] == [str(number).encode() for _, _, number in places]
+    assert [row["value"] for row in rows] == [str(number) for _, _, number in places]
     assert rows[0]["record"].keys() == {"id", "place"}
     assert rows[0]["record"]["place"].keys() == {"city", "zip"}
     report = found.report

@@ -139,7 +139,7 @@ class Records:
     def _chunks(self, row_group: int, columns: set[int]) -> list[ColumnChunk]:
         """The chunks of these columns in a row group, in order."""
         footer = self._filters.footer
-        return [footer.chunk(key) for key in footer.chunk_keys(columns) if key.row_group == row_group]
+        return [footer.chunk(key) for key in footer.chunk_keys_in(row_group, columns)]
 
     def _others(
         self, row_group: int, rows: memoryview, whole: Sequence[ColumnChunk], *, needed: bool
@@ -160,9 +160,9 @@ class Records:
         some_rows = local and len(rows) * _OF_ROWS <= count
         if self._plan.whole(row_group):
             return found
-        for key in footer.chunk_keys(chosen & self.flat):
-            chunk = footer.chunk(key) if key.row_group == row_group else None
-            if chunk is None or chunk.encrypted:
+        for key in footer.chunk_keys_in(row_group, chosen & self.flat):
+            chunk = footer.chunk(key)
+            if chunk.encrypted:
                 continue
             pages = page_selection.pages_of(self._filters, key, chunk, count)
             if pages is None and some_rows:

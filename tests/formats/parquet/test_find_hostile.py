@@ -367,3 +367,18 @@ def test_each_page_of_a_column_takes_the_same_work_however_many_pages_there_are(
 
     searched(2)  # imports
     assert searched(800) < 3 * searched(400)
+
+
+def test_each_row_group_with_matches_takes_the_same_work_however_many_there_are(tmp_path: Path) -> None:
+    def searched(row_groups: int) -> int:
+        path = tmp_path / f"{row_groups}.parquet"
+        pq.write_table(pa.table({"id": [7] * row_groups, "other": range(row_groups)}), path, row_group_size=1)
+        rows: list[FileFound] = []
+        count = calls(
+            lambda: rows.append(find.run(str(path), FindOptions(column="id"), Values(["7"]), lambda _: None))
+        )
+        assert rows[0].rows == row_groups
+        return count
+
+    searched(2)  # imports
+    assert searched(600) < 3 * searched(300)
