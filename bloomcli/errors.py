@@ -155,8 +155,8 @@ class NoValues(CorruptFile):
         path: str | None = None,
         offset: int | None = None,
         field: str | None = None,
+        hint: str | None = "the file is damaged; get it again, or leave the column out with --exclude",
     ) -> None:
-        hint = "the file is damaged; get it from its source again, or leave the column out with --exclude"
         super().__init__(reason, path=path, offset=offset, field=field, hint=hint)
         self.column = column
 

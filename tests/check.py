@@ -29,8 +29,8 @@ from typing import IO, Final
 from support.processes import children
 
 ROOT: Final = Path(__file__).parent.parent
-MINUTES: Final = 45
-QUICK_MINUTES: Final = 20
+MINUTES: Final = 80
+QUICK_MINUTES: Final = 40
 """Time limits of a run: shorter than those of the workflow, which doesn't show the output of a job that it ends."""
 PROCESSES: Final = 4
 QUICK: Final = "not spark and not interop and not servers and not slow"

@@ -28,9 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Final
-
-from bloomcli.named_tuple import NamedTuple
+from typing import Final, NamedTuple
 
 MOST_SETS: Final = 100_000
 """The most sets of sizes that an exact solution makes, in less than a second."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bloomcli.commands.value_sample import numpy
-from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.advice.ratios import Ratio, SampleSize, ratio
 from bloomcli.commands.value_sample import datasketches, numpy
 from bloomcli.model.advice import Interval
-from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np

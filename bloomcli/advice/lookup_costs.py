@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.advice.column_metadata import ColumnMetadata
 from bloomcli.advice.ratios import EXACTLY_ONE, UNKNOWN, Ratio, SampleSize, ratio
 from bloomcli.commands.value_sample import numpy
 from bloomcli.model.advice import Interval, LookupCost
 from bloomcli.model.column_sample import RATE_SUMS, SUMS
-from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,13 +4,12 @@ values are looked up. They are independent random samples without replacement.""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.advice.column_metadata import UnitKey
 from bloomcli.commands.sampling import chosen, share
 from bloomcli.datasets.task import Task
 from bloomcli.model.column_sample import FileExtents
-from bloomcli.named_tuple import NamedTuple
 
 FILES_MOST: Final = 20_000
 """The most files whose metadata are read. Of more files, that many are chosen at random."""

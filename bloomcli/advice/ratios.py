@@ -9,11 +9,10 @@ they are looked up. The number of trials is at most the effective number of unit
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.advice.distributions import clopper_pearson, t_quantile
 from bloomcli.commands.value_sample import numpy
-from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.model.advice import ColumnAdvice, ExistingFilters, Interval, LookupGain
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.rules.readers import reader
 from bloomcli.words import plural, rate, size
 

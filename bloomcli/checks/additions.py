@@ -6,12 +6,11 @@ Faults that depend on values don't matter here: `add` inserts both zeros, and in
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.checks.reader_faults import Fault, TypeFaults, lose, titles
 from bloomcli.model.file import Column, Severity
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.policy.policy import FilePolicy
 from bloomcli.rules.reader_types import SINGLE_BLOCK, Reader
 from bloomcli.rules.readers import everyone, evidence, evidence_text, named, superseded

@@ -8,9 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
-from typing import Final
-
-from bloomcli.named_tuple import NamedTuple
+from typing import Final, NamedTuple
 
 _NO_STRIPE: Final = -1
 _PART: Final = re.compile(r"(?:(\d{1,18}):)?(\d{1,18}(?:-\d{1,18})?(?:,\d{1,18}(?:-\d{1,18})?)*)", re.ASCII)

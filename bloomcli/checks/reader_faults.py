@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.formats.records import format_named
 from bloomcli.hints import removing
 from bloomcli.model.file import Column, Severity
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.rules.reader_types import BY_PRECISION, DECIMAL_WIDTH, FLOAT16, MILLIS, WIDENED, Reader
 from bloomcli.rules.readers import decimal_bytes, decimal_width, reads_double
 from bloomcli.values.column_types import kind_of, type_name

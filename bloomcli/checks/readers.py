@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.checks import group_ranges
 from bloomcli.checks.reader_faults import TypeFaults, look, lose, titles
@@ -18,7 +18,6 @@ from bloomcli.formats.records import format_named
 from bloomcli.model.file import Column, Presence, Severity
 from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.validate import Finding
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.rules.reader_types import INTERVAL, ISSUE, NEGATIVE_ZERO, SINGLE_BLOCK, Reader
 from bloomcli.rules.readers import evidence_text
 from bloomcli.rules.readers import named as known

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum, auto
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.errors import BloomError, NoValues, UsageError
@@ -17,7 +17,6 @@ from bloomcli.model.change import ChangeReport
 from bloomcli.model.lineage import RowLineage
 from bloomcli.model.names import ColumnNames
 from bloomcli.model.traffic import Traffic
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import KeptRange, Pieces, Source, Store
 from bloomcli.storage.extended_source import ExtendedSource
 from bloomcli.storage.managed_tables import table_above, table_error

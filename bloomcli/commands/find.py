@@ -6,7 +6,7 @@ filters, statistics, dictionaries, an index: row groups that may have a value ->
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
@@ -19,7 +19,6 @@ from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.counting_source import CountingSource
 from bloomcli.storage.registry import open_from_parts, open_source
 from bloomcli.storage.write_check import check_not_written
@@ -181,13 +180,7 @@ def _search(
     if answer is not None:
         row_groups = answer.possible
         if answer.ruled_out:
-            return FileFound(
-                path=original.path,
-                format=answer.format,
-                row_groups=answer.row_groups,
-                bytes_read=answer.bytes_read,
-                scan_bytes=answer.scan_bytes if options.rows else answer.chunk_bytes,
-            )
+            return _ruled_out(original.path, answer, options)
         if answer.texts is not None:
             values = Values(values.texts.take(answer.texts))
     from bloomcli.formats.column_search import Scope
@@ -227,6 +220,17 @@ def _search(
         scan_bytes=search.scanned_bytes(rows.columns)
         if options.rows
         else sum(place.candidates.chunk_bytes for place in every),
+    )
+
+
+def _ruled_out(path: str, answer: FilterAnswer, options: FindOptions) -> FileFound:
+    """The result of a file that its filters rule out."""
+    return FileFound(
+        path=path,
+        format=answer.format,
+        row_groups=answer.row_groups,
+        bytes_read=answer.bytes_read,
+        scan_bytes=answer.scan_bytes if options.rows else answer.chunk_bytes,
     )
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from bloomcli.errors import UsageError
-from bloomcli.named_tuple import NamedTuple
 
 T = TypeVar("T")
 _SHARE: Final = r"(\d+(?:\.\d+)?)(%?)"

@@ -6,7 +6,7 @@ Both the local engine (`local`) and the child Python that it may start (`child_p
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.commands.options import WriteOptions
 from bloomcli.datasets import task as work
@@ -14,7 +14,6 @@ from bloomcli.datasets.task import Task, module_of
 from bloomcli.datasets.workers import Killed, Workers
 from bloomcli.formats.registry import preload
 from bloomcli.model.dataset import FileRow, Status
-from bloomcli.named_tuple import NamedTuple
 
 Rows = Generator[tuple[int, FileRow], None, None]
 """Tasks' positions and their rows, in the order in which the tasks finish."""

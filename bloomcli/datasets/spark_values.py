@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +14,6 @@ from bloomcli.commands.values import texts
 from bloomcli.datasets.spark import java_error
 from bloomcli.datasets.spark_types import arrow_type
 from bloomcli.errors import UsageError
-from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

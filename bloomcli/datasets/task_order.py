@@ -10,12 +10,11 @@ import heapq
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.compact import PLAIN_MOST, PositionedItems
 from bloomcli.datasets.task import Task
 from bloomcli.model.dataset import Status
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.registry import store_of
 
 _SORTED_OF_MANY: Final = 4096

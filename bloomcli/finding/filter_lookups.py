@@ -6,12 +6,11 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.commands.find_values import Values
 from bloomcli.formats.filter_lookup import FilterAnswer, FilterLookup
 from bloomcli.index.freshness import NoAnswer
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import system_name
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from bloomcli.commands import find
 from bloomcli.commands.find import IndexedRowGroups, with_texts
@@ -30,7 +30,6 @@ from bloomcli.model.exit_codes import gravest
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound, FindReport
 from bloomcli.model.paths import shown
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.table_options import TableOptions
@@ -29,7 +29,6 @@ from bloomcli.finding.work import search
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.find import FileFound
 from bloomcli.model.names import ColumnName
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import open_source
 

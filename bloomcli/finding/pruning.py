@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.commands.find import IndexedRowGroups
 from bloomcli.errors import LiteralError, UnsupportedError, UsageError, near_names
@@ -11,7 +11,6 @@ from bloomcli.hints import quoted
 from bloomcli.index.freshness import FreshnessCheck, NoAnswer
 from bloomcli.index.reader import END_BYTES, Index, RowGroups
 from bloomcli.model.index import IndexedColumn
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import FileEntry, Fingerprint
 from bloomcli.storage.counting_source import CountingSource
 from bloomcli.storage.registry import open_source

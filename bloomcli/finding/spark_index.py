@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bloomcli.finding.job import FileWork
 from bloomcli.finding.pruning import PartialAnswer, Pruning
 from bloomcli.finding.values import Blocks
 from bloomcli.index.freshness import NoAnswer
 from bloomcli.model.find import FileFound
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import FileEntry
 
 if TYPE_CHECKING:

@@ -12,14 +12,13 @@ import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.commands.find_values import Conversions, Values
 from bloomcli.finding.texts import texts_of
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.os_errors import convert_temporary_file_errors
 
 if TYPE_CHECKING:

@@ -37,12 +37,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.model.file import Presence
-from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from bloomcli.model.probe import BitTrail

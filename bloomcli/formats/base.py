@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
@@ -16,7 +16,6 @@ from bloomcli.formats.filter_bounds import FilterBounds
 from bloomcli.formats.index_input import Indexable
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import KeptRange, Pieces, Source
 
 if TYPE_CHECKING:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 
 MISORDERED: Final = "the statistics are wrong: a minimum is above its maximum"
 UNORDERED: Final = "the statistics have bounds that aren't values of the type"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,11 +20,10 @@ from bloomcli.formats.arrays import counting, int64s
 from bloomcli.formats.filter_lookup import FilterLookup
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.values.literals import Literal, decode_bound
 
 if TYPE_CHECKING:
-    from bloomcli.formats.base import FilterFile
+    from bloomcli.storage.base import Source
 
 
 class Candidates(NamedTuple):
@@ -100,13 +99,17 @@ class ColumnSearch(ABC):
         pages_left_out: data pages of the row groups that were read, which the page index rules out.
 
     Args:
-        file: the open file.
+        source: the open file.
+        look_up: `FilterFile.look_up` of the file.
         column: one of its leaf columns.
         typed: the column as literals are parsed for it.
     """
 
-    def __init__(self, file: FilterFile, column: Column, typed: Column) -> None:
-        self._file = file
+    def __init__(
+        self, source: Source, look_up: Callable[..., Iterator[answer.UnitAnswers]], column: Column, typed: Column
+    ) -> None:
+        self._source = source
+        self._look_up = look_up
         self._column = column
         self._typed = typed
         self.pages_read = self.pages_left_out = 0
@@ -130,7 +133,7 @@ class ColumnSearch(ABC):
 
     def wanted(self, texts: pa.LargeBinaryArray, stop: Stop | None = None) -> WantedValues:
         """Convert values for the column. Raises LiteralError; Stopped soon after `stop` is set."""
-        path = self._file.source.path
+        path = self._source.path
         return wanted_values.wanted(texts, self._typed, self.forms_of, path, self.hashes_of, stop)
 
     def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
@@ -154,7 +157,7 @@ class ColumnSearch(ABC):
             )
 
     def _by_literals(self, wanted: WantedValues, literals: Sequence[Any]) -> Iterator[Candidates]:
-        units = self._file.look_up(self._column, literals, explain=False)
+        units = self._look_up(self._column, literals, explain=False)
         yield from self.of_units(wanted, literals, units)
 
     def of_units(

@@ -6,12 +6,10 @@ Compiled code reads the footers and the filters: most files are never opened.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from bloomcli import kernels

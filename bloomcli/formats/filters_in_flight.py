@@ -14,11 +14,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Final, Generic, Self, TypeVar
+from typing import Final, Generic, NamedTuple, Self, TypeVar
 
 from bloomcli import limits
 from bloomcli.concurrency.threads import REFUSED, Future, Threads
-from bloomcli.named_tuple import NamedTuple
 
 T = TypeVar("T")
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli import hints
-from bloomcli.named_tuple import NamedTuple
 
 OptionValues = Mapping[str, str | bool]
 """Values of the options of `bloom add` that belong to one format, by name; only options that were given."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 
 
 class RowGroupBits(NamedTuple):

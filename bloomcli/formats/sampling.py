@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, size_for
 from bloomcli.filters.sizing import upper_bound_bytes
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from bloomcli.formats.answer import UnitFacts

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.format import NO_OPTIONS, OptionValues
-from bloomcli.named_tuple import NamedTuple
 
 
 def no_limit(column: str) -> None:

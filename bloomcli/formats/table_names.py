@@ -7,11 +7,10 @@ any field id; Delta's PROTOCOL.md ("Column Mapping"), in which elements, keys an
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.model.names import ColumnName, ColumnNames
-from bloomcli.named_tuple import NamedTuple
 
 ELEMENT: Final = "element"
 KEY: Final = "key"

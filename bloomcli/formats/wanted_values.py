@@ -7,7 +7,7 @@ signs), and several texts may have the same value.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +16,6 @@ from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.arrays import binaries, counting, int64s
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.values.column_types import kind_of
 from bloomcli.values.literals import Literal, parse
 

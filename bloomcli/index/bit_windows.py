@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.index.layout import BLOCK_ROWS, Layout
 from bloomcli.index.puffin import damaged
 from bloomcli.index.spool import Spool
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 
 _WORD_BITS: Final = 64

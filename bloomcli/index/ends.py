@@ -12,13 +12,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.index.puffin import Blob, damaged
 from bloomcli.index.tables import END_SCHEMA, Files, unpacked
 from bloomcli.limits import INDEX_END_MAX_BYTES
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 

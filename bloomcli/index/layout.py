@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.errors import CorruptFile
 from bloomcli.filters.sizing import BLOCK_BYTES
 from bloomcli.index.puffin import Blob, damaged, number_of
 from bloomcli.limits import INDEX_BLOCKS_MAX, INDEX_SLOTS_MAX
 from bloomcli.model.index import ColumnType, IndexedColumn
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.words import counted
 
 BITS: Final = "bloom-index-bits-v1"

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.filters.split_block import SALT, SplitBlockFilter
 from bloomcli.index.bit_windows import ColumnBits, read_rows
 from bloomcli.index.layout import BLOCK_ROWS
-from bloomcli.named_tuple import NamedTuple
 
 _FEW: Final = 4096
 """Up to this number, hashes are sorted without an array of all blocks."""

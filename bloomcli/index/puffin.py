@@ -12,13 +12,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnknownFormat, UnsupportedError
 from bloomcli.hints import listed, quoted
 from bloomcli.limits import INDEX_FOOTER_MAX_BYTES
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnknownColumn, UnknownFormat, UnsupportedError, near_names
@@ -21,7 +21,6 @@ from bloomcli.index.lookup import Lookups
 from bloomcli.index.puffin import Blob, damaged, number_of, read_footer, rebuild
 from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, Units, read_files, read_units
 from bloomcli.model.index import IndexedColumn
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 

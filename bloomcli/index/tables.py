@@ -11,7 +11,7 @@ import os
 from array import array
 from collections.abc import Sequence
 from operator import sub
-from typing import Any, Final, overload
+from typing import Any, Final, NamedTuple, overload
 
 import pyarrow as pa
 
@@ -20,7 +20,6 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.index.puffin import Blob, damaged, number_of
 from bloomcli.limits import INDEX_TABLE_MAX_BYTES
 from bloomcli.model.index import IndexedFile
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.words import counted
 
 FREE, FILTER, ALWAYS, NEVER = range(4)

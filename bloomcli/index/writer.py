@@ -6,7 +6,7 @@ import json
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from bloomcli.errors import BloomError, UnsupportedError, UsageError, WriteError
 from bloomcli.index.bit_windows import ColumnBits, windows
@@ -28,7 +28,6 @@ from bloomcli.index.tables import (
 )
 from bloomcli.limits import INDEX_SLOTS_MAX
 from bloomcli.model.index import ChunkState, IndexedChunk, IndexedColumn, IndexedFile
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Cancelled, Fingerprint, Pieces, Progress, Source
 from bloomcli.storage.registry import store_of
 from bloomcli.version import __version__

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from bloomcli.commands.index_options import IndexOptions
 from bloomcli.datasets.engine import Engine, run_tasks
@@ -25,7 +26,6 @@ from bloomcli.model.exit_codes import gravest
 from bloomcli.model.indexing import IndexedRow, IndexReport
 from bloomcli.model.paths import shown
 from bloomcli.model.traffic import Traffic, traffic_of
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import no_files, spelling
 from bloomcli.storage.registry import open_source, path_exists, store_of, sweep_for

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.model.paths import shown
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.names import has_wildcard
 

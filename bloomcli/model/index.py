@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 
 
 class ColumnType(NamedTuple):

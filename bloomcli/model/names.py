@@ -8,7 +8,7 @@ file.
 
 from __future__ import annotations
 
-from bloomcli.named_tuple import NamedTuple
+from typing import NamedTuple
 
 
 class ColumnName(NamedTuple):

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from bloomcli.errors import UsageError
 from bloomcli.model.file import Severity
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.policy.column_globs import matches
 from bloomcli.policy.globs import Globs, relative_to_base
 

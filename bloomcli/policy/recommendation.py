@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
-from typing import Final
+from typing import Final, NamedTuple
 
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.policy.policy_text import REST, column_glob, comment, reader_lines
 from bloomcli.words import plural
 

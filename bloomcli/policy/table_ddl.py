@@ -12,11 +12,10 @@ and table constraints are skipped.
 from __future__ import annotations
 
 import re
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from bloomcli import limits
 from bloomcli.errors import UsageError
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.policy.table_types import AnyType, ListType, MapType, StructType, TableType, canonical, near_types
 
 _TOKEN: Final = re.compile(

@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli import limits
-from bloomcli.named_tuple import NamedTuple
 
 _TOKEN: Final = re.compile(
     r"""

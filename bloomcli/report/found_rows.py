@@ -8,13 +8,12 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, time, timedelta
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from bloomcli.commands.find import COLUMNS
 from bloomcli.commands.record_columns import distinct
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.find import FileFound
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.report.human import csv_field
 
 if TYPE_CHECKING:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.model.file import Presence
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.report.human import is_plain, printable
 
 

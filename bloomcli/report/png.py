@@ -15,11 +15,10 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.extras import needed
 from bloomcli.filters.sizing import BLOCK_BYTES, WORD_BITS, WORDS
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.report.human import count, printable, rate
 from bloomcli.report.locations import row_group_text
 from bloomcli.version import __version__

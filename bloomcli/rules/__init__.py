@@ -9,11 +9,10 @@ from __future__ import annotations
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.errors import UsageError, near_names
 from bloomcli.model.file import Severity
-from bloomcli.named_tuple import NamedTuple
 
 
 class Group(StrEnum):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final
-
-from bloomcli.named_tuple import NamedTuple
+from typing import Final, NamedTuple
 
 NEGATIVE_ZERO: Final = "reader-negative-zero"
 MILLIS: Final = "reader-millis"

@@ -57,6 +57,10 @@ def _date(column: Column) -> bool:
     return column.logical == "DATE"
 
 
+def _local_timestamp(column: Column) -> bool:
+    return (column.logical or "").startswith("TIMESTAMP") and column.utc is False
+
+
 _POLARS_1: Final = r"Polars$"
 """Polars 1 doesn't write its version."""
 _PARQUET_CPP: Final = r"parquet-cpp(?!-arrow)"
@@ -251,6 +255,18 @@ ROWS: Final = (
     ),
     WriterFault(
         writer="parquet-dotnet",
+        part=Part.BOUNDS,
+        evidence=_measured(
+            "4.25.0, the file corrupt_stats.parquet of DuckDB's tests; which version mends it isn't known",
+            "bounds of local timestamps are moved by the zone of the machine: 04:00 for 12:00",
+        ),
+        detection=Detection.WRITER,
+        created_by=r"Parquet\.Net ",
+        columns=_local_timestamp,
+        which="local timestamps",
+    ),
+    WriterFault(
+        writer="parquet-dotnet",
         part=Part.NULL_COUNT,
         evidence=_thread("6.0.0-pre.3; parquet-dotnet#735", "the null count is negative"),
         detection=Detection.CONTRADICTION,
@@ -314,11 +330,11 @@ ROWS: Final = (
         which="texts and dates",
     ),
     WriterFault(
-        writer="Hive",
+        writer="ORC Java",
         part=Part.NULL_COUNT,
-        evidence=_source(
-            "minor compaction; HIVE-20604, trino#4622",
-            "number_of_values is 0 and has_null false in a row group with values",
+        evidence=_measured(
+            "2.3.0 without a row index; Hive's minor compaction (HIVE-20604, trino#4622)",
+            "number_of_values is 0 and has_null false, in a file or a row group with values",
         ),
         detection=Detection.CONTRADICTION,
     ),

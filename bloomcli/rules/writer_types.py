@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from enum import StrEnum
+from typing import NamedTuple
 
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.rules.reader_types import Evidence
 
 Version = tuple[int, ...]

@@ -20,11 +20,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from bloomcli.errors import CorruptFile, SourceChanged
 from bloomcli.model.traffic import Traffic
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.entries import FileEntry, Fingerprint, Kind, Status, SweepResult, failed_entry, output_exists
 from bloomcli.storage.table_kinds import ManagedTable
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from bloomcli.errors import BloomError, UsageError
-from bloomcli.named_tuple import NamedTuple
 
 
 class Fingerprint(NamedTuple):

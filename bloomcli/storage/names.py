@@ -6,10 +6,9 @@ import os
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.compact import LazySequence, compacted
-from bloomcli.named_tuple import NamedTuple
 
 _WILDCARDS: Final = frozenset("*?[")
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final
-
-from bloomcli.named_tuple import NamedTuple
+from typing import Final, NamedTuple
 
 ICEBERG_METADATA: Final = (".metadata.json", ".metadata.json.gz")
 """Suffixes of Iceberg's metadata files. Old releases wrote compressed ones with the second (TableMetadataParser)."""

@@ -12,12 +12,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.model.lineage import RowLineage
 from bloomcli.model.names import ColumnNames
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.tables.deleted_rows import TableRows
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 from bloomcli.commands.options import WriteOptions
@@ -24,7 +24,6 @@ from bloomcli.datasets.task import Task, failed_row
 from bloomcli.errors import BloomError, UnsupportedError, UsageError, WriteError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.table import TableCommit
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table, WrongCommit
 from bloomcli.tables.batches import batches, remove_new_files, unknown_outcome_remark
 from bloomcli.tables.columns import check_columns, options_from_properties

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +13,6 @@ from pyarrow import orc
 from bloomcli import limits
 from bloomcli.errors import CorruptFile, UsageError
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.trials.texts import storage_of
 
 _NO_SETS: Final = {

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.trials.absent_values import absent_candidates
 from bloomcli.trials.columns import ColumnFile, Leaf, comparable
 from bloomcli.trials.texts import is_binary, is_text, text_of

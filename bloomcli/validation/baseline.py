@@ -11,12 +11,11 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli.checks import group_ranges
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.validate import Finding
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.policy.globs import relative_to_base
 from bloomcli.rules import RULES
 from bloomcli.storage.listing import spelling

@@ -13,11 +13,10 @@ import struct
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bloomcli.errors import LiteralError
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.values import calendar
 from bloomcli.values.column_types import kind_of, type_name
 from bloomcli.words import counted

@@ -24,7 +24,6 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = (
     "version",
-    "named_tuple",
     "limits",
     "words",
     "compact",
@@ -148,12 +147,6 @@ def test_only_the_spark_engine_and_tables_know_pyspark_and_the_library_only_its_
     modules = "bloomcli.spark, bloomcli.datasets.spark, bloomcli.tables.change"
     program = f"import sys, {modules}; assert 'pyspark' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
-
-
-def test_named_tuples_are_those_that_are_made_fast() -> None:
-    made = {("typing", "NamedTuple"), ("collections", "namedtuple")}
-    users = {name for name, path in NAMES.items() if made & {found[:2] for found in facts(path).imports}}
-    assert users == {"bloomcli.named_tuple"}
 
 
 def test_modules_say_what_they_are() -> None:

@@ -46,6 +46,35 @@ def test_workflows_start_without_rights_and_end_by_themselves(path: Path) -> Non
     assert all("timeout-minutes" in job for job in flow["jobs"].values() if "uses" not in job)
 
 
+@pytest.mark.parametrize("path", [*WORKFLOWS, ROOT / "docs" / "examples" / "bloom.yml"], ids=lambda path: path.stem)
+def test_workflows_name_other_peoples_actions_by_commit(path: Path) -> None:
+    """A tag or a branch can be moved to other code, which would run with the job's rights."""
+    used = re.findall(r"uses:\s*(\S+)(.*)", path.read_text())
+    assert used
+    for action, rest in used:
+        if not action.startswith(("./", "your-org/")):
+            assert re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}", action), action
+            assert re.fullmatch(r"\s+# v\d+\.\d+\.\d+", rest), "the version, for readers and for updates"
+
+
+def test_a_release_is_published_after_the_whole_suite_by_a_job_that_runs_no_code_of_the_package() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]
+    with_token = [name for name, job in jobs.items() if "id-token" in job["permissions"]]
+    assert with_token == ["publish"]
+    assert set(jobs["publish"]["needs"]) == {"test", "wheels"}
+    assert jobs["test"]["uses"] == "./.github/workflows/ci.yml"
+    assert not any("run" in step or "checkout" in step["uses"] for step in jobs["publish"]["steps"])
+
+
+def test_ci_stops_later_than_the_suite_stops_itself() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())["jobs"]
+    text = (ROOT / "tests" / "check.py").read_text()
+    for job, name in (("whole", "MINUTES"), ("quick", "QUICK_MINUTES")):
+        found = re.search(rf"^{name}: Final = (\d+)$", text, re.MULTILINE)
+        assert found is not None
+        assert jobs[job]["timeout-minutes"] > int(found[1])
+
+
 def test_a_tag_is_released_only_with_its_version_and_a_section_of_the_changelog() -> None:
     version = f'__version__ = "{__version__}"\n'
     section = f"# Changelog\n\n## [{__version__}] - 2026-01-31\n\n### Added\n\n- Something.\n"

@@ -132,8 +132,8 @@ def job(runner: tuple[Path, Path], tmp_path: Path) -> Job:
 
 
 def use(job: Job, **inputs: str) -> Outcome:
-    """The action with the Python that runs the tests."""
-    return job.use(python=sys.executable, **inputs)
+    """The action with the Python that runs the tests; it reads no columns, unless the inputs say so."""
+    return job.use(python=sys.executable, **{"deep": "false", **inputs})
 
 
 def break_(path: Path) -> None:
@@ -227,6 +227,19 @@ def test_paths_are_taken_as_they_are_written(job: Job) -> None:
     none = use(job, paths="\n")
     assert none.code == 2
     assert "Missing argument" in none.log
+
+
+@pytest.mark.slow
+def test_a_filter_that_lacks_values_fails_by_default(job: Job) -> None:
+    path = job.workspace / "data" / "orders.parquet"
+    for filter_ in bloomcli.inspect(path).filters:
+        start = filter_.offset + filter_.header_bytes
+        data = path.read_bytes()
+        path.write_bytes(data[:start] + bytes(32) + data[start + 32 :])  # the values of one block
+    done = job.use(python=sys.executable, paths="data", args="--no-policy")
+    assert done.code == 1, done.log
+    assert any("value-missing" in line for line in done.annotations), done.annotations
+    assert use(job, paths="data", args="--no-policy", deep="false").code == 0
 
 
 @pytest.mark.slow

@@ -286,7 +286,8 @@ def test_a_filter_is_used_where_statistics_count_only_nulls(tmp_path: Path) -> N
 
     def lie(metadata: thrift.Fields) -> None:
         statistics = footers.meta(metadata, 0, 0)[12][1]
-        statistics[3] = (thrift.I64, 10**6)
+        statistics.clear()
+        statistics[3] = (thrift.I64, 100)
 
     write(tmp_path / "in", {"id": ids(100, 3)})
     bloomcli.add(tmp_path / "in", ["id"], output=tmp_path / "out", fpp=1e-6)
@@ -299,7 +300,8 @@ def test_a_filter_is_used_where_statistics_count_only_nulls(tmp_path: Path) -> N
     assert (absent.presence, absent.stats_skip, absent.reason) == (Presence.ABSENT, True, "only nulls")
     assert len(there.trail) == len(absent.trail) == 1
     (bare,) = bloomcli.probe(tmp_path / "in", ["30"], column="id").verdicts
-    assert (bare.presence, bare.stats_skip, bare.reason) == (Presence.ABSENT, True, "only nulls")
+    assert (bare.presence, bare.answer, bare.stats_skip) == (Presence.NO_FILTER, Presence.ABSENT, True)
+    assert bare.reason == "only nulls"
 
 
 def test_totals_say_what_filters_gain_over_statistics(path: Path) -> None:
@@ -420,8 +422,8 @@ def test_one_value_is_probed_as_one(path: Path) -> None:
         assert (total.value, total.presence) == ("42", Presence.MAYBE)
 
 
-@pytest.mark.parametrize("given", [b"x", True, None, [1, b"x"], [[1]]])
+@pytest.mark.parametrize("given", [True, None, [1, None], [[1]]])
 def test_values_without_one_usual_text_are_refused(path: Path, given: Any) -> None:
-    with pytest.raises(UsageError, match="a value to probe is text, a number, a date or a UUID, not") as caught:
+    with pytest.raises(UsageError, match="a value to probe is text, bytes, a number, a date or a UUID") as caught:
         bloomcli.probe(path, given, column="id")
     assert "0x0fff" in str(caught.value.hint)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from support.stores import Place
 import bloomcli
 from bloomcli.commands import find
 from bloomcli.errors import UsageError
-from bloomcli.storage import registry
 
 pytestmark = pytest.mark.usefixtures("one_process")
 """Indexes that workers build are in test_build.py and test_places.py."""
@@ -49,11 +47,7 @@ def test_files_that_the_index_rules_out_are_not_opened(lake: Place) -> None:
     assert (nothing.files_unopened, nothing.exit_code) == (FILES, 1)
 
 
-@pytest.mark.parametrize("together", [1, 2, 3])
-def test_files_that_the_index_rules_out_are_counted_by_some(
-    lake: Place, together: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bloomcli.finding.lake._BATCH_FILES", together)
+def test_files_that_the_index_rules_out_are_counted(lake: Place) -> None:
     for row in (0, 1234, FILES * ROWS - 1):
         report = same_rows(lake.path("lake"), [7 * row], index_of(lake))
         assert (report.rows, report.files, report.files_unopened) == (1, FILES, FILES - 1)
@@ -77,28 +71,6 @@ def test_many_values_are_looked_up_in_an_index(lake: Place, jobs: int) -> None:
     assert report.rows == len(without) > 400
     outside = pa.array(range(10**8, 10**8 + 1000), pa.int64())
     assert same_rows(lake.path("lake"), outside, index_of(lake)).rows == 0
-
-
-@pytest.mark.parametrize("alone", [0.0, 1e-9, 60.0])
-def test_a_short_search_by_an_index_takes_one_thread_and_a_long_one_as_many_as_asked(
-    lake: Place, alone: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bloomcli.finding.lake._ALONE", alone)
-    lake.remove("lake/notes.txt")
-    searched, names = find.run, list[str]()
-
-    def noted(*arguments: Any) -> Any:
-        names.append(threading.current_thread().name)
-        return searched(*arguments)
-
-    without, _ = rows(lake.path("lake"), ALL)
-    monkeypatch.setattr(find, "run", noted)
-    found, report = rows(lake.path("lake"), ALL, index=index_of(lake), jobs=3)
-    assert (found, report.files_unopened) == (without, 0)
-    here = threading.current_thread().name
-    remote = registry.store_of(lake.path("lake")).remote  # its requests take time
-    assert names.count(here) == (0 if remote or not alone else 1 if alone < 1 else FILES)
-    assert len(names) == FILES
 
 
 def test_a_file_that_changed_is_searched_itself(lake: Place) -> None:

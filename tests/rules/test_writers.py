@@ -23,6 +23,8 @@ WIDE = Column(path="c", index=0, physical="FIXED_LEN_BYTE_ARRAY", type_length=16
 TEXT = Column(path="c", index=0, physical="BYTE_ARRAY", logical="STRING")
 DAY = Column(path="c", index=0, physical="INT32", logical="DATE")
 NUMBER = Column(path="c", index=0, physical="DOUBLE")
+LOCAL = Column(path="c", index=0, physical="INT64", logical="TIMESTAMP(MILLIS,local)", utc=False)
+UTC = Column(path="c", index=0, physical="INT64", logical="TIMESTAMP(MILLIS,UTC)", utc=True)
 
 CASES = [
     ("Polars", Part.BOUNDS, DECIMAL, NUMBER),
@@ -33,6 +35,7 @@ CASES = [
     ("parquet-rs version 55.1.0", Part.BOUNDS, SHORT, DECIMAL),
     ("github.com/segmentio/parquet-go", Part.PAGE_BOUNDS, TEXT, NUMBER),
     ("github.com/segmentio/parquet-go version 0.0.0(build 5d42db8f0d47)", Part.PAGE_BOUNDS, TEXT, NUMBER),
+    ("Parquet.Net version 4.25.0 (build 687fbb46)", Part.BOUNDS, LOCAL, UTC),
     ("DuckDB version v1.4.2 (build 68d7555f68)", Part.EXACT_BOUNDS, TEXT, DAY),
     ("ORC Java, writer version 0", Part.BOUNDS, TEXT, DAY),
     ("ORC Java, writer version 0", Part.FILE_BOUNDS, DAY, NUMBER),

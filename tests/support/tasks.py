@@ -42,7 +42,8 @@ CHANGING: Final = ("add", "remove", "fold")
 
 def options_of(command: str, given: Mapping[str, Any], **target: Any) -> Options:
     """The options of a command."""
-    return KINDS[command](**given, **target)
+    kind = KINDS[command]
+    return kind.of(**given, **target) if kind is AddOptions else kind(**given, **target)
 
 
 def plan_tasks(command: str, listed: Sequence[FileEntry], given: Mapping[str, Any], **target: Any) -> list[Task]:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -17,7 +17,6 @@ from bloomcli.advice.sql.constants import Values
 from bloomcli.advice.sql.examples import example
 from bloomcli.advice.sql.names import Name, Names
 from bloomcli.advice.sql.reading import StatementReader
-from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from sqlglot.dialects.dialect import Dialect

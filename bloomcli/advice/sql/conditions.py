@@ -7,13 +7,12 @@ both, and `id = 5 OR total > 10` looks up nothing, because rows without 5 match 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlglot import exp
 
 from bloomcli.advice.sql.constants import Values, constant
 from bloomcli.advice.sql.scopes import ResolvedColumn, Scope, Source, resolve
-from bloomcli.named_tuple import NamedTuple
 
 _NONDETERMINISTIC: Final = (exp.Rand, exp.Randn, exp.Uuid)
 _RANGES: Final = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlglot import exp
 from sqlglot.expressions import DataType
 
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.values import calendar
 
 MOST_VALUE_CHARACTERS: Final = 4096

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot.dialects.dialect import NormalizationStrategy
 
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from sqlglot.dialects.dialect import Dialect

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlglot import exp
 
 from bloomcli.advice.sql.names import Name, Names
-from bloomcli.named_tuple import NamedTuple
 
 _MOST_STEPS: Final = 64
 """The most nested subqueries through which a column is resolved."""

@@ -6,10 +6,9 @@ import codecs
 import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.errors import UsageError
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:

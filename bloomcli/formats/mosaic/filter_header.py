@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
@@ -23,7 +23,6 @@ from bloomcli.formats.mosaic.footer import FilterLocation, Footer
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.formats.mosaic.spec import Cursor
 from bloomcli.hints import replacing
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.words import counted
 
 HINT_REPLACE: Final = replacing("--mosaic-draft")

@@ -50,7 +50,8 @@ class MosaicSearch(ColumnSearch):
         typed = schema.literal_column(self._mosaic)
         if self._mosaic.kind == "DECIMAL":  # the same form for all precisions
             typed = replace(typed, physical="BYTE_ARRAY")
-        super().__init__(file, column, typed)
+        super().__init__(file.source, file.look_up, column, typed)
+        self._file = file
         self._filters = filters
         self._units = units
         if self._mosaic.kind in COMPOUND:

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.words import are, counted
 
 HEADER: Final = 3

@@ -9,7 +9,7 @@ Only this module decides whether a filter can be used. Readers must ignore some 
 from __future__ import annotations
 
 from array import array
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
@@ -18,7 +18,6 @@ from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
 from bloomcli.hints import replacing
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.rules.writer_types import Part
 from bloomcli.rules.writers import faults
 from bloomcli.words import counted

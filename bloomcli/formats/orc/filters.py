@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import FilterProblem
@@ -12,7 +12,6 @@ from bloomcli.formats.orc import spec, statistics, values
 from bloomcli.formats.orc.filter_header import KINDS, LoadedStream, load, problem
 from bloomcli.formats.orc.filterable import unfilterable_types
 from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -19,7 +19,6 @@ from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.compression import Codec, codec_of, next_checksum
 from bloomcli.formats.orc.schema import OrcType, read_types
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 

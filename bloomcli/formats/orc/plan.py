@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import BloomError, CorruptFile, FilterExists, NoValues, UnsupportedError, UsageError
@@ -29,7 +29,6 @@ from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import listed
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Pieces
 from bloomcli.version import __version__
 from bloomcli.words import counted

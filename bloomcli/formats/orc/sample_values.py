@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Context, Decimal
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels, limits
 from bloomcli.concurrency.cancellation import Stop
@@ -13,7 +13,6 @@ from bloomcli.formats.orc.column_reader import DIRECT, FLOATS, REPEATED, TIMESTA
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.streams import ByteStream, byte_runs, integers
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 from bloomcli.values import calendar
 from bloomcli.words import counted

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.words import counted
 
 _NAMES: Final = {"BYTE": "tinyint", "SHORT": "smallint", "LONG": "bigint", "TIMESTAMP_INSTANT": "timestamp with tz"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,7 +35,6 @@ from bloomcli.formats.orc.stripe_column import StripeColumn
 from bloomcli.formats.orc.value_reader import DECIMAL_BYTES, ValueBatch
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from bloomcli.formats.base import FilterFile
@@ -63,7 +62,8 @@ class OrcSearch(ColumnSearch):
         units: Callable[[Container[int] | None], Iterator[BoundedUnit]],
     ) -> None:
         self._orc = filters.footer.types[column.index]
-        super().__init__(file, column, literal_column(self._orc))
+        super().__init__(file.source, file.look_up, column, literal_column(self._orc))
+        self._file = file
         self._filters = filters
         self._units = units
         if self._orc.kind in COMPOUND:

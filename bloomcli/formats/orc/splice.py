@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.filter_header import BLOOM_ENCODING, KINDS, UTF8, bad_writer
 from bloomcli.formats.orc.footer import ENCRYPTED_INDEX, INDEX_KINDS, Footer, Stripe, StripeFooter
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import KeptRange, Piece
 
 

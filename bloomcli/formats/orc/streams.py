@@ -9,7 +9,7 @@ much is requested, so memory grows only with bytes that are actually read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
@@ -17,7 +17,6 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.compression import HEADER, Codec, Unpacker
 from bloomcli.formats.orc.footer import Stream, Stripe
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +25,6 @@ from bloomcli.formats.orc.column_reader import DIRECT, FLOATS, INTEGERS, REPEATE
 from bloomcli.formats.orc.footer import Footer, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
 from bloomcli.formats.orc.streams import Bits, ByteStream, Position, Runs, byte_runs, integers
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 

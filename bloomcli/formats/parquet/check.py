@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
@@ -33,7 +33,6 @@ from bloomcli.hints import removing
 from bloomcli.model.file import Column, ColumnChunk, Severity
 from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.validate import Finding
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.values.literals import render
 from bloomcli.words import counted
 

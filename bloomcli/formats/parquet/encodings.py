@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby, islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels, limits
 from bloomcli.errors import UnsupportedError
@@ -18,7 +18,6 @@ from bloomcli.formats.parquet.codecs import Buffer
 from bloomcli.formats.parquet.page_windows import AnyBody, Feed
 from bloomcli.formats.parquet.pages import Page
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.words import are, counted
 
 _WIDTHS: Final = {"INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}

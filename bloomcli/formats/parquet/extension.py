@@ -13,14 +13,13 @@ out, the bytes after them move.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.spec import Struct
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.words import plural
 
 _FIELDS: Final = (32767, -16384)

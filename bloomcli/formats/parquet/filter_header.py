@@ -9,7 +9,7 @@ fault and its stable id.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
@@ -22,7 +22,6 @@ from bloomcli.formats.parquet.spec import Location
 from bloomcli.formats.parquet.variants import FilterHeader, filter_class, parse_header
 from bloomcli.hints import replacing
 from bloomcli.model.file import ColumnChunk
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 from bloomcli.words import are, counted
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli import limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -19,7 +19,6 @@ from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.usual_chunks import UsualChunks, first_page
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.rules.writer_types import Part, WriterFault
 from bloomcli.rules.writers import fault_of
 from bloomcli.storage.base import Source

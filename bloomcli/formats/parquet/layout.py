@@ -8,11 +8,10 @@ offset is also in the page indexes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
-from bloomcli.named_tuple import NamedTuple
 
 PAGES: Final = "pages"
 FILTER: Final = "filter"

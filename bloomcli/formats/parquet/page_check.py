@@ -7,13 +7,12 @@ reads, of a header and the first bytes of its page, find most such faults before
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet.page_header import PageHeader
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, can_become
 from bloomcli.model.file import ColumnChunk
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 

@@ -7,7 +7,7 @@ decoded at a time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +21,6 @@ from bloomcli.formats.parquet.page_file import RawPage
 from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.pages import ChunkReader, can_become
 from bloomcli.model.file import ColumnChunk
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli.formats.parquet import idl, spec
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.spec import BINARY, I32, I64, LIST, STRUCT, varint, zigzag
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.named_tuple import NamedTuple
 
 _WIDE: Final = 12
 """Bytes of an INT96."""

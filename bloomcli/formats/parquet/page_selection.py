@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from bloomcli.errors import BloomError
 from bloomcli.formats.parquet import page_list
@@ -16,7 +16,6 @@ from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, read_page
 from bloomcli.model.file import ColumnChunk
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 
 

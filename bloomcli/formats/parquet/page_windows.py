@@ -8,7 +8,7 @@ loads a window, consumes what it can, and loads the next one. If several parts o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UnsupportedError
@@ -16,7 +16,6 @@ from bloomcli.formats.parquet import codecs
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.codecs import Buffer, CodecError
 from bloomcli.formats.parquet.spec import Location
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 

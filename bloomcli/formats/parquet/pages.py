@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
@@ -21,7 +21,6 @@ from bloomcli.formats.parquet.page_header import PageHeader
 from bloomcli.formats.parquet.page_windows import AnyBody, Body, Feed, LargeBody, PageBytes, is_large, raw_windows
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 

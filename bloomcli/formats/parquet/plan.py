@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import FilterExists, NoValues, UnsupportedError, UsageError
@@ -29,7 +29,6 @@ from bloomcli.formats.parquet.variants import CURRENT, filter_class
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.rules.writers import dictionaries_hold_values_only
 from bloomcli.storage.base import STEP_BYTES, KeptRange, Pieces
 

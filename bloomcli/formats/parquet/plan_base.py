@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import WriteError
@@ -20,7 +20,6 @@ from bloomcli.formats.parquet.filter_header import load
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
 from bloomcli.formats.parquet.variants import CURRENT, write_header
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import KeptRange, Pieces, PlacedBytes, Source
 from bloomcli.words import counted, were
 

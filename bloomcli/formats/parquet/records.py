@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -25,7 +25,6 @@ from bloomcli.formats.parquet.request_plan import RequestPlan
 from bloomcli.formats.parquet.view_types import without_views, without_views_in
 from bloomcli.formats.source_stream import SourceStream
 from bloomcli.model.file import ColumnChunk
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.words import counted
 
 if TYPE_CHECKING:

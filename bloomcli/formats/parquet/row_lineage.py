@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
@@ -29,7 +29,6 @@ from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import BINARY, BOOLEAN_TRUE, I32, I64, LIST, STRUCT, Struct, varint, zigzag
 from bloomcli.formats.parquet.splice import Edit, apply_edits
 from bloomcli.model.lineage import RowLineage
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Source
 from bloomcli.storage.extended_source import ExtendedSource
 from bloomcli.words import counted

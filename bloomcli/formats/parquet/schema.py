@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.model.file import Column
-from bloomcli.named_tuple import NamedTuple
 
 _LOGICAL_OF_CONVERTED: Final = {
     "UTF8": "STRING",

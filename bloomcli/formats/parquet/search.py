@@ -60,7 +60,8 @@ class ParquetSearch(ColumnSearch):
         column: Column,
         facts_of: Callable[[ColumnChunk, int], answer.UnitFacts],
     ) -> None:
-        super().__init__(file, column, column)
+        super().__init__(file.source, file.look_up, column, column)
+        self._file = file
         self._filters = filters
         self._located = file
         self._facts_of = facts_of

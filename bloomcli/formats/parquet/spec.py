@@ -8,13 +8,12 @@ with thriftpy2, because loading thriftpy2 takes longer than everything else in `
 from __future__ import annotations
 
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import idl
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.named_tuple import NamedTuple
 
 MAGIC: Final = b"PAR1"
 MAGIC_ENCRYPTED: Final = b"PARE"

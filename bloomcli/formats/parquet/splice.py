@@ -25,13 +25,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.errors import CorruptFile, WriteError
 from bloomcli.formats.parquet import layout, spec
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.spec import Struct, zigzag
-from bloomcli.named_tuple import NamedTuple
 
 OFFSET: Final = "bloom_filter_offset"
 LENGTH: Final = "bloom_filter_length"

@@ -15,13 +15,12 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.filters.split_block import MaskedSplitBlockFilter, SplitBlockFilter
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Location, Struct
-from bloomcli.named_tuple import NamedTuple
 
 CURRENT: Final = "parquet"
 TWELVE_BYTES: Final = "parquet-2018-12byte"

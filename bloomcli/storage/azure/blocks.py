@@ -10,9 +10,8 @@ import base64
 import secrets
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.objects.content import Segment
 from bloomcli.storage.objects.whole_object_store import PART_BYTES
 

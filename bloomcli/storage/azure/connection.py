@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import UsageError
 from bloomcli.model.paths import shown
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.objects.client import Location
 
 SCHEMES: Final = ("az", "abfs", "abfss")

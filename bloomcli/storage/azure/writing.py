@@ -7,13 +7,12 @@ after a week. The list is committed on the condition that the blob hasn't change
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from azure.core import MatchConditions
 from azure.storage.blob import BlobBlock, BlobType
 
 from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
 from bloomcli.storage.azure.blocks import MAX_BLOCKS, Block, new_names, parts
 from bloomcli.storage.azure.client import PROPERTIES, AzureClient, precondition_parameters

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import google.auth
 import requests
@@ -24,7 +24,6 @@ from google.cloud import storage
 from google.cloud.storage.retry import DEFAULT_RETRY
 
 from bloomcli.errors import UsageError
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
 from bloomcli.storage.gcs.errors import answer_error, storage_error
 from bloomcli.storage.objects import foreign

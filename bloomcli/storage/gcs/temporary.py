@@ -14,9 +14,7 @@ import secrets
 import socket
 from functools import cache
 from pathlib import Path
-from typing import Final
-
-from bloomcli.named_tuple import NamedTuple
+from typing import Final, NamedTuple
 
 OLD_SECONDS: Final = 24 * 3600
 """Age beyond which a temporary object is removed: no run needs one for so long."""

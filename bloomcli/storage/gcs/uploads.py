@@ -12,12 +12,11 @@ import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import google_crc32c
 
 from bloomcli.errors import WriteError
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.gcs.api import Answer, Api, Interrupted, Request, object_in
 from bloomcli.storage.gcs.checksum import encoded
 from bloomcli.storage.objects.client import Location

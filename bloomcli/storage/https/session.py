@@ -9,14 +9,13 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import urllib3
 from urllib3.util import make_headers
 
 from bloomcli.errors import UnreadableError
 from bloomcli.model.paths import shown
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
 from bloomcli.storage.https.headers import retry_after_seconds
 from bloomcli.storage.objects.bounded import bound, content_of

@@ -12,11 +12,10 @@ import struct
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnreadableError
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.local.source import LocalSource
 
 MAGIC: Final = b"crc\0"

@@ -11,9 +11,8 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Fingerprint
 
 _NAME_CHARACTERS: Final = 48

@@ -14,9 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final
-
-from bloomcli.named_tuple import NamedTuple
+from typing import Any, Final, NamedTuple
 
 HEAD_MAX_BYTES: Final = 256 << 10
 """The largest head of an answer, with the heads of all its `100 Continue`. Servers limit heads to 8 to 64 KiB."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
-from typing import Any
+from typing import Any, NamedTuple
 
 from bloomcli.errors import UnreadableError
-from bloomcli.named_tuple import NamedTuple
 
 
 class ObjectNotFound(Exception):

@@ -10,10 +10,9 @@ import tempfile
 import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.errors import SourceChanged, WriteError
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Fingerprint, KeptRange, Piece, PlacedBytes, Source
 
 _IN_MEMORY_BYTES: Final = 8 << 20

@@ -9,10 +9,9 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.model.paths import shown
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.objects.bounded import PROGRESS_BYTES_PER_SECOND, AnswerTooLong, AnswerTooSlow
 from bloomcli.words import size
 

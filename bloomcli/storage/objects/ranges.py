@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
-
-from bloomcli.named_tuple import NamedTuple
+from typing import Final, NamedTuple
 
 _RANGE: Final = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18})", re.ASCII)
 _LENGTH: Final = re.compile(r"\d{1,18}", re.ASCII)

@@ -8,11 +8,10 @@ whose size, tag and tail are in an index. Announced ranges are read ahead (`read
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.errors import UnreadableError
 from bloomcli.model.traffic import Traffic
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Fingerprint, Source
 from bloomcli.storage.objects.client import Client, Conflict, Location, ObjectInfo, ObjectNotFound

@@ -9,11 +9,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.concurrency.signals import terminable
 from bloomcli.model.traffic import Traffic
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, Verify
 from bloomcli.storage.entries import output_exists
 from bloomcli.storage.objects.client import Conflict, Location, ObjectInfo, ObjectNotFound, Precondition

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.errors import BloomError, SourceChanged, UnreadableError, WriteError
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.entries import output_exists
 from bloomcli.storage.objects.client import Client, Conflict, Location, ObjectInfo, ObjectNotFound, Precondition
 from bloomcli.storage.objects.content import Content

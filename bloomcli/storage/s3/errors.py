@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import BloomError, UnreadableError, WriteError
 from bloomcli.model import paths
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.objects.client import AccessDenied, Conflict, Location, ObjectNotFound
 from bloomcli.storage.objects.network import exceeded_bounds
 

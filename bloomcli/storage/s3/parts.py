@@ -8,9 +8,8 @@ bytes, and if these are less than 5 MiB, with the beginning of the next range.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.objects.content import Segment, within
 
 MIN_PART_BYTES: Final = 5 << 20

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from bloomcli.concurrency.signals import terminable
 from bloomcli.errors import BloomError, WriteError
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, Verify
 from bloomcli.storage.entries import output_exists

@@ -6,10 +6,9 @@ anonymous.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import UnsupportedError
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage import traffic
 
 ATTEMPTS: Final = 8

@@ -11,11 +11,10 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from bloomcli.errors import BloomError
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.base import SweepResult
 from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound
 from bloomcli.storage.s3.client import S3Client, bucket_of

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 from uuid import uuid4
-
-from bloomcli.named_tuple import NamedTuple
 
 Entry = dict[str, Any]
 """An ``add`` of the log, as parsed JSON."""

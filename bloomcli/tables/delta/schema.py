@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import UsageError
 from bloomcli.model.names import ColumnName, ColumnNames
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.tables.base import FilterRequest
 
 _MODE: Final = "delta.columnMapping.mode"

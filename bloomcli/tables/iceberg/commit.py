@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from bloomcli.concurrency.signals import deferred
 from bloomcli.concurrency.threads import Threads
 from bloomcli.errors import BloomError, UnsupportedError, WriteError
 from bloomcli.formats.registry import open_file
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.storage.registry import open_source
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, UnknownOutcome, WrongCommit
 from bloomcli.tables.iceberg.ancestry import only_appends_since

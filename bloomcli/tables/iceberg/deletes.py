@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli.concurrency.threads import Threads
 from bloomcli.errors import UnsupportedError
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.tables.iceberg.java import Java
 from bloomcli.tables.iceberg.methods import Methods
 

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.errors import UsageError, near_names
-from bloomcli.named_tuple import NamedTuple
 from bloomcli.trials.readers.base import Reader
 
 _PARQUET: Final = "parquet"

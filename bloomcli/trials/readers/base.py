@@ -7,12 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from bloomcli.named_tuple import NamedTuple
 
 _DIGEST_BYTES = 16
 

@@ -112,7 +112,7 @@ def test_a_row_group_of_nulls_with_bounds_is_read(tmp_path: Path) -> None:
 def test_a_row_group_of_nulls_is_not_read(tmp_path: Path) -> None:
     path = orcfiles.write(tmp_path / "f", {"c": pa.array([None, None], pa.int64())})
     (total,) = bloomcli.probe(path, ["5"], column="c").totals
-    assert total.presence is Presence.ABSENT
+    assert total.answer is Presence.ABSENT
 
 
 @pytest.mark.parametrize("bound", ["minimum", "maximum"])

@@ -300,7 +300,7 @@ def test_of_an_encrypted_column_nothing_is_known_regardless_of_its_mask(tmp_path
         variant = spec.message("EncryptionVariant")(root=1)
         file.footer.encryption = spec.message("Encryption")(variants=[variant]).SerializeToString()
 
-    assert {v.presence for v in ask(masked, "c", "x")} == {SKIPPING}
+    assert {v.answer for v in ask(masked, "c", "x")} == {SKIPPING}
     orcfiles.edited(masked, masked, encrypt)
     assert [(v.presence, v.stats_skip, v.reason) for v in ask(masked, "c", "x")] == [
         (Presence.UNKNOWN, None, "the column is encrypted")

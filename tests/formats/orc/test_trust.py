@@ -11,6 +11,7 @@ from support import orcfiles
 from support.orcfiles import File
 
 import bloomcli
+from bloomcli.errors import UnsupportedError
 from bloomcli.model.file import Presence, Severity
 
 COLUMNS = {
@@ -152,7 +153,9 @@ def test_short_decimals_in_files_of_an_unreleased_version_are_not_looked_up(path
     assert "version 1.9999" in found.pop("decimal_9_2")
     assert found == {}
     columns = ["decimal_9_2", "decimal_38_10"]
-    report = bloomcli.validate(tmp_path / "f", columns=columns, deep=True)
+    with pytest.raises(UnsupportedError, match=r"file version 1\.9999"):
+        bloomcli.validate(tmp_path / "f", columns=columns, deep=True)
+    report = bloomcli.validate(tmp_path / "f", columns=columns)
     assert [(f.id, f.column, f.severity) for f in report.findings] == [
         ("filter-untrusted", "decimal_9_2", Severity.WARNING)
     ]
@@ -183,7 +186,10 @@ def test_what_cpp_leaves_out_of_filters_of_lists_maps_and_unions_is_never_absent
         if finding.id != "filter-not-checked":
             assert "no reader looks them up" in finding.message
             assert "readers lose" not in finding.message
-            assert finding.hint == f"`bloom remove {path} --columns {column} --in-place` saves their bytes"
+            assert finding.hint == (
+                f"`bloom remove {path} --columns {column} --in-place` takes it out; the column gets no other: it has"
+                " no values of its own"
+            )
     orcfiles.edited(path, path, software(None, 0))
     (finding,) = bloomcli.validate(path).findings
     assert (finding.id, finding.severity) == ("filter-all-zero", Severity.ERROR)

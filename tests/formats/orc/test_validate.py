@@ -339,8 +339,7 @@ def test_a_required_filter_is_missed_by_stripe(path: Path) -> None:
 
     finding = only(check(path, without, require=["id", "text"]), "filter-required")
     assert (finding.column, finding.severity) == ("text", Severity.ERROR)
-    assert "1 of" in finding.message
-    assert finding.message.endswith(": 1")
+    assert (finding.message, finding.places) == ("no filter in 1 of 2 stripes", "1")
 
 
 def test_a_rate_above_what_is_allowed_is_an_error(tmp_path: Path) -> None:

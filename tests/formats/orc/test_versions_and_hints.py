@@ -49,7 +49,7 @@ def test_find_refuses_a_file_of_an_unknown_version_as_add_does(flags: Path, colu
     search = bloomcli.find(path, ["1"] if column != "ok" else ["true"], column=column)
     assert list(search) == []
     (error,) = search.report.errors
-    assert (error.exit_code, error.error, error.hint) == (4, str(added.value), added.value.hint)
+    assert (error.exit_code, error.error, error.hint) == (4, added.value.message, added.value.hint)
 
 
 def test_everything_else_that_reads_values_or_changes_a_file_refuses_an_unknown_version_too(

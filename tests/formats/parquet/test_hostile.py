@@ -100,7 +100,7 @@ def test_page_indexes_outside_the_file_are_refused(
         chunk[offset_field + 1] = (thrift.I32, length)
 
     whole = write(tmp_path / "whole", {"c": [f"v{i}" for i in range(60)]}, rows=30, write_page_index=True)
-    bloomcli.add(whole, ["c"], in_place=True)
+    bloomcli.add(whole, ["c"], ndv=1000, in_place=True)  # large enough to be folded
     path = tmp_path / "work" / "f"
     path.parent.mkdir()
     path.write_bytes(footers.edited(whole.read_bytes(), lie))

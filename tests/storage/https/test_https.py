@@ -326,7 +326,7 @@ def test_a_server_that_lies_in_its_headers_is_an_error_or_does_no_harm(
             assert source.read_at(5, 100) == LARGE[5:105]
     except (UnreadableError, UnsupportedError) as error:
         assert error.hint
-        assert "\n" not in str(error)
+        assert "\n" not in error.message
 
 
 def test_a_password_does_not_follow_a_redirect_to_another_host(

@@ -57,7 +57,7 @@ def test_what_the_store_answers_is_said_with_its_request_id_and_a_hint(code: str
     assert words in error.reason
     assert "4442587FB7D0A2F9" in error.reason
     assert hint in str(error.hint)
-    assert "\n" not in str(error)
+    assert "\n" not in error.message
     assert isinstance(error, AccessDenied) == (code == "AccessDenied")
     assert isinstance(converted_error(answered(code, status), "UploadPart", AT, writes=True), WriteError)
 

@@ -384,7 +384,6 @@ def test_a_store_that_is_only_read_refuses_every_change(read_only: Place) -> Non
         "check": lambda: read_only.store.check_changes(path),
         "replace": lambda: replace(read_only),
         "copy": lambda: replace(read_only, target="new.bin", overwrite=False),
-        "tables": lambda: list(read_only.store.directories_above(path, 3)),
         "names": lambda: read_only.store.names(read_only.path()),
     }
     for what, change in refused.items():
