@@ -32,8 +32,9 @@ class Share(NamedTuple):
         return min(max(wanted, 1), total)
 
 
-def share(text: str) -> Share:
-    """Read ``5%`` or ``200``. Raises UsageError."""
+def share(given: str | int) -> Share:
+    """Read ``5%`` or ``200``, which Python also gives as a number. Raises UsageError."""
+    text = str(given)
     found = re.fullmatch(_SHARE, text.strip(), re.ASCII)
     if found is not None:
         amount, percent = float(found[1]), bool(found[2])

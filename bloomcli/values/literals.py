@@ -277,7 +277,9 @@ def _hex(text: str, column: Column, length: int | None) -> bytes:
     return value
 
 
-def _uuid(text: str, column: Column) -> bytes:  # noqa: ARG001  all parsers have the same signature
+def _uuid(text: str, column: Column) -> bytes:
+    if text[:2].lower() == "0x":
+        return _hex(text, column, column.type_length)
     try:
         return uuid.UUID(text.strip()).bytes
     except ValueError:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -371,3 +372,10 @@ def test_damage_by_a_writer_to_the_file_is_reported_as_a_change(tmp_path: Path) 
     data, values = path.read_bytes(), Values(texts([str(n) for n in range(0, 4000, 5)]))
     with pytest.raises(SourceChanged):
         find.run(str(path), FindOptions(column="id"), values, lambda _: path.write_bytes(data[:9000] + bytes(9999)))
+
+
+def test_bytes_of_uuids_are_found_in_a_column_of_uuids(tmp_path: Path) -> None:
+    path, wanted = tmp_path / "f.parquet", UUID("f47ac10b-58cc-4372-a567-0e02b2c3d479")
+    pq.write_table(pa.table({"u": pa.array([UUID(int=3).bytes, wanted.bytes], pa.uuid())}), path)
+    found = bloomcli.find(path, wanted.bytes, column="u")
+    assert [row["row"] for batch in found for row in batch.to_pylist()] == [1]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import cast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import bloomcli
 from bloomcli.commands.sampling import chosen, chosen_files, share
 from bloomcli.errors import UsageError
 
@@ -106,3 +110,10 @@ def test_files_are_opened_only_if_nothing_else_shows_their_format() -> None:
 @pytest.mark.parametrize("text", ["100%", "100"])
 def test_all_is_all(text: str) -> None:
     assert drawn(text, [i < 3 for i in range(9)], [i < 5 for i in range(9)], 4)[0] == set(range(9))
+
+
+def test_a_sample_may_be_a_number_in_python(fixtures: Path) -> None:
+    path, number = fixtures / "parquet" / "orders.parquet", cast("str", 1)  # "5% or a number"
+    assert bloomcli.validate(path, deep=True, sample_row_groups=number).row_groups_read == 1
+    assert bloomcli.gate(path, deep=True, sample_row_groups=number).row_groups_read == 1
+    assert share(7) == share("7")

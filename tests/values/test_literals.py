@@ -343,6 +343,7 @@ def test_moments_beyond_the_nanoseconds_of_64_bits_are_impossible() -> None:
         ("1970-01-01", 0, 2440588),
         ("2000-01-01T12:00:00.000000001Z", 43_200 * 10**9 + 1, 2451545),
         ("1969-12-31T23:00-02:00", 3600 * 10**9, 2440588),
+        ("1969-12-31", 0, 2440587),
     ],
 )
 def test_int96_is_nanoseconds_of_a_julian_day(text: str, nanos: int, julian: int) -> None:
@@ -357,6 +358,11 @@ def test_int96_may_be_written_in_hexadecimal() -> None:
 @pytest.mark.parametrize("text", [ID, ID.upper(), ID.replace("-", ""), f"{{{ID}}}", f" {ID} "])
 def test_uuids_are_sixteen_bytes_big_endian(text: str) -> None:
     assert encoded(text, UUID) == uuid.UUID(ID).bytes
+
+
+def test_uuids_may_be_written_in_hexadecimal() -> None:
+    assert encoded("0x" + uuid.UUID(ID).hex, UUID) == uuid.UUID(ID).bytes
+    assert literals.parse("0x01", UUID).impossible
 
 
 def test_intervals_are_hexadecimal() -> None:
@@ -386,7 +392,7 @@ MALFORMED = [
     *((text, time("MICROS")) for text in ("12:00+24:00", "Z", "+02:00", "12Z")),
     *((text, time("MICROS", utc=False)) for text in ("12:00Z", "12:00+02:00")),
     *((text, timestamp("MICROS", utc=False)) for text in ("2024-01-01T00:00Z", "2024-01-01T00:00:00+02:00")),
-    *((text, UUID) for text in ("", ID[:-1], ID + "0", "x" * 32)),
+    *((text, UUID) for text in ("", ID[:-1], ID + "0", "x" * 32, "0xzz")),
     *((text, BINARY) for text in ("0x0", "0xzz")),
     *((text, INTERVAL) for text in ("", "1 day", "0xzz")),
     *((text, INT96) for text in ("", "0xzz", "yesterday")),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -170,15 +170,23 @@ class Footer:
         everything = range(self.column_count)
         chosen = everything if columns is None else sorted(c for c in columns if c in everything)
         for index in range(self.row_group_count):
-            group = self.row_group(index)
-            if len(group.chunks) != self.column_count:
-                raise self.location.fault(
-                    f"row group {index} has {len(group.chunks)} of {self.column_count} column chunks",
-                    self._groups[index],
-                    f"row_groups[{index}].columns",
-                )
-            for ordinal in chosen:
-                yield ChunkKey(index, ordinal, group.chunks[ordinal])
+            yield from self._keys_in(index, chosen)
+
+    def chunk_keys_in(self, row_group: int, columns: set[int]) -> Iterator[ChunkKey]:
+        """Yield the keys of a row group's chunks of these leaf ordinals, in order. Walks no other row group."""
+        everything = range(self.column_count)
+        yield from self._keys_in(row_group, sorted(c for c in columns if c in everything))
+
+    def _keys_in(self, index: int, columns: Iterable[int]) -> Iterator[ChunkKey]:
+        group = self.row_group(index)
+        if len(group.chunks) != self.column_count:
+            raise self.location.fault(
+                f"row group {index} has {len(group.chunks)} of {self.column_count} column chunks",
+                self._groups[index],
+                f"row_groups[{index}].columns",
+            )
+        for ordinal in columns:
+            yield ChunkKey(index, ordinal, group.chunks[ordinal])
 
     def filter_claims(self, columns: set[int] | None) -> Iterator[Claim]:
         """Yield the chunks whose metadata have a filter's offset or length."""

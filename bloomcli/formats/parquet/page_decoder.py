@@ -100,20 +100,18 @@ def _some_at_a_time(reader: _Reader, pages: Iterable[RawPage]) -> Iterator[Decod
     """The values of a column that isn't repeated, where each value is a row."""
     first = 0
     dictionary: RawPage | None = None
-    waiting: list[RawPage] = []
-    rows: list[tuple[int, int]] = []
+    waiting = _Together()
     for page in pages:
         if page.is_dictionary:
             dictionary = page
             continue
-        if _is_enough(waiting, page):
-            yield from _decode(reader, dictionary, waiting, rows)
-            waiting, rows = [], []
-        waiting.append(page)
-        rows.append((first, page.values))
+        if not waiting.has_room(page):
+            yield from _decode(reader, dictionary, waiting.pages, waiting.rows)
+            waiting = _Together()
+        waiting.add(page, (first, page.values))
         first += page.values
-    if waiting:
-        yield from _decode(reader, dictionary, waiting, rows)
+    if waiting.pages:
+        yield from _decode(reader, dictionary, waiting.pages, waiting.rows)
 
 
 def joined(parts: Iterable[DecodedValues], values: int) -> Iterator[DecodedValues]:
@@ -139,12 +137,27 @@ def _joined(parts: Sequence[DecodedValues]) -> DecodedValues:
     return DecodedValues(values, rows, sum(part.pages for part in parts))
 
 
-def _is_enough(waiting: Sequence[RawPage], page: RawPage) -> bool:
-    """Whether to decode the waiting pages before the next one is added."""
-    return bool(waiting) and (
-        sum(p.size for p in waiting) + page.size > _TOGETHER_BYTES
-        or sum(p.values for p in waiting) + page.values > _VALUES_TOGETHER
-    )
+class _Together:
+    """Data pages that are decoded together, with the first row and the number of rows of each. Their bytes and values
+    are counted as they are added: a chunk can have a page for each value."""
+
+    def __init__(self) -> None:
+        self.pages: list[RawPage] = []
+        self.rows: list[tuple[int, int]] = []
+        self._bytes = self._values = 0
+
+    def has_room(self, page: RawPage) -> bool:
+        """Whether another page can be added. The first one always can."""
+        return not self.pages or (
+            self._bytes + page.size <= _TOGETHER_BYTES and self._values + page.values <= _VALUES_TOGETHER
+        )
+
+    def add(self, page: RawPage, rows: tuple[int, int]) -> None:
+        """Add a page."""
+        self.pages.append(page)
+        self.rows.append(rows)
+        self._bytes += page.size
+        self._values += page.values
 
 
 def _whole(reader: _Reader, pages: Iterable[RawPage], rows: int) -> Iterator[DecodedValues]:
@@ -176,20 +189,18 @@ def _from_places(reader: _Reader, places: Sequence[PagePlace]) -> Iterator[Decod
         reader.position, reader.window = extent
         found = _next(reader)
         dictionary = found if found is not None and found.is_dictionary else None
-    waiting: list[RawPage] = []
-    rows: list[tuple[int, int]] = []
+    waiting = _Together()
     for place in places:
         reader.position, reader.window = place.offset, place.length
         page = _next(reader)
         if page is None:
             continue
-        if _is_enough(waiting, page):
-            yield from _decode(reader, dictionary, waiting, rows)
-            waiting, rows = [], []
-        waiting.append(page)
-        rows.append((place.first_row, place.rows))
-    if waiting:
-        yield from _decode(reader, dictionary, waiting, rows)
+        if not waiting.has_room(page):
+            yield from _decode(reader, dictionary, waiting.pages, waiting.rows)
+            waiting = _Together()
+        waiting.add(page, (place.first_row, place.rows))
+    if waiting.pages:
+        yield from _decode(reader, dictionary, waiting.pages, waiting.rows)
 
 
 def _pages(reader: _Reader) -> Iterator[RawPage]:

@@ -20,7 +20,6 @@ from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.arrays import int64s, numbers_of
 from bloomcli.formats.parquet import page_decoder, page_selection, spec
 from bloomcli.formats.parquet.filters import Filters
-from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.request_plan import RequestPlan
 from bloomcli.formats.parquet.view_types import without_views, without_views_in
@@ -138,12 +137,8 @@ class Records:
 
     def _chunks(self, row_group: int, columns: set[int]) -> list[ColumnChunk]:
         """The chunks of these columns in a row group, in order."""
-        return list(map(self._filters.footer.chunk, self._keys(row_group, columns)))
-
-    def _keys(self, row_group: int, columns: set[int]) -> list[ChunkKey]:
-        """The keys of these columns' chunks in a row group, in order."""
-        starts = self._filters.footer.row_group(row_group).chunks
-        return [ChunkKey(row_group, column, starts[column]) for column in sorted(columns)]
+        footer = self._filters.footer
+        return [footer.chunk(key) for key in footer.chunk_keys_in(row_group, columns)]
 
     def _others(
         self, row_group: int, rows: memoryview, whole: Sequence[ColumnChunk], *, needed: bool
@@ -164,7 +159,7 @@ class Records:
         some_rows = local and len(rows) * _OF_ROWS <= count
         if self._plan.whole(row_group):
             return found
-        for key in self._keys(row_group, chosen & self.flat):
+        for key in footer.chunk_keys_in(row_group, chosen & self.flat):
             chunk = footer.chunk(key)
             if chunk.encrypted:
                 continue

@@ -79,8 +79,7 @@ class RequestPlan:
             return
         found = {
             key.column: (key, self._filters.footer.chunk(key))
-            for key in self._filters.footer.chunk_keys(chosen | {column})
-            if key.row_group == candidates.row_group
+            for key in self._filters.footer.chunk_keys_in(candidates.row_group, chosen | {column})
         }
         every = [_extent(chunk) for _, chunk in found.values()]
         indexes = [

@@ -325,3 +325,60 @@ def test_lists_of_more_rows_than_values_are_refused_before_memory_is_taken_for_t
     found, report = rows_of(path, "list.list.element", [5])
     assert found == []
     assert f"the column's pages have 600 values, too few for {rows} rows" in str(report.errors[0].error)
+
+
+def calls(work: Callable[[], object]) -> int:
+    """The number of calls of Python functions, steps of generators included."""
+    count = 0
+
+    def seen(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(seen)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_each_page_of_a_column_takes_the_same_work_however_many_pages_there_are(
+    tmp_path: Path, *, indexed: bool
+) -> None:
+    def searched(pages: int) -> int:
+        path = tmp_path / f"{pages}.parquet"
+        pq.write_table(
+            pa.table({"id": range(pages)}),
+            path,
+            data_page_size=1,
+            write_batch_size=1,
+            use_dictionary=False,
+            write_statistics=not indexed,
+            write_page_index=indexed,
+        )
+        options, wanted = FindOptions(column="id", files_only=True), Values([str(pages - 1)])
+        rows: list[FileFound] = []
+        count = calls(lambda: rows.append(find.run(str(path), options, wanted, lambda _: None)))
+        assert rows[0].pages_read >= pages
+        return count
+
+    searched(2)  # imports
+    assert searched(800) < 3 * searched(400)
+
+
+def test_each_row_group_with_matches_takes_the_same_work_however_many_there_are(tmp_path: Path) -> None:
+    def searched(row_groups: int) -> int:
+        path = tmp_path / f"{row_groups}.parquet"
+        pq.write_table(pa.table({"id": [7] * row_groups, "other": range(row_groups)}), path, row_group_size=1)
+        rows: list[FileFound] = []
+        count = calls(
+            lambda: rows.append(find.run(str(path), FindOptions(column="id"), Values(["7"]), lambda _: None))
+        )
+        assert rows[0].rows == row_groups
+        return count
+
+    searched(2)  # imports
+    assert searched(600) < 3 * searched(300)
