@@ -53,7 +53,7 @@ def open_source(self, *arguments):  # both have the file open before one of them
     init(self, *arguments)
     if place != "nowhere" and opened < round:
         opened = round
-        wait(f"{round}-opened", 60)
+        wait(f"{round}-opened", 600)
 
 import bloomcli
 from bloomcli.errors import SourceChanged
@@ -124,7 +124,7 @@ def test_no_filter_is_lost_when_two_add_one_at_a_time(tmp_path: Path, place: str
                 assert racer.stdin is not None
                 racer.stdin.write("\n")
                 racer.stdin.flush()
-        assert [racer.wait(120) for racer in racers] == [0, 0]
+        assert [racer.wait(600) for racer in racers] == [0, 0]
     finally:
         for racer in racers:
             racer.kill()
@@ -145,11 +145,11 @@ def test_a_command_that_came_too_late_says_so_and_works_when_it_is_given_again(t
         return [sys.executable, "-m", "bloomcli", "add", str(file), "-c", column, "--in-place"]
 
     with subprocess.Popen(add(first), cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as slow:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 600
         while not list(tmp_path.glob(".part.parquet.bloom-*")) and time.monotonic() < deadline:
             time.sleep(0.01)
         done = subprocess.run(add(second), cwd=ROOT, capture_output=True, text=True, check=False)
-        assert slow.wait(300) == 0
+        assert slow.wait(600) == 0
     assert done.returncode == 3
     assert "changed while it was being worked on" in done.stderr
     subprocess.run(add(second), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)

@@ -41,7 +41,7 @@ def has_open(pid: int, path: Path) -> bool:
         return False
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> bool:
+def wait_until(condition: Callable[[], object], seconds: float = 300.0) -> bool:
     """Wait until a condition is true. Returns whether it became true in time."""
     end = time.monotonic() + seconds
     while not condition():
