@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _COUNTING: Final = Path(__file__).with_name("counting")
 
@@ -24,6 +28,24 @@ def counting(folder: Path | str, held: int | None = None) -> dict[str, str]:
 def pieces(folder: Path | str) -> list[int]:
     """The number of pieces of each process that has begun one."""
     return sorted(path.stat().st_size for path in Path(folder).iterdir())
+
+
+@contextmanager
+def java_calls(session: SparkSession) -> Iterator[list[str]]:
+    """The commands that Py4J sends to Java within the block: calls of methods, and reads of fields."""
+    assert session._jvm is not None
+    client = session._jvm._gateway_client
+    sent: list[str] = []
+
+    def send(command: str, *args: Any, **options: Any) -> Any:
+        sent.append(command)
+        return type(client).send_command(client, command, *args, **options)
+
+    client.send_command = send
+    try:
+        yield sent
+    finally:
+        del client.send_command
 
 
 def calls(function: Callable[[], object]) -> int:
