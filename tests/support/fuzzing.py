@@ -46,7 +46,7 @@ from typing import IO, Any, Final, Self
 ROOT: Final = Path(__file__).parent.parent.parent
 HOSTILE: Final = ROOT / "tests" / "formats" / "hostile"
 SECONDS: Final = 30
-"""Processor time of a command, in seconds: more than ten times what the largest file of the tests takes."""
+"""Processor time of a command, in seconds. Files of the tests take up to a few; this is for work without an end."""
 MEMORY: Final = 512 << 20
 """Address space that a command may take, in bytes, in addition to that of the process before it."""
 _WALL_SECONDS: Final = 600
