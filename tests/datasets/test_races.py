@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +13,7 @@ import pytest
 from conftest import ROOT
 from support import datasets
 from support.checksums import checksums
+from support.processes import HOLD, has_open, held, wait_until
 
 import bloomcli
 from bloomcli.storage.local.hadoop_crc import checksum_file_of
@@ -53,7 +54,7 @@ def open_source(self, *arguments):  # both have the file open before one of them
     init(self, *arguments)
     if place != "nowhere" and opened < round:
         opened = round
-        wait(f"{round}-opened", 60)
+        wait(f"{round}-opened", 600)
 
 import bloomcli
 from bloomcli.errors import SourceChanged
@@ -124,7 +125,7 @@ def test_no_filter_is_lost_when_two_add_one_at_a_time(tmp_path: Path, place: str
                 assert racer.stdin is not None
                 racer.stdin.write("\n")
                 racer.stdin.flush()
-        assert [racer.wait(120) for racer in racers] == [0, 0]
+        assert [racer.wait(600) for racer in racers] == [0, 0]
     finally:
         for racer in racers:
             racer.kill()
@@ -139,18 +140,23 @@ def test_no_filter_is_lost_when_two_add_one_at_a_time(tmp_path: Path, place: str
 def test_a_command_that_came_too_late_says_so_and_works_when_it_is_given_again(tmp_path: Path) -> None:
     file = datasets.write(tmp_path / "part.parquet", rows=300)
     first, second = "id", "name"
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "tests" / "support" / "hold"), "HOLDPAUSE": "1.5"}
+    folder = tmp_path / "held"
+    folder.mkdir()
+    environment = os.environ | {"PYTHONPATH": str(HOLD), "HOLDFOLDER": str(folder), "HOLDAFTER": "0"}
 
     def add(column: str) -> list[str]:
         return [sys.executable, "-m", "bloomcli", "add", str(file), "-c", column, "--in-place"]
 
     with subprocess.Popen(add(first), cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as slow:
-        deadline = time.monotonic() + 60
-        while not list(tmp_path.glob(".part.parquet.bloom-*")) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        done = subprocess.run(add(second), cwd=ROOT, capture_output=True, text=True, check=False)
-        assert slow.wait(300) == 0
-    assert done.returncode == 3
-    assert "changed while it was being worked on" in done.stderr
+        try:
+            assert wait_until(lambda: held(folder))
+            late = subprocess.Popen(add(second), cwd=ROOT, stderr=subprocess.PIPE, text=True)
+            assert wait_until(lambda: has_open(late.pid, file))
+        finally:
+            slow.send_signal(signal.SIGCONT)
+        _, said = late.communicate(timeout=600)
+        assert slow.wait(600) == 0
+    assert late.returncode == 3
+    assert "changed while it was being worked on" in said
     subprocess.run(add(second), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     assert {f.column for f in bloomcli.inspect(file).filters} == {first, second}

@@ -57,7 +57,7 @@ def start(installed: Path, sources: Path, script: str, *arguments: object) -> st
     for name in ("PYTHONSAFEPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         env.pop(name, None)
     command = [sys.executable, str(installed / "bin" / script), *map(str, arguments)]
-    done = subprocess.run(command, cwd=sources, env=env, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(command, cwd=sources, env=env, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 

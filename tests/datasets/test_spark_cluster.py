@@ -28,7 +28,7 @@ FILES, ROWS = 12, 2_000
 """Few and small files: `holding` makes a worker stop at its file, so that the file's size doesn't matter."""
 ONE_EXECUTOR = {"spark_cores_max": "1"}
 """For tests in which all executors behave alike: one Java process less."""
-STARTED, ENDED = 120, 240
+STARTED, ENDED = 600, 600
 """Seconds in which a run on a busy machine finishes its first files, and all files."""
 
 

@@ -36,7 +36,7 @@ def on_spark_as(java: Path, *options: str) -> tuple[list[str], dict[str, str]]:
 def on_spark(java: Path) -> subprocess.CompletedProcess[str]:
     """Run it to its end."""
     command, env = on_spark_as(java)
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
 
 
 def test_spark_is_silent_unless_its_log_is_wanted(tmp_path: Path) -> None:

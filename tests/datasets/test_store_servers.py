@@ -282,7 +282,7 @@ def test_two_commands_on_one_prefix_lose_nothing(every: Lakes, tmp_path: Path, n
         every.start("add", lake.place.path() + "/", "-c", column, "--in-place", "--jobs", "2", "--format", "json")
         for column in columns
     ]
-    outputs = [process.communicate(timeout=120) for process in running_]
+    outputs = [process.communicate(timeout=600) for process in running_]
     for column, (out, err) in zip(columns, outputs, strict=True):
         assert "Traceback" not in err
         rows = json.loads(out)["rows"]
@@ -323,6 +323,6 @@ def test_patterns_and_lists_name_objects(every: Lakes, root: Path, tmp_path: Pat
     with every.start(
         "add", "--files-from", lake.place.path("list"), "-c", "id", "--in-place", "-f", "json"
     ) as process:
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=600)
     rows = {row["path"]: row["status"] for row in json.loads(out)["rows"]}
     assert rows == {lake.place.path("_p=1/part-0.parquet"): "done", f"{tmp_path}/missing": "failed"}

@@ -299,9 +299,10 @@ def test_files_in_stores_are_looked_at_by_threads_of_a_process_for_each_core(
 
     def opening(path: str) -> Any:
         with suppress(threading.BrokenBarrierError):
-            together.wait(0.2)  # of two threads of a process
+            together.wait(60)  # of two threads of a process, once
             with log.open("a") as file:
                 file.write(f"{os.getpid()}\n")
+            together.abort()
         return opened(path)
 
     monkeypatch.setattr(memory.memory, "open", opening)

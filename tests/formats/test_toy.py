@@ -77,7 +77,7 @@ atexit.register(session.stop)
 
 def start(site: Path | None, *arguments: object, text: bool = True) -> subprocess.CompletedProcess[Any]:
     command = [sys.executable, "-m", "bloomcli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=text, env=environment(site), timeout=240)
+    return subprocess.run(command, capture_output=True, text=text, env=environment(site), timeout=600)
 
 
 def environment(site: Path | None) -> dict[str, str]:

@@ -421,7 +421,7 @@ def test_damaged_arrow_streams_are_errors_and_nothing_large_is_allocated(index: 
         [sys.executable, str(Path(__file__).with_name("damaged_streams.py")), str(index), str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]

@@ -64,7 +64,7 @@ def test_a_streamed_change_holds_a_few_parts_whatever_the_size(store: str) -> No
         put(rig, "large.bin", data)
         command = [sys.executable, "-c", _CHANGE, rig.place.path("small.bin"), rig.place.path("large.bin")]
         env = os.environ | dict(rig.forks.env) | {"PYTHONPATH": str(ROOT)} | GIVES_BACK
-        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600, check=False)
         assert done.returncode == 0, done.stderr
         small, large = map(int, done.stdout.split())
         assert rig.place.get("large.bin") == data[:100] + b"new bytes" + data[200:]
@@ -85,7 +85,7 @@ def test_a_streamed_change_that_is_stopped_leaves_the_old_object(store: str, num
         with rig.proxy.injecting(fault):
             process = subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.DEVNULL)
             fault.call = lambda: process.send_signal(number)
-            code = process.wait(120)
+            code = process.wait(600)
         assert fault.fired == 1
         assert code in {128 + number, -number, 1}
         assert rig.place.get("data.bin") == data

@@ -85,19 +85,19 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Cluster]:
             port = free.getsockname()[1]
         url = f"spark://127.0.0.1:{port}"
         start("master", "127.0.0.1", f"{_CLASSES}.master.Master", "--port", port)
-        assert wait_until(lambda: b"I have been elected leader" in (logs / "master").read_bytes(), 180)
+        assert wait_until(lambda: b"I have been elected leader" in (logs / "master").read_bytes(), 600)
         size = ("--cores", 1, "--memory", "1g", "--work-dir", folder / "work")
         started = [  # on separate hosts, because a host gets only one attempt at a task
             start(f"worker{i}", f"127.0.0.{i + 2}", f"{_CLASSES}.worker.Worker", *size, url) for i in range(workers)
         ]
-        assert wait_until(lambda: (logs / "master").read_bytes().count(b"Registering worker") == workers, 180)
+        assert wait_until(lambda: (logs / "master").read_bytes().count(b"Registering worker") == workers, 600)
         cluster = Cluster(url, env, started, logs)
         try:
             yield cluster
         finally:
             for worker in started:
                 worker.terminate()  # this ends its executors, too
-                worker.wait(60)
+                worker.wait(600)
 
 
 def environment(folder: Path, packages: Sequence[str] = ()) -> Path:

@@ -45,11 +45,11 @@ from typing import IO, Any, Final, Self
 
 ROOT: Final = Path(__file__).parent.parent.parent
 HOSTILE: Final = ROOT / "tests" / "formats" / "hostile"
-SECONDS: Final = 5
-"""Processor time of a command, in seconds."""
+SECONDS: Final = 30
+"""Processor time of a command, in seconds. Files of the tests take up to a few; this is for work without an end."""
 MEMORY: Final = 512 << 20
 """Address space that a command may take, in bytes, in addition to that of the process before it."""
-_WALL_SECONDS: Final = 120
+_WALL_SECONDS: Final = 600
 """Seconds after which a case counts as hanging, on a busy machine, too."""
 _BUG: Final = 70
 _PEER: Final = "pyarrow"

@@ -21,7 +21,7 @@ from typing import Final
 from support.cli import Result
 
 _ROOT: Final = Path(__file__).parents[2]
-_SECONDS: Final = 60
+_SECONDS: Final = 600
 _SERVE: Final = """
 import base64, contextlib, io, json, os, sys
 from bloomcli.__main__ import main

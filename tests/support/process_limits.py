@@ -76,12 +76,12 @@ def refusing(*, threads: bool, processes: bool) -> str:
     return _REFUSE.format(processes=processes, if_thread=int(not threads), if_process=int(not processes))
 
 
-def bloom(start: str, *arguments: object, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+def bloom(start: str, *arguments: object, seconds: float = 600) -> subprocess.CompletedProcess[str]:
     """Run the command line in a program with this start. Raises subprocess.TimeoutExpired if it hangs."""
     return run(start, "from bloomcli.cli import run; sys.exit(run(sys.argv[1:]))", *arguments, seconds=seconds)
 
 
-def run(start: str, program: str, *arguments: object, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+def run(start: str, program: str, *arguments: object, seconds: float = 600) -> subprocess.CompletedProcess[str]:
     """Run a program with this start, in a separate process group, so that all its processes can be ended."""
     command = [sys.executable, "-c", f"{start}\nimport sys\n{program}", *map(str, arguments)]
     process = subprocess.Popen(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 
 def children(pid: int) -> list[int]:
@@ -44,7 +41,7 @@ def has_open(pid: int, path: Path) -> bool:
         return False
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> bool:
+def wait_until(condition: Callable[[], object], seconds: float = 300.0) -> bool:
     """Wait until a condition is true. Returns whether it became true in time."""
     end = time.monotonic() + seconds
     while not condition():
@@ -52,28 +49,6 @@ def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> bool:
             return False
         time.sleep(0.002)
     return True
-
-
-def processor_seconds(pid: int) -> float:
-    """Processor time of a process, which may be a zombie, and of its ended children, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-
-
-def seconds_to_stop(process: subprocess.Popen[Any], number: int) -> float:
-    """Send a signal to a working process, wait for its end, and return how long it continued, in seconds.
-
-    On Linux these are seconds of processor time, which don't depend on other processes.
-    """
-    if sys.platform != "linux":
-        begun = time.monotonic()
-        process.send_signal(number)
-        process.wait(60)
-        return time.monotonic() - begun
-    before = processor_seconds(process.pid)
-    process.send_signal(number)
-    assert wait_until(lambda: not alive(process.pid)), "it goes on"
-    return processor_seconds(process.pid) - before
 
 
 HOLD: Final = Path(__file__).with_name("hold")

@@ -242,7 +242,7 @@ def running(path: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(
         [sys.executable, "-m", "bloomcli", *map(str, args)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 600
         while not list(folder.glob("bloom-trial-*/0/with-filters.parquet")) or not readers_of(process.pid):
             assert time.monotonic() < until
             assert process.poll() is None
@@ -257,7 +257,7 @@ def test_a_signal_leaves_neither_copies_nor_processes(tmp_path: Path, folder: Pa
     with running(path, folder) as process:
         (child,) = readers_of(process.pid)
         process.send_signal(number)
-        process.communicate(timeout=60)
+        process.communicate(timeout=600)
     assert process.returncode == (130 if number == signal.SIGINT else 128 + number)
     assert not Path(f"/proc/{child}").exists()
     assert list(folder.iterdir()) == []

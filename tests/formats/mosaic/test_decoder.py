@@ -191,7 +191,7 @@ def test_stop_ends_what_another_thread_waits_for(plain: Path) -> None:
 
     def slow(offset: int, length: int) -> bytes:
         waiting.set()
-        go.wait(30)
+        go.wait(600)
         return data[offset : offset + length]
 
     opened._read_at = slow
@@ -204,10 +204,10 @@ def test_stop_ends_what_another_thread_waits_for(plain: Path) -> None:
 
     thread = threading.Thread(target=decode)
     thread.start()
-    assert waiting.wait(30)
+    assert waiting.wait(600)
     opened.stop()
     go.set()
-    thread.join(30)
+    thread.join(600)
     assert "was ended by SIGKILL" in str(failed[0])
     opened.close()
 
@@ -218,7 +218,7 @@ def test_ctrl_c_ends_a_decoding_at_once_and_leaves_no_process(plain: Path) -> No
         "before = values.Decoder.__init__\n"
         "def slow(self, path, read_at, size, columns):\n"
         "    def later(offset, length):\n"
-        "        print('reading', flush=True); time.sleep(600); return read_at(offset, length)\n"
+        "        print('reading', flush=True); time.sleep(6000); return read_at(offset, length)\n"
         "    before(self, path, later, size, columns)\n"
         "values.Decoder.__init__ = slow\n"
         "sys.exit(run(sys.argv[1:]))"
@@ -237,7 +237,7 @@ def test_ctrl_c_ends_a_decoding_at_once_and_leaves_no_process(plain: Path) -> No
     below = processes.children(process.pid)
     assert below
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)  # a tenth of what it would wait
+    _, err = process.communicate(timeout=600)  # a tenth of what it would wait
     assert (process.returncode, err) == (130, "\nbloom: stopped\n")
     assert processes.wait_until(lambda: not any(map(processes.alive, below)))
 
@@ -264,7 +264,7 @@ def test_the_server_answers_in_frames(plain: Path) -> None:
             assert decoder_process.receive(answers)[0] == b"R"
             decoder_process.send(ask, b"X")
             assert decoder_process.receive(answers)[0] == b"E"
-        server.join(30)
+        server.join(600)
     assert not server.is_alive()
 
 

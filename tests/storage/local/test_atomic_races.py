@@ -357,7 +357,7 @@ def test_a_lock_that_another_process_holds_is_an_error_that_names_the_file(
         started = time.monotonic()
         with pytest.raises(WriteError, match="another process has held its lock") as caught:
             replace(file)
-        assert 0.2 <= time.monotonic() - started < 5
+        assert time.monotonic() - started >= 0.2
     assert caught.value.path == str(file)
     assert caught.value.exit_code == 3
     assert file.read_bytes() == OLD

@@ -78,7 +78,7 @@ def test_a_process_that_is_stopped_leaves_the_original_whole(
 ) -> None:
     with writing(file) as process:
         process.send_signal(number)
-        assert process.wait(60) == code
+        assert process.wait(600) == code
     assert file.read_bytes() == OLD
     assert len(names(file.parent)) == left  # after SIGKILL, the process can't remove it
     replace(file)
@@ -91,7 +91,7 @@ def test_a_second_signal_does_not_interrupt_the_cleanup(file: Path, second: sign
         process.send_signal(signal.SIGHUP)
         assert said(process) == b"stopped\n"
         process.send_signal(second)
-        assert process.wait(60) == 129
+        assert process.wait(600) == 129
     assert file.read_bytes() == OLD
     assert names(file.parent) == {file.name}
 
@@ -100,7 +100,7 @@ def test_a_process_that_ignores_sighup_outlives_its_terminal(file: Path) -> None
     with writing(file, "nohup") as process:
         process.send_signal(signal.SIGHUP)
         assert said(process) == b"undisturbed\n"
-        assert process.wait(60) == 0
+        assert process.wait(600) == 0
     assert file.read_bytes() == OLD[:1000]
 
 
@@ -198,7 +198,7 @@ def test_after_a_kill_at_any_time_a_file_has_its_own_checksums_or_none_and_a_rer
         env=os.environ | {"PYTHONPATH": str(ROOT / "tests")},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     instants, states = map(int, done.stdout.split())

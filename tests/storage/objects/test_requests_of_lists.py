@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import time
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from support import orcfiles
 from support.object_stores import SCHEME, MemoryClient, MemoryObjects
+from support.processes import wait_until
 
 import bloomcli
 from bloomcli.formats.registry import open_file
@@ -89,7 +89,7 @@ def test_row_indexes_are_requested_with_the_filters_and_several_at_once(client: 
     client.store(URI, path.read_bytes())
     with registry.store_of(URI).open(URI) as source:
         file = open_file(source)
-        client.on_request = lambda _: time.sleep(0.01)
+        client.on_request = lambda _: wait_until(lambda: client.most_at_once > 3, 2.0)
         entries = list(file.index(next(column for column in file.columns if column.path == "a")))
     assert len(entries) == 3 * stripes
     assert len(client.requests) <= 2 * stripes + 1, "the footer and, together, the row index and the filters"

@@ -270,7 +270,7 @@ def test_uploads_do_not_wait_for_copies(lake: S3Place, monkeypatch: pytest.Monke
     with seen_through_a_proxy(lake, monkeypatch) as (proxy, store), store.open(lake.path("data.bin")) as source:
 
         def upload_is_there() -> None:
-            end = time.monotonic() + 20
+            end = time.monotonic() + 200
             while not proxy.of_kind("UploadPart") and time.monotonic() < end and False not in waited:
                 time.sleep(0.01)
             waited.append(bool(proxy.of_kind("UploadPart")))

@@ -47,8 +47,8 @@ SHORTENED: Final = frozenset({"read", "pread64", "write", "pwrite64", "copy_file
 LATE: Final = frozenset({"close", "rename", "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat", "mkdir"})
 """Calls that may fail after they have done their work; `close` always has done it."""
 
-DEADLINE: Final = 12
-"""Time limit of a trial, in seconds."""
+DEADLINE: Final = 120
+"""Time limit of a trial that hangs, in seconds."""
 
 _TEMPORARY: Final = re.compile(r"\..*\.bloom-[0-9a-f-]{12,}\.tmp", re.DOTALL)
 _CHUNK: Final = 512

@@ -35,7 +35,7 @@ from support.cli import Result
 
 HURRY: Final = 20
 _ROOT: Final = Path(__file__).parents[3]
-_SECONDS: Final = 120
+_SECONDS: Final = 600
 _FOLDER: Final = sys.argv[-1]
 
 

@@ -28,7 +28,7 @@ from typing import Final
 
 from support.servers import install
 
-_SECONDS: Final = 60
+_SECONDS: Final = 300
 """Seconds within which a server has to answer after its start, on a busy machine, too."""
 _ATTEMPTS: Final = 3
 """Attempts to start a server: another process may take the free port first."""
@@ -217,7 +217,7 @@ def _end(keeper: subprocess.Popen[bytes], of: int = 0) -> None:
     with suppress(OSError):
         keeper.stdin.close()
     try:
-        keeper.wait(10)
+        keeper.wait(100)
     except subprocess.TimeoutExpired:
         keeper.kill()
         keeper.wait()
