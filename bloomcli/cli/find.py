@@ -19,13 +19,13 @@ from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, check_engine_options, engine_of, engine_options
 from bloomcli.cli.negatives import NegativesCommand, unmarked
 from bloomcli.cli.table_options import no_files, table_options
+from bloomcli.commands.find_options import FindOptions
 from bloomcli.errors import UnsupportedError, UsageError, WriteError
 from bloomcli.hints import quoted
 from bloomcli.model.paths import shown
 from bloomcli.storage.names import has_wildcard, is_uri
 
 if TYPE_CHECKING:
-    from bloomcli.commands.find_options import FindOptions
     from bloomcli.commands.find_values import Values
     from bloomcli.commands.table_options import TableOptions
     from bloomcli.finding.lake import Search
@@ -52,22 +52,13 @@ Values are written as for `bloom probe`. A row number is that of the file, from 
 regard to row groups. A list has a value if one of its elements equals it.""",
 )
 @click.argument("arguments", nargs=-1, metavar="[VALUE] PATH...", shell_complete=complete_files)
-@click.option("-c", "--column", required=True, metavar="NAME", help="The leaf column that has the values.")
+@options.options_of(FindOptions, only=("column",))
 @options.value_options(
     "A value to find; repeats. All arguments are paths.",
     "Values of a UTF-8 file, one per line; - is standard input. All arguments are paths.",
 )
 @options.files_from_option()
-@click.option(
-    "--select",
-    metavar="NAMES",
-    multiple=True,
-    callback=options.split_names,
-    help="Columns of the rows to show [default: all]; repeats, takes commas, groups and globs.",
-)
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show the first N rows only.")
-@click.option("--files-only", is_flag=True, help="Show the paths of files with such rows, and no rows.")
-@click.option("--maybe", is_flag=True, help="Show the paths of files that may have such rows, and read no rows.")
+@options.options_of(FindOptions, only=("select", "limit", "files_only", "maybe", "as_files"))
 @click.option(
     "-f",
     "--format",
@@ -87,11 +78,6 @@ regard to row groups. A list has a value if one of its elements equals it.""",
     help="An index of `bloom index build`: open only the files that it doesn't rule out.",
 )
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Files searched at a time.")
-@click.option(
-    "--as-files",
-    is_flag=True,
-    help="Search the files of a table as plain files, with rows that the table has replaced or deleted.",
-)
 @table_options(values=True)
 @engine_options
 @click.option("-q", "--quiet", is_flag=True, help="Print no report on standard error.")
@@ -133,7 +119,6 @@ def command(
     The exit code is 0 if rows were found (with --maybe: if there may be some), 1 if not, and 2 or more
     if there was an error, as that of grep.
     """
-    from bloomcli.commands.find_options import FindOptions
     from bloomcli.commands.find_values import Values
 
     wanted, paths = _values_and_paths(arguments, values, source)

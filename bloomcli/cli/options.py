@@ -216,7 +216,9 @@ def _decorators(name: str, one: Option, default: Any, before: str) -> Iterator[A
         return
     flags = one.flags or ("--" + name.replace("_", "-"),)
     keywords = {"metavar": one.metavar, "help": before + one.help, **FORMS[one.form](one)}
-    if not keywords.get("multiple") and default is not None and one.form != "flag":
+    if default == "":  # there is none
+        keywords["required"] = True
+    elif not keywords.get("multiple") and default is not None and one.form != "flag":
         keywords |= {"default": default, "show_default": True}
     yield click.option(*flags, name, **keywords)
     if one.form == "policy":

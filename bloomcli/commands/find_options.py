@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from bloomcli.commands.arguments import names as tuple_of
+from bloomcli.commands.option import option
 from bloomcli.commands.options_base import Options
 from bloomcli.errors import UsageError
 
@@ -17,13 +18,18 @@ class FindOptions(Options):
 
     command: ClassVar[str] = "find"
 
-    column: str = ""
-    select: Sequence[str] = ()
-    limit: int | None = None
-    files_only: bool = False
-    maybe: bool = False
-    as_files: bool = False
-    """Search files of tables as plain files, with the rows that a table has replaced or deleted."""
+    column: str = option(
+        "", "The leaf column that has the values.", "column", metavar="NAME", flags=("-c", "--column")
+    )
+    select: Sequence[str] = option(
+        (), "Columns of the rows to show: leaf columns and groups.  [default: all]", "columns", metavar="NAMES"
+    )
+    limit: int | None = option(None, "Show the first N rows only.", "number", metavar="N", least=1)
+    files_only: bool = option(False, "Show the paths of files with such rows, and no rows.", "flag")
+    maybe: bool = option(False, "Show the paths of files that may have such rows, and read no rows.", "flag")
+    as_files: bool = option(
+        False, "Search the files of a table as plain files, with rows that the table has replaced or deleted.", "flag"
+    )
 
     @property
     def rows(self) -> bool:
