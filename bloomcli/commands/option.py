@@ -55,8 +55,8 @@ def option(
     choices: tuple[str, ...] = (),
     least: int | None = None,
 ) -> Any:
-    """The field of a dataclass of options. See `Option` for the arguments. The default "" makes the command line require
-    the option."""
+    """The field of a dataclass of options. See `Option` for the arguments. With the default "", the command line
+    requires the option."""
     shown = Option(help=help, form=form, metavar=metavar, flags=flags, choices=choices, least=least)
     if isinstance(default, dict):
         return dataclasses.field(default_factory=lambda: default, metadata={_METADATA: shown})
