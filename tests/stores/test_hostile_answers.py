@@ -381,7 +381,7 @@ def _problem(at: Endpoint, name: str, work: Callable[[Endpoint], object], fault:
         try:
             work(at)
         except BloomError as error:
-            if error.exit_code not in {2, 3, 4} or "\n" in str(error):
+            if error.exit_code not in {2, 3, 4} or "\n" in error.message:
                 return f"{type(error).__name__}: {error}"
         except Exception as error:  # noqa: BLE001  any other exception is what the test looks for
             return f"{type(error).__name__}: {error}"
