@@ -314,7 +314,7 @@ def test_both_schemes_are_one_spelling(place: GcsPlace) -> None:
 def test_errors_are_one_line_with_a_hint(place: GcsPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnreadableError) as caught:
         list(place.store.list("gs://no-such-bucket-here/"))
-    assert "\n" not in str(caught.value)
+    assert "\n" not in caught.value.message
     assert caught.value.hint
     monkeypatch.setattr("bloomcli.storage.gcs.api.RETRY_SECONDS", 1)
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:1")
