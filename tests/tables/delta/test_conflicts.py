@@ -172,7 +172,7 @@ def test_a_compaction_that_began_before_leaves_the_new_files_alone(lake: Lake) -
         other.trackFilesRead(jvm.seq(jvm.actions("addFile", entries)))
         prepared_by_other = commits._prepare(
             commits.Target(jvm, table._table, "t", ""), other, new, {r.path: f"x-{i}" for i, r in enumerate(new)},
-            {r.path: 0 for r in new},
+            {r.path: 0 for r in new}, info(),
         )  # fmt: skip
         table.commit(new, info())
         with pytest.raises(Exception, match=r"(?i)concurrent"):
