@@ -116,7 +116,7 @@ def test_walking_any_bytes_ends_inside_them_or_in_the_one_error(data: bytes, sta
         assert start < end <= len(data)
         spans = [span for _, *span in fields.values()]
         assert all(start <= header < value <= stop < end for header, value, stop in spans)
-    for walk in (lambda: kernels.compact_list(data, start, depth), lambda: kernels.compact_int(data, start)):
+    for walk in (lambda: kernels.compact_list(data, start, depth, 1000), lambda: kernels.compact_int(data, start)):
         try:
             walk()
         except kernels.CompactError as error:
