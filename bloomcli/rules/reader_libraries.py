@@ -5,20 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from bloomcli.rules.reader_sizes import ANY_SIZE
-from bloomcli.rules.reader_types import NOT_POWER_OF_TWO, TOO_LARGE, Evidence, Kind, Reader
+from bloomcli.rules.reader_types import NOT_POWER_OF_TWO, TOO_LARGE, Reader, measured, source
 
 _NEVER: Final[frozenset[str]] = frozenset()
 _AUGUST: Final = "main of August 2026"
 _NOVEMBER: Final = "the releases of November 2026"
 _ONLY_ON_REQUEST: Final = "filters are read only through the API, scans don't use them"
-
-
-def _measured(version: str, text: str) -> Evidence:
-    return Evidence(Kind.MEASURED, version, text)
-
-
-def _source(version: str, text: str) -> Evidence:
-    return Evidence(Kind.SOURCE, version, text)
 
 
 LIBRARIES: Final = (
@@ -27,7 +19,7 @@ LIBRARIES: Final = (
         title="arrow-rs",
         aliases=("parquet-rs", "arro3"),
         probes=_NEVER,
-        known=_measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
+        known=measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
         any_size=ANY_SIZE["arrow-rs"],
     ),
     Reader(
@@ -35,21 +27,21 @@ LIBRARIES: Final = (
         title="Arrow C++",
         aliases=("arrow-cpp", "pyarrow"),
         probes=_NEVER,
-        known=_measured("Arrow C++ 26", _ONLY_ON_REQUEST),
+        known=measured("Arrow C++ 26", _ONLY_ON_REQUEST),
         refuses={
-            NOT_POWER_OF_TWO: _measured(
+            NOT_POWER_OF_TWO: measured(
                 "Arrow C++ 26",
                 "BloomFilterReader: `Given length of bitset is illegal`, an exception, for 3 to 1,310,721 blocks;"
                 " pyarrow has no function that reads filters, and scans don't look at them",
             ),
-            TOO_LARGE: _source("Arrow C++ 26", "BlockSplitBloomFilter: at most 128 MiB"),
+            TOO_LARGE: source("Arrow C++ 26", "BlockSplitBloomFilter: at most 128 MiB"),
         },
     ),
     Reader(
         name="arrow-go",
         title="Arrow Go",
         probes=_NEVER,
-        known=_measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
+        known=measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
         any_size=ANY_SIZE["arrow-go"],
     ),
     Reader(
@@ -57,7 +49,7 @@ LIBRARIES: Final = (
         title="parquet-go",
         aliases=("segmentio-parquet",),
         probes=_NEVER,
-        known=_measured(
+        known=measured(
             _NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found. It writes any number of blocks"
         ),
         any_size=ANY_SIZE["parquet-go"],
@@ -66,7 +58,7 @@ LIBRARIES: Final = (
         name="hyparquet",
         title="hyparquet",
         probes=_NEVER,
-        known=_measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
+        known=measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
         any_size=ANY_SIZE["hyparquet"],
     ),
     Reader(
@@ -74,9 +66,9 @@ LIBRARIES: Final = (
         title="Velox",
         aliases=("gluten",),
         probes=_NEVER,
-        known=_source(_AUGUST, "its Parquet reader doesn't support filters"),
+        known=source(_AUGUST, "its Parquet reader doesn't support filters"),
         refuses={
-            NOT_POWER_OF_TWO: _source(
+            NOT_POWER_OF_TWO: source(
                 "newer branches",
                 "BlockSplitBloomFilter::init, which ParquetData::rowGroupBloomFilterMightMatch calls in branches that"
                 " look filters up: an exception; the row group is read as if it had no filter",
@@ -87,7 +79,7 @@ LIBRARIES: Final = (
         name="polars",
         title="Polars",
         probes=_NEVER,
-        known=_measured(
+        known=measured(
             "Polars 2.1",
             "polars-parquet can decode filters, but polars-io and polars-stream don't use it",
         ),

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from bloomcli.rules.reader_types import NEGATIVE_ZERO, Evidence, Kind, Reader
+from bloomcli.rules.reader_types import NEGATIVE_ZERO, Kind, Reader, measured, source
 
 _ORC: Final = frozenset({"orc"})
 _FLOATS: Final = frozenset({"FLOAT", "DOUBLE"})
 _AUGUST: Final = "main of August 2026"
 
 
-def _measured(version: str, text: str) -> Evidence:
-    return Evidence(Kind.MEASURED, version, text)
-
-
-def _source(version: str, text: str) -> Evidence:
-    return Evidence(Kind.SOURCE, version, text)
-
-
-_SARGS: Final = _source(
+_SARGS: Final = source(
     "orc-core 2.3", "RecordReaderImpl.checkInBloomFilter: the literal's doubleToLongBits alone is tested"
 )
 
@@ -29,7 +21,7 @@ ORC_ONLY: Final = (
         title="orc-core",
         aliases=("orc-core", "orc"),
         probes=_ORC,
-        known=_measured(
+        known=measured(
             "orc-core 2.3 through Spark 4.3",
             "if the table's type differs from the file's, predicates are evaluated only for the conversions in"
             " SchemaEvolution.isPPDSafeConversion",
@@ -42,9 +34,9 @@ ORC_ONLY: Final = (
         title="ORC C++",
         aliases=("orc-c++", "pyorc"),
         probes=_ORC,
-        known=_measured("PyORC 0.12", "by search arguments of the application"),
+        known=measured("PyORC 0.12", "by search arguments of the application"),
         wrong_about={
-            NEGATIVE_ZERO: _measured(
+            NEGATIVE_ZERO: measured(
                 "PyORC 0.12",
                 "sargs/PredicateLeaf.cc, checkInBloomFilter: testDouble hashes the literal's own bits",
             )
@@ -55,7 +47,7 @@ ORC_ONLY: Final = (
         name="hive",
         title="Hive",
         probes=_ORC,
-        known=_source(
+        known=source(
             _AUGUST,
             "ORC through orc-core; for Parquet, also in the vectorised reader, it uses RowGroupFilter with statistics"
             " only (ParquetRecordReaderBase.java, HIVE-29737 is open)",
@@ -68,13 +60,13 @@ ORC_ONLY: Final = (
         title="Presto",
         aliases=("prestodb",),
         probes=_ORC,
-        known=_source(
+        known=source(
             _AUGUST,
             "ORC if its ORC Bloom filters are enabled, except REAL; it doesn't read those of Parquet (presto#18230 is"
             " open)",
         ),
         wrong_about={
-            NEGATIVE_ZERO: _source(
+            NEGATIVE_ZERO: source(
                 _AUGUST, "TupleDomainOrcPredicate.checkInBloomFilter: testDouble of the unchanged literal"
             )
         },

@@ -11,46 +11,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from bloomcli.rules.reader_types import Evidence, Kind
+from bloomcli.rules.reader_types import Evidence, measured, source
 
 _AUGUST: Final = "main of August 2026"
 _ROWS: Final = "filters of 1 to 1,310,721 blocks: every row is returned, and absent values skip row groups"
 _VALUES: Final = "filters of 1 to 1,310,721 blocks: every value is found, and absent ones aren't"
 
 
-def _measured(version: str, text: str) -> Evidence:
-    return Evidence(Kind.MEASURED, version, text)
-
-
-def _source(version: str, text: str) -> Evidence:
-    return Evidence(Kind.SOURCE, version, text)
-
-
 ANY_SIZE: Final[Mapping[str, Evidence]] = {
-    "spark": _measured("Spark 4.1.4 and 4.3.0 (parquet-java 1.16 and 1.17)", _ROWS),
-    "parquet-java": _measured("parquet-java 1.16 and 1.17, through Spark", _ROWS),
-    "trino": _source(
+    "spark": measured("Spark 4.1.4 and 4.3.0 (parquet-java 1.16 and 1.17)", _ROWS),
+    "parquet-java": measured("parquet-java 1.16 and 1.17, through Spark", _ROWS),
+    "trino": source(
         _AUGUST, "BloomFilterStore.getBloomFilter: the bitset is given to parquet-java's BlockSplitBloomFilter"
     ),
-    "iceberg": _source(_AUGUST, "ParquetBloomRowGroupFilter looks values up in parquet-java's BlockSplitBloomFilter"),
-    "duckdb": _measured("DuckDB 2.0.0", _ROWS),
-    "duckdb-1": _measured("DuckDB 1.4.4 and 1.5.5", f"{_ROWS} by parquet_bloom_probe"),
-    "datafusion": _measured("DataFusion 55.0 (arrow-rs)", _ROWS),
-    "datafusion-54": _measured("DataFusion 54.1 (arrow-rs)", _ROWS),
-    "clickhouse": _measured("ClickHouse 26.9", _ROWS),
-    "starrocks": _source(
+    "iceberg": source(_AUGUST, "ParquetBloomRowGroupFilter looks values up in parquet-java's BlockSplitBloomFilter"),
+    "duckdb": measured("DuckDB 2.0.0", _ROWS),
+    "duckdb-1": measured("DuckDB 1.4.4 and 1.5.5", f"{_ROWS} by parquet_bloom_probe"),
+    "datafusion": measured("DataFusion 55.0 (arrow-rs)", _ROWS),
+    "datafusion-54": measured("DataFusion 54.1 (arrow-rs)", _ROWS),
+    "clickhouse": measured("ClickHouse 26.9", _ROWS),
+    "starrocks": source(
         _AUGUST,
         "ParquetBlockSplitBloomFilter::test_hash: the block is the hash's upper half times the number of blocks, by"
         " 2^32; reading it checks no power of two",
     ),
-    "doris": _source(
+    "doris": source(
         _AUGUST,
         "ParquetBlockSplitBloomFilter::test_hash: the block is the hash's upper half times the number of blocks, by"
         " 2^32; its comment says that no power of two is assumed",
     ),
-    "arrow-rs": _measured("arrow-rs of DataFusion 54.1 and 55.0", _ROWS),
-    "arrow-go": _measured("Arrow Go 18.8", _VALUES),
-    "parquet-go": _measured("parquet-go 0.32", _VALUES),
-    "hyparquet": _source("hyparquet 1.31", "bloom.js, readBloomFilter: any multiple of 32 bytes"),
+    "arrow-rs": measured("arrow-rs of DataFusion 54.1 and 55.0", _ROWS),
+    "arrow-go": measured("Arrow Go 18.8", _VALUES),
+    "parquet-go": measured("parquet-go 0.32", _VALUES),
+    "hyparquet": source("hyparquet 1.31", "bloom.js, readBloomFilter: any multiple of 32 bytes"),
 }
 """By the reader's name."""

@@ -46,6 +46,21 @@ class Evidence(NamedTuple):
     """The observation and its source, as a sentence without a period."""
 
 
+def measured(version: str, text: str) -> Evidence:
+    """A fact that was measured."""
+    return Evidence(Kind.MEASURED, version, text)
+
+
+def source(version: str, text: str) -> Evidence:
+    """A fact that was read in the source."""
+    return Evidence(Kind.SOURCE, version, text)
+
+
+def thread(version: str, text: str) -> Evidence:
+    """A fact that was reported in a thread."""
+    return Evidence(Kind.THREAD, version, text)
+
+
 _NOTHING: Final[Mapping[str, Evidence]] = {}
 _NONE: Final[frozenset[str]] = frozenset()
 _FORMATS: Final = frozenset({"parquet", "orc"})

@@ -13,24 +13,12 @@ from __future__ import annotations
 from typing import Final
 
 from bloomcli.model.file import Column
-from bloomcli.rules.reader_types import Evidence, Kind
+from bloomcli.rules.reader_types import measured, source, thread
 from bloomcli.rules.writer_types import Detection, Part, WriterFault
 
 _BYTES: Final = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 _WIDE: Final = 16
 """Bytes of a 128-bit integer."""
-
-
-def _measured(version: str, text: str) -> Evidence:
-    return Evidence(Kind.MEASURED, version, text)
-
-
-def _source(version: str, text: str) -> Evidence:
-    return Evidence(Kind.SOURCE, version, text)
-
-
-def _thread(version: str, text: str) -> Evidence:
-    return Evidence(Kind.THREAD, version, text)
 
 
 def _in_bytes(column: Column) -> bool:
@@ -78,7 +66,7 @@ ROWS: Final = (
     WriterFault(
         writer="Polars",
         part=Part.PAGE_BOUNDS,
-        evidence=_measured(
+        evidence=measured(
             "Polars 1.30 to 1.39.3",
             "a page of floats with a NaN: null_pages is true and null_counts 0; DuckDB 2.0.1 loses the page's rows,"
             " too (parquet-java#3457)",
@@ -89,7 +77,7 @@ ROWS: Final = (
     WriterFault(
         writer="Polars",
         part=Part.BOUNDS,
-        evidence=_measured(
+        evidence=measured(
             "Polars 1.3.0, 1.33.1 and 1.38.1; polars#29347",
             "the bounds of pages are merged by an unsigned comparison: 1 to 7 for pages that hold -2; DuckDB 2.0.1,"
             " DataFusion 55 and Polars lose the rows, too",
@@ -102,7 +90,7 @@ ROWS: Final = (
     WriterFault(
         writer="Polars",
         part=Part.NULL_COUNT,
-        evidence=_measured(
+        evidence=measured(
             "Polars 1.38.1, not 1.33.1; polars#29321",
             "the null count is multiplied by the number of pages, so it can be the number of values or more, in a"
             " row group with values",
@@ -113,7 +101,7 @@ ROWS: Final = (
     WriterFault(
         writer="Polars",
         part=Part.BOUNDS,
-        evidence=_measured(
+        evidence=measured(
             "Polars 2.1.0", "bounds of Int128 and UInt128 are big-endian, the values little-endian, of unknown sign"
         ),
         detection=Detection.WRITER,
@@ -124,7 +112,7 @@ ROWS: Final = (
     WriterFault(
         writer="Polars",
         part=Part.BOUNDS,
-        evidence=_thread(
+        evidence=thread(
             "Polars before 0.20.32; polars#15323 and polars#16683",
             "bounds of UInt64 are compared signed: the minimum is above the maximum",
         ),
@@ -134,7 +122,7 @@ ROWS: Final = (
     WriterFault(
         writer="Arrow C++",
         part=Part.BOUNDS,
-        evidence=_source(
+        evidence=source(
             "parquet-cpp, and Arrow C++ before 4.0; PARQUET-1655, parquet-java#1615",
             "decimals are compared byte by byte, each as a signed number: 255 to 300 for 1, 255, 300 and 384",
         ),
@@ -147,7 +135,7 @@ ROWS: Final = (
     WriterFault(
         writer="parquet-cpp",
         part=Part.BOUNDS,
-        evidence=_source("all; parquet-java#1615", "decimals are compared like those of Arrow C++ before 4.0"),
+        evidence=source("all; parquet-java#1615", "decimals are compared like those of Arrow C++ before 4.0"),
         detection=Detection.WRITER,
         created_by=_PARQUET_CPP,
         columns=_decimal_in_bytes,
@@ -156,7 +144,7 @@ ROWS: Final = (
     WriterFault(
         writer="arrow-rs",
         part=Part.BOUNDS,
-        evidence=_thread(
+        evidence=thread(
             "arrow-rs to 59; arrow-rs#10860 and arrow-rs#11073",
             "decimals of different lengths are compared as bytes: 1 to 3 for 1, 3 and 256",
         ),
@@ -168,7 +156,7 @@ ROWS: Final = (
     WriterFault(
         writer="arrow-rs",
         part=Part.BOUNDS,
-        evidence=_thread(
+        evidence=thread(
             "arrow-rs before 5.2; arrow-rs#641",
             "shorter byte arrays are taken for smaller; such files have no column_orders, without which min_value and"
             " max_value aren't used",
@@ -179,7 +167,7 @@ ROWS: Final = (
     WriterFault(
         writer="segmentio/parquet-go",
         part=Part.PAGE_BOUNDS,
-        evidence=_measured(
+        evidence=measured(
             "August 2022, not April 2023; segmentio/parquet-go#495",
             "maxima are cut to 16 bytes (a setting) and not incremented, so that `West Oakland (WO` excludes `West"
             " Oakland (WOAK)`; DataFusion 55 loses the rows, too; the files don't state the version",
@@ -192,32 +180,32 @@ ROWS: Final = (
     WriterFault(
         writer="parquet-go/parquet-go",
         part=Part.PAGE_BOUNDS,
-        evidence=_measured("0.32.0", "maxima that begin with sixteen 0xFF are cut there and can't be incremented"),
+        evidence=measured("0.32.0", "maxima that begin with sixteen 0xFF are cut there and can't be incremented"),
         detection=Detection.ALWAYS,
         which="BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY",
     ),
     WriterFault(
         writer="xitongsys/parquet-go",
         part=Part.OFFSETS,
-        evidence=_measured("1.6.2", "the sizes in the offset index leave out the page headers"),
+        evidence=measured("1.6.2", "the sizes in the offset index leave out the page headers"),
         detection=Detection.CONTRADICTION,
     ),
     WriterFault(
         writer="parquetjs",
         part=Part.OFFSETS,
-        evidence=_measured("@dsnp/parquetjs 1.8.8", "the first row of every page is 0 in the offset index"),
+        evidence=measured("@dsnp/parquetjs 1.8.8", "the first row of every page is 0 in the offset index"),
         detection=Detection.CONTRADICTION,
     ),
     WriterFault(
         writer="parquetjs",
         part=Part.PAGE_BOUNDS,
-        evidence=_measured("@dsnp/parquetjs 1.8.8", "pages with values have no bounds, or null_pages is true"),
+        evidence=measured("@dsnp/parquetjs 1.8.8", "pages with values have no bounds, or null_pages is true"),
         detection=Detection.CONTRADICTION,
     ),
     WriterFault(
         writer="hyparquet-writer",
         part=Part.BOUNDS,
-        evidence=_measured(
+        evidence=measured(
             "0.6.1 and 0.12.0, not 0.16.10; hyparquet-writer#38",
             "bounds of decimals are floating-point numbers before they were scaled; the files have no column_orders,"
             " without which min_value and max_value aren't used",
@@ -228,7 +216,7 @@ ROWS: Final = (
     WriterFault(
         writer="ClickHouse",
         part=Part.PAGE_BOUNDS,
-        evidence=_measured(
+        evidence=measured(
             "25.8.2; correct from 25.8.23, 26.1.12, 26.3.10 and 26.4.1 on; ClickHouse#103039",
             "bounds of more than 4096 bytes are written as the empty text, which is taken for the maximum",
         ),
@@ -238,7 +226,7 @@ ROWS: Final = (
     WriterFault(
         writer="ClickHouse",
         part=Part.BOUNDS,
-        evidence=_thread(
+        evidence=thread(
             "before 25.8; ClickHouse#83754",
             "decimals are compared unsigned: the minimum is above the maximum where both signs occur",
         ),
@@ -248,7 +236,7 @@ ROWS: Final = (
     WriterFault(
         writer="cuDF",
         part=Part.NULL_COUNT,
-        evidence=_thread(
+        evidence=thread(
             "before 21.12; cudf#9221", "the null count is a large number, more than the row group has values"
         ),
         detection=Detection.CONTRADICTION,
@@ -256,7 +244,7 @@ ROWS: Final = (
     WriterFault(
         writer="parquet-dotnet",
         part=Part.BOUNDS,
-        evidence=_measured(
+        evidence=measured(
             "4.25.0, the file corrupt_stats.parquet of DuckDB's tests; which version mends it isn't known",
             "bounds of local timestamps are moved by the zone of the machine: 04:00 for 12:00",
         ),
@@ -268,13 +256,13 @@ ROWS: Final = (
     WriterFault(
         writer="parquet-dotnet",
         part=Part.NULL_COUNT,
-        evidence=_thread("6.0.0-pre.3; parquet-dotnet#735", "the null count is negative"),
+        evidence=thread("6.0.0-pre.3; parquet-dotnet#735", "the null count is negative"),
         detection=Detection.CONTRADICTION,
     ),
     WriterFault(
         writer="DuckDB",
         part=Part.EXACT_BOUNDS,
-        evidence=_thread(
+        evidence=thread(
             "before 2.0 (2.0.1 measured: correct); duckdb#22548 and duckdb#20014",
             "bounds of an ENUM are those of the type, and bounds of infinities are the largest finite numbers; both"
             " are bounds, but no values",
@@ -288,7 +276,7 @@ ROWS: Final = (
     WriterFault(
         writer="parquet-mr, parquet-cpp, Hive, Impala",
         part=Part.BOUNDS,
-        evidence=_source(
+        evidence=source(
             "before parquet-format 2.4; PARQUET-251, PARQUET-686, PARQUET-1025",
             "the deprecated min and max have a signed order for all types",
         ),
@@ -298,7 +286,7 @@ ROWS: Final = (
     WriterFault(
         writer="parquet-mr, parquet-cpp",
         part=Part.BOUNDS,
-        evidence=_source(
+        evidence=source(
             "before PARQUET-1246, and pyarrow 0.8",
             "a bound is NaN, and the other one may leave values out",
         ),
@@ -308,7 +296,7 @@ ROWS: Final = (
     WriterFault(
         writer="ORC Java",
         part=Part.BOUNDS,
-        evidence=_source(
+        evidence=source(
             "writer version 0 (Hive before 0.14); HIVE-8732, Trino's OrcMetadataReader",
             "texts are compared by their UTF-16 units, which order characters above U+FFFF otherwise than UTF-8",
         ),
@@ -320,7 +308,7 @@ ROWS: Final = (
     WriterFault(
         writer="ORC Java",
         part=Part.FILE_BOUNDS,
-        evidence=_source(
+        evidence=source(
             "writer version 0 (Hive before 0.14); HIVE-8732",
             "bounds of stripes are merged wrongly",
         ),
@@ -332,7 +320,7 @@ ROWS: Final = (
     WriterFault(
         writer="ORC Java",
         part=Part.NULL_COUNT,
-        evidence=_measured(
+        evidence=measured(
             "2.3.0 without a row index; Hive's minor compaction (HIVE-20604, trino#4622)",
             "number_of_values is 0 and has_null false, in a file or a row group with values",
         ),
@@ -341,7 +329,7 @@ ROWS: Final = (
     WriterFault(
         writer="ORC C++",
         part=Part.FILTER,
-        evidence=_source(
+        evidence=source(
             "1.6.0 to 1.6.11 and 1.7.0; ORC-1024, Reader.cc, BAD_CPP_BLOOM_FILTER_VERSIONS",
             "values are hashed inconsistently",
         ),
@@ -351,7 +339,7 @@ ROWS: Final = (
     WriterFault(
         writer="ORC C++",
         part=Part.BOUNDS,
-        evidence=_measured(
+        evidence=measured(
             "pyarrow's",
             "bounds of texts end at a zero byte, and lowest timestamps before 1970 are rounded towards zero",
         ),
@@ -361,7 +349,7 @@ ROWS: Final = (
     WriterFault(
         writer="ORC Java, Trino",
         part=Part.BOUNDS,
-        evidence=_measured(
+        evidence=measured(
             "all; trino#30187",
             "texts of a CHAR are compared with their blanks in some writers and without them in others, which order"
             " bytes below the blank differently",
