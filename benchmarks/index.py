@@ -34,8 +34,8 @@ from bloomcli import kernels
 from bloomcli.index.reader import Index
 from bloomcli.index.writer import IndexWriter
 from bloomcli.model.index import ChunkState, ColumnType, IndexedChunk, IndexedColumn, IndexedFile
-from bloomcli.storage.counting_source import CountingSource
 from bloomcli.storage.registry import open_source
+from bloomcli.storage.sources import CountingSource
 
 IDS = IndexedColumn(path="id", type=ColumnType(physical="INT64"))
 _GROUPS = 10

@@ -42,7 +42,7 @@ from bloomcli.commands.options_base import Options
 from bloomcli.commands.values import Value
 from bloomcli.datasets.engine import choose_engine
 from bloomcli.finding.on_spark import find, find_table
-from bloomcli.model.indexing import IndexReport
+from bloomcli.model.index import IndexReport
 from bloomcli.tables.functions import (
     add_to_table,
     fold_table,

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from bloomcli.cli import COMMANDS, EXIT_CODES, bloom
-from bloomcli.report import schema
+from bloomcli.report import json
 from bloomcli.version import __version__
 
 _ENVIRONMENT = {
@@ -130,11 +130,11 @@ def _json_page() -> str:
     lines += ["the object below. Within a version, keys may be added, but no key is removed or changes its meaning."]
     lines += ["Sizes and offsets are bytes, rates are probabilities between 0 and 1."]
     lines.append(".SH DOCUMENTS")
-    for name, kind in schema.DOCUMENTS.items():
-        lines += [".TP", f"\\fB{_text(schema.schema_id(name))}\\fR", f"\\fI{kind.__name__}\\fR"]
+    for name, kind in json.DOCUMENTS.items():
+        lines += [".TP", f"\\fB{_text(json.schema_id(name))}\\fR", f"\\fI{kind.__name__}\\fR"]
     lines.append(".SH OBJECTS")
-    for kind in schema.reachable(schema.DOCUMENTS.values()):
-        described = schema.object_schema(kind)
+    for kind in json.reachable(json.DOCUMENTS.values()):
+        described = json.object_schema(kind)
         lines += [f".SS {described.name}", _text(described.text)]
         for key in described.keys:
             lines += [".TP", f"\\fB{_text(key.name)}\\fR ({_text(key.type)})"]

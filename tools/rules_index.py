@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from bloomcli.rules import RULES, Group, Rule, When
-from bloomcli.rules.reader_types import Evidence
+from bloomcli.rules.reader_table import Evidence
 
 INDEX: Final = Path("docs", "rules.md")
 PAGES: Final = Path("bloomcli", "rules", "pages")

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from bloomcli.advice.coverage import Coverage, Range
-from bloomcli.model.column_sample import ColumnExtents, FileExtents
+from bloomcli.model.advice import ColumnExtents, FileExtents
 from bloomcli.model.file import Column
 from bloomcli.values.literals import decode_bound
 

@@ -10,11 +10,11 @@ from bloomcli.advice.column_metadata import ColumnMetadata, UnitKey
 from bloomcli.advice.coverage import Coverage
 from bloomcli.advice.lookup_costs import BYTES, NUMBER, FilterSizes, LookupCosts, RateEstimate, filter_sizes
 from bloomcli.advice.plan import Plan
-from bloomcli.advice.ratios import Ratio, SampleSize
+from bloomcli.advice.statistics import Ratio, SampleSize
 from bloomcli.commands.advise_options import LookupValues
 from bloomcli.commands.value_sample import numpy
 from bloomcli.filters.sizing import tight_estimate, upper_bound_bytes
-from bloomcli.model.column_sample import RATE_SUMS, SUMS, UnitSample
+from bloomcli.model.advice import RATE_SUMS, SUMS, UnitSample
 from bloomcli.values.literals import decode_bound
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bloomcli.advice.ratios import Ratio, SampleSize, ratio
+from bloomcli.advice.statistics import Ratio, SampleSize, ratio
 from bloomcli.commands.value_sample import datasketches, numpy
 from bloomcli.model.advice import Interval
 

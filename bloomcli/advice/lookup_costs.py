@@ -13,10 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.advice.column_metadata import ColumnMetadata
-from bloomcli.advice.ratios import EXACTLY_ONE, UNKNOWN, Ratio, SampleSize, ratio
+from bloomcli.advice.statistics import EXACTLY_ONE, UNKNOWN, Ratio, SampleSize, ratio
 from bloomcli.commands.value_sample import numpy
-from bloomcli.model.advice import Interval, LookupCost
-from bloomcli.model.column_sample import RATE_SUMS, SUMS
+from bloomcli.model.advice import RATE_SUMS, SUMS, Interval, LookupCost
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from bloomcli.advice.column_metadata import UnitKey
 from bloomcli.commands.sampling import chosen, share
 from bloomcli.datasets.task import Task
-from bloomcli.model.column_sample import FileExtents
+from bloomcli.model.advice import FileExtents
 
 FILES_MOST: Final = 20_000
 """The most files whose metadata are read. Of more files, that many are chosen at random."""

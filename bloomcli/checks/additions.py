@@ -12,7 +12,7 @@ from bloomcli import limits
 from bloomcli.checks.reader_faults import Fault, TypeFaults, lose, titles
 from bloomcli.model.file import Column, Severity
 from bloomcli.policy.policy import FilePolicy
-from bloomcli.rules.reader_types import SINGLE_BLOCK, Reader
+from bloomcli.rules.reader_table import SINGLE_BLOCK, Reader
 from bloomcli.rules.readers import everyone, evidence, evidence_text, named, superseded
 
 _OFTEN_NAMED: Final = ("spark", "trino", "duckdb", "clickhouse")

@@ -13,10 +13,9 @@ from bloomcli.filters import sizing
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.records import format_named
 from bloomcli.hints import folding
-from bloomcli.model.file import Column, Severity
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.model.validate import Finding
-from bloomcli.policy.column_globs import matches
+from bloomcli.policy.globs import matches
 from bloomcli.policy.policy import FilePolicy
 from bloomcli.words import counted
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bloomcli.formats.records import format_named
 from bloomcli.hints import removing
 from bloomcli.model.file import Column, Severity
-from bloomcli.rules.reader_types import BY_PRECISION, DECIMAL_WIDTH, FLOAT16, MILLIS, WIDENED, Reader
+from bloomcli.rules.reader_table import BY_PRECISION, DECIMAL_WIDTH, FLOAT16, MILLIS, WIDENED, Reader
 from bloomcli.rules.readers import decimal_bytes, decimal_width, reads_double
 from bloomcli.values.column_types import kind_of, type_name
 from bloomcli.words import counted

@@ -15,10 +15,9 @@ from bloomcli.checks.reader_faults import TypeFaults, look, lose, titles
 from bloomcli.formats.answer import Answer
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.records import format_named
-from bloomcli.model.file import Column, Presence, Severity
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import Column, FilterFacts, Presence, Severity
 from bloomcli.model.validate import Finding
-from bloomcli.rules.reader_types import INTERVAL, ISSUE, NEGATIVE_ZERO, SINGLE_BLOCK, Reader
+from bloomcli.rules.reader_table import INTERVAL, ISSUE, NEGATIVE_ZERO, SINGLE_BLOCK, Reader
 from bloomcli.rules.readers import evidence_text
 from bloomcli.rules.readers import named as known
 from bloomcli.values.column_types import kind_of

@@ -15,7 +15,7 @@ from bloomcli.formats.base import FilterFile
 from bloomcli.hints import FILE, removing, removing_all
 from bloomcli.model.file import Severity
 from bloomcli.model.validate import Finding
-from bloomcli.policy.column_globs import matches
+from bloomcli.policy.globs import matches
 from bloomcli.policy.policy import FilePolicy
 
 _ADDING: Final = f"`bloom add {FILE} --replace "

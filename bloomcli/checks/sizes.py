@@ -13,7 +13,7 @@ from bloomcli.model.file import Severity
 from bloomcli.model.sizes import TIGHT
 from bloomcli.model.validate import Finding
 from bloomcli.policy.policy import FilePolicy, Policy
-from bloomcli.rules.reader_types import NOT_POWER_OF_TWO
+from bloomcli.rules.reader_table import NOT_POWER_OF_TWO
 from bloomcli.rules.readers import any_size_refusal, reader
 
 _NOBODY = f"--size {TIGHT} needs the names of the files' readers, because some readers accept only powers of two"

@@ -135,9 +135,9 @@ def _source(dataset: Dataset, chosen: AdviseOptions) -> Source:
 def _write(report: AdviseReport, form: str, stream: TextIO | None = None) -> None:
     """Write the report in one form to a stream, or to standard output."""
     if form == "csv":
-        from bloomcli.report import csv_advice
+        from bloomcli.report import csv
 
-        csv_advice.write(report, sys.stdout if stream is None else stream)
+        csv.write_advice(report, sys.stdout if stream is None else stream)
     else:
         from bloomcli.report import text_advice
 

@@ -14,7 +14,7 @@ from bloomcli.commands.options import policy_of
 from bloomcli.errors import UsageError
 from bloomcli.model.sizes import TIGHT
 from bloomcli.policy.policy_file import NAME, PYPROJECT
-from bloomcli.policy.recommendation import RequiredColumn, recommended_policy
+from bloomcli.policy.starter import RequiredColumn, recommended_policy
 from bloomcli.storage.names import is_uri
 from bloomcli.storage.os_errors import convert_os_errors, path_exists
 from bloomcli.storage.registry import write_file

@@ -51,7 +51,7 @@ def complete_readers(ctx: click.Context, param: click.Parameter, incomplete: str
 
 def complete_explained(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the arguments of ``--explain``: rules and keys of a policy."""
-    from bloomcli.policy.key_pages import PAGES
+    from bloomcli.policy.policy_keys import PAGES
     from bloomcli.rules import RULES
 
     del ctx, param

@@ -66,13 +66,13 @@ def command(file: str, column: str | None, row_group: int, stripe: int, form: st
 def _write_bytes(found: FilterDump, form: str) -> None:
     """Write the filter in a binary form."""
     if form == "png":
-        from bloomcli.report import png
+        from bloomcli.report import bitset
 
-        data = png.write(found)
+        data = bitset.write(found)
     else:
-        from bloomcli.report import npy
+        from bloomcli.report import bitset
 
-        head = npy.header(len(found.bitset), blocks=found.facts.blocks is not None) if form == "npy" else b""
+        head = bitset.header(len(found.bitset), blocks=found.facts.blocks is not None) if form == "npy" else b""
         data = head + found.bitset
     sys.stdout.flush()
     sys.stdout.buffer.write(data)

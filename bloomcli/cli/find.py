@@ -230,7 +230,7 @@ def _search(where: Dataset, values: Values, chosen: FindOptions, index: str | No
 def _check_output(form: str, target: str | None, *, rows: bool) -> None:
     """Raise UsageError for formats and targets that don't go together."""
     from bloomcli.report.found_rows import OF_FILES
-    from bloomcli.storage.entries import output_exists
+    from bloomcli.storage.base import output_exists
 
     if not rows and form not in OF_FILES:
         raise UsageError(f"--format {form} is for rows", hint="leave out --files-only and --maybe")

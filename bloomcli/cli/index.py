@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bloomcli.indexing.build import OnTasks
-    from bloomcli.model.indexing import IndexReport
+    from bloomcli.model.index import IndexReport
 
 _paths = click.argument("files", nargs=-1, metavar="PATH...", shell_complete=complete_files)
 _dry_run = options.options_of(IndexOptions, only=("dry_run",))

@@ -121,14 +121,14 @@ def _write(report: InspectReport, form: str, stream: TextIO | None, asked: Colle
         else:
             csv.write(report, to)
     elif asked and form == "text":
-        from bloomcli.report import text_pages
+        from bloomcli.report import text_inspect
 
         if "footer" in asked:
-            for part in text_pages.footer(report):
+            for part in text_inspect.footer(report):
                 output.say(part, stream=stream)
         else:
             show = partial(
-                text_pages.parts,
+                text_inspect.parts,
                 with_pages="pages" in asked,
                 with_indexes="indexes" in asked,
                 with_schema="schema" in asked,

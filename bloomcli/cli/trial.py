@@ -87,9 +87,9 @@ def command(
 def _write(report: TrialReport, form: str, stream: TextIO | None = None) -> None:
     """Write the report in one form to a stream, or to standard output."""
     if form == "csv":
-        from bloomcli.report import csv_trial
+        from bloomcli.report import csv
 
-        csv_trial.write_trial(report, sys.stdout if stream is None else stream)
+        csv.write_trial(report, sys.stdout if stream is None else stream)
     else:
         from bloomcli.report import text_trial
 

@@ -21,8 +21,7 @@ from bloomcli.formats.base import ColumnSelection, FilterFile, Plan
 from bloomcli.formats.size_rule import SizeRule, no_limit
 from bloomcli.formats.table_names import why_missing
 from bloomcli.model.change import ChangeReport
-from bloomcli.model.file import Column, Severity
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.policy.policy import FilePolicy, Policy
 
 

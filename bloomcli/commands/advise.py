@@ -11,10 +11,10 @@ from bloomcli.commands.columns import type_alone
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.formats.sampling import Extent
-from bloomcli.model.column_sample import ColumnExtents, FileExtents, SampledRow
+from bloomcli.model.advice import ColumnExtents, FileExtents, SampledRow
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Column
-from bloomcli.policy.column_globs import matches
+from bloomcli.policy.globs import matches
 from bloomcli.policy.policy import FilePolicy, Policy
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source

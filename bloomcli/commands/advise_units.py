@@ -24,7 +24,7 @@ from bloomcli.formats.base import FilterFile
 from bloomcli.formats.format import Sizes
 from bloomcli.formats.records import format_named
 from bloomcli.formats.sampling import BuiltFilter, CheckedBits, UnitValues
-from bloomcli.model.column_sample import RATE_SUMS, SUMS, ExistingSample, UnitSample
+from bloomcli.model.advice import RATE_SUMS, SUMS, ExistingSample, UnitSample
 from bloomcli.model.file import Column, Presence
 from bloomcli.values.literals import Literal, decode_bound, parse, render
 

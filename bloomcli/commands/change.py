@@ -14,14 +14,13 @@ from bloomcli.errors import BloomError, NoValues, UsageError
 from bloomcli.formats.base import ChangeResult, FilterFile, Plan
 from bloomcli.formats.registry import open_file
 from bloomcli.model.change import ChangeReport
-from bloomcli.model.lineage import RowLineage
-from bloomcli.model.names import ColumnNames
+from bloomcli.model.schema import ColumnNames, RowLineage
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage.base import KeptRange, Pieces, Source, Store
-from bloomcli.storage.extended_source import ExtendedSource
 from bloomcli.storage.managed_tables import table_above, table_error
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import preload_writing, store_of
+from bloomcli.storage.sources import ExtendedSource
 from bloomcli.storage.traffic import counted, current, with_traffic
 
 preload_writing()  # worker processes of a dataset are forked after this import, and don't repeat it

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Sequence
 from bloomcli.formats.answer import NOT_ONLY_NULLS, WRONG
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.column_facts import Bounds, ColumnFacts
-from bloomcli.model.columns import ColumnSummary
-from bloomcli.model.file import Column
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import Column, ColumnSummary, FilterFacts
 
 
 class _Filters:

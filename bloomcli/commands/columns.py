@@ -12,7 +12,7 @@ from bloomcli.formats.base import ColumnSelection, FilterFile
 from bloomcli.formats.table_names import why_missing
 from bloomcli.hints import listed
 from bloomcli.model.file import Column
-from bloomcli.policy.column_globs import matches
+from bloomcli.policy.globs import matches
 
 _GLOB: Final = frozenset("*?[")
 _NEAR: Final = 3

@@ -18,8 +18,7 @@ from bloomcli.errors import FilterExists
 from bloomcli.formats.add_options import recorded_choices, refuse_foreign
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.model.file import Column
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import Column, FilterFacts
 from bloomcli.words import counted
 
 ChunkKey = tuple[int, int | None, int]

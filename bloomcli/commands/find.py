@@ -19,8 +19,8 @@ from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
-from bloomcli.storage.counting_source import CountingSource
 from bloomcli.storage.registry import open_from_parts, open_source
+from bloomcli.storage.sources import CountingSource
 from bloomcli.storage.write_check import check_not_written
 from bloomcli.values.literals import how_looked_up
 

@@ -13,8 +13,7 @@ from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import Column
-from bloomcli.model.index import ChunkState, ColumnType, IndexedChunk, IndexedColumn, IndexedFile
-from bloomcli.model.indexing import IndexedRow
+from bloomcli.model.index import ChunkState, ColumnType, IndexedChunk, IndexedColumn, IndexedFile, IndexedRow
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import Source
 from bloomcli.storage.os_errors import convert_os_errors_of_file

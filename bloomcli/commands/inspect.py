@@ -14,7 +14,7 @@ from bloomcli.formats.registry import open_file
 from bloomcli.hints import NAME, listed, quoted
 from bloomcli.model.file import Column
 from bloomcli.model.inspect import InspectReport
-from bloomcli.policy.column_globs import matches
+from bloomcli.policy.globs import matches
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source
 from bloomcli.storage.traffic import counted

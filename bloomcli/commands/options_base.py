@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from bloomcli.model.names import ColumnNames
+from bloomcli.model.schema import ColumnNames
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

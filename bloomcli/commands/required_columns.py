@@ -11,7 +11,7 @@ from bloomcli.errors import NothingToFilter, UnknownColumn, near_names
 from bloomcli.formats.base import ColumnSelection, FilterFile
 from bloomcli.formats.table_names import why_missing
 from bloomcli.model.file import Column, Severity
-from bloomcli.policy.column_globs import matches
+from bloomcli.policy.globs import matches
 from bloomcli.policy.policy import FilePolicy, Policy
 
 _GLOB: Final = frozenset("*?[")

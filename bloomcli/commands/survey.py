@@ -11,8 +11,7 @@ from bloomcli.commands.columns import select
 from bloomcli.commands.options import SurveyOptions
 from bloomcli.formats.registry import open_file
 from bloomcli.model.dataset import SurveyedColumn, SurveyReport
-from bloomcli.model.file import Column, Severity
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.policy.policy import FilePolicy
 from bloomcli.storage.os_errors import convert_os_errors_of_file

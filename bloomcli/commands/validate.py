@@ -25,8 +25,7 @@ from bloomcli.errors import BloomError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.hints import completed, on_table
-from bloomcli.model.file import Severity
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding, ValidateReport
 from bloomcli.policy.policy import FilePolicy
 from bloomcli.storage.managed_tables import table_above

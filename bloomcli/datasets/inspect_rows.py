@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bloomcli.model.columns import ColumnSummary
-from bloomcli.model.dataset import FileRow, Status
+from bloomcli.model.dataset import ColumnFilters, FileRow, Status
+from bloomcli.model.file import ColumnSummary
 from bloomcli.model.inspect import InspectReport
-from bloomcli.model.lake import ColumnFilters
 
 
 def inspect_row(report: InspectReport, *, every: bool) -> FileRow:

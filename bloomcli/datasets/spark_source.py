@@ -20,8 +20,8 @@ from bloomcli.datasets.packing import pack
 from bloomcli.datasets.spark_frame import struct, text
 from bloomcli.errors import BloomError, UnknownFormat, UsageError
 from bloomcli.formats.registry import known_suffix, open_file
-from bloomcli.model.filter_facts import FilterFacts
-from bloomcli.policy.column_globs import matches
+from bloomcli.model.file import FilterFacts
+from bloomcli.policy.globs import matches
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import expand
 from bloomcli.storage.registry import open_source

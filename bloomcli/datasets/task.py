@@ -34,8 +34,8 @@ from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
 from bloomcli.model.dataset import FileRow, Status, SurveyReport
-from bloomcli.model.lineage import RowLineage
 from bloomcli.model.paths import shown
+from bloomcli.model.schema import RowLineage
 from bloomcli.model.traffic import traffic_of
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of

@@ -26,7 +26,7 @@ from bloomcli.formats.filter_lookup import FilterAnswer
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
 from bloomcli.index.freshness import NoAnswer
-from bloomcli.model.exit_codes import gravest
+from bloomcli.model.dataset import gravest
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound, FindReport
 from bloomcli.model.paths import shown

@@ -28,7 +28,7 @@ from bloomcli.finding.values import pieces_of, unpacked
 from bloomcli.finding.work import search
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.find import FileFound
-from bloomcli.model.names import ColumnName
+from bloomcli.model.schema import ColumnName
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import open_source
 

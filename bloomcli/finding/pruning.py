@@ -12,8 +12,8 @@ from bloomcli.index.freshness import FreshnessCheck, NoAnswer
 from bloomcli.index.reader import END_BYTES, Index, RowGroups
 from bloomcli.model.index import IndexedColumn
 from bloomcli.storage.base import FileEntry, Fingerprint
-from bloomcli.storage.counting_source import CountingSource
 from bloomcli.storage.registry import open_source
+from bloomcli.storage.sources import CountingSource
 
 if TYPE_CHECKING:
     from bloomcli.commands.find_values import Values

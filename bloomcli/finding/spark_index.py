@@ -20,7 +20,7 @@ from bloomcli.storage.base import FileEntry
 
 if TYPE_CHECKING:
     from bloomcli.datasets.spark_find import MapBlocks
-    from bloomcli.model.names import ColumnNames
+    from bloomcli.model.schema import ColumnNames
 
 
 class PrunedFiles(NamedTuple):

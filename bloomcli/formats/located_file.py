@@ -20,7 +20,7 @@ from bloomcli.hints import NAME, quoted
 from bloomcli.model.file import Column
 
 if TYPE_CHECKING:
-    from bloomcli.model.filter_facts import FilterFacts
+    from bloomcli.model.file import FilterFacts
     from bloomcli.model.inspect import FilterDump
     from bloomcli.model.validate import Finding
 

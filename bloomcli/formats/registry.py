@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from bloomcli.formats.index_input import HashedValues
     from bloomcli.model.file import Column
-    from bloomcli.model.names import ColumnNames
+    from bloomcli.model.schema import ColumnNames
 
 
 def known_suffix(path: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
-from bloomcli.model.names import ColumnName, ColumnNames
+from bloomcli.model.schema import ColumnName, ColumnNames
 
 ELEMENT: Final = "element"
 KEY: Final = "key"

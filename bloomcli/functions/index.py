@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bloomcli.commands.options import FPP
 from bloomcli.functions.files import Files, Name, OnRow
-from bloomcli.model.index_facts import IndexFacts
-from bloomcli.model.indexing import IndexReport
+from bloomcli.model.index import IndexFacts, IndexReport
 
 if TYPE_CHECKING:
     from bloomcli.indexing.build import OnTasks

@@ -25,7 +25,7 @@ from bloomcli.storage.base import Source
 from bloomcli.words import counted
 
 if TYPE_CHECKING:
-    from bloomcli.model.index_facts import IndexedColumnFacts, IndexFacts
+    from bloomcli.model.index import IndexedColumnFacts, IndexFacts
 
 END_BYTES: Final = 2 << 20
 """Bytes of an index's end that are read when it is opened for a search: enough for the tables of 100,000 row groups.
@@ -135,7 +135,7 @@ class Index:
 
     def facts(self) -> IndexFacts:
         """The facts that `index inspect` reports. Reads no bits."""
-        from bloomcli.model.index_facts import BlobFacts, IndexFacts
+        from bloomcli.model.index import BlobFacts, IndexFacts
 
         return IndexFacts(
             path=self.source.path,
@@ -189,7 +189,7 @@ class Index:
         return RowGroups(*(array("i", (pair[at] for pair in row_groups)) for at in range(2)))
 
     def _column_facts(self, column: IndexedColumn) -> IndexedColumnFacts:
-        from bloomcli.model.index_facts import IndexedColumnFacts
+        from bloomcli.model.index import IndexedColumnFacts
 
         layout, units = self.layout(column), self.units(column)
         state = bytes(units.state)

@@ -21,9 +21,8 @@ from bloomcli.index.puffin import MAGIC
 from bloomcli.index.reader import Index
 from bloomcli.index.writer import IndexWriter
 from bloomcli.indexing.scope import Scope
-from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.model.exit_codes import gravest
-from bloomcli.model.indexing import IndexedRow, IndexReport
+from bloomcli.model.dataset import DatasetReport, FileRow, Status, gravest
+from bloomcli.model.index import IndexedRow, IndexReport
 from bloomcli.model.paths import shown
 from bloomcli.model.traffic import Traffic, traffic_of
 from bloomcli.storage.base import FileEntry

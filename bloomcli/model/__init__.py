@@ -21,113 +21,122 @@ if TYPE_CHECKING:
         LookupGain,
     )
     from bloomcli.model.change import ChangeReport, FilterChange
-    from bloomcli.model.columns import ColumnSummary
-    from bloomcli.model.dataset import DatasetReport, FileRow, Status, SurveyedColumn, SurveyReport
-    from bloomcli.model.exit_codes import gravest
+    from bloomcli.model.dataset import (
+        ColumnFilters,
+        ColumnOverFiles,
+        DatasetReport,
+        FileRow,
+        Status,
+        SurveyedColumn,
+        SurveyReport,
+        TableCommit,
+        TableFacts,
+        gravest,
+    )
     from bloomcli.model.file import (
         Column,
         ColumnChunk,
+        ColumnSummary,
+        FilterFacts,
+        IndexEntry,
+        MergedFilter,
+        PageFacts,
         Presence,
         Severity,
     )
-    from bloomcli.model.filter_facts import FilterFacts
     from bloomcli.model.find import FileFound, FindReport
     from bloomcli.model.gate import GateReport, Sample
-    from bloomcli.model.index_facts import BlobFacts, IndexedColumnFacts, IndexFacts
-    from bloomcli.model.indexing import IndexReport
+    from bloomcli.model.index import BlobFacts, IndexedColumnFacts, IndexFacts, IndexReport
     from bloomcli.model.inspect import FilterDump, FilterSummary, InspectReport
-    from bloomcli.model.lake import ColumnFilters, ColumnOverFiles
-    from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
     from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
     from bloomcli.model.queries import QueriedColumn, QueryLog, UnservedPredicate
     from bloomcli.model.schema import SchemaNode
-    from bloomcli.model.table import TableCommit, TableFacts
     from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups, TrialReport
     from bloomcli.model.validate import Finding, ValidateReport
 
-_HOMES = {
-    **dict.fromkeys(
-        (
-            "AdviseReport",
-            "AtRate",
-            "ColumnAdvice",
-            "ExistingFilters",
-            "Interval",
-            "LookupCost",
-            "LookupGain",
-        ),
-        "advice",
+_NAMES = {
+    "advice": (
+        "AdviseReport",
+        "AtRate",
+        "ColumnAdvice",
+        "ExistingFilters",
+        "Interval",
+        "LookupCost",
+        "LookupGain",
     ),
-    **dict.fromkeys(("QueriedColumn", "QueryLog", "UnservedPredicate"), "queries"),
-    "ColumnSummary": "columns",
-    "SchemaNode": "schema",
-    **dict.fromkeys(("ColumnFilters", "ColumnOverFiles"), "lake"),
-    **dict.fromkeys(("FileFound", "FindReport"), "find"),
-    **dict.fromkeys(("TableCommit", "TableFacts"), "table"),
-    **dict.fromkeys(("Quartiles", "ReaderTrial", "RowDifference", "TrialLookups", "TrialReport"), "trial"),
-    **dict.fromkeys(("IndexEntry", "MergedFilter", "PageFacts"), "pages"),
-    **dict.fromkeys(
-        (
-            "Finding",
-            "ValidateReport",
-        ),
-        "validate",
+    "change": (
+        "ChangeReport",
+        "FilterChange",
     ),
-    **dict.fromkeys(
-        (
-            "FilterChange",
-            "ChangeReport",
-        ),
-        "change",
+    "dataset": (
+        "ColumnFilters",
+        "ColumnOverFiles",
+        "DatasetReport",
+        "FileRow",
+        "Status",
+        "SurveyReport",
+        "SurveyedColumn",
+        "TableCommit",
+        "TableFacts",
+        "gravest",
     ),
-    **dict.fromkeys(
-        (
-            "BitTrail",
-            "Verdict",
-            "ValueTotals",
-            "ProbeReport",
-        ),
-        "probe",
+    "file": (
+        "Column",
+        "ColumnChunk",
+        "ColumnSummary",
+        "FilterFacts",
+        "IndexEntry",
+        "MergedFilter",
+        "PageFacts",
+        "Presence",
+        "Severity",
     ),
-    **dict.fromkeys(
-        (
-            "FilterSummary",
-            "InspectReport",
-            "FilterDump",
-        ),
-        "inspect",
+    "find": (
+        "FileFound",
+        "FindReport",
     ),
-    **dict.fromkeys(
-        (
-            "Presence",
-            "Severity",
-            "Column",
-            "ColumnChunk",
-        ),
-        "file",
+    "gate": (
+        "GateReport",
+        "Sample",
     ),
-    **dict.fromkeys(
-        (
-            "Status",
-            "SurveyedColumn",
-            "SurveyReport",
-            "FileRow",
-            "DatasetReport",
-        ),
-        "dataset",
+    "index": (
+        "BlobFacts",
+        "IndexFacts",
+        "IndexReport",
+        "IndexedColumnFacts",
     ),
-    "FilterFacts": "filter_facts",
-    "gravest": "exit_codes",
-    **dict.fromkeys(
-        (
-            "Sample",
-            "GateReport",
-        ),
-        "gate",
+    "inspect": (
+        "FilterDump",
+        "FilterSummary",
+        "InspectReport",
     ),
-    **dict.fromkeys(("BlobFacts", "IndexFacts", "IndexedColumnFacts"), "index_facts"),
-    "IndexReport": "indexing",
+    "probe": (
+        "BitTrail",
+        "ProbeReport",
+        "ValueTotals",
+        "Verdict",
+    ),
+    "queries": (
+        "QueriedColumn",
+        "QueryLog",
+        "UnservedPredicate",
+    ),
+    "schema": ("SchemaNode",),
+    "trial": (
+        "Quartiles",
+        "ReaderTrial",
+        "RowDifference",
+        "TrialLookups",
+        "TrialReport",
+    ),
+    "validate": (
+        "Finding",
+        "ValidateReport",
+    ),
 }
+"""The names of each module that this package exports."""
+
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "AdviseReport",

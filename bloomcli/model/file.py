@@ -1,13 +1,181 @@
-"""The contents of a file: columns, chunks, and the facts of filters, as in reports.
+"""The contents of a file: columns, chunks, pages and index entries, and the facts of filters, as in reports.
 
-Sizes and offsets are bytes from the start of the file, rates are probabilities in [0, 1],
-"values" are leaf values (each list element counts), including nulls unless stated otherwise.
+Sizes and offsets are bytes from the start of the file, rates are probabilities in [0, 1], "values" are leaf values
+(each list element counts), including nulls unless stated otherwise.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterFacts:
+    """One filter on disk, or why it can't be read (``problem``)."""
+
+    row_group: int
+    column: str
+    physical: str
+    logical: str | None
+    offset: int
+    length: int | None
+    """Bytes of header and bitset; from the metadata, else from the header."""
+    header_bytes: int | None = None
+    bitset_bytes: int | None = None
+    blocks: int | None = None
+    algorithm: str | None = None
+    hash: str | None = None
+    compression: str | None = None
+    values: int | None = None
+    """Non-null leaf values in the chunk; all leaf values if the null count is unknown."""
+    ndv_estimate: float | None = None
+    """Distinct values, estimated from the set bits."""
+    fill: float | None = None
+    """Share of bits set."""
+    fpp: float | None = None
+    """Measured false-positive probability of a random absent value, exact for the filter's bits."""
+    bits_per_value: float | None = None
+    """Bits of the bitset per distinct value, by `ndv_estimate`."""
+    problem: str | None = None
+    stripe: int | None = None
+    """ORC: the stripe, counted from 0; ``row_group`` then counts within it."""
+    hash_functions: int | None = None
+    """ORC: k, the number of bits that a value sets."""
+    encoding: str | None = None
+    """ORC: the stream's kind, ``BLOOM_FILTER_UTF8`` or ``BLOOM_FILTER``."""
+    asked_fpp: float | None = None
+    """ORC: the rate that the writer was configured with, estimated from the filter's size and the row index
+    stride."""
+    untrusted: str | None = None
+    """Why readers must not use the filter; None if they may use it."""
+    variant: str | None = None
+    """Parquet: ``parquet``, or the 2018 draft that the filter's header follows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnSummary:
+    """One column over all row groups, from the metadata and the filters; no values are read."""
+
+    column: str
+    physical: str
+    logical: str | None
+    encodings: tuple[str, ...] = ()
+    """Every encoding that the metadata name, also those of levels; empty if the format doesn't record any."""
+    compression: tuple[str, ...] = ()
+    """The codecs of the column's chunks."""
+    values: int | None = None
+    """Leaf values, nulls included; None if unknown."""
+    nulls: int | None = None
+    """From the statistics; None if a row group has none, or has wrong ones."""
+    compressed_bytes: int | None = None
+    """Bytes of the column's data in the file; None if they can't be separated from the data of other columns."""
+    uncompressed_bytes: int | None = None
+    dictionary_bytes: int | None = None
+    """Parquet: bytes of all dictionary pages; None without dictionaries."""
+    distinct: float | None = None
+    """Distinct values in the row group (or, from an ORC dictionary, the stripe) with most of them."""
+    distinct_from: str | None = None
+    """The source of `distinct`: ``statistics``, ``dictionary``, or ``filter``, which is an estimate from set bits."""
+    min: str | None = None
+    max: str | None = None
+    """Bounds of all values, as `probe` takes them; None if the statistics have none that can be trusted."""
+    min_exact: bool | None = None
+    max_exact: bool | None = None
+    """False if the writer shortened the bound, so that it need not be a value; None if the file doesn't say."""
+    no_bounds: str | None = None
+    """Why the statistics' bounds aren't shown; None if they are, or if there are none."""
+    bucket: int | None = None
+    """Mosaic: the number of the column's bucket; the columns of a bucket are stored together."""
+    row_groups_with_filter: int = 0
+    """Row groups with at least one filter of the column, readable or not."""
+    row_groups_without_filter: int = 0
+    filters: int = 0
+    """Filters that can be read."""
+    unreadable: int = 0
+    bitset_bytes: int = 0
+    """Bytes of all bitsets together, without headers."""
+    max_fpp: float | None = None
+    """The highest measured false-positive rate."""
+    untrusted: str | None = None
+    """Why readers must not use a filter of the column, for the first such filter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageFacts:
+    """One part of a column as stored: a page in Parquet, a stream in ORC, a bucket in Mosaic."""
+
+    row_group: int
+    """In ORC always 0: a stream has the values of a whole stripe."""
+    stripe: int | None = None
+    kind: str
+    """Parquet: ``DATA_PAGE``, ``DICTIONARY_PAGE``, ... ORC: ``PRESENT``, ``DATA``, ``ROW_INDEX``, ...
+    Mosaic: the bucket's layout, ``monolithic``, ``paged`` or ``empty``."""
+    offset: int
+    header_bytes: int | None = None
+    compressed_bytes: int | None = None
+    """Bytes in the file, without the header."""
+    uncompressed_bytes: int | None = None
+    encoding: str | None = None
+    """ORC: the encoding of the column in the stripe."""
+    values: int | None = None
+    """Values, nulls included; for a dictionary, its entries."""
+    nulls: int | None = None
+    """From the header; None if it doesn't say."""
+    rows: int | None = None
+    crc: str | None = None
+    """The checksum in the header, 8 hex digits; None without one."""
+    bucket: int | None = None
+    """Mosaic: the bucket's number."""
+    problem: str | None = None
+    """Why this part, or the parts after it, can't be read or aren't listed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexEntry:
+    """The index entry of some rows of a column: a page in Parquet, a row group in ORC and Mosaic."""
+
+    row_group: int
+    stripe: int | None = None
+    page: int | None = None
+    """Parquet: the data page, counted from 0 in its row group."""
+    offset: int | None = None
+    """Parquet, offset index: the offset of the page's header."""
+    compressed_bytes: int | None = None
+    """Parquet, offset index: bytes of the page, its header included."""
+    first_row: int | None = None
+    """Parquet, offset index: the page's first row, counted in its row group."""
+    values: int | None = None
+    """ORC: values that aren't null. Mosaic: rows."""
+    nulls: int | None = None
+    has_nulls: bool | None = None
+    only_nulls: bool | None = None
+    min: str | None = None
+    max: str | None = None
+    """Bounds, as `probe` takes values; writers may shorten them."""
+    boundary_order: str | None = None
+    """Parquet, column index: the order of the pages' bounds."""
+    positions: tuple[int, ...] = ()
+    """ORC: where the row group starts in each of the column's streams."""
+    problem: str | None = None
+    """Why the entry, or its bounds, aren't shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedFilter:
+    """The union of a column's filters in an ORC stripe, by which a reader can skip the whole stripe."""
+
+    stripe: int
+    encoding: str
+    filters: int
+    hash_functions: int | None = None
+    bits: int | None = None
+    set_bits: int | None = None
+    fill: float | None = None
+    """Share of bits set."""
+    fpp: float | None = None
+    """False-positive rate of the joined filter."""
+    problem: str | None = None
 
 
 class Presence(StrEnum):
@@ -70,7 +238,7 @@ class Column:
     """The file was opened with a table's names, and the table doesn't have the column: `path` says so, and no name or
     glob selects it."""
     wide: str | None = None
-    """The type of the table's column, as in `bloomcli.model.names.ColumnName`; None without a table's names."""
+    """The type of the table's column, as in `bloomcli.model.schema.ColumnName`; None without a table's names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bloomcli.model.dataset import FileRow, ReportOnFiles, Status
-from bloomcli.model.exit_codes import gravest
+from bloomcli.model.dataset import FileRow, ReportOnFiles, Status, TableFacts, gravest
 from bloomcli.model.file import Severity
-from bloomcli.model.table import TableFacts
 from bloomcli.model.traffic import Traffic
 from bloomcli.model.validate import Finding
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bloomcli.model.columns import ColumnSummary
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import ColumnSummary, FilterFacts
 
 if TYPE_CHECKING:  # most reports contain neither; `report.schema` resolves the names
-    from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
+    from bloomcli.model.file import IndexEntry, MergedFilter, PageFacts
     from bloomcli.model.schema import SchemaNode
 
 

@@ -1,6 +1,6 @@
-"""Path globs in a policy, with the semantics of ``.gitignore``.
+"""Globs of column names, as `--columns` takes them, and path globs with the semantics of ``.gitignore``.
 
-A glob with a slash at its start or in its middle is relative to the policy's directory (``orders/**``); a glob
+A path glob with a slash at its start or in its middle is relative to the policy's directory (``orders/**``); a glob
 without one matches names at any depth (``*.tmp``). ``!`` excludes files from the globs before it, and the last glob
 that matches decides. Files outside the policy's directory are matched by their full path or URI, by globs that are
 absolute (``/data/lake/**``, ``s3://bucket/lake/**``) or apply at any depth (``*.tmp``, ``**/staging/**``).
@@ -10,12 +10,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
+
+
+def matches(names: Iterable[str], column: str) -> bool:
+    """Return whether any of the names is the column's name or a glob that matches it."""
+    return any(column == name or fnmatchcase(column, name) for name in names)
+
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _SPECIAL: Final = re.compile(r"([\\*?\[\]!# ])")

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from bloomcli.errors import UsageError
 from bloomcli.model.file import Severity
-from bloomcli.policy.column_globs import matches
-from bloomcli.policy.globs import Globs, relative_to_base
+from bloomcli.policy.globs import Globs, matches, relative_to_base
 
 if TYPE_CHECKING:
     from bloomcli.model.validate import Finding

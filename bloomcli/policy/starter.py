@@ -1,25 +1,88 @@
-"""Generates a first policy for a dataset: the text of a bloom.toml whose limits the dataset meets.
+"""Generates policies: a first one for a dataset, and the one that `bloom advise` recommends.
 
-The policy requires the columns that have filters in all files. A folder with more filtered columns gets a separate
-part.
-Findings that don't depend on a limit are listed at the top. All other keys are included as comments.
+The limits of a first policy are those that the dataset meets. It requires the columns that have filters in all files.
+A folder with more filtered columns gets a separate part. Findings that don't depend on a limit are listed at the top.
+All other keys are included as comments. A recommended policy contains the columns that need filters, and each one's
+rate.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
+from glob import escape
 from itertools import takewhile
-from typing import Final
+from textwrap import wrap
+from typing import Final, NamedTuple
 
 from bloomcli.model.dataset import FileRow, Status, SurveyedColumn
 from bloomcli.policy import globs
-from bloomcli.policy.policy_text import REST, column_glob, comment, reader_lines, toml_string
 from bloomcli.words import plural
+
+_WIDEST: Final = 100
+
+
+REST: Final = (
+    "# Files that are not checked.",
+    '# exclude = ["**/staging/**"]',
+    "",
+    "# Severities other than the rules' defaults: error and warning make the check fail, note doesn't.",
+    "[severity]",
+    '# filter-no-length = "warning"',
+    "",
+    "# Rules that are switched off, each with a reason, which reports show with the findings.",
+    "[off]",
+    '# filter-not-power-of-two = "only Spark reads these, and it accepts any size"',
+    "",
+    "# Keys for some columns: require, max-fpp, max-oversize and off, as above.",
+    '# [columns."user.*"]',
+    "# max-fpp = 0.05",
+    "",
+    "# Keys for some files: paths, and all of the above except exclude. Later parts override earlier ones; required",
+    "# columns accumulate.",
+    "# [[files]]",
+    '# paths = ["archive/**"]',
+    "# max-fpp = 0.05",
+)
+"""Keys that can't be derived from a dataset."""
+
+
+def reader_lines(readers: Sequence[str], table_schema: str | None) -> Iterator[str]:
+    """Yield the keys max-oversize, readers and table-schema, with comments."""
+    yield "# The largest ratio of a filter's size to the size that its values need (rule filter-oversized)."
+    yield "# max-oversize = 4"
+    yield ""
+    yield "# The engines that read the files. Columns in which one of them looks values up wrongly are findings"
+    yield "# (rules reader-negative-zero, reader-millis, reader-decimal-width, reader-widened)."
+    yield f"readers = [{', '.join(map(toml_string, readers))}]" if readers else '# readers = ["spark", "trino"]'
+    yield ""
+    yield "# The table's schema, relative to this file. Readers look up values at its types (rule reader-widened)."
+    yield f"table-schema = {toml_string(table_schema)}" if table_schema else '# table-schema = "schemas/orders.json"'
+    yield ""
+
+
+def column_glob(name: str) -> str:
+    """Return a column's name as a TOML string. A name that is a glob or looks empty becomes a glob that matches only
+    it."""
+    return toml_string(escape(name) if name.strip() or not name else f"[{name[0]}]{name[1:]}")
+
+
+def toml_string(text: str) -> str:
+    """Return a TOML string. TOML has JSON's escapes, except for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def comment(text: str) -> str:
+    """Return text for a comment, without line breaks and control characters."""
+    plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return plain if len(plain) <= _WIDEST else "..." + plain[-_WIDEST:]
+
 
 _COLUMNS_SHOWN: Final = 20
 _RATES: Final = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -280,3 +343,77 @@ def _folders(path: str, base: str) -> tuple[str, _Folder]:
 def _glob(name: str) -> str:
     """Return a folder's name as a glob. Bytes that aren't UTF-8, which TOML can't express, become ``?``."""
     return "".join("?" if "\ud800" <= c <= "\udfff" else globs.escape(c) for c in name)
+
+
+_WIDTH: Final = 96
+"""Width of a reason's lines; `comment` doesn't shorten them."""
+
+
+class RequiredColumn(NamedTuple):
+    """A column that needs filters."""
+
+    column: str
+    fpp: float
+    """The highest rate that its filters may have."""
+    reason: str
+
+
+def recommended_policy(
+    required: Sequence[RequiredColumn],
+    *,
+    files: int,
+    readers: Sequence[str] = (),
+    table_schema: str | None = None,
+    tight: bool = False,
+) -> str:
+    """Return the text of a policy that requires these filters.
+
+    Args:
+        required: the columns, at least one.
+        files: the number of files that the recommendation is for.
+        readers: engines that read the files.
+        table_schema: file with the table's schema, relative to the policy's directory.
+        tight: filters have any number of blocks, which all these engines accept.
+    """
+    return "\n".join(_lines(required, files, readers, table_schema, tight)) + "\n"
+
+
+def _lines(
+    required: Sequence[RequiredColumn], files: int, readers: Sequence[str], table_schema: str | None, tight: bool
+) -> Iterator[str]:
+    usual = min(one.fpp for one in required)
+    yield "# The Bloom filters that these files need, for `bloom add` and `bloom validate`."
+    yield f"# Written by `bloom advise` for {plural(files, 'file')}: it requires the filters that are worth their"
+    yield "# bytes."
+    yield "#"
+    yield "# Remove the # to enable other keys. `bloom validate --explain RULE` explains a rule, and without RULE"
+    yield "# lists all rules. Columns are leaf paths or globs. Paths are globs as in .gitignore, relative to this"
+    yield "# file's directory."
+    yield ""
+    yield "# Columns that must have a filter in every row group with values (rule filter-required)."
+    yield "require = ["
+    for one in required:
+        yield from (f"  # {comment(line)}" for line in wrap(one.reason, _WIDTH))
+        yield f"  {column_glob(one.column)},"
+    yield "]"
+    yield ""
+    yield "# The highest measured false-positive rate, 0 to 1 (rule filter-fpp)."
+    yield f"max-fpp = {_up(usual):g}"
+    yield ""
+    if tight:
+        yield "# The sizes of new Parquet filters: any number of blocks, which all readers below take."
+        yield 'size = "tight"'
+        yield ""
+    yield from reader_lines(readers, table_schema)
+    yield from REST
+    for one in required:
+        if one.fpp > usual:
+            yield ""
+            yield f"[columns.{column_glob(one.column)}]"
+            yield f"max-fpp = {_up(one.fpp):g}"
+
+
+def _up(rate: float) -> float:
+    """A measured rate, rounded up to two digits, so that the filters meet it."""
+    unit: float = 10.0 ** (math.floor(math.log10(rate)) - 1)
+    return min(round(math.ceil(round(rate / unit, 9)) * unit, 12), 0.99)

@@ -1,7 +1,8 @@
-r"""Writes reports as CSV: a header row, then one row per filter, file, value or finding.
+r"""Writes reports as CSV: a header row, then one row per filter, file, value, finding, column of `advise`, or reader.
 
-Unknown fields are empty. Control characters in names are written as escapes (``\n``, ``\x1b``, ``\u2028``) and ``\``
-as ``\\``, so that each row is one line and terminals and CI logs don't interpret it. JSON has the original names.
+Unknown fields are empty. An interval is three fields: X, X_low and X_high. Control characters in names are
+written as escapes (``\n``, ``\x1b``, ``\u2028``) and ``\`` as ``\\``, so that each row is one line and terminals and
+CI logs don't interpret it. JSON has the original names.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ from __future__ import annotations
 import csv
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, TextIO
+from dataclasses import fields
+from typing import TYPE_CHECKING, Final, TextIO, get_type_hints
 
+from bloomcli.model.advice import AdviseReport, ColumnAdvice, ExistingFilters, Interval, LookupGain
 from bloomcli.model.change import FilterChange
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import FilterFacts
 from bloomcli.model.probe import ValueTotals, Verdict
+from bloomcli.model.trial import Quartiles, ReaderTrial, TrialLookups, TrialReport
 from bloomcli.model.validate import Finding
 from bloomcli.report.human import csv_field
 
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from bloomcli.model.gate import GateReport
     from bloomcli.model.inspect import FilterDump, InspectReport
     from bloomcli.model.probe import ProbeReport
+
 
 HEADER: Final = ("path", *(f.name for f in dataclasses.fields(FilterFacts)))
 """The file's path, then the fields of FilterFacts, named as in JSON."""
@@ -134,7 +139,7 @@ def write(report: InspectReport, stream: TextIO) -> None:
 
 def write_parts(report: InspectReport, stream: TextIO, *, pages: bool) -> None:
     """Write the pages of a column, or the entries of its indexes, one row each."""
-    from bloomcli.model.pages import IndexEntry, PageFacts
+    from bloomcli.model.file import IndexEntry, PageFacts
 
     kind: type = PageFacts if pages else IndexEntry
     names = [f.name for f in dataclasses.fields(kind)]
@@ -159,3 +164,86 @@ def write_table(header: Sequence[str], rows: Iterable[list[object]], stream: Tex
         # GitHub's runner takes a line that starts with :: for a command; a quote at the start prevents that
         starts_command = str(fields[0]).lstrip().startswith("::")
         (quoting if starts_command else writer).writerow(fields)
+
+
+_GAINS: Final = ("present", "absent", "queried")
+_LEFT_OUT: Final = ("rates", *_GAINS, "existing")
+_HINTS: Final = get_type_hints(ColumnAdvice)
+_INTERVALS: Final = frozenset(name for name, hint in _HINTS.items() if hint == Interval | None)
+_COSTS: Final = ("today", "with_filter")
+_FIGURES: Final = ("row_groups", "bytes")
+_EXISTING: Final = tuple(field.name for field in fields(ExistingFilters))
+
+
+def write_advice(report: AdviseReport, stream: TextIO) -> None:
+    """Write the report: the fields of ColumnAdvice, named as in JSON, then those of its lookups and its filters."""
+    write_table(ADVICE_HEADER, (list(_advice_row(column)) for column in report.columns), stream)
+
+
+def _header() -> Iterator[str]:
+    for field in fields(ColumnAdvice):
+        if field.name not in _LEFT_OUT:
+            yield from _ends(field.name) if field.name in _INTERVALS else (field.name,)
+    for gain in _GAINS:
+        yield f"{gain}_values"
+        for cost in _COSTS:
+            for figure in _FIGURES:
+                yield from _ends(f"{gain}_{cost}_{figure}")
+    yield from (f"existing_{name}" for name in _EXISTING)
+
+
+def _advice_row(column: ColumnAdvice) -> Iterator[object]:
+    for field in fields(ColumnAdvice):
+        if field.name not in _LEFT_OUT:
+            value = getattr(column, field.name)
+            yield from _three(value) if field.name in _INTERVALS else (value,)
+    for gain in _GAINS:
+        yield from _gain(getattr(column, gain))
+    yield from (None if column.existing is None else getattr(column.existing, name) for name in _EXISTING)
+
+
+def _gain(gain: LookupGain | None) -> Iterator[object]:
+    yield None if gain is None else gain.values
+    for cost in _COSTS:
+        for figure in _FIGURES:
+            yield from _three(None if gain is None else getattr(getattr(gain, cost), figure))
+
+
+def _ends(name: str) -> tuple[str, str, str]:
+    return name, f"{name}_low", f"{name}_high"
+
+
+def _three(value: Interval | None) -> tuple[float | None, float | None, float | None]:
+    return (None, None, None) if value is None else (value.estimate, value.low, value.high)
+
+
+ADVICE_HEADER: Final = tuple(_header())
+
+
+_READER: Final = ("reader", "version", "status", "uses_filters", "comparison")
+_LOOKUPS: Final = tuple(field.name for field in dataclasses.fields(TrialLookups))
+_QUARTILES: Final = ("seconds_without", "seconds_with", "ratio")
+TRIAL_HEADER: Final = (
+    *_READER,
+    *(name for name in _LOOKUPS if name not in _QUARTILES),
+    *(f"{name}_{part}" for name in _QUARTILES for part in ("low", "median", "high")),
+    "reason",
+)
+"""The reader, then the fields of TrialLookups, then the quartiles of times. A reader that compared nothing has a row
+with the reason."""
+
+
+def write_trial(report: TrialReport, stream: TextIO) -> None:
+    """Write the report of `trial`."""
+    write_table(
+        TRIAL_HEADER, (_trial_row(r, found) for r in report.readers for found in r.lookups or (None,)), stream
+    )
+
+
+def _trial_row(reader: ReaderTrial, found: TrialLookups | None) -> list[object]:
+    row: list[object] = [getattr(reader, name) for name in _READER]
+    row += [None if found is None else getattr(found, name) for name in _LOOKUPS if name not in _QUARTILES]
+    for name in _QUARTILES:
+        times: Quartiles | None = None if found is None else getattr(found, name)
+        row += [None] * 3 if times is None else [times.low, times.median, times.high]
+    return [*row, reader.reason]

@@ -1,7 +1,8 @@
 """Fits the blocks of a text report to a terminal's width.
 
-`fit` is the only place that decides how a report fits. It never breaks numbers with their units, types and names. A
-grid that is too wide loses its bars and sparklines, and then becomes narrower step by step, until it fits:
+`fit` is the only place that decides how a report fits. Text breaks at blanks; numbers with their units, types, names
+and commands stay whole. A grid that is too wide loses its bars and sparklines, and then becomes narrower step by
+step, until it fits:
 
 1. Columns that are the same in every row move into a line above the grid.
 2. The directory that all paths share moves there too.
@@ -16,13 +17,63 @@ Without a width, as in pipes and files, all blocks are complete. `render` writes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from bloomcli.report.human import width
+from bloomcli.report.human import CUT, shorten, width
 from bloomcli.report.layout import Block, Cell, Grid, Head, Line, Pairs, Paragraph, Style, line
-from bloomcli.report.values import CUT, shorten
-from bloomcli.report.wrapping import fill_lines, wrap_text
+
+_BREAK: Final = re.compile(
+    r"""(?<!^)(?<!\ )                                   # not within leading or double blanks
+    (?!(?<=\d)\ (?:B|[KMGTPE]iB|ms|s|min|%)(?!\w))    # 1.5 KiB, 12 %
+    (?!(?<=[A-Z0-9_])\ \([A-Z])                        # INT64 (DATE)
+    (?!(?<=->)\ \d)                                    # 1.0 KiB -> 2.0 KiB
+    \ (?!\ )""",
+    re.VERBOSE,
+)
+"""Matches a blank at which a line can be broken."""
+
+
+def wrap_text(text: str, columns: int, hanging: int = 0) -> list[str]:
+    """Break text into lines, at blanks only; longer words stay whole.
+
+    Args:
+        text: one line.
+        columns: the most cells of a line.
+        hanging: the number of cells by which further lines are shorter than the first one.
+    """
+    if width(text) <= columns:
+        return [text]
+    words, start = [], 0
+    for found in _BREAK.finditer(text):
+        words.append(text[start : found.start()])
+        start = found.end()
+    return fill_lines(_whole_commands([*words, text[start:]]), columns, hanging)
+
+
+def fill_lines(words: Iterable[str], columns: int, hanging: int = 0) -> list[str]:
+    """Fill lines with as many words as fit."""
+    lines: list[str] = []
+    for word in words:
+        room = columns - hanging * (len(lines) > 1)
+        if lines and width(lines[-1]) + 1 + width(word) <= room:
+            lines[-1] += " " + word
+        else:
+            lines.append(word)
+    return lines
+
+
+def _whole_commands(words: Iterable[str]) -> Iterator[str]:
+    """Join the words of a command between backticks: users would copy a line break within it."""
+    waiting: list[str] = []
+    for word in words:
+        waiting.append(word)
+        if sum(w.count("`") for w in waiting) % 2 == 0:
+            yield " ".join(waiting)
+            waiting = []
+    yield from waiting  # an unpaired backtick doesn't begin a command
+
 
 Piece = tuple[str, Style]
 """Text of a laid-out line, and its style."""

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
-from bloomcli.report.human import printable
-from bloomcli.report.locations import finding_location
+from bloomcli.report.human import finding_location, printable
 from bloomcli.report.paths import relative_path
 from bloomcli.report.verdict import baseline, excluded, sentence, unchecked, verdict
 from bloomcli.rules import rule

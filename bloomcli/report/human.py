@@ -1,12 +1,19 @@
-"""Formats figures for people. Every function is pure and returns one short line."""
+"""Formats figures, values, locations and types for people. Every function is pure and returns one short line.
+
+A long value is cut, with a mark.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from bloomcli.words import noun, rate, size
+
+if TYPE_CHECKING:
+    from bloomcli.model.validate import Finding
+
 
 __all__ = [
     "RuleOutCounts",
@@ -162,3 +169,105 @@ def width(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+CUT: Final = "…"
+"""The mark at the end of a value that isn't complete."""
+
+VALUE_WIDTH: Final = 20
+"""The most terminal cells of a text in a table."""
+
+_FIGURE: Final = re.compile(r"[-+.:TZe0-9]{1,48}")
+"""Matches numbers, dates and times. They are never cut, because the rest would look like another value."""
+
+
+def value_text(text: str, most: int = VALUE_WIDTH, *, exact: bool | None = None) -> str:
+    """Format a value: escaped, in quotes if it begins or ends with blanks, and cut after `most` cells if it is text.
+
+    Args:
+        text: the value as `probe` accepts it.
+        most: the most terminal cells.
+        exact: False for a bound that the writer shortened. It gets the mark of a cut value, unless it is a number or
+            a
+            time.
+    """
+    if _FIGURE.fullmatch(text):
+        return text
+    quoted = f'"{text}"' if not text or text != text.strip() else text
+    found = printable(quoted[: most + 1])
+    if len(quoted) > most + 1 or width(found) > most:
+        return _start(quoted, most - 1) + CUT
+    return found + CUT if exact is False else found
+
+
+def _start(text: str, cells: int) -> str:
+    """As many characters as fit into `cells`; an escape is never cut."""
+    taken, room = [], cells
+    for char in text:
+        shown = printable(char)
+        room -= width(shown)
+        if room < 0:
+            break
+        taken.append(shown)
+    return "".join(taken)
+
+
+def shorten(text: str, most: int = VALUE_WIDTH) -> str:
+    """Cut a formatted value that takes more than `most` cells. Only the fraction of a number or time is cut; without
+    a fraction, or if the digits before it don't fit, the result is only the mark."""
+    if width(text) <= most:
+        return text
+    whole, point, _ = text.partition(".")
+    if not point or "e" in text or not _FIGURE.fullmatch(text) or len(whole) >= most:
+        return CUT
+    return text[: most - 1].rstrip(".") + CUT
+
+
+_RUNS_SHOWN: Final = 5
+"""Maximum number of runs of row groups that a location names."""
+
+
+def row_group_text(stripe: int | None, row_group: int | None) -> str:
+    """Format a row group: ``row group 3``, ``stripe 0, row group 3``, ``stripe 0``."""
+    parts = [] if stripe is None else [f"stripe {stripe}"]
+    if row_group is not None:
+        parts.append(f"row group {row_group}")
+    return ", ".join(parts)
+
+
+def _places_text(finding: Finding) -> str:
+    """Format all row groups of a finding: ``row groups 0-3, 7``, ``stripe 0: row group 2; stripe 1: row groups 0-4``,
+    ``stripes 0-4``. Shows the first of very many."""
+    if finding.places is None or not re.search("[-, ]", finding.places):
+        return row_group_text(finding.stripe, finding.row_group)
+    unit = "stripe" if finding.row_group is None else "row group"
+    parts, left = [], _RUNS_SHOWN
+    for part in finding.places.split(" "):
+        stripe, _, groups = part.rpartition(":")
+        runs = groups.split(",")
+        more = ", ..." if len(runs) > left else ""
+        plural = "s" if len(runs) > 1 or "-" in groups else ""
+        within = f"stripe {stripe}: " if stripe else ""
+        parts.append(f"{within}{unit}{plural} {', '.join(runs[:left])}{more}" if left else "...")
+        left = max(left - len(runs), 0)
+        if more or parts[-1] == "...":
+            break
+    return "; ".join(parts)
+
+
+def type_text(physical: str, logical: str | None) -> str:
+    """Format a column's type: ``INT64``, ``INT64 (TIMESTAMP(MICROS,UTC))``."""
+    return f"{physical} ({logical})" if logical else physical
+
+
+def finding_location(finding: Finding) -> str:
+    """Format the suffix of a finding's message, `` (row group 1, id, byte 77)``; empty if it concerns the whole
+    file."""
+    parts = []
+    if finding.stripe is not None or finding.row_group is not None:
+        parts.append(_places_text(finding))
+    if finding.column is not None:
+        parts.append(finding.column)
+    if finding.offset is not None:
+        parts.append(f"byte {finding.offset}")
+    return f" ({', '.join(parts)})" if parts else ""

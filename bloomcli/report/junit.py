@@ -19,8 +19,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.gate import GateReport
-from bloomcli.report.human import printable
-from bloomcli.report.locations import finding_location
+from bloomcli.report.human import finding_location, printable
 from bloomcli.report.verdict import NOT_DEEP, excluded, run_facts, sentence, unchecked, verdict
 from bloomcli.rules import Group, rule
 from bloomcli.words import plural

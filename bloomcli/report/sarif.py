@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
-from bloomcli.report.human import printable
-from bloomcli.report.locations import finding_location
+from bloomcli.report.human import finding_location, printable
 from bloomcli.report.paths import uri_reference
 from bloomcli.report.verdict import NOT_DEEP, excluded, run_facts, sentence, unchecked, verdict
 from bloomcli.rules import RULES, Rule, When, page

@@ -11,11 +11,9 @@ from bloomcli.hints import joined
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
-from bloomcli.report.human import seconds, speed
+from bloomcli.report.human import finding_location, seconds, speed
 from bloomcli.report.layout import Block, Cell, Gap, Line, Pairs, Style, line
-from bloomcli.report.locations import finding_location
-from bloomcli.report.text_table import table_title, version_text
-from bloomcli.report.text_traffic import traffic_pairs
+from bloomcli.report.text_source import table_title, traffic_pairs, version_text
 from bloomcli.report.verdict import baseline, checked, is_clean, is_single_file, sampling, unique, verdict
 from bloomcli.rules import rule
 from bloomcli.words import plural

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from bloomcli.model.index_facts import IndexFacts
-from bloomcli.model.indexing import IndexReport
+from bloomcli.model.index import IndexFacts, IndexReport
 from bloomcli.report.human import count, rate, seconds, size
 from bloomcli.report.layout import Block, Gap, Grid, Head, line
 from bloomcli.words import noun, plural

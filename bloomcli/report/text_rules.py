@@ -7,7 +7,7 @@ from textwrap import wrap
 from typing import Final
 
 from bloomcli.model.file import Severity
-from bloomcli.policy.key_pages import PAGES
+from bloomcli.policy.policy_keys import PAGES
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Line, Paragraph, Style
 from bloomcli.rules import RULES, page
 

@@ -1,37 +1,320 @@
-"""Engines that read filters, and the values that each of them looks up wrongly. Each fact has its source.
+"""Readers and engines, what they look up wrongly, and which sizes of filters they read. Each fact has its source.
 
 A reader hashes the literal of a query. If its bytes differ from those that the writer hashed for the equal value in
 the file, the filter answers "absent" and rows are lost. "Measured" means that the engine ran on files with and
 without the filter; ``tests/interop/test_reader_rules.py`` repeats that for the engines that can run in the tests.
+
+For the sizes, files with filters of 1, 2, 3, 5, 29, 31, 33, 379, 1,000, 65,537 and 1,310,721 blocks of 32 bytes were
+read. "Measured" then means that each query for a stored value returned its row, and that the row groups of absent
+values were skipped where the filter excludes them. ``tests/interop/test_filter_sizes.py`` repeats that with some of
+the sizes for the engines that run in the tests.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final, NamedTuple
 
-from bloomcli.rules.reader_libraries import LIBRARIES
-from bloomcli.rules.reader_orc import ORC_ONLY
-from bloomcli.rules.reader_sizes import ANY_SIZE
-from bloomcli.rules.reader_types import (
-    ALGORITHM,
-    BY_PRECISION,
-    COMPRESSION,
-    DECIMAL_WIDTH,
-    FLOAT16,
-    HASH,
-    INTERVAL,
-    MILLIS,
-    NEGATIVE_ZERO,
-    NO_LENGTH,
-    NOT_POWER_OF_TWO,
-    SINGLE_BLOCK,
-    TOO_LARGE,
-    WIDENED,
-    Reader,
-    measured,
-    source,
-    thread,
+NEGATIVE_ZERO: Final = "reader-negative-zero"
+MILLIS: Final = "reader-millis"
+DECIMAL_WIDTH: Final = "reader-decimal-width"
+WIDENED: Final = "reader-widened"
+FLOAT16: Final = "reader-float16"
+SINGLE_BLOCK: Final = "reader-single-block"
+INTERVAL: Final = "reader-interval"
+ISSUE: Final = "reader-issue"
+ALGORITHM: Final = "filter-algorithm"
+HASH: Final = "filter-hash"
+COMPRESSION: Final = "filter-compression"
+NOT_POWER_OF_TWO: Final = "filter-not-power-of-two"
+NO_LENGTH: Final = "filter-no-length"
+TOO_LARGE: Final = "filter-too-large"
+
+BY_PRECISION: Final = 0
+"""The width of a decimal follows from its precision."""
+
+
+class Kind(StrEnum):
+    """The kind of evidence for a fact."""
+
+    MEASURED = "measured"
+    """The engine ran on files with and without the filter."""
+    SOURCE = "source"
+    """The engine's source shows it; the engine didn't run."""
+    THREAD = "thread"
+    """An issue or a pull request reports it; it was not verified. Results in a note at most."""
+
+
+class Evidence(NamedTuple):
+    """One fact about an engine."""
+
+    kind: Kind
+    version: str
+    """The versions that the fact applies to."""
+    text: str
+    """The observation and its source, as a sentence without a period."""
+
+
+def measured(version: str, text: str) -> Evidence:
+    """A fact that was measured."""
+    return Evidence(Kind.MEASURED, version, text)
+
+
+def source(version: str, text: str) -> Evidence:
+    """A fact that was read in the source."""
+    return Evidence(Kind.SOURCE, version, text)
+
+
+def thread(version: str, text: str) -> Evidence:
+    """A fact that was reported in a thread."""
+    return Evidence(Kind.THREAD, version, text)
+
+
+_NOTHING: Final[Mapping[str, Evidence]] = {}
+_NONE: Final[frozenset[str]] = frozenset()
+_FORMATS: Final = frozenset({"parquet", "orc"})
+_ISSUES_IN: Final = frozenset({"parquet"})
+_NO_WIDTHS: Final[Mapping[str, str]] = {}
+
+
+class Reader(NamedTuple):
+    """One engine and its use of filters."""
+
+    name: str
+    title: str
+    """The usual spelling, for messages."""
+    probes: frozenset[str]
+    """The formats in whose filters it looks up values by itself; empty if it doesn't."""
+    known: Evidence
+    """The values that it looks up."""
+    aliases: tuple[str, ...] = ()
+    wrong_about: Mapping[str, Evidence] = _NOTHING
+    """Rule id -> evidence that rows are lost. A thread alone isn't enough."""
+    refuses: Mapping[str, Evidence] = _NOTHING
+    """Rule id -> evidence that it rejects such a filter: it ignores the filter or fails."""
+    any_size: Evidence | None = None
+    """Evidence that it accepts Parquet filters of any number of blocks; None if it refuses or misreads some, if that
+    is unknown, or if it doesn't use filters."""
+    misreads: Mapping[str, Evidence] = _NOTHING
+    """Rule id -> evidence that it looks up values wrongly in such a filter. `add` never writes such filters."""
+    issues: tuple[Evidence, ...] = ()
+    """Faults that can't be detected in files: faults of some queries or of types in a query, and reports in
+    threads."""
+    issues_in: frozenset[str] = _ISSUES_IN
+    """The formats that `issues` apply to."""
+    tables_only: bool = False
+    """It reads files only through a table's schema."""
+    superseded: bool = False
+    """An old release: a newer one has fewer of these bugs, or none."""
+    dictionary: bool = False
+    """It skips row groups by the dictionary page of a chunk whose pages are all dictionary-encoded."""
+    zeros: frozenset[str] = _NONE
+    """Types for which it looks up a zero only with the literal's sign: FLOAT, DOUBLE, FLOAT16."""
+    zeros_in: frozenset[str] = _FORMATS
+    """The formats that `zeros` applies to."""
+    decimal_width: int | None = None
+    """The width in bytes at which it hashes decimals that are stored as bytes, or `BY_PRECISION`; None for the
+    column's own width or no lookup."""
+    decimal_digits: int | None = None
+    """It reads decimals that are stored as bytes and have more digits than this as DOUBLE; None if it doesn't."""
+    widths: Mapping[str, str] = _NO_WIDTHS
+    """Table type -> physical type at which it hashes, if that isn't the file's. It doesn't look up other types."""
+
+    def loses_zeros(self, kind: str, file_format: str) -> bool:
+        """Return whether it looks up a zero only with the literal's sign in columns of this kind."""
+        return kind in self.zeros and file_format in self.zeros_in
+
+    def issues_of(self, file_format: str) -> tuple[Evidence, ...]:
+        """Return its faults in a format that can't be detected in files."""
+        return self.issues if file_format in self.issues_in else ()
+
+
+_SIZES_AUGUST: Final = "main of August 2026"
+_ROWS: Final = "filters of 1 to 1,310,721 blocks: every row is returned, and absent values skip row groups"
+_VALUES: Final = "filters of 1 to 1,310,721 blocks: every value is found, and absent ones aren't"
+
+
+ANY_SIZE: Final[Mapping[str, Evidence]] = {
+    "spark": measured("Spark 4.1.4 and 4.3.0 (parquet-java 1.16 and 1.17)", _ROWS),
+    "parquet-java": measured("parquet-java 1.16 and 1.17, through Spark", _ROWS),
+    "trino": source(
+        _SIZES_AUGUST, "BloomFilterStore.getBloomFilter: the bitset is given to parquet-java's BlockSplitBloomFilter"
+    ),
+    "iceberg": source(
+        _SIZES_AUGUST, "ParquetBloomRowGroupFilter looks values up in parquet-java's BlockSplitBloomFilter"
+    ),
+    "duckdb": measured("DuckDB 2.0.0", _ROWS),
+    "duckdb-1": measured("DuckDB 1.4.4 and 1.5.5", f"{_ROWS} by parquet_bloom_probe"),
+    "datafusion": measured("DataFusion 55.0 (arrow-rs)", _ROWS),
+    "datafusion-54": measured("DataFusion 54.1 (arrow-rs)", _ROWS),
+    "clickhouse": measured("ClickHouse 26.9", _ROWS),
+    "starrocks": source(
+        _SIZES_AUGUST,
+        "ParquetBlockSplitBloomFilter::test_hash: the block is the hash's upper half times the number of blocks, by"
+        " 2^32; reading it checks no power of two",
+    ),
+    "doris": source(
+        _SIZES_AUGUST,
+        "ParquetBlockSplitBloomFilter::test_hash: the block is the hash's upper half times the number of blocks, by"
+        " 2^32; its comment says that no power of two is assumed",
+    ),
+    "arrow-rs": measured("arrow-rs of DataFusion 54.1 and 55.0", _ROWS),
+    "arrow-go": measured("Arrow Go 18.8", _VALUES),
+    "parquet-go": measured("parquet-go 0.32", _VALUES),
+    "hyparquet": source("hyparquet 1.31", "bloom.js, readBloomFilter: any multiple of 32 bytes"),
+}
+"""By the reader's name."""
+
+
+_NEVER: Final[frozenset[str]] = frozenset()
+_LIBRARIES_AUGUST: Final = "main of August 2026"
+_NOVEMBER: Final = "the releases of November 2026"
+_ONLY_ON_REQUEST: Final = "filters are read only through the API, scans don't use them"
+
+
+LIBRARIES: Final = (
+    Reader(
+        name="arrow-rs",
+        title="arrow-rs",
+        aliases=("parquet-rs", "arro3"),
+        probes=_NEVER,
+        known=measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
+        any_size=ANY_SIZE["arrow-rs"],
+    ),
+    Reader(
+        name="arrow",
+        title="Arrow C++",
+        aliases=("arrow-cpp", "pyarrow"),
+        probes=_NEVER,
+        known=measured("Arrow C++ 26", _ONLY_ON_REQUEST),
+        refuses={
+            NOT_POWER_OF_TWO: measured(
+                "Arrow C++ 26",
+                "BloomFilterReader: `Given length of bitset is illegal`, an exception, for 3 to 1,310,721 blocks;"
+                " pyarrow has no function that reads filters, and scans don't look at them",
+            ),
+            TOO_LARGE: source("Arrow C++ 26", "BlockSplitBloomFilter: at most 128 MiB"),
+        },
+    ),
+    Reader(
+        name="arrow-go",
+        title="Arrow Go",
+        probes=_NEVER,
+        known=measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
+        any_size=ANY_SIZE["arrow-go"],
+    ),
+    Reader(
+        name="parquet-go",
+        title="parquet-go",
+        aliases=("segmentio-parquet",),
+        probes=_NEVER,
+        known=measured(
+            _NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found. It writes any number of blocks"
+        ),
+        any_size=ANY_SIZE["parquet-go"],
+    ),
+    Reader(
+        name="hyparquet",
+        title="hyparquet",
+        probes=_NEVER,
+        known=measured(_NOVEMBER, f"{_ONLY_ON_REQUEST}; every value of 360 filters is found"),
+        any_size=ANY_SIZE["hyparquet"],
+    ),
+    Reader(
+        name="velox",
+        title="Velox",
+        aliases=("gluten",),
+        probes=_NEVER,
+        known=source(_LIBRARIES_AUGUST, "its Parquet reader doesn't support filters"),
+        refuses={
+            NOT_POWER_OF_TWO: source(
+                "newer branches",
+                "BlockSplitBloomFilter::init, which ParquetData::rowGroupBloomFilterMightMatch calls in branches that"
+                " look filters up: an exception; the row group is read as if it had no filter",
+            ),
+        },
+    ),
+    Reader(
+        name="polars",
+        title="Polars",
+        probes=_NEVER,
+        known=measured(
+            "Polars 2.1",
+            "polars-parquet can decode filters, but polars-io and polars-stream don't use it",
+        ),
+    ),
 )
+
+
+_ORC_TYPES: Final = frozenset({"orc"})
+_ORC_FLOATS: Final = frozenset({"FLOAT", "DOUBLE"})
+_ORC_AUGUST: Final = "main of August 2026"
+
+
+_SARGS: Final = source(
+    "orc-core 2.3", "RecordReaderImpl.checkInBloomFilter: the literal's doubleToLongBits alone is tested"
+)
+
+ORC_ONLY: Final = (
+    Reader(
+        name="orc-java",
+        title="orc-core",
+        aliases=("orc-core", "orc"),
+        probes=_ORC_TYPES,
+        known=measured(
+            "orc-core 2.3 through Spark 4.3",
+            "if the table's type differs from the file's, predicates are evaluated only for the conversions in"
+            " SchemaEvolution.isPPDSafeConversion",
+        ),
+        wrong_about={NEGATIVE_ZERO: _SARGS._replace(kind=Kind.MEASURED)},
+        zeros=_ORC_FLOATS,
+    ),
+    Reader(
+        name="orc-cpp",
+        title="ORC C++",
+        aliases=("orc-c++", "pyorc"),
+        probes=_ORC_TYPES,
+        known=measured("PyORC 0.12", "by search arguments of the application"),
+        wrong_about={
+            NEGATIVE_ZERO: measured(
+                "PyORC 0.12",
+                "sargs/PredicateLeaf.cc, checkInBloomFilter: testDouble hashes the literal's own bits",
+            )
+        },
+        zeros=_ORC_FLOATS,
+    ),
+    Reader(
+        name="hive",
+        title="Hive",
+        probes=_ORC_TYPES,
+        known=source(
+            _ORC_AUGUST,
+            "ORC through orc-core; for Parquet, also in the vectorised reader, it uses RowGroupFilter with statistics"
+            " only (ParquetRecordReaderBase.java, HIVE-29737 is open)",
+        ),
+        wrong_about={NEGATIVE_ZERO: _SARGS},
+        zeros=_ORC_FLOATS,
+    ),
+    Reader(
+        name="presto",
+        title="Presto",
+        aliases=("prestodb",),
+        probes=_ORC_TYPES,
+        known=source(
+            _ORC_AUGUST,
+            "ORC if its ORC Bloom filters are enabled, except REAL; it doesn't read those of Parquet (presto#18230 is"
+            " open)",
+        ),
+        wrong_about={
+            NEGATIVE_ZERO: source(
+                _ORC_AUGUST, "TupleDomainOrcPredicate.checkInBloomFilter: testDouble of the unchanged literal"
+            )
+        },
+        zeros=frozenset({"DOUBLE"}),
+    ),
+)
+
 
 _PARQUET: Final = frozenset({"parquet"})
 _ORC: Final = frozenset({"orc"})

@@ -10,8 +10,7 @@ from typing import Final
 
 from bloomcli.errors import UsageError, near_names
 from bloomcli.model.file import Column
-from bloomcli.rules.reader_table import ROWS
-from bloomcli.rules.reader_types import BY_PRECISION, DECIMAL_WIDTH, NOT_POWER_OF_TWO, Evidence, Reader
+from bloomcli.rules.reader_table import BY_PRECISION, DECIMAL_WIDTH, NOT_POWER_OF_TWO, ROWS, Evidence, Reader
 
 READERS: Final[dict[str, Reader]] = {row.name: row for row in ROWS}
 """Every reader by its name."""

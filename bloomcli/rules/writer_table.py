@@ -10,11 +10,72 @@ contradicts itself, or the part is never relied on.
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from collections.abc import Callable
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from bloomcli.model.file import Column
-from bloomcli.rules.reader_types import measured, source, thread
-from bloomcli.rules.writer_types import Detection, Part, WriterFault
+from bloomcli.rules.reader_table import Evidence, measured, source, thread
+
+Version = tuple[int, ...]
+
+
+class Part(StrEnum):
+    """A part of a file's metadata from which readers conclude which values are there."""
+
+    BOUNDS = "bounds of row groups"
+    FILE_BOUNDS = "bounds of the file"
+    """ORC: the footer's statistics. `inspect` shows them; nothing is skipped by them."""
+    EXACT_BOUNDS = "bounds of row groups, as values"
+    """A bound is taken for one of the row group's values: its filter must have it."""
+    NULL_COUNT = "null counts of row groups"
+    PAGE_BOUNDS = "column index"
+    OFFSETS = "offset index"
+    FILTER = "filters"
+
+
+class Detection(StrEnum):
+    """How the fault is recognized in a file."""
+
+    WRITER = "the writer's name and version"
+    CONTRADICTION = "a contradiction in the file, whoever wrote it"
+    ALWAYS = "never relied on, whoever wrote it"
+
+
+def every(column: Column) -> bool:
+    """Whether a fault concerns a column: all of them."""
+    del column
+    return True
+
+
+class WriterFault(NamedTuple):
+    """One part of the metadata that a writer gets wrong."""
+
+    writer: str
+    """The usual spelling, for messages."""
+    part: Part
+    evidence: Evidence
+    """`Evidence.version` has the versions that are known to be wrong; `Evidence.text` what is wrong."""
+    detection: Detection
+    created_by: str | None = None
+    """A regular expression for the start of the file's created_by. Its groups, if any, are the version's numbers.
+    None unless `detection` is WRITER."""
+    before: Version | None = None
+    """The first version without the fault; None: all versions, or the name has none."""
+    columns: Callable[[Column], bool] = every
+    """Whether the fault concerns a column."""
+    which: str = "all"
+    """The columns that it concerns, in words."""
+
+    def made(self, created_by: str) -> bool:
+        """Whether a version with the fault wrote a file."""
+        found = None if self.created_by is None else re.match(self.created_by, created_by)
+        if found is None:
+            return False
+        return self.before is None or tuple(int(number or 0) for number in found.groups()) < self.before
+
 
 _BYTES: Final = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 _WIDE: Final = 16
@@ -359,3 +420,22 @@ ROWS: Final = (
     ),
 )
 """Every known fault."""
+
+
+_FILES_AT_A_TIME: Final = 64
+
+
+@lru_cache(maxsize=_FILES_AT_A_TIME)
+def faults(created_by: str | None) -> tuple[WriterFault, ...]:
+    """Return the faults of the writer of a file, by the file's created_by."""
+    return tuple(row for row in ROWS if row.made(created_by or ""))
+
+
+def fault_of(created_by: str | None, part: Part, column: Column) -> WriterFault | None:
+    """Return why a part of the metadata of a column isn't believed; None if it is."""
+    return next((row for row in faults(created_by) if row.part is part and row.columns(column)), None)
+
+
+def dictionaries_hold_values_only(created_by: str | None) -> bool:
+    """Return whether every entry of a dictionary is a value of its chunk."""
+    return any((created_by or "").startswith(start) for start in DICTIONARIES_OF_VALUES)

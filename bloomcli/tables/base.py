@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from bloomcli.errors import BloomError, UnsupportedError
-from bloomcli.model.lineage import RowLineage
-from bloomcli.model.names import ColumnNames
+from bloomcli.model.schema import ColumnNames, RowLineage
 from bloomcli.tables.deleted_rows import TableRows
 
 

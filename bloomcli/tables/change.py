@@ -22,8 +22,7 @@ from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, reconnect
 from bloomcli.datasets.task import Task, failed_row
 from bloomcli.errors import BloomError, UnsupportedError, UsageError, WriteError
-from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.model.table import TableCommit
+from bloomcli.model.dataset import DatasetReport, FileRow, Status, TableCommit
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table, WrongCommit
 from bloomcli.tables.batches import batches, remove_new_files, unknown_outcome_remark
 from bloomcli.tables.columns import check_columns, options_from_properties

@@ -25,8 +25,8 @@ from bloomcli.commands.options import (
 from bloomcli.commands.options_base import Options
 from bloomcli.errors import UnknownColumn, UsageError, near_names
 from bloomcli.hints import listed
-from bloomcli.model.names import ColumnNames
-from bloomcli.policy.column_globs import matches
+from bloomcli.model.schema import ColumnNames
+from bloomcli.policy.globs import matches
 from bloomcli.policy.policy import ColumnPart, Limits, Policy
 from bloomcli.tables.base import FilterRequest, Table
 

@@ -18,8 +18,7 @@ from bloomcli.datasets.spark import SparkEngine
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import UsageError
 from bloomcli.hints import on_table, quoted
-from bloomcli.model.dataset import DatasetReport, FileRow
-from bloomcli.model.table import TableFacts
+from bloomcli.model.dataset import DatasetReport, FileRow, TableFacts
 from bloomcli.storage.base import FileEntry
 from bloomcli.tables.base import DataFile, Table
 from bloomcli.tables.columns import FORMATS, check_columns, options_from_properties

@@ -14,7 +14,7 @@ from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.task import Task, failed_row
 from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.model.dataset import FileRow, Status
-from bloomcli.model.names import ColumnNames
+from bloomcli.model.schema import ColumnNames
 from bloomcli.tables.base import DataFile
 from bloomcli.tables.columns import FORMATS
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from bloomcli import limits
 from bloomcli.errors import BloomError
-from bloomcli.trials.job import Completion, Job, Message, Outcome, Progress, TrialColumn, TrialFile
+from bloomcli.trials.process import Completion, Job, Message, Outcome, Progress, TrialColumn, TrialFile
 from bloomcli.trials.readers import named
 from bloomcli.trials.readers.base import Lookup, Reader
 from bloomcli.trials.values import LookupValue

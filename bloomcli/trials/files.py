@@ -24,7 +24,7 @@ from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import open_source
 from bloomcli.trials.columns import ColumnFile, Leaf
 from bloomcli.trials.copies import Copies
-from bloomcli.trials.job import TrialColumn, TrialFile
+from bloomcli.trials.process import TrialColumn, TrialFile
 from bloomcli.trials.readers import ENTRIES, Entry
 from bloomcli.trials.texts import from_text
 from bloomcli.trials.values import counted_values, sampled_values

@@ -1,4 +1,7 @@
-"""Runs a reader in its own process, and kills the process if it doesn't answer in time."""
+"""Runs a reader in its own process, and kills the process if it doesn't answer in time.
+
+The process gets a job and sends messages. All their classes can be pickled.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,85 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from multiprocessing.spawn import get_executable
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 from bloomcli.concurrency.signals import deferred
-from bloomcli.trials.job import Completion, Job, Message, Outcome, Progress
+from bloomcli.model.file import Column
+from bloomcli.trials.readers.base import LookupResult
+from bloomcli.trials.values import LookupValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialColumn:
+    """A column, and the values to look up in it."""
+
+    column: Column
+    names: tuple[str, ...]
+    values: tuple[LookupValue, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialFile:
+    """The two versions of a file in which one reader looks up values."""
+
+    path: str
+    """As the user named it."""
+    format: str
+    row_groups: int
+    with_filters: str
+    """The local file with filters."""
+    without_filters: str
+    """The local file without filters; the same file if an option of the reader switches filters off."""
+    comparison: str
+    """``switch``, ``added`` or ``removed``, as in `ReaderTrial.comparison`."""
+    columns: tuple[TrialColumn, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """The lookups of one reader."""
+
+    reader: str
+    files: tuple[TrialFile, ...]
+    runs: int
+    """Timed runs of each lookup."""
+
+
+class Progress(NamedTuple):
+    """A message: the reader has started (empty text), or begins the lookup that the text describes."""
+
+    text: str
+
+
+class Outcome(NamedTuple):
+    """A message: the result of one lookup. If the reader failed, the result is its error."""
+
+    file: int
+    column: int
+    value: int
+    """Positions in `Job.files`, `TrialFile.columns` and `TrialColumn.values`."""
+    without: LookupResult | str
+    with_filters: LookupResult | str | None
+    """None if the lookup failed even without filters."""
+    seconds: tuple[tuple[float, float], ...] = ()
+    """For each timed run: seconds without filters, seconds with filters."""
+    counted: str | None = None
+    """The reader's error because of which rows were only counted, although the value isn't frequent."""
+
+
+class Completion(NamedTuple):
+    """The last message: all lookups are done, or `error` says why not, and `hint` what to do."""
+
+    error: str | None = None
+    hint: str | None = None
+
+
+Message = Progress | Outcome | Completion
+
 
 _CHILD_CODE: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"

@@ -13,16 +13,16 @@ from bloomcli.errors import BloomError
 from bloomcli.formats.records import format_named
 from bloomcli.model.file import Column
 from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups
-from bloomcli.rules.reader_types import NEGATIVE_ZERO
+from bloomcli.rules.reader_table import NEGATIVE_ZERO
 from bloomcli.rules.readers import reader as known_reader
-from bloomcli.trials.job import Completion, Job, Outcome, TrialFile
+from bloomcli.trials.process import Completion, Job, Outcome, TrialFile
 from bloomcli.trials.readers.base import LookupResult
 from bloomcli.trials.values import LookupValue
 from bloomcli.values.column_types import kind_of
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
-    from bloomcli.rules.reader_types import Reader
+    from bloomcli.rules.reader_table import Reader
     from bloomcli.trials.readers import Entry
 
 

@@ -16,7 +16,7 @@ from bloomcli.storage.listing import expand, is_dataset
 from bloomcli.storage.registry import open_source
 from bloomcli.trials.copies import temporary_folder
 from bloomcli.trials.files import PreparedFile, sampled_files
-from bloomcli.trials.job import Completion, Job, Outcome
+from bloomcli.trials.process import Completion, Job, Outcome
 from bloomcli.trials.process import run as run_reader
 from bloomcli.trials.readers import Entry, named
 from bloomcli.trials.summary import reader_row, reader_row_not_run

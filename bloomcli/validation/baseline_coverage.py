@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bloomcli.policy.column_globs import matches
+from bloomcli.policy.globs import matches
 from bloomcli.policy.policy import FilePolicy, Policy
 from bloomcli.rules import RULES, When
-from bloomcli.rules.reader_types import INTERVAL, ISSUE, WIDENED
+from bloomcli.rules.reader_table import INTERVAL, ISSUE, WIDENED
 from bloomcli.rules.readers import reader
 
 

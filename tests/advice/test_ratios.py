@@ -12,8 +12,7 @@ import pytest
 
 from bloomcli.advice.coverage import Coverage, Range
 from bloomcli.advice.distinct import UnitSketch, distinct
-from bloomcli.advice.distributions import beta_quantile, clopper_pearson, incomplete_beta, t_quantile
-from bloomcli.advice.ratios import SampleSize, ratio
+from bloomcli.advice.statistics import SampleSize, beta_quantile, clopper_pearson, incomplete_beta, ratio, t_quantile
 from bloomcli.commands.value_sample import Sketch, ValueSample, mixed, sketch_hashes
 
 ONE: Final = SampleSize(1, 1)

@@ -18,9 +18,7 @@ FOLDERS = {path.parent for path in PACKAGE.glob("formats/*/format.py")}
 OUTSIDE = sorted(path for path in PACKAGE.rglob("*.py") if not FOLDERS & set(path.parents))
 
 EXEMPT = {
-    "rules/reader_types.py": "which formats' filters readers look up: facts about engines, by the formats' names",
-    "rules/reader_table.py": "the same",
-    "rules/reader_orc.py": "the same",
+    "rules/reader_table.py": "which formats' filters readers look up: facts about engines, by the formats' names",
     "trials/readers/__init__.py": "which formats readers read, and by which option they look filters up in each",
     "trials/readers/chdb.py": "ClickHouse's name of each format, and which has metrics",
     "trials/readers/spark.py": "Spark's switch of each format's filters",

@@ -21,7 +21,7 @@ from bloomcli.commands.option import options_in
 from bloomcli.commands.options import Options
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.formats.add_options import own_options
-from bloomcli.model.names import ColumnName, ColumnNames
+from bloomcli.model.schema import ColumnName, ColumnNames
 from bloomcli.policy.policy import Part, Policy
 
 ROOT: Final = Path(__file__).parents[2]

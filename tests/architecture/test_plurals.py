@@ -32,7 +32,7 @@ NEVER_ONE = {
     ("formats/parquet/value_sizes.py", "together"),  # millions
     ("report/html/parts.py", "count(self.total)"),  # more than a page shows
     ("report/html/trial.py", "count(total)"),  # more than a chart shows
-    ("report/text_columns.py", "number"),  # 1 has a text of its own
+    ("report/text_inspect.py", "number"),  # 1 has a text of its own
 }
 """Files and expressions whose value is never 1, or no number."""
 

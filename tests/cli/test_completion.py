@@ -17,8 +17,7 @@ from conftest import need
 from support.cli import Bloom
 
 from bloomcli.cli import run
-from bloomcli.policy.key_pages import PAGES
-from bloomcli.policy.policy_keys import COLUMN, FILES, TOP
+from bloomcli.policy.policy_keys import COLUMN, FILES, PAGES, TOP
 from bloomcli.rules import RULES
 from bloomcli.rules.readers import READERS
 

@@ -16,7 +16,7 @@ from support.golden import FIXTURES, MOSAIC, ORC
 
 import bloomcli
 from bloomcli.report import csv as csv_report
-from bloomcli.report.values import value
+from bloomcli.report.human import value_text
 
 ORDERS = FIXTURES / "orders.parquet"
 
@@ -89,12 +89,12 @@ def test_bounds_are_values_that_probe_takes(bloom: Bloom) -> None:
     ],
 )
 def test_values_are_escaped_and_visibly_cut(text: str, shown: str) -> None:
-    assert value(text) == shown
+    assert value_text(text) == shown
 
 
 def test_bounds_that_the_writer_shortened_are_marked() -> None:
-    assert value("abc", exact=False) == "abc…"
-    assert value("abc", exact=None) == "abc"
+    assert value_text("abc", exact=False) == "abc…"
+    assert value_text("abc", exact=None) == "abc"
 
 
 # --- parts of one file

@@ -17,7 +17,7 @@ import bloomcli
 from bloomcli.errors import UsageError
 from bloomcli.filters import sizing
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.rules.reader_types import NOT_POWER_OF_TWO
+from bloomcli.rules.reader_table import NOT_POWER_OF_TWO
 from bloomcli.rules.readers import READERS
 
 ROWS = 10_000

@@ -12,7 +12,7 @@ import pytest
 from support.cli import Bloom
 from support.trials import halves, orders
 
-from bloomcli.report import csv_trial
+from bloomcli.report import csv as csv_report
 
 pytestmark = pytest.mark.interop
 
@@ -50,7 +50,7 @@ def test_json_has_the_report_and_csv_a_row_for_each_reader_and_kind(bloom: Bloom
     assert [reader["status"] for reader in found["readers"]] == ["equal", "equal"]
     assert found["readers"][0]["lookups"][0]["ratio"]["count"] == 4
     rows = list(csv.reader(io.StringIO(bloom(*args, "-f", "csv").out)))
-    assert tuple(rows[0]) == csv_trial.HEADER
+    assert tuple(rows[0]) == csv_report.TRIAL_HEADER
     assert [(row[0], row[6]) for row in rows[1:]] == [
         ("duckdb", "present"),
         ("duckdb", "absent"),

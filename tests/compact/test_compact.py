@@ -17,9 +17,8 @@ from bloomcli.compact import PLAIN_MOST, CompactSequence, LazySequence, Position
 from bloomcli.compact.text_set import TextSet
 from bloomcli.datasets.task import Task, collect_tasks
 from bloomcli.errors import UnreadableError
-from bloomcli.model.dataset import FileRow, Status
-from bloomcli.model.lake import ColumnFilters
-from bloomcli.storage.entries import FileEntry, failed_entry
+from bloomcli.model.dataset import ColumnFilters, FileRow, Status
+from bloomcli.storage.base import FileEntry, failed_entry
 
 MANY = PLAIN_MOST + 3000
 

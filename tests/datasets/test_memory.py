@@ -194,7 +194,7 @@ def test_filters_are_written_while_the_body_is_copied_where_others_would_wait_fo
             "import sys\n"
             "from bloomcli import limits\n"
             f"limits.FILTERS_IN_FLIGHT_MAX_BYTES = {ceiling}\n"
-            "from bloomcli.storage.local.new_file import NewFile\n"
+            "from bloomcli.storage.local.copying import NewFile\n"
             "placed = []\n"
             "real = NewFile.write_at\n"
             "def write_at(self, offset, data):\n"

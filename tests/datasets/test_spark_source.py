@@ -14,7 +14,7 @@ from support import datasets
 
 import bloomcli
 from bloomcli import spark as bloom_spark
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import FilterFacts
 from bloomcli.spark import BloomFilters
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
 from bloomcli.formats.registry import open_file
-from bloomcli.model.names import ColumnName, ColumnNames
+from bloomcli.model.schema import ColumnName, ColumnNames
 from bloomcli.storage.registry import open_source
 
 FIXTURES: Final = Path(__file__).parents[2] / "fixtures"

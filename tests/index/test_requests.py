@@ -28,8 +28,8 @@ from support.peak_memory import GIVES_BACK
 from bloomcli.index.reader import Index
 from bloomcli.index.writer import IndexWriter
 from bloomcli.storage import registry
-from bloomcli.storage.counting_source import CountingSource
 from bloomcli.storage.registry import LOCAL, open_source
+from bloomcli.storage.sources import CountingSource
 
 URI = f"{SCHEME}://lake/lake.bloom-index"
 

@@ -11,7 +11,7 @@ from support.indexed_lakes import parquet, same_rows
 from support.stores import Place
 
 import bloomcli
-from bloomcli.model.indexing import IndexReport
+from bloomcli.model.index import IndexReport
 
 pytestmark = pytest.mark.usefixtures("one_process")
 """Indexes that workers build are in test_build.py and test_places.py."""

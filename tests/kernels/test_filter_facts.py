@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bloomcli import kernels
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.parquet.variants import write_header
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import FilterFacts
 
 HEADER = write_header(32)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bloomcli import model
-from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.model.exit_codes import gravest
+from bloomcli.model.dataset import DatasetReport, FileRow, Status, gravest
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport, Sample
 from bloomcli.model.validate import Finding

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bloomcli.policy.policy_file import load
-from bloomcli.policy.recommendation import RequiredColumn, recommended_policy
+from bloomcli.policy.starter import RequiredColumn, recommended_policy
 
 NAMES = ["id", "user.email", 'a"b', "a[1]*", "line\nbreak", " blank "]
 

@@ -16,9 +16,8 @@ from support.tables import write
 import bloomcli
 from bloomcli import limits
 from bloomcli.errors import UsageError
-from bloomcli.policy import table_ddl
-from bloomcli.policy.table_schema import TableSchema, TableType, parse, read
-from bloomcli.policy.table_types import AnyType, ListType, MapType, StructType
+from bloomcli.policy import table_schema
+from bloomcli.policy.table_schema import AnyType, ListType, MapType, StructType, TableSchema, TableType, parse, read
 
 SPARK = {
     "type": "struct",
@@ -365,7 +364,7 @@ def test_every_leaf_is_found_by_its_own_path_unless_another_has_the_same(table: 
 
 @given(st.text(max_size=60) | st.text("ab int,<>()[]{}`'\":;struct array-/*\n", max_size=60))
 def test_any_text_gives_a_schema_or_the_declared_error(text: str) -> None:
-    for read_it in (parse, table_ddl.parse):
+    for read_it in (parse, table_schema.parse_ddl):
         try:
             read_it(text, "t")
         except UsageError as error:

@@ -16,7 +16,7 @@ from support.mosaicfiles import DRAFT, FOOTER, varint
 from support.mutants import EXAMPLES, MORE, OriginalFile, flipped, is_set, mutation, put
 
 import bloomcli
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import FilterFacts
 
 pytestmark = pytest.mark.slow
 

@@ -25,7 +25,7 @@ from support.orcwalk import Orc
 
 import bloomcli
 from bloomcli.errors import CorruptFile
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import FilterFacts
 
 pytestmark = pytest.mark.slow
 

@@ -20,8 +20,7 @@ from support.tables import packed, write
 from support.thrift import Fields
 
 import bloomcli
-from bloomcli.model.file import Severity
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import FilterFacts, Severity
 
 pytestmark = pytest.mark.slow
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from support.html_reports import of_file, of_lake
 from support.terminal import on_terminal
 
-from bloomcli.report import render, text_dataset, text_filters
-from bloomcli.report.bars import CELLS, bar, sparkline
+from bloomcli.report import render, text_dataset, text_inspect
 from bloomcli.report.fitting import fit
-from bloomcli.report.layout import Block, Grid, Head
+from bloomcli.report.layout import CELLS, Block, Grid, Head, bar, sparkline
 
 DRAWN = set("▁▂▃▄▅▆▇█▏▎▍▌▋▊▉")
 
@@ -63,7 +62,7 @@ def test_bars_give_way_before_any_column_does() -> None:
 def test_plain_output_has_no_bars_in_any_encoding(encoding: str) -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding, write_through=True)
-    render.write(text_filters.inspect(of_file(3, ("id", "name")), every=True), stream)
+    render.write(text_inspect.inspect(of_file(3, ("id", "name")), every=True), stream)
     render.write(text_dataset.dataset(of_lake(60, ("id",))), stream)
     assert not DRAWN & set(raw.getvalue().decode(encoding))
 

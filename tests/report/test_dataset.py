@@ -12,12 +12,11 @@ from typing import Any, Final
 import pytest
 from support import gates
 
-from bloomcli.model.dataset import DatasetReport, FileRow, Status
+from bloomcli.model.dataset import DatasetReport, FileRow, Status, TableCommit, TableFacts
 from bloomcli.model.file import Presence, Severity
 from bloomcli.model.probe import ValueTotals
-from bloomcli.model.table import TableCommit, TableFacts
 from bloomcli.model.validate import Finding
-from bloomcli.report import csv, json, render, schema, text_dataset
+from bloomcli.report import csv, json, render, text_dataset
 
 DONE = FileRow(
     path="lake/a.parquet",
@@ -253,7 +252,7 @@ def test_json_has_every_field_and_sum() -> None:
     assert document["schema"] == "bloom/dataset/1"
     assert (document["files"], document["done"], document["skipped"], document["failed"]) == (4, 3, 0, 1)
     assert document["exit_code"] == 3
-    assert set(document["rows"][0]) == set(schema.keys(FileRow))
+    assert set(document["rows"][0]) == set(json.keys(FileRow))
     assert document["rows"][1]["error"] == FAILED.error
     assert document["rows"][2]["findings"][0]["id"] == "filter-required"
     assert document["rows"][3]["totals"][0]["presence"] == "absent"

@@ -25,7 +25,7 @@ from support.gates import (
 
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport, Sample
-from bloomcli.report import json, render, schema, text_gate, verdict
+from bloomcli.report import json, render, text_gate, verdict
 from bloomcli.report.layout import Line, Style
 from bloomcli.rules import RULES
 
@@ -289,10 +289,10 @@ def test_the_json_document_has_one_object_a_finding_each_with_its_path() -> None
     }
     assert document["complete"] is True
     assert document["exit_code"] == 3
-    assert set(document) == {"schema", *schema.keys(GateReport)}
+    assert set(document) == {"schema", *json.keys(GateReport)}
 
 
 def test_figures_have_the_names_that_the_json_document_has() -> None:
-    names = set(schema.keys(GateReport)) | {"seed", "sample_files", "sample_row_groups"}
+    names = set(json.keys(GateReport)) | {"seed", "sample_files", "sample_row_groups"}
     assert set(verdict.run_facts(LAKE)) <= names
     assert verdict.run_facts(PARTIAL)["seed"] == 42

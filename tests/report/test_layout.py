@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bloomcli.report.fitting import fit
+from bloomcli.report.fitting import fit, wrap_text
+from bloomcli.report.human import CUT
 from bloomcli.report.layout import Cell, Gap, Grid, Head, Line, Pairs, Paragraph, line
-from bloomcli.report.values import CUT
-from bloomcli.report.wrapping import wrap_text
 
 
 def lines(block: object, columns: int | None) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from bloomcli.model.file import Severity
 from bloomcli.model.validate import Finding
-from bloomcli.report.locations import finding_location
+from bloomcli.report.human import finding_location
 
 
 @pytest.mark.parametrize(

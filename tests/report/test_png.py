@@ -17,19 +17,19 @@ from support import blooms
 import bloomcli
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.inspect import FilterDump
-from bloomcli.report import png
+from bloomcli.report import bitset as picture
 
 MARGIN = 12
 
 
 def drawn(dump: FilterDump, bitset: bytes) -> Image.Image:
     """The picture of these bits."""
-    return Image.open(io.BytesIO(png.write(replace(dump, bitset=bitset)))).convert("RGB")
+    return Image.open(io.BytesIO(picture.write(replace(dump, bitset=bitset)))).convert("RGB")
 
 
 def corner(block: int, blocks: int) -> tuple[int, int]:
     """The upper left pixel of a small filter's block."""
-    found = png.grid(blocks)
+    found = picture.grid(blocks)
     wide, high = 32 * found.pixels + 1, 8 * found.pixels + 1
     return MARGIN + block % found.across * wide, MARGIN + block // found.across * high
 
@@ -46,30 +46,30 @@ def dump(fixtures: Path, tmp_path_factory: pytest.TempPathFactory) -> FilterDump
 def test_every_bit_of_a_small_filter_is_a_square_of_pixels(dump: FilterDump, blocks: int) -> None:
     bitset = random.Random(blocks).randbytes(32 * blocks)
     image = drawn(dump, bitset)
-    found = png.grid(blocks)
+    found = picture.grid(blocks)
     for block in {0, 1, blocks // 2, blocks - 1} & set(range(blocks)):
         left, top = corner(block, blocks)
         for word in range(8):
             (number,) = struct.unpack_from("<I", bitset, block * 32 + word * 4)
             for bit in range(32):
                 colour = image.getpixel((left + bit * found.pixels, top + word * found.pixels))
-                assert colour == (png.HIGH if number >> bit & 1 else png.LOW), (block, word, bit)
+                assert colour == (picture.HIGH if number >> bit & 1 else picture.LOW), (block, word, bit)
 
 
 @pytest.mark.parametrize("blocks", [4097, 20_000, (1 << 20) + 5])
 def test_a_block_of_a_large_filter_has_the_shade_of_its_set_bits(dump: FilterDump, blocks: int) -> None:
-    found = png.grid(blocks)
+    found = picture.grid(blocks)
     half, empty, full = b"\x0f" * 32, bytes(32), b"\xff" * 32
     cells = [half, empty, full, b"\x01" + bytes(31), b"\x7f" + b"\xff" * 31]
     bitset = b"".join(cell * found.blocks for cell in cells)
     bitset += half * (blocks - len(bitset) // 32)
     image = drawn(dump, bitset)
     pixel = [image.getpixel((MARGIN + at * found.pixels, MARGIN)) for at in range(6)]
-    assert pixel[1] == png.EMPTY
-    assert pixel[2] == png.FULL
-    assert pixel[3] != png.EMPTY
-    assert pixel[4] != png.FULL, "one bit that isn't set makes a block not full"
-    assert all(abs(p - (a + b) / 2) <= 2 for p, a, b in zip(pixel[0], png.LOW, png.HIGH, strict=True))
+    assert pixel[1] == picture.EMPTY
+    assert pixel[2] == picture.FULL
+    assert pixel[3] != picture.EMPTY
+    assert pixel[4] != picture.FULL, "one bit that isn't set makes a block not full"
+    assert all(abs(p - (a + b) / 2) <= 2 for p, a, b in zip(pixel[0], picture.LOW, picture.HIGH, strict=True))
     assert pixel[5] == pixel[0]
 
 
@@ -81,9 +81,14 @@ def test_saturation_truncation_and_exchanged_halves_are_seen(dump: FilterDump) -
     colours = dict(map(reversed, drawn(dump, healthy).getcolors(1 << 20)))  # type: ignore[arg-type]
     saturated = dict(map(reversed, drawn(dump, blooms.build(values(60_000), 4096)).getcolors(1 << 20)))  # type: ignore[arg-type]
     key = 15 * 13  # the swatch of the legend
-    assert colours.get(png.FULL, 0) < key < saturated[png.FULL]
+    assert colours.get(picture.FULL, 0) < key < saturated[picture.FULL]
     cut = drawn(dump, healthy[:3000] + bytes(1096))
-    assert [cut.getpixel(corner(block, 128)) == png.EMPTY for block in (0, 93, 94, 127)] == [False, False, True, True]
+    assert [cut.getpixel(corner(block, 128)) == picture.EMPTY for block in (0, 93, 94, 127)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
     half = blooms.build(values(50), 2048) + blooms.build(values(1000), 2048)
     swapped = drawn(dump, half[2048:] + half[:2048])
     left, top = corner(64, 128)
@@ -96,13 +101,13 @@ def test_saturation_truncation_and_exchanged_halves_are_seen(dump: FilterDump) -
 
 
 def test_the_picture_says_what_it_shows_and_the_largest_filter_stays_small(dump: FilterDump) -> None:
-    data = png.write(replace(dump, bitset=b"\xa5" * (32 << 20)))
+    data = picture.write(replace(dump, bitset=b"\xa5" * (32 << 20)))
     image = Image.open(io.BytesIO(data))
     assert max(image.size) < 1300
     assert "row group 0, id: 1,048,576 blocks" in image.text["Title"]  # type: ignore[attr-defined]
     assert "0 blocks without a set bit" in image.text["Description"]  # type: ignore[attr-defined]
     odd = replace(dump, facts=replace(dump.facts, column="\u202e名前\n"))
-    assert "\\u202e名前\\n" in Image.open(io.BytesIO(png.write(odd))).text["Title"]  # type: ignore[attr-defined]
+    assert "\\u202e名前\\n" in Image.open(io.BytesIO(picture.write(odd))).text["Title"]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", ["orc/java_types.orc", "mosaic/draft_types.mosaic"])
@@ -117,5 +122,5 @@ def test_filters_of_other_formats_are_drawn(name: str, fixtures: Path) -> None:
 def test_without_pillow_the_error_names_the_extra(dump: FilterDump, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(UnsupportedError) as raised:
-        png.write(dump)
+        picture.write(dump)
     assert raised.value.hint == "pip install 'bloomcli[report]'"

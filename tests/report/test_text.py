@@ -10,7 +10,7 @@ import pytest
 from bloomcli import model
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Presence
-from bloomcli.report import csv, json, render, schema, text
+from bloomcli.report import csv, json, render, text
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
 
 FILTER = model.FilterFacts(
@@ -265,10 +265,10 @@ def test_csv_has_a_header_and_empty_fields_for_what_is_not_known() -> None:
 
 
 def test_every_document_is_described() -> None:
-    for kind in schema.reachable(schema.DOCUMENTS.values()):
-        described = schema.object_schema(kind)
+    for kind in json.reachable(json.DOCUMENTS.values()):
+        described = json.object_schema(kind)
         assert described.text or kind is model.ProbeReport
-        assert [k.name for k in described.keys] == list(schema.keys(kind))
+        assert [k.name for k in described.keys] == list(json.keys(kind))
 
 
 class Terminal(io.StringIO):

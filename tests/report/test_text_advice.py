@@ -14,8 +14,9 @@ from support.advice import MIB, column, exact, existing, gain, report
 from bloomcli.advice.decide import decide
 from bloomcli.model.advice import AdviseReport, Interval
 from bloomcli.model.queries import QueryLog, UnservedPredicate
-from bloomcli.report import csv_advice, render, text_advice
+from bloomcli.report import csv as csv_report
 from bloomcli.report import json as json_report
+from bloomcli.report import render, text_advice
 from bloomcli.report.fitting import fit
 
 LOG = QueryLog(
@@ -136,7 +137,7 @@ def test_names_of_columns_are_escaped() -> None:
 
 def test_csv_has_a_row_for_each_column_with_three_fields_for_an_interval() -> None:
     out = io.StringIO()
-    csv_advice.write(advised(), out)
+    csv_report.write_advice(advised(), out)
     rows = list(csv.DictReader(io.StringIO(out.getvalue())))
     assert [row["column"] for row in rows] == ["id", "user.email", "day", "price"]
     first = rows[0]
@@ -151,7 +152,7 @@ def test_csv_has_a_row_for_each_column_with_three_fields_for_an_interval() -> No
 
 def test_csv_has_the_figures_of_filters_that_are_there() -> None:
     out = io.StringIO()
-    csv_advice.write(decide(report(column(existing=existing()))), out)
+    csv_report.write_advice(decide(report(column(existing=existing()))), out)
     (row,) = csv.DictReader(io.StringIO(out.getvalue()))
     assert (row["existing_filters"], row["existing_judgement"]) == ("100", "worth")
 

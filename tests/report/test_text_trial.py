@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups, TrialReport
-from bloomcli.report import csv_trial, render, text_trial
+from bloomcli.report import csv, render, text_trial
 from bloomcli.report.fitting import fit
 
 HALF = Quartiles(low=0.41, median=0.5, high=0.62, count=100)
@@ -162,7 +162,7 @@ def test_exit_codes() -> None:
 
 def test_csv_has_every_reader() -> None:
     stream = io.StringIO()
-    csv_trial.write_trial(REPORT, stream)
+    csv.write_trial(REPORT, stream)
     rows = stream.getvalue().splitlines()
     assert len(rows) == 7
     assert rows[1].startswith(

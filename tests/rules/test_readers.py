@@ -10,7 +10,7 @@ import pytest
 from bloomcli.errors import UsageError
 from bloomcli.model.file import Column
 from bloomcli.rules import RULES, Group, When
-from bloomcli.rules.reader_types import (
+from bloomcli.rules.reader_table import (
     BY_PRECISION,
     DECIMAL_WIDTH,
     FLOAT16,

@@ -11,10 +11,8 @@ from support.golden import WRITERS
 from support.modules import facts
 
 from bloomcli.model.file import Column
-from bloomcli.rules.reader_types import Kind
-from bloomcli.rules.writer_table import ROWS
-from bloomcli.rules.writer_types import Detection, Part
-from bloomcli.rules.writers import dictionaries_hold_values_only, fault_of, faults
+from bloomcli.rules.reader_table import Kind
+from bloomcli.rules.writer_table import ROWS, Detection, Part, dictionaries_hold_values_only, fault_of, faults
 
 ROOT = Path(__file__).parents[2]
 DECIMAL = Column(path="c", index=0, physical="FIXED_LEN_BYTE_ARRAY", logical="DECIMAL(24,2)", type_length=11)

@@ -32,7 +32,7 @@ from bloomcli.errors import BloomError, UnreadableError, WriteError
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage import registry, traffic
 from bloomcli.storage.base import KeptRange, Source, Store
-from bloomcli.storage.objects import bounded, foreign
+from bloomcli.storage.objects import bounded, network
 
 pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
@@ -67,7 +67,7 @@ def _s3(patched: pytest.MonkeyPatch) -> tuple[Place, Proxy]:
     place = S3Place(server, patched, put_most=0)
     proxy = Proxy(server.port, S3())
     patched.setenv("AWS_ENDPOINT_URL", proxy.url)
-    patched.setattr("bloomcli.storage.s3.preconditions._results", {})
+    patched.setattr("bloomcli.storage.s3.replacing._results", {})
     return place, proxy
 
 
@@ -282,7 +282,7 @@ def test_a_listing_that_repeats_its_token_comes_to_an_end(endpoint: Endpoint, op
 
 def test_a_listing_of_empty_pages_comes_to_an_end(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = _listings(endpoint)
-    monkeypatch.setattr(foreign, "EMPTY_PAGES_MAX", 5)
+    monkeypatch.setattr(network, "EMPTY_PAGES_MAX", 5)
     tokens = iter(range(1000))
     for number in range(3):
         endpoint.place.remove(f"more/{number}.bin")

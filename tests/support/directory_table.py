@@ -18,7 +18,7 @@ from uuid import uuid4
 import pyarrow.parquet as pq
 
 from bloomcli.errors import UnsupportedError, UsageError
-from bloomcli.model.names import ColumnName, ColumnNames
+from bloomcli.model.schema import ColumnName, ColumnNames
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, FilterRequest, Replacement, Table, TableChange
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bloomcli.formats.parquet import row_lineage
 from bloomcli.formats.parquet.footer import read_footer
-from bloomcli.model.lineage import RowLineage
+from bloomcli.model.schema import RowLineage
 from bloomcli.storage.registry import open_source
 from bloomcli.tables.iceberg.deletes import DeleteChanges, ReplacedFile, plan_deletes
 from bloomcli.tables.iceberg.java import Java

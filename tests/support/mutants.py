@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 import bloomcli
 from bloomcli.errors import BloomError
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import FilterFacts
 from bloomcli.model.validate import Finding
 from support.examples import examples
 

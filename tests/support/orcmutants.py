@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import FilterFacts
 from support.mutants import OriginalFile
 from support.orcfiles import BLOOM_FILTER, BLOOM_FILTER_UTF8, File
 from support.orcwalk import Orc

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from bloomcli.formats.orc import spec
-from bloomcli.model.names import ColumnName, ColumnNames
+from bloomcli.model.schema import ColumnName, ColumnNames
 from support import footers, orcfiles, thrift
 from support.thrift import Fields, Items
 

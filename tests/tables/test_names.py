@@ -17,7 +17,7 @@ from bloomcli.datasets.task import Task
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Presence
-from bloomcli.model.names import ColumnName, ColumnNames
+from bloomcli.model.schema import ColumnName, ColumnNames
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from bloomcli.formats.mosaic import statistics
 from bloomcli.formats.mosaic.footer import Footer
 from bloomcli.formats.mosaic.schema import COMPOUND, literal_column
-from bloomcli.model.file import Column
-from bloomcli.model.pages import IndexEntry, PageFacts
+from bloomcli.model.file import Column, IndexEntry, PageFacts
 from bloomcli.values.literals import decode_bound, render
 
 

@@ -11,8 +11,7 @@ from bloomcli.formats.mosaic.describe import column_name
 from bloomcli.formats.mosaic.filter_header import HINT_REPLACE, LoadedFilter
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import FilterLocation, RowGroup
-from bloomcli.model.file import Severity
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.words import are, counted
 

@@ -9,7 +9,7 @@ from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.filter_header import LoadedFilter, column_of
 from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import Bucket, FilterLocation, Footer, RowGroup
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import FilterFacts
 from bloomcli.words import counted, noun
 
 ALGORITHM = "BLOCK"

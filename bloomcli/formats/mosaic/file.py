@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bloomcli.formats.column_search import BoundedUnit, ColumnSearch
     from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.sampling import Extent, UnitValues
-    from bloomcli.model.pages import IndexEntry, PageFacts
+    from bloomcli.model.file import IndexEntry, PageFacts
     from bloomcli.model.schema import SchemaNode
     from bloomcli.values.literals import Literal
     from bloomcli.values.trees import Tree

@@ -30,8 +30,7 @@ from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Stream, StripeFooter
 from bloomcli.formats.orc.missing_values import MissingValueReader, MissingValues
 from bloomcli.formats.orc.schema import OrcType, literal_column
-from bloomcli.model.file import Severity
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.values.literals import render
 from bloomcli.words import are, counted

@@ -11,7 +11,7 @@ from bloomcli.formats.orc.bounds import missing_bounds
 from bloomcli.formats.orc.filter_header import UTF8, LoadedStream
 from bloomcli.formats.orc.footer import INDEX_KINDS, Footer
 from bloomcli.formats.orc.schema import OrcType, column_of, literal_column
-from bloomcli.rules.writer_types import Part
+from bloomcli.rules.writer_table import Part
 
 CONTRADICTED: Final = "no filter has the file's own minimum or maximum: the filters or the statistics are wrong"
 

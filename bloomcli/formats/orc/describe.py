@@ -11,7 +11,7 @@ from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.orc.filter_header import LoadedStream
 from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import FilterFacts
 
 if TYPE_CHECKING:
     from bloomcli.model.inspect import FilterSummary

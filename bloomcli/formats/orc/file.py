@@ -19,8 +19,7 @@ from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.model.file import Column
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import Column, FilterFacts
 from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
@@ -31,10 +30,9 @@ if TYPE_CHECKING:
     from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.orc.columns import Contradictions
     from bloomcli.formats.sampling import Extent, UnitValues
+    from bloomcli.model.file import IndexEntry, MergedFilter, PageFacts
     from bloomcli.model.inspect import FilterSummary
-    from bloomcli.model.names import ColumnNames
-    from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
-    from bloomcli.model.schema import SchemaNode
+    from bloomcli.model.schema import ColumnNames, SchemaNode
     from bloomcli.values.literals import Literal
     from bloomcli.values.trees import Tree
 

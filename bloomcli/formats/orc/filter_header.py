@@ -18,8 +18,7 @@ from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
 from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
 from bloomcli.hints import replacing
-from bloomcli.rules.writer_types import Part
-from bloomcli.rules.writers import faults
+from bloomcli.rules.writer_table import Part, faults
 from bloomcli.words import counted
 
 UTF8: Final = "BLOOM_FILTER_UTF8"

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.model.file import Column
-from bloomcli.rules.writer_types import Part
-from bloomcli.rules.writers import fault_of
+from bloomcli.rules.writer_table import Part, fault_of
 
 if TYPE_CHECKING:
     from bloomcli.values.literals import Literal

@@ -14,7 +14,7 @@ from bloomcli.formats.orc.filter_header import LoadedStream
 from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType, literal_column
-from bloomcli.model.pages import IndexEntry, MergedFilter, PageFacts
+from bloomcli.model.file import IndexEntry, MergedFilter, PageFacts
 from bloomcli.values.literals import decode_bound, render
 
 

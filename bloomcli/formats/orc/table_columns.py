@@ -10,7 +10,7 @@ from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import Footer
 from bloomcli.formats.orc.schema import COMPOUND, OrcType
 from bloomcli.formats.table_names import ELEMENT, KEY, VALUE, FileColumn, find_columns, other_path
-from bloomcli.model.names import ColumnNames
+from bloomcli.model.schema import ColumnNames
 
 _ID: Final = "iceberg.id"
 """The attribute with a type's field id. Source: Iceberg's specification, "Appendix A: ORC"."""

@@ -16,8 +16,7 @@ from bloomcli.formats.parquet import variants
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, unknown_kind
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.model.file import Column, Severity
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.storage.base import Source
 

@@ -30,8 +30,7 @@ from bloomcli.formats.parquet.page_check import first_headers
 from bloomcli.formats.parquet.pages import BadChecksum, chunk_range
 from bloomcli.formats.parquet.variants import is_usual
 from bloomcli.hints import removing
-from bloomcli.model.file import Column, ColumnChunk, Severity
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.values.literals import render
 from bloomcli.words import counted

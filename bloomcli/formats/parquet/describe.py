@@ -13,7 +13,7 @@ from bloomcli.formats.parquet.filters import Filters
 from bloomcli.model.file import ColumnChunk
 
 if TYPE_CHECKING:
-    from bloomcli.model.filter_facts import FilterFacts
+    from bloomcli.model.file import FilterFacts
 
 
 def non_null_values(chunk: ColumnChunk) -> int:
@@ -28,7 +28,7 @@ def ordinal(chunk: ColumnChunk) -> int:
 
 def facts(filters: Filters, chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[FilterFacts]:
     """Yield a filter's facts, measured on its bits."""
-    from bloomcli.model.filter_facts import FilterFacts
+    from bloomcli.model.file import FilterFacts
 
     del filters
     bits = loaded.bits
@@ -70,7 +70,7 @@ def raw(loaded: LoadedFilter, row_group: int) -> tuple[bytes, bytes]:
 
 def problem_facts(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) -> FilterFacts:
     """The facts of a filter that can't be used, with the reason."""
-    from bloomcli.model.filter_facts import FilterFacts
+    from bloomcli.model.file import FilterFacts
 
     del filters
     assert chunk.bloom_filter_offset is not None  # noqa: S101  problems are about filters that the metadata name

@@ -31,13 +31,10 @@ if TYPE_CHECKING:
     from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.sampling import Extent, UnitValues
-    from bloomcli.model.filter_facts import FilterFacts
-    from bloomcli.model.lineage import RowLineage
-    from bloomcli.model.names import ColumnNames
-    from bloomcli.model.pages import IndexEntry, PageFacts
-    from bloomcli.model.schema import SchemaNode
+    from bloomcli.model.file import FilterFacts, IndexEntry, PageFacts
+    from bloomcli.model.schema import ColumnNames, RowLineage, SchemaNode
     from bloomcli.model.validate import Finding
-    from bloomcli.storage.extended_source import ExtendedSource
+    from bloomcli.storage.sources import ExtendedSource
     from bloomcli.values.literals import Literal
     from bloomcli.values.trees import Tree
 

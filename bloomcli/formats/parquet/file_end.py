@@ -12,7 +12,7 @@ from typing import Final
 from bloomcli.errors import BloomError
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.limits import INDEX_END_MAX_BYTES
-from bloomcli.storage.ranges import Range, united
+from bloomcli.storage.base import Range, united
 
 _RANGES_MOST: Final = 256
 """The maximum number of ranges. Writers store the indexes of a row group or of the file together."""

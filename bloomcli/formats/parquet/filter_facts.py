@@ -18,9 +18,8 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import variants
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
-from bloomcli.model.file import Column
-from bloomcli.model.filter_facts import FilterFacts
-from bloomcli.rules.writer_types import Part
+from bloomcli.model.file import Column, FilterFacts
+from bloomcli.rules.writer_table import Part
 
 _MOST_BYTES: Final = 1 << 20
 """The largest filter that compiled code examines. Reading a larger one takes most of the time anyway."""

@@ -19,8 +19,7 @@ from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.usual_chunks import UsualChunks, first_page
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.rules.writer_types import Part, WriterFault
-from bloomcli.rules.writers import fault_of
+from bloomcli.rules.writer_table import Part, WriterFault, fault_of
 from bloomcli.storage.base import Source
 
 _INDEXES: Final = ("column_index", "offset_index")

@@ -16,12 +16,12 @@ from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.page_header import PageHeader
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.rules.writer_types import Part
+from bloomcli.rules.writer_table import Part
 from bloomcli.values.literals import decode_bound, render
 from bloomcli.words import plural
 
 if TYPE_CHECKING:  # `find` needs only page locations, and reports no pages
-    from bloomcli.model.pages import IndexEntry, PageFacts
+    from bloomcli.model.file import IndexEntry, PageFacts
 
 _STRUCTS: Final = {"column_index": "ColumnIndex", "offset_index": "OffsetIndex"}
 _ELEMENTS: Final = {
@@ -98,7 +98,7 @@ def _extents(filters: Filters, outer: spec.Struct) -> dict[str, tuple[int, int]]
 
 
 def _damaged(chunk: ColumnChunk, offset: int, reason: str) -> PageFacts:
-    from bloomcli.model.pages import PageFacts
+    from bloomcli.model.file import PageFacts
 
     return PageFacts(row_group=chunk.row_group, kind="?", offset=offset, problem=reason)
 
@@ -133,7 +133,7 @@ def _pages_of(filters: Filters, chunk: ColumnChunk) -> Iterator[PageFacts]:
 
 
 def _facts(chunk: ColumnChunk, header: PageHeader, at: int) -> PageFacts:
-    from bloomcli.model.pages import PageFacts
+    from bloomcli.model.file import PageFacts
 
     head = header.head()
     return PageFacts(
@@ -153,7 +153,7 @@ def _facts(chunk: ColumnChunk, header: PageHeader, at: int) -> PageFacts:
 
 def index(filters: Filters, column: int) -> Iterator[IndexEntry]:
     """Yield the entries of the column's indexes by row group. A bad index is reported as a row with a problem."""
-    from bloomcli.model.pages import IndexEntry
+    from bloomcli.model.file import IndexEntry
 
     footer = filters.footer
     listed = 0
@@ -211,7 +211,7 @@ def index_extents(filters: Filters, key: ChunkKey, *, bounds: bool) -> list[tupl
 
 
 def _entries(filters: Filters, key: ChunkKey, column: Column) -> Iterator[IndexEntry]:
-    from bloomcli.model.pages import IndexEntry
+    from bloomcli.model.file import IndexEntry
 
     footer = filters.footer
     outer = footer.chunk_struct(key)

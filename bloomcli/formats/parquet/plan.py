@@ -29,7 +29,7 @@ from bloomcli.formats.parquet.variants import CURRENT, filter_class
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.rules.writers import dictionaries_hold_values_only
+from bloomcli.rules.writer_table import dictionaries_hold_values_only
 from bloomcli.storage.base import STEP_BYTES, KeptRange, Pieces
 
 _SLICE_BYTES: Final = 2 * STEP_BYTES

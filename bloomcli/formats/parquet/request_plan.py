@@ -20,7 +20,7 @@ from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.page_selection import PagePlace, Selection
 from bloomcli.model.file import ColumnChunk
-from bloomcli.storage.ranges import Range, united
+from bloomcli.storage.base import Range, united
 
 
 class RequestPlan:

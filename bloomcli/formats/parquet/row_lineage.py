@@ -28,9 +28,9 @@ from bloomcli.formats.parquet.plan_base import refuse_signed
 from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import BINARY, BOOLEAN_TRUE, I32, I64, LIST, STRUCT, Struct, varint, zigzag
 from bloomcli.formats.parquet.splice import Edit, apply_edits
-from bloomcli.model.lineage import RowLineage
+from bloomcli.model.schema import RowLineage
 from bloomcli.storage.base import Source
-from bloomcli.storage.extended_source import ExtendedSource
+from bloomcli.storage.sources import ExtendedSource
 from bloomcli.words import counted
 
 ROW_ID: Final = "_row_id"

@@ -10,8 +10,7 @@ from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.schema_tree import schema_tree
 from bloomcli.formats.table_names import ELEMENT, KEY, VALUE, FileColumn, find_columns, other_path
 from bloomcli.model.file import Column
-from bloomcli.model.names import ColumnNames
-from bloomcli.model.schema import SchemaNode
+from bloomcli.model.schema import ColumnNames, SchemaNode
 
 _MAPS: Final = ("MAP", "MAP_KEY_VALUE")
 _REPEATED: Final = "repeated"

@@ -7,7 +7,7 @@ from typing import Final
 
 from bloomcli.model.advice import AdviseReport, ColumnAdvice, Interval
 from bloomcli.model.sizes import TIGHT
-from bloomcli.report.html import charts, scales
+from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Curve, Estimate
 from bloomcli.report.html.draw import chart
 from bloomcli.report.html.file import rate_cell
@@ -64,7 +64,7 @@ def page(report: AdviseReport, limits: Limits) -> Page:
         sections.append(Section("Leave", (_to_leave(leave, limits),)))
     measured = [column for column in report.columns if column.present is not None or column.absent is not None]
     if measured:
-        shown = measured[: scales.ROWS]
+        shown = measured[: charts.ROWS]
         parts = [*_skipped(measured), _read(shown, len(measured)), *_saved(measured)]
         sections.append(Section("What a lookup reads", tuple(parts)))
     if panels := [column for column in [*add, *leave] if column.rates and column.filter_bytes is not None][:_PANELS]:
@@ -153,7 +153,7 @@ def _skipped(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
         return
     rows = []
     figures = []
-    for name, gain in known[: scales.ROWS]:
+    for name, gain in known[: charts.ROWS]:
         today, then = gain.today.row_groups.estimate, gain.with_filter.row_groups.estimate
         parts = (1 - today, max(today - then, 0.0), min(then, today))
         bar = tuple(zip((tone for tone, _ in _SKIPPED), parts, strict=True))
@@ -165,7 +165,7 @@ def _skipped(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
         title,
         f"A bar for each of {plural(len(rows), 'column')}: the share of the row groups that a lookup skips "
         "today, that it skips in addition with the new filter, and that it reads in any case.",
-        lambda svg: charts.bars(rows, scales.PERCENT, "share of the row groups", svg),
+        lambda svg: charts.bars(rows, charts.PERCENT, "share of the row groups", svg),
         legend=tuple(Key(tone, text) for tone, text in _SKIPPED),
         table=table(title, heads, figures, total=len(known)),
         note=_rest(len(rows), len(known)),
@@ -195,7 +195,7 @@ def _read(columns: Sequence[ColumnAdvice], total: int) -> Chart:
         f"For each of {plural(len(columns), 'column')} the share of the row groups that a lookup reads: of a value "
         "that the column has and of one that it doesn't have, today and with the new filter, with 95 % confidence "
         "intervals.",
-        lambda svg: charts.estimates(rows, scales.PERCENT, "share of the row groups", svg),
+        lambda svg: charts.estimates(rows, charts.PERCENT, "share of the row groups", svg),
         legend=_READ,
         table=table(title, (Head("column"), *(Head(text, figures=True) for text in heads)), figures, total=total),
         note="Lines are 95 % confidence intervals. " + _rest(len(columns), total),
@@ -206,11 +206,11 @@ def _saved(measured: Sequence[ColumnAdvice]) -> Iterator[Part]:
     known = [(column, column.saved_bytes) for column in measured if column.saved_bytes is not None]
     if not known:
         return
-    columns = known[: scales.ROWS]
+    columns = known[: charts.ROWS]
     rows = [
         (column.column, (Estimate("accent", saved.estimate, saved.low, saved.high),)) for column, saved in columns
     ]
-    ticks = scales.signed_sizes(min(s.low for _, s in columns), max(s.high for _, s in columns))
+    ticks = charts.signed_sizes(min(s.low for _, s in columns), max(s.high for _, s in columns))
     figures = [
         (Cell(column.column), _size_cell(saved), Cell(_interval(saved)), _size_cell(column.filter_bytes))
         for column, saved in columns
@@ -255,8 +255,8 @@ def _sizes(columns: Sequence[ColumnAdvice], rule: str) -> Chart:
         "several false-positive rates, on logarithmic scales. A dot marks the recommended size.",
         lambda svg: charts.curves(
             panels,
-            scales.log_sizes(min(sizes), max(sizes)),
-            scales.rates(min(fpps), max(*fpps, min(fpps) * 10)),
+            charts.log_sizes(min(sizes), max(sizes)),
+            charts.rates(min(fpps), max(*fpps, min(fpps) * 10)),
             "filters of all row groups",
             svg,
         ),

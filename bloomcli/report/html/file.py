@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from typing import Final
 
-from bloomcli.model.columns import ColumnSummary
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import ColumnSummary, FilterFacts
 from bloomcli.model.inspect import InspectReport
-from bloomcli.report.html import charts, scales
+from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Place
 from bloomcli.report.html.draw import chart
 from bloomcli.report.html.parts import (
@@ -27,9 +26,7 @@ from bloomcli.report.html.parts import (
     figure,
     table,
 )
-from bloomcli.report.human import count, rate, share, size
-from bloomcli.report.locations import row_group_text, type_text
-from bloomcli.report.values import value
+from bloomcli.report.human import count, rate, row_group_text, share, size, type_text, value_text
 from bloomcli.words import exact_size, plural
 
 _LEAST_RATE: Final = 1e-8
@@ -113,10 +110,10 @@ def _row_groups(report: InspectReport, by_column: ByColumn) -> Chart:
     in_stripes = report.stripes is not None
     word = "stripe" if in_stripes else "row group"
     places = max((report.stripes or 0) if in_stripes else report.row_groups, 1)
-    ranges = scales.bins(places)
+    ranges = charts.bins(places)
     known = [facts.bitset_bytes for facts in report.filters if facts.bitset_bytes]
     low, high = min(known, default=1), max(known, default=1)
-    names = list(by_column)[: scales.ROWS]
+    names = list(by_column)[: charts.ROWS]
     cells = [_cells(by_column[name], ranges, (low, high), in_stripes=in_stripes) for name in names]
     several = len(ranges) < places
     note = "Shades and figures are the mean size of a filter. "
@@ -124,7 +121,7 @@ def _row_groups(report: InspectReport, by_column: ByColumn) -> Chart:
         note += f"Each cell shows about {count(places / len(ranges))} {word}s."
     if len(by_column) > len(names):
         note += f" The map shows the first {len(names)} of {count(len(by_column))} columns with filters."
-    legend = [Key(f"q{number}", text) for number, text in scales.level_texts(low, high)]
+    legend = [Key(f"q{number}", text) for number, text in charts.level_texts(low, high)]
     if several:
         legend.append(Key("half", f"cell in part filled: only that part of the {word}s has a filter"))
     legend += [Key("none", "no filter"), Key("cross", "can't be read, or readers must not use it")]
@@ -136,7 +133,7 @@ def _row_groups(report: InspectReport, by_column: ByColumn) -> Chart:
     return chart(
         f"Filters by {word} and column",
         description,
-        lambda svg: charts.place_map(names, cells, scales.ordinals(ranges), word, svg),
+        lambda svg: charts.place_map(names, cells, charts.ordinals(ranges), word, svg),
         legend=tuple(legend),
         table=_map_table(by_column, names, word),
         note=note.strip(),
@@ -169,7 +166,7 @@ def _cells(
         cells.append(
             Place(
                 number / len(places),
-                scales.level(mean, *bounds) if mean else 1,
+                charts.level(mean, *bounds) if mean else 1,
                 size(round(mean)).replace(".0 ", " ") if mean else "",
                 any(broken[part]),
             )
@@ -205,7 +202,7 @@ def _map_table(by_column: ByColumn, names: Sequence[str], word: str) -> Table:
 
 def _offsets(report: InspectReport, by_column: ByColumn) -> Chart:
     """The chart of the filters' offsets in the file, by column."""
-    names = list(by_column)[: scales.ROWS]
+    names = list(by_column)[: charts.ROWS]
     rows = []
     figures = []
     for name in names:
@@ -214,7 +211,7 @@ def _offsets(report: InspectReport, by_column: ByColumn) -> Chart:
             for f in by_column[name]
             if 0 < f.offset < report.file_bytes
         ]
-        rows.append((name, scales.shares(parts, report.file_bytes)))
+        rows.append((name, charts.shares(parts, report.file_bytes)))
         first, last = min((p[0] for p in parts), default=0), max((p[1] for p in parts), default=0)
         total = sum(end - start for start, end in parts)
         figures.append((Cell(name), figure(count(first), first), figure(count(last), last), size_cell(total)))
@@ -229,7 +226,7 @@ def _offsets(report: InspectReport, by_column: ByColumn) -> Chart:
         title,
         f"A band from byte 0 to byte {count(report.file_bytes)} for each of {plural(len(names), 'column')}; marks "
         "show where its filters are. The table below has the offsets.",
-        lambda svg: charts.strip(rows, scales.sizes(report.file_bytes), "offset in the file", svg),
+        lambda svg: charts.strip(rows, charts.sizes(report.file_bytes), "offset in the file", svg),
         table=table(title, heads, figures, total=len(by_column)),
         note="The height of a mark is the share of the bytes there that belong to filters of the column; "
         f"lower shares than {rate(charts.LEAST_SHARE)} have this height.",
@@ -250,17 +247,17 @@ def spread_charts(
     known = {name: values for name, values in figures.items() if values}
     if not known:
         return
-    names = list(known)[: scales.ROWS]
+    names = list(known)[: charts.ROWS]
     least = _LEAST_RATE if logarithmic else 0
-    rows = [scales.spread(name, known[name], least) for name in names]
+    rows = [charts.spread(name, known[name], least) for name in names]
     low = min(row.low for row in rows)
-    ticks = scales.rates(low, max(*(row.high for row in rows), low * 10)) if logarithmic else scales.PERCENT
+    ticks = charts.rates(low, max(*(row.high for row in rows), low * 10)) if logarithmic else charts.PERCENT
     heads = (
         Head("column"),
         Head(what, figures=True),
         *(Head(text, figures=True) for text in ("least", "median", "greatest")),
     )
-    exact = [scales.spread(name, known[name]) for name in names]
+    exact = [charts.spread(name, known[name]) for name in names]
     cells = [
         (
             row.name,
@@ -313,8 +310,8 @@ def _columns(report: InspectReport, limits: Limits) -> Table:
                 Cell(item.column),
                 item.logical or item.physical,
                 figure(count(item.nulls), item.nulls),
-                "-" if item.min is None else value(item.min, exact=item.min_exact),
-                "-" if item.max is None else value(item.max, exact=item.max_exact),
+                "-" if item.min is None else value_text(item.min, exact=item.min_exact),
+                "-" if item.max is None else value_text(item.max, exact=item.max_exact),
                 figure(("~" if item.distinct_from == "filter" else "") + count(item.distinct), item.distinct),
                 size_cell(item.compressed_bytes),
                 figure(with_filter, item.row_groups_with_filter),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
-from bloomcli.report.html import charts, scales
+from bloomcli.report.html import charts
 from bloomcli.report.html.draw import chart
 from bloomcli.report.html.parts import (
     SEVERITY_TONE,
@@ -29,8 +29,7 @@ from bloomcli.report.html.parts import (
     figure,
     table,
 )
-from bloomcli.report.human import count, seconds
-from bloomcli.report.locations import row_group_text
+from bloomcli.report.human import count, row_group_text, seconds
 from bloomcli.report.verdict import baseline, checked, excluded, is_clean, sampling, verdict
 from bloomcli.rules import page as rule_page
 from bloomcli.rules import rule
@@ -106,7 +105,7 @@ def _by_rule(by_rule: dict[str, Counter[str]]) -> Chart:
         title,
         f"A bar for each of {count(len(rows))} rules, as long as it has findings: errors, warnings, notes, and those "
         "that are switched off or known.",
-        lambda svg: charts.bars(rows, scales.numbers(most), "findings", svg),
+        lambda svg: charts.bars(rows, charts.numbers(most), "findings", svg),
         legend=tuple(Key(tone, text) for tone, text in _SERIES),
         table=table(title, heads, figures),
     )

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from heapq import nlargest
 from typing import Final
 
-from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.model.lake import ColumnFilters, ColumnOverFiles
-from bloomcli.report.html import charts, scales
+from bloomcli.model.dataset import ColumnFilters, ColumnOverFiles, DatasetReport, FileRow, Status
+from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Place
 from bloomcli.report.html.draw import chart
 from bloomcli.report.html.file import rate_cell, size_cell
@@ -65,7 +64,7 @@ def page(report: DatasetReport, limits: Limits) -> Page:
     filtered = [column for column in columns if column.filters or column.unreadable]
     sections = [Section("Files", tuple(_totals(report)))]
     if filtered:
-        names = [column.column for column in filtered[: scales.ROWS]]
+        names = [column.column for column in filtered[: charts.ROWS]]
         rates: dict[str, list[float]] = {name: [] for name in names}
         left = len(filtered) - len(names)
         parts = [_coverage(filtered, names), _map(report, names, rates, left), *_rates(rates)]
@@ -146,7 +145,7 @@ def _coverage(filtered: list[ColumnOverFiles], names: list[str]) -> Chart:
         title,
         f"A bar for each of {plural(len(names), 'column')}: files with a filter in every row group, in some, in "
         "none.",
-        lambda svg: charts.bars(rows, scales.numbers(most), "files that have the column and rows", svg),
+        lambda svg: charts.bars(rows, charts.numbers(most), "files that have the column and rows", svg),
         legend=_COVERED,
         table=table(title, heads, figures, total=len(filtered)),
         note=_rest(len(names), len(filtered)),
@@ -155,7 +154,7 @@ def _coverage(filtered: list[ColumnOverFiles], names: list[str]) -> Chart:
 
 def _map(report: DatasetReport, names: list[str], rates: dict[str, list[float]], left: int) -> Chart:
     """The map of files and columns. Also fills `rates` with the worst rate of each file, in the same pass."""
-    ranges = scales.bins(max(report.files, 1))
+    ranges = charts.bins(max(report.files, 1))
     sums = {name: [_Sums() for _ in ranges] for name in names}
     cell = 0
     for number, row in enumerate(report.rows):
@@ -171,7 +170,7 @@ def _map(report: DatasetReport, names: list[str], rates: dict[str, list[float]],
     means = [one.mean for row in sums.values() for one in row if one.filters]
     low, high = min(means, default=1.0), max(means, default=1.0)
     cells = [[_place(one, low, high) for one in sums[name]] for name in names]
-    legend = [Key(f"q{number}", text) for number, text in scales.level_texts(low, high)]
+    legend = [Key(f"q{number}", text) for number, text in charts.level_texts(low, high)]
     legend += [
         Key("half", "cell in part filled: only that part of the row groups has a filter"),
         Key("none", "no filter"),
@@ -186,7 +185,7 @@ def _map(report: DatasetReport, names: list[str], rates: dict[str, list[float]],
         f"A map with a row for each of {plural(len(names), 'column')} and a cell for each file, or for several "
         "files in their order. Where a cell is filled to its top, all row groups have a filter. Shades show the mean "
         f"size of a filter: {size(round(low))} to {size(round(high))}. The table of columns has the figures.",
-        lambda svg: charts.place_map(names, cells, scales.ordinals(ranges), "file, in the order of the table", svg),
+        lambda svg: charts.place_map(names, cells, charts.ordinals(ranges), "file, in the order of the table", svg),
         legend=tuple(legend),
         note=several
         + "An empty place: no file there has rows of the column. "
@@ -199,7 +198,7 @@ def _place(sums: _Sums, low: float, high: float) -> Place | None:
         return None
     return Place(
         sums.with_filter / sums.groups,
-        scales.level(sums.mean, low, high) if sums.filters else 1,
+        charts.level(sums.mean, low, high) if sums.filters else 1,
         size(round(sums.mean)).replace(".0 ", " ") if sums.filters else "",
         bool(sums.unreadable),
     )

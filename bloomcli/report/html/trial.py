@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bloomcli.model.trial import Quartiles, ReaderTrial, TrialLookups, TrialReport
-from bloomcli.report.html import charts, scales
+from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Estimate
 from bloomcli.report.html.draw import chart
 from bloomcli.report.html.parts import (
@@ -150,9 +150,9 @@ def _times(rows: Sequence[Row]) -> Iterator[Part]:
     timed = [(row, row[1].ratio) for row in rows if row[1].ratio is not None]
     if not timed:
         return
-    drawn = timed[: scales.ROWS]
+    drawn = timed[: charts.ROWS]
     least = min(ratio.low for _, ratio in drawn)
-    ticks = scales.ratios(max(least, _LEAST_RATIO), max(ratio.high for _, ratio in drawn))
+    ticks = charts.ratios(max(least, _LEAST_RATIO), max(ratio.high for _, ratio in drawn))
     points = [(_name(row), (_estimate(ratio),)) for row, ratio in drawn]
     figures = [
         (Cell(_name(row)), *(figure(f"{n:.2f}", n) for n in (ratio.low, ratio.median, ratio.high)), _number(ratio))
@@ -192,7 +192,7 @@ def _row_groups(rows: Sequence[Row]) -> Iterator[Part]:
     ]
     if not counted:
         return
-    drawn = counted[: scales.ROWS]
+    drawn = counted[: charts.ROWS]
     points = []
     figures = []
     for row, without, with_filters in drawn:
@@ -210,7 +210,7 @@ def _row_groups(rows: Sequence[Row]) -> Iterator[Part]:
         title,
         f"For each of {count(len(drawn))} readers, columns and kinds of values the share of the row groups that were "
         "read, without filters and with filters.",
-        lambda svg: charts.estimates(points, scales.PERCENT, "share of the row groups", svg),
+        lambda svg: charts.estimates(points, charts.PERCENT, "share of the row groups", svg),
         legend=(Key("ring", "without filters"), Key("disc", "with filters")),
         table=table(title, heads, figures, total=len(counted)),
         note="Readers that don't count row groups aren't in the chart." + _rest(len(drawn), len(counted)),

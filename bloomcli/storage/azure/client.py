@@ -25,7 +25,7 @@ from bloomcli.storage.objects.client import (
     Page,
     Precondition,
 )
-from bloomcli.storage.objects.foreign import ListingProgress, expecting, nanoseconds_in, size_in
+from bloomcli.storage.objects.network import ListingProgress, expecting, nanoseconds_in, size_in
 from bloomcli.words import counted
 
 _FOLDER = "hdi_isfolder"

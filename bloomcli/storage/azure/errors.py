@@ -18,8 +18,7 @@ from bloomcli.errors import BloomError, UnreadableError, WriteError
 from bloomcli.storage.azure.connection import ATTEMPTS, container, endpoint_of
 from bloomcli.storage.objects.bounded import answers_to_writes
 from bloomcli.storage.objects.client import AccessDenied, Conflict, Location, ObjectNotFound
-from bloomcli.storage.objects.foreign import foreign_answer
-from bloomcli.storage.objects.network import connection_failure
+from bloomcli.storage.objects.network import connection_failure, foreign_answer
 
 STORE: Final = "Azure Blob Storage"
 _ABSENT: Final = frozenset({"BlobNotFound", "ResourceNotFound", "CannotVerifyCopySource"})

@@ -17,9 +17,9 @@ from bloomcli.storage.objects.client import (
     ObjectNotFound,
     Page,
     Precondition,
+    content_range,
 )
-from bloomcli.storage.objects.foreign import ListingProgress, size_in
-from bloomcli.storage.objects.ranges import content_range
+from bloomcli.storage.objects.network import ListingProgress, size_in
 from bloomcli.words import counted
 
 SCHEMES: Final = ("gs", "gcs")

@@ -58,7 +58,7 @@ class GcsStore(WholeObjectStore):
 
     def sweep(self, path: str) -> SweepResult:
         """Remove the temporary objects of killed runs in the object's directory."""
-        from bloomcli.storage.gcs.temporary import OLD_SECONDS, owner_of
+        from bloomcli.storage.gcs.writing import OLD_SECONDS, owner_of
 
         at = self.client.locate(path)
         directory = Location(at.root, f"{at.key.rpartition('/')[0]}/." if "/" in at.key else ".")

@@ -4,10 +4,15 @@ The store checks a small object's content by the CRC32C in the request. The CRC3
 its last chunk, and the caller compares it with the store's. If a chunk fails, the upload starts again: resuming it
 couldn't be tested, as the tests' emulator doesn't report how much of an upload it has. A failed resumable upload is
 cancelled. After a killed process, the store deletes it after a week; it is invisible to readers.
+
+The CRC32C of two concatenated contents is computed from the CRC32C of each. A CRC is linear: appending n zero bytes
+to a content multiplies its CRC by a matrix that depends only on n. The matrix is computed by squaring, once per bit
+of n, like in zlib's crc32_combine for another polynomial.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping
@@ -18,9 +23,48 @@ import google_crc32c
 
 from bloomcli.errors import WriteError
 from bloomcli.storage.gcs.api import Answer, Api, Interrupted, Request, object_in
-from bloomcli.storage.gcs.checksum import encoded
 from bloomcli.storage.objects.client import Location
 from bloomcli.storage.objects.whole_object_store import PART_BYTES
+
+_POLYNOMIAL: Final = 0x82F63B78
+
+
+def encoded(value: int) -> str:
+    """A CRC32C in the API's encoding: Base64 of four bytes, big-endian."""
+    return base64.b64encode(value.to_bytes(4, "big")).decode()
+
+
+def decoded(text: str) -> int:
+    """A CRC32C from the API's encoding. Raises ValueError if it isn't four bytes."""
+    found = base64.b64decode(text)
+    if len(found) != 4:
+        raise ValueError("a CRC32C has four bytes")
+    return int.from_bytes(found, "big")
+
+
+def combined(first: int, second: int, second_length: int) -> int:
+    """The CRC32C of two concatenated contents, from the CRC32C of each and the second one's size in bytes."""
+    zeros = _squared(_squared([_POLYNOMIAL, *(1 << n for n in range(31))]))  # the matrix of four zero bits
+    while second_length:
+        zeros = _squared(zeros)
+        if second_length & 1:
+            first = _times(zeros, first)
+        second_length >>= 1
+    return first ^ second
+
+
+def _times(matrix: list[int], vector: int) -> int:
+    total = 0
+    for row in matrix:
+        if vector & 1:
+            total ^= row
+        vector >>= 1
+    return total
+
+
+def _squared(matrix: list[int]) -> list[int]:
+    return [_times(matrix, row) for row in matrix]
+
 
 CHUNK_BYTES: Final = PART_BYTES
 """Size of a chunk in bytes, a multiple of 256 KiB."""

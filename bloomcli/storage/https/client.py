@@ -11,8 +11,15 @@ from typing import Final, NoReturn
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
 from bloomcli.model.paths import shown
-from bloomcli.storage.https.headers import condition_headers, modified_ns, request_id, tag_of
-from bloomcli.storage.https.session import RETRY_AFTER_MAX_SECONDS, Answer, Session
+from bloomcli.storage.https.session import (
+    RETRY_AFTER_MAX_SECONDS,
+    Answer,
+    Session,
+    condition_headers,
+    modified_ns,
+    request_id,
+    tag_of,
+)
 from bloomcli.storage.objects.client import (
     AccessDenied,
     Client,
@@ -21,8 +28,9 @@ from bloomcli.storage.objects.client import (
     ObjectInfo,
     ObjectNotFound,
     Precondition,
+    content_length,
+    content_range,
 )
-from bloomcli.storage.objects.ranges import content_length, content_range
 from bloomcli.words import plural
 
 _GONE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})

@@ -14,13 +14,22 @@ from pathlib import Path
 from typing import IO, Final
 
 from bloomcli.errors import UsageError, WriteError
-from bloomcli.storage.base import Cancelled, KeptRange, Piece, Pieces, PlacedBytes, Progress, Source, Verify
-from bloomcli.storage.entries import output_exists
+from bloomcli.storage.base import (
+    Cancelled,
+    KeptRange,
+    Piece,
+    Pieces,
+    PlacedBytes,
+    Progress,
+    Source,
+    Verify,
+    output_exists,
+)
 from bloomcli.storage.local import hadoop_crc
 from bloomcli.storage.local.attributes import copy_attributes, finish_new_file, mode_of_new_file
+from bloomcli.storage.local.copying import NewFile
 from bloomcli.storage.local.locks import FileLock
 from bloomcli.storage.local.new_checksums import has_checksums, replacing_checksums
-from bloomcli.storage.local.new_file import NewFile
 from bloomcli.storage.local.source import LocalSource
 from bloomcli.storage.local.temporary import TemporaryFile, rename_to_free_name, sweep
 from bloomcli.storage.local.write_errors import final_path, write_errors

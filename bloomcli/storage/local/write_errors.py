@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bloomcli.concurrency.signals import terminable
 from bloomcli.errors import UsageError, WriteError
-from bloomcli.storage.entries import output_exists
+from bloomcli.storage.base import output_exists
 from bloomcli.storage.local.temporary import TemporaryFile
 from bloomcli.storage.os_errors import reason
 

@@ -1,19 +1,119 @@
-"""Determines why a server can't be reached, from any SDK's exception.
+"""Determines why a server can't be reached, and recognizes answers that no store sends.
 
 The SDKs wrap the system's error in several of their own, whose messages contain URLs, and so signatures. The cause is
-found in the chain of exceptions; bloom's errors repeat none of their messages.
+found in the chain of exceptions; bloom's errors repeat none of their messages. An answer that no store sends comes
+from a web server, a proxy or a broken endpoint, which the error names.
 """
 
 from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
+from bloomcli.errors import BloomError, UnreadableError, WriteError
 from bloomcli.model.paths import shown
 from bloomcli.storage.objects.bounded import PROGRESS_BYTES_PER_SECOND, AnswerTooLong, AnswerTooSlow
+from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound, Page
 from bloomcli.words import size
+
+EMPTY_PAGES_MAX: Final = 10_000
+"""Maximum number of consecutive pages of a listing without an entry. Stores send empty pages where objects were
+deleted."""
+_MAX_INT: Final = 1 << 63
+
+
+def foreign_answer(at: Location, store: str, endpoint: str, *, writing: bool, why: str = "") -> BloomError:
+    """The error for an answer without the required fields, or with fields that can't be parsed.
+
+    Args:
+        at: the object, or the prefix of a listing.
+        store: the store's name, such as ``S3``.
+        endpoint: the URL of the store.
+        writing: the request is part of writing an object.
+        why: what is wrong with the answer, if known.
+    """
+    what = f"the answer isn't one of {store}{': ' if why else ''}{why}"
+    hint = f"check the endpoint {shown(endpoint)}, and the proxy's variables"
+    if writing:
+        return WriteError(f"can't be written: {what}", path=at.uri, hint=hint)
+    return UnreadableError(f"can't be read: {what}", path=at.uri, hint=hint)
+
+
+@contextmanager
+def expecting(
+    expected: type[Exception] | tuple[type[Exception], ...],
+    at: Location,
+    store: str,
+    endpoint: Callable[[], str],
+    *,
+    writing: bool = False,
+) -> Iterator[None]:
+    """Convert ObjectNotFound and Conflict of the block, except the expected ones: a request without a condition can't
+    fail because of one, and a new object needn't exist.
+
+    Raises:
+        UnreadableError, WriteError: the block raised another one than the expected ones.
+    """
+    try:
+        yield
+    except (ObjectNotFound, Conflict) as error:
+        if isinstance(error, expected):
+            raise
+        unmet = "a condition failed, and the request has none"
+        why = unmet if isinstance(error, Conflict) else "no such object exists, and the request needs none"
+        raise foreign_answer(at, store, endpoint(), writing=writing, why=f"it says that {why}") from None
+
+
+def size_in(value: object) -> int:
+    """A size or a generation from an answer: a number from 0 to 2^63 - 1, or its digits. Raises ValueError."""
+    if not isinstance(value, int | str) or isinstance(value, bool) or not 0 <= int(value) < _MAX_INT:
+        raise ValueError("the number isn't a size")
+    return int(value)
+
+
+def nanoseconds_in(seconds: float) -> int:
+    """A time in whole seconds since the epoch as nanoseconds. Raises ValueError if it is after the year 2262."""
+    if not -_MAX_INT <= int(seconds) * 10**9 < _MAX_INT:
+        raise ValueError("the time is too late")
+    return int(seconds) * 10**9
+
+
+class ListingProgress:
+    """Checks that a listing comes to an end: no token is sent twice, and few consecutive pages are empty.
+
+    Args:
+        at: the prefix that is listed.
+        store: the store's name, such as ``S3``.
+        endpoint: returns the URL of the store.
+    """
+
+    def __init__(self, at: Location, store: str, endpoint: Callable[[], str]) -> None:
+        self._at, self._store, self._endpoint = at, store, endpoint
+        self._tokens: set[int] = set()
+        self._empty = 0
+
+    def following(self, page: Page, token: object) -> str:
+        """The token of the page after `page`.
+
+        Raises:
+            UnreadableError: there is none, it came before, or too many pages were empty.
+        """
+        self._empty = 0 if page.entries or page.prefixes else self._empty + 1
+        why = None
+        if not isinstance(token, str) or not token:
+            why = "it has no token for the next page of the listing"
+        elif hash(token) in self._tokens:
+            why = "the listing repeats a page's token, so it has no end"
+        elif self._empty > EMPTY_PAGES_MAX:
+            why = f"the listing has more than {EMPTY_PAGES_MAX:,} empty pages in a row"
+        if why is not None or not isinstance(token, str):
+            raise foreign_answer(self._at, self._store, self._endpoint(), writing=False, why=why or "")
+        self._tokens.add(hash(token))  # tokens are long, and a listing of a large bucket has thousands
+        return token
+
 
 _MOST: Final = 40
 """Maximum number of exceptions of a chain that are examined."""

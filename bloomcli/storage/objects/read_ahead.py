@@ -16,7 +16,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.storage.ranges import Range, united
+from bloomcli.storage.base import Range, united
 
 if TYPE_CHECKING:
     from bloomcli.concurrency.threads import Future, Threads

@@ -13,10 +13,9 @@ from typing import Final, NamedTuple
 from bloomcli.errors import UnreadableError
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage import traffic
-from bloomcli.storage.base import Fingerprint, Source
+from bloomcli.storage.base import Fingerprint, Range, Source
 from bloomcli.storage.objects.client import Client, Conflict, Location, ObjectInfo, ObjectNotFound
 from bloomcli.storage.objects.read_ahead import GAP_BYTES, PART_BYTES, STREAMS, ReadAhead, merged
-from bloomcli.storage.ranges import Range
 
 TAIL_BYTES: Final = 256 << 10
 """Bytes that opening an object reads: at 100 MB/s they take an eighth of a request's 20 ms. The footer of a file

@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 
 from bloomcli.concurrency.signals import terminable
 from bloomcli.model.traffic import Traffic
-from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, Verify
-from bloomcli.storage.entries import output_exists
+from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, Verify, output_exists
 from bloomcli.storage.objects.client import Conflict, Location, ObjectInfo, ObjectNotFound, Precondition
 from bloomcli.storage.objects.content import Content, PlannedSource
 from bloomcli.storage.objects.source import ObjectSource

@@ -1,4 +1,8 @@
-"""The requests of all object stores, sent by boto3's client."""
+"""The requests of all object stores, sent by boto3's client with bloomcli's settings.
+
+boto3 reads the user's settings from the environment, profiles and instance roles. Without credentials, requests are
+anonymous.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
-from bloomcli.errors import BloomError, UnreadableError, UsageError
+from bloomcli.errors import BloomError, UnreadableError, UnsupportedError, UsageError
 from bloomcli.storage import traffic
 from bloomcli.storage.objects.bounded import answers_to_writes, content_of
 from bloomcli.storage.objects.client import (
@@ -25,10 +29,9 @@ from bloomcli.storage.objects.client import (
     ObjectNotFound,
     Page,
     Precondition,
+    content_range,
 )
-from bloomcli.storage.objects.foreign import ListingProgress, expecting, foreign_answer, nanoseconds_in, size_in
-from bloomcli.storage.objects.ranges import content_range
-from bloomcli.storage.s3 import session
+from bloomcli.storage.objects.network import ListingProgress, expecting, foreign_answer, nanoseconds_in, size_in
 from bloomcli.storage.s3.errors import (
     body_errors,
     converted_error,
@@ -38,8 +41,79 @@ from bloomcli.storage.s3.errors import (
     setting_errors,
     status_of,
 )
-from bloomcli.storage.s3.session import ATTEMPTS
 from bloomcli.words import counted
+
+ATTEMPTS: Final = 8
+"""Maximum number of attempts of a request, with growing pauses, unless AWS_MAX_ATTEMPTS or the profile sets it."""
+_CONNECTIONS: Final = 48
+"""Size of the connection pool: enough for copied parts, uploaded parts and reads."""
+_UPLOADS: Final = frozenset({"PutObject", "UploadPart"})
+"""Requests whose body is content of an object."""
+
+
+class Settings(NamedTuple):
+    """A boto3 session and configuration, from which clients are created.
+
+    The session caches the description of S3's requests: creating the first client takes 100 ms, and each further one,
+    such as in a forked process, 5 ms.
+    """
+
+    session: Any
+    config: Any
+
+
+def settings() -> Settings:
+    """The settings from the current environment.
+
+    Raises:
+        UnsupportedError: boto3 isn't installed.
+        botocore.exceptions.BotoCoreError, ValueError: the configuration can't be used.
+    """
+    try:
+        import boto3
+        from botocore import UNSIGNED
+        from botocore.config import Config
+    except ImportError:
+        raise UnsupportedError("reading from S3 needs boto3", hint="pip install 'bloomcli[s3]'") from None
+
+    session: Any = boto3.session.Session()
+    of_user = session._session.get_config_variable
+    retries: dict[str, Any] = {"mode": "standard" if of_user("retry_mode") == "legacy" else of_user("retry_mode")}
+    if of_user("max_attempts") is None:
+        retries["total_max_attempts"] = ATTEMPTS
+    options: dict[str, Any] = {
+        "retries": retries,
+        "max_pool_connections": _CONNECTIONS,
+        # Uploads have a Content-MD5, which more stores support than these checksums.
+        "request_checksum_calculation": "when_required",
+        "response_checksum_validation": "when_required",
+        "user_agent_extra": "bloomcli",
+    }
+    if session.get_credentials() is None:
+        options["signature_version"] = UNSIGNED
+    return Settings(session, Config(**options))
+
+
+def client_of(found: Settings) -> Any:
+    """Create a boto3 client with its own connections. Raises BotoCoreError, ValueError for invalid settings."""
+    from botocore.handlers import add_expect_header
+
+    from bloomcli.storage.objects.bounded import bounded_pools
+
+    client: Any = found.session.client("s3", config=found.config)
+    pools = client._endpoint.http_session._pool_classes_by_scheme
+    pools.update(bounded_pools(pools))
+    # boto3 reads the answer to Expect: 100-continue by its own code, without an end.
+    client.meta.events.unregister("before-call.s3", add_expect_header)
+    client.meta.events.register("before-send.s3", _count)
+    return client
+
+
+def _count(request: Any, event_name: str, **_: Any) -> None:
+    """Count each attempt of a request in the current meter."""
+    uploaded = int(request.headers.get("Content-Length") or 0) if event_name.rpartition(".")[2] in _UPLOADS else 0
+    traffic.current().count(uploaded=uploaded)
+
 
 _PAUSE_SECONDS: Final = 0.05
 _LONGEST_PAUSE_SECONDS: Final = 5.0
@@ -95,7 +169,7 @@ class S3Client(Client):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._clients: dict[object, Any] = {}
-        self._settings: dict[object, session.Settings] = {}
+        self._settings: dict[object, Settings] = {}
         self.is_minio = False
         """The last answer came from MinIO."""
 
@@ -110,8 +184,8 @@ class S3Client(Client):
 
     def _create_client(self, environment: frozenset[tuple[str, str]], at: Location) -> Any:
         try:
-            found = self._settings.get(environment) or session.settings()
-            client = session.client_of(found)
+            found = self._settings.get(environment) or settings()
+            client = client_of(found)
         except BloomError as error:
             error.path = at.uri
             raise

@@ -1,28 +1,184 @@
-"""Replaces an object, or writes a new one. The steps are in `bloomcli.storage.s3`."""
+"""Replaces an object, or writes a new one, on preconditions. The steps are in `bloomcli.storage.s3`.
+
+Without preconditions, two writers could undo each other's work. Amazon's endpoints honour them. Other
+endpoints are tested once per process, without changing an object of the user's:
+
+    completion   completes the real upload with a part that doesn't exist, on a condition that fails. An endpoint that
+                 checks the condition first answers that it failed. An endpoint that checks the part first is tested
+                 again, with an upload to a temporary object.
+    put          writes an empty temporary object, which doesn't exist yet, on the condition that it has some tag. An
+                 endpoint that ignores the condition writes it, and the object is removed.
+
+A dry run gets an estimate of the requests and bytes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 from bloomcli.concurrency.signals import terminable
-from bloomcli.errors import BloomError, WriteError
+from bloomcli.errors import BloomError, UsageError, WriteError
+from bloomcli.model.traffic import Traffic
 from bloomcli.storage import traffic
-from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, Verify
-from bloomcli.storage.entries import output_exists
-from bloomcli.storage.objects.client import ObjectInfo, Precondition
-from bloomcli.storage.objects.content import Content, PlannedSource
+from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, Verify, output_exists
+from bloomcli.storage.objects.client import Conflict, Location, ObjectInfo, ObjectNotFound, Precondition
+from bloomcli.storage.objects.content import Content, PlannedSource, Segment, within
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import source_of
-from bloomcli.storage.s3 import preconditions
-from bloomcli.storage.s3.client import S3Client, bucket_of
-from bloomcli.storage.s3.completion import Target, complete_object
-from bloomcli.storage.s3.parts import UPLOAD_BYTES, PartSizes, next_parts, sizes_for
+from bloomcli.storage.s3.client import S3Client, bucket_of, checksum_parameters
 from bloomcli.storage.s3.properties import check_no_loss, kept_properties
 from bloomcli.storage.s3.unfinished_uploads import command_for
-from bloomcli.storage.s3.upload import Upload
+from bloomcli.storage.s3.upload import (
+    COMPARED_BYTES,
+    UPLOAD_BYTES,
+    Part,
+    PartSizes,
+    Target,
+    Upload,
+    complete_object,
+    next_parts,
+    sizes_for,
+)
+
+_LOOKING: Final = 1
+"""Requests that read the properties to keep."""
+_AROUND_PARTS: Final = 3
+"""Requests that begin an upload, complete it, and read the new object's tail."""
+_AROUND_PUT: Final = 1
+"""Requests that read the new object's tail."""
+
+
+def of_put(segments: Sequence[Segment], source: Source, put_most: int, *, copies: bool) -> Traffic | None:
+    """The traffic of writing an object in one request; None if it is written in parts."""
+    size = segments[-1].end if segments else 0
+    if size > put_most or any(part.copy_from is not None for part in _parts(segments, copies=copies)):
+        return None
+    kept = ((s.offset, s.length) for s in segments if s.kept)
+    return source.estimate(kept) + Traffic(1 + _LOOKING + _AROUND_PUT, min(size, COMPARED_BYTES), size, 0)
+
+
+def of_parts(segments: Sequence[Segment], source: Source, *, copies: bool) -> Traffic:
+    """The traffic of a multipart upload: one request per part, and reads of the kept bytes in uploaded parts."""
+    parts = _parts(segments, copies=copies)
+    uploaded = [part for part in parts if part.copy_from is None]
+    found = (within(segments, part.start, part.start + part.length) for part in uploaded)
+    kept = [(s.offset, s.length) for part in found for s in part if s.kept]
+    sent = sum(part.length for part in uploaded)
+    size = segments[-1].end
+    traffic = Traffic(len(parts) + _LOOKING + _AROUND_PARTS, min(size, COMPARED_BYTES), sent, size - sent)
+    return source.estimate(kept) + traffic
+
+
+def _parts(segments: Sequence[Segment], *, copies: bool) -> list[Part]:
+    size = segments[-1].end if segments else 0
+    return list(next_parts(segments, None, sizes_for(size, copies=copies), finished=True))
+
+
+_AMAZONS: Final = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
+_NO_TAG: Final = f'"{"0" * 32}"'
+"""A tag that no object has."""
+
+_results: Final[dict[tuple[str, str], bool]] = {}
+"""Whether an endpoint honours preconditions, by its address and the kind of request."""
+
+
+def check(client: S3Client, at: Location, upload: str | None, *, force: bool) -> None:
+    """Refuse an endpoint that ignores preconditions.
+
+    Args:
+        client: sends the requests.
+        at: the object to write.
+        upload: the id of the upload to complete; None if the object is put in one request.
+        force: skip the check.
+
+    Raises:
+        UsageError: the endpoint ignores preconditions.
+        WriteError: the endpoint refused the test's requests.
+    """
+    if force or _honours(client, at, upload):
+        return
+    raise UsageError(
+        "the endpoint ignores preconditions: an object that another program writes at the same time would be lost",
+        path=at.uri,
+        hint="--force writes it; use it only if no other program writes there",
+    )
+
+
+def _honours(client: S3Client, at: Location, upload: str | None) -> bool:
+    endpoint = str(client.sdk(at).meta.endpoint_url)
+    if (urlsplit(endpoint).hostname or "").endswith(_AMAZONS):
+        return True
+    kind = (endpoint, "put" if upload is None else "completion")
+    if kind not in _results:
+        _results[kind] = _put(client, at) if upload is None else _completion(client, at, upload)
+    return _results[kind]
+
+
+def _completion(client: S3Client, at: Location, upload: str) -> bool:
+    absent = {"Parts": [{"PartNumber": 9_999, "ETag": _NO_TAG}]}
+    if _refused(client, "CompleteMultipartUpload", at, UploadId=upload, MultipartUpload=absent, IfMatch=_NO_TAG):
+        return True
+    probe = _probe_location(at)
+    begun = client.request("CreateMultipartUpload", probe, writes=True)["UploadId"]
+    try:
+        data = b"bloom"
+        part = client.request(
+            "UploadPart",
+            probe,
+            writes=True,
+            UploadId=begun,
+            PartNumber=1,
+            Body=data,
+            **checksum_parameters(probe, data),
+        )
+        real = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+        refused = _refused(
+            client, "CompleteMultipartUpload", probe, UploadId=begun, MultipartUpload=real, IfMatch=_NO_TAG
+        )
+    finally:
+        with suppress(ObjectNotFound, BloomError):
+            client.request("AbortMultipartUpload", probe, writes=True, UploadId=begun)
+    if not refused:
+        _remove(client, probe)
+    return refused
+
+
+def _put(client: S3Client, at: Location) -> bool:
+    probe = _probe_location(at)
+    if _refused(client, "PutObject", probe, Body=b"", IfMatch=_NO_TAG, **checksum_parameters(probe, b"")):
+        return True
+    _remove(client, probe)
+    return False
+
+
+def _refused(client: S3Client, operation: str, at: Location, **parameters: Any) -> bool:
+    """Whether a request fails because of its condition. For a missing object, S3 answers that it doesn't exist."""
+    try:
+        client.request(operation, at, writes=True, **parameters)
+    except (Conflict, ObjectNotFound):
+        return True
+    except BloomError as error:
+        if operation == "CompleteMultipartUpload" and "InvalidPart" in error.reason:
+            return False
+        raise
+    return False
+
+
+def _remove(client: S3Client, at: Location) -> None:
+    with suppress(ObjectNotFound, BloomError):
+        client.request("DeleteObject", at, writes=True)
+
+
+def _probe_location(at: Location) -> Location:
+    """A temporary, hidden name in the object's directory."""
+    directory, slash, _ = at.key.rpartition("/")
+    return at._replace(key=f"{directory}{slash}.bloom-preconditions-{secrets.token_hex(6)}.tmp")
+
 
 PUT_MOST_BYTES = UPLOAD_BYTES
 """Maximum size of an object that is written in one request if no part of it can be copied."""
@@ -136,7 +292,7 @@ class _ObjectWriter:
         request, target, upload = self._request, self._target, self.upload
         if target.precondition is not Precondition.NONE:
             # After all reads: in MinIO, a completion waits for reads of the object, and new reads wait for it.
-            preconditions.check(request.client, target.at, None if upload is None else upload.id, force=request.force)
+            check(request.client, target.at, None if upload is None else upload.id, force=request.force)
         send: Callable[[], str] = self._put if upload is None else partial(upload.complete, target.precondition)
         complete_object(request.client, target, self._content, send)
         if upload is not None:

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from bloomcli.model.traffic import Traffic
-from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, SweepResult, Verify
-from bloomcli.storage.entries import output_exists
+from bloomcli.storage.base import Cancelled, KeptRange, Pieces, Progress, Source, SweepResult, Verify, output_exists
 from bloomcli.storage.objects.content import outline_segments
 from bloomcli.storage.objects.store import ObjectStore, source_of
 from bloomcli.storage.s3.client import S3Client
@@ -67,7 +66,7 @@ class S3Store(ObjectStore):
     def estimate(self, path: str, outline: Iterable[KeptRange | int], *, source: Source) -> Traffic:
         """The traffic of a multipart upload or a single request, including those that read the object."""
         from bloomcli.storage.s3 import replacing
-        from bloomcli.storage.s3.estimate import of_parts, of_put
+        from bloomcli.storage.s3.replacing import of_parts, of_put
 
         del path
         segments = outline_segments(outline)

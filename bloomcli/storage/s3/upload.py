@@ -1,26 +1,228 @@
-"""A multipart upload: copies and uploads several parts at the same time, then completes or aborts the upload."""
+"""A multipart upload: divides the new object into parts, copies and uploads them, and completes or aborts it.
+
+S3 accepts at most 10,000 parts of 5 MiB to 5 GiB; the last one may be smaller. The store copies a part from one range
+of the source, or the part is uploaded. Ranges that are too short to be copied are uploaded together with adjacent
+bytes, and if these are less than 5 MiB, with the beginning of the next range. The result of the last request is
+checked even if its answer is lost or an error.
+"""
 
 from __future__ import annotations
 
 import io
 import time
 from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.concurrency.signals import deferred
 from bloomcli.concurrency.threads import Future, Threads
-from bloomcli.errors import BloomError, WriteError
+from bloomcli.errors import BloomError, SourceChanged, UnreadableError, WriteError
 from bloomcli.storage import traffic
-from bloomcli.storage.base import STEP_BYTES, Progress
-from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound, Precondition
-from bloomcli.storage.objects.content import Content
+from bloomcli.storage.base import STEP_BYTES, Progress, output_exists
+from bloomcli.storage.objects.client import Client, Conflict, Location, ObjectInfo, ObjectNotFound, Precondition
+from bloomcli.storage.objects.content import Content, Segment, within
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.s3 import unfinished_uploads
 from bloomcli.storage.s3.client import S3Client, bucket_of, checksum_parameters, precondition_parameters
-from bloomcli.storage.s3.parts import MAX_PARTS, Part, PartSizes, next_parts
+from bloomcli.storage.s3.properties import is_archived, recovery_hint
 from bloomcli.storage.s3.unfinished_uploads import TimeRange
+
+MIN_PART_BYTES: Final = 5 << 20
+MAX_PART_BYTES: Final = 5 << 30
+MAX_PARTS: Final = 10_000
+
+COPY_BYTES: Final = 64 << 20
+"""Size of copied parts, which the store copies at the same time."""
+UPLOAD_BYTES: Final = 8 << 20
+"""Size of uploaded parts, which are in memory while they are sent."""
+_TARGET_PARTS: Final = 4_000
+"""Approximate number of parts of a large object: less than half of the limit."""
+
+
+class PartSizes(NamedTuple):
+    """The sizes of parts in bytes, which depend on the object's size."""
+
+    least: int
+    copy: int
+    upload: int
+    copies: bool = True
+    """The store can copy ranges of the source."""
+
+
+class Part(NamedTuple):
+    """A part of the new object."""
+
+    number: int
+    """Starts at 1."""
+    start: int
+    length: int
+    copy_from: int | None
+    """The offset in the source if the store copies the part; None if it is uploaded."""
+
+
+def sizes_for(size: int, *, copies: bool = True) -> PartSizes:
+    """The sizes of parts for an object of about `size` bytes. Without `copies`, all parts are uploaded."""
+    least = min(max(MIN_PART_BYTES, -(-size // _TARGET_PARTS)), MAX_PART_BYTES // 5)
+    # the last part of a range is shorter than `copy + least`
+    copy = min(max(COPY_BYTES, 4 * least), MAX_PART_BYTES - least)
+    return PartSizes(least, copy, max(UPLOAD_BYTES, least), copies)
+
+
+def next_parts(segments: Sequence[Segment], done: Part | None, sizes: PartSizes, *, finished: bool) -> Iterator[Part]:
+    """The next parts whose ranges are final.
+
+    Args:
+        segments: the content so far; the last segment may grow.
+        done: the last part that a previous call returned.
+        sizes: the sizes of parts.
+        finished: the content is complete.
+    """
+    while (part := _next(segments, done, sizes, finished)) is not None:
+        yield part
+        done = part
+
+
+def _next(segments: Sequence[Segment], done: Part | None, sizes: PartSizes, finished: bool) -> Part | None:
+    number, start = (1, 0) if done is None else (done.number + 1, done.start + done.length)
+    known = segments[-1].end if segments else 0
+    if start >= known:
+        return None
+    # No part is longer than this, so the content behind it doesn't matter.
+    ahead = within(segments, start, min(known, start + sizes.copy + sizes.least))
+    first = ahead[0]
+    if sizes.copies and first.kept and first.length >= sizes.least:
+        if first.length >= sizes.copy + sizes.least:
+            return Part(number, start, sizes.copy, first.offset)
+        if first.end == known and not finished:
+            return None  # it may grow
+        return Part(number, start, first.length, first.offset)
+    length = _uploaded(ahead, sizes, finished, known)
+    return None if length is None else Part(number, start, length, None)
+
+
+def _uploaded(ahead: Sequence[Segment], sizes: PartSizes, finished: bool, known: int) -> int | None:
+    """The length of the next uploaded part; None while it isn't final."""
+    length = 0
+    for segment in ahead:
+        grows = segment.end == known and not finished
+        copied = sizes.copies and segment.kept
+        if copied and length >= sizes.least and (segment.length >= sizes.least or grows):
+            return length  # the store can copy the range, or will if it grows
+        if copied and segment.length >= sizes.least:
+            return sizes.least  # includes the beginning of a range; the store copies its rest
+        length += segment.length
+        if length >= sizes.upload:
+            return sizes.upload
+    return length if finished and ahead[-1].end == known else None
+
+
+COMPARED_BYTES: Final = 256 << 10
+"""Bytes at an object's end that are compared. The store has checked each upload by its checksum."""
+
+
+class Target(NamedTuple):
+    """The object to write."""
+
+    at: Location
+    path: str
+    precondition: Precondition | str
+    """The condition for writing it."""
+    previous: ObjectInfo | None
+    """The object to replace; None if none exists."""
+
+
+def complete_object(client: Client, target: Target, content: Content, send: Callable[[], str]) -> None:
+    """Send the last request of writing an object, and compare its tail.
+
+    Args:
+        client: reads the object.
+        target: the object.
+        content: its new content.
+        send: sends the request, and returns the new object's tag.
+
+    Raises:
+        SourceChanged: another program changed the object to replace.
+        UsageError: an object exists and may not be replaced.
+        WriteError: the store refused the request, or stored another content. The reason says which object exists.
+    """
+    tail = content.read(max(content.size - COMPARED_BYTES, 0), min(content.size, COMPARED_BYTES))
+    try:
+        tag = send()
+    except (ObjectNotFound, Conflict, BloomError) as error:
+        _resolve_failure(client, target, content, tail, error)
+        return
+    try:
+        data, info = client.read_tail(target.at, COMPARED_BYTES)
+    except ObjectNotFound:
+        return  # another program removed it after it was written
+    except UnreadableError as error:
+        if _is_archived_whole(client, target, tag, content.size):
+            return
+        raise WriteError(
+            f"the object was written, but couldn't be read for a comparison: {error.reason}",
+            path=target.path,
+            hint=error.hint,
+        ) from None
+    if info.tag == tag and (data != tail or info.size != content.size):
+        raise WriteError(
+            "the object in the store isn't the one that was written",
+            path=target.path,
+            hint=recovery_hint(target.at, target.previous),
+        )
+
+
+def _is_archived_whole(client: Client, target: Target, tag: str, size: int) -> bool:
+    """Whether the new object is archived, and so can't be read, but has the expected tag and size."""
+    try:
+        found = client.head(target.at)
+    except UnreadableError:
+        return False
+    return found is not None and is_archived(found.details or {}) and (found.tag, found.size) == (tag, size)
+
+
+def _resolve_failure(client: Client, target: Target, content: Content, tail: bytes, error: Exception) -> None:
+    """Find out whether a failed last request wrote the object nevertheless. Raises the error if it didn't."""
+    try:
+        data, info = client.read_tail(target.at, COMPARED_BYTES)
+    except ObjectNotFound:
+        if target.previous is not None and not isinstance(target.precondition, Precondition):
+            raise _changed(target) from None
+        raise _refused(target, error, "there is no such object") from None
+    except UnreadableError as unknown:
+        reason = error.reason if isinstance(error, BloomError) else "the store refused the request"
+        raise WriteError(
+            f"{reason}; it isn't known whether the object was written, as it can't be read: it is either the old "
+            f"object or the new one, and complete ({unknown.reason})",
+            path=target.path,
+            hint="start the command again when the store can be reached: it finds out which",
+        ) from None
+    if target.previous is not None and info.tag == target.previous.tag:
+        raise _refused(target, error, "the object is as it was") from None
+    if data == tail and info.size == content.size:
+        return  # the answer was lost
+    if target.precondition is Precondition.NO_OBJECT:
+        raise output_exists(target.path) from None
+    if isinstance(error, BloomError) and target.precondition is Precondition.NONE:
+        raise error
+    raise _changed(target) from None
+
+
+def _changed(target: Target) -> SourceChanged:
+    return SourceChanged(
+        "the object changed while it was being worked on",
+        path=target.path,
+        hint="something else writes to it; try again when it is done. bloom wrote nothing to it",
+    )
+
+
+def _refused(target: Target, error: Exception, state: str) -> WriteError:
+    reason, hint = "the store refused to complete it, as another request wrote to it at the same time", "start again"
+    if isinstance(error, BloomError):
+        reason, hint = error.reason, error.hint or hint
+    return WriteError(f"{reason}; {state}", path=target.path, hint=hint)
+
 
 COPYING: Final = 32
 """Maximum number of parts that are copied at the same time. The store copies them, each in about the same time: 2 GiB

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import UsageError
-from bloomcli.model.names import ColumnName, ColumnNames
+from bloomcli.model.schema import ColumnName, ColumnNames
 from bloomcli.tables.base import FilterRequest
 
 _MODE: Final = "delta.columnMapping.mode"

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
-from bloomcli.model.names import ColumnNames
+from bloomcli.model.schema import ColumnNames
 from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacement, Table, TableChange
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.delta import commits, rows, schema

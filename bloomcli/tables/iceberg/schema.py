@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any, Final
 
-from bloomcli.model.names import ColumnName, ColumnNames
+from bloomcli.model.schema import ColumnName, ColumnNames
 
 NAME_MAPPING: Final = "schema.name-mapping.default"
 """The table property that maps columns to their names in files without field ids."""

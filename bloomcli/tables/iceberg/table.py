@@ -11,8 +11,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from bloomcli.errors import CorruptFile, UsageError
-from bloomcli.model.lineage import RowLineage
-from bloomcli.model.names import ColumnNames
+from bloomcli.model.schema import ColumnNames, RowLineage
 from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacement, Table, TableChange
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg import checks, commit, properties

@@ -13,7 +13,7 @@ import bloomcli
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import message_tree
 from bloomcli.formats.orc.columns import CONTRADICTED
-from bloomcli.model.columns import ColumnSummary
+from bloomcli.model.file import ColumnSummary
 
 JAVA = ORC / "java_types.orc"
 READ = ("tiny", "small", "whole", "big", "text", "label", "cents")

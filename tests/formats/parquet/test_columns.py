@@ -18,8 +18,7 @@ from bloomcli.formats.answer import WRONG
 from bloomcli.formats.column_facts import MISORDERED, UNORDERED, merged_bounds
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.file import ParquetFile
-from bloomcli.model.columns import ColumnSummary
-from bloomcli.model.file import Column
+from bloomcli.model.file import Column, ColumnSummary
 from bloomcli.storage.registry import open_source
 
 GROUPS = 5

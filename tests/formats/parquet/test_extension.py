@@ -17,7 +17,7 @@ from support import footers, thrift
 import bloomcli
 from bloomcli.cli import run
 from bloomcli.errors import UnsupportedError
-from bloomcli.report import text_filters
+from bloomcli.report import text_inspect
 
 FIELD = 32767
 AS_IN_THE_EXAMPLE = -16384
@@ -129,5 +129,5 @@ def test_inspect_of_a_signed_footer_says_so_and_advises_no_change() -> None:
     path = ROOT / "fixtures/parquet/pyarrow_signed.parquet"
     assert [name for name, _ in bloomcli.inspect(path).details] == ["footer signature"]
     bare = replace(bloomcli.inspect(path), filters=())
-    assert "adds some" not in "".join(map(str, text_filters.inspect(bare)))
-    assert "adds some" in "".join(map(str, text_filters.inspect(replace(bare, details=()))))
+    assert "adds some" not in "".join(map(str, text_inspect.inspect(bare)))
+    assert "adds some" in "".join(map(str, text_inspect.inspect(replace(bare, details=()))))

@@ -18,7 +18,7 @@ from bloomcli.commands.targets import target_of
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet.footer import read_footer
 from bloomcli.model.change import ChangeReport
-from bloomcli.model.lineage import RowLineage
+from bloomcli.model.schema import RowLineage
 from bloomcli.storage.registry import open_source
 
 FIRST = 1 << 40

@@ -7,12 +7,12 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bloomcli.report.html import scales
+from bloomcli.report.html import charts
 
 
 @given(st.integers(1, 100_000), st.integers(1, 60))
 def test_bins_have_every_place_once_and_are_nearly_equal(places: int, most: int) -> None:
-    found = scales.bins(places, most)
+    found = charts.bins(places, most)
     assert len(found) == min(places, most)
     assert list(itertools.chain.from_iterable(found)) == list(range(places))
     assert max(map(len, found)) - min(map(len, found)) <= 1
@@ -23,7 +23,7 @@ def test_slots_of_a_file_have_the_bytes_of_its_parts(ends: list[int], slots: int
     ordered = sorted(ends)
     whole = ordered[-1] or 1
     parts = list(zip(ordered[::2], ordered[1::2], strict=False))
-    found = scales.shares(parts, whole, slots)
+    found = charts.shares(parts, whole, slots)
     step = whole / slots
     assert abs(sum(share for _, _, share in found) * step - sum(end - start for start, end in parts)) < 1e-6 * whole
     assert all(0 < share <= 1 for _, _, share in found)
@@ -31,13 +31,13 @@ def test_slots_of_a_file_have_the_bytes_of_its_parts(ends: list[int], slots: int
 
 
 def test_parts_that_overlap_are_not_more_than_all_of_a_slot() -> None:
-    assert scales.shares([(0, 100)] * 7, 100, 4) == [(25.0 * n, 25.0 * (n + 1), 1.0) for n in range(4)]
+    assert charts.shares([(0, 100)] * 7, 100, 4) == [(25.0 * n, 25.0 * (n + 1), 1.0) for n in range(4)]
 
 
 @given(st.floats(1, 1e15), st.floats(1, 1e6))
 def test_levels_go_from_1_to_5_with_the_size(low: float, factor: float) -> None:
     high = low * factor
-    found = [scales.level(low + (high - low) * i / 20, low, high) for i in range(21)]
+    found = [charts.level(low + (high - low) * i / 20, low, high) for i in range(21)]
     assert found == sorted(found)
     assert set(found) <= set(range(1, 6))
     if factor > 1.01:
@@ -47,15 +47,15 @@ def test_levels_go_from_1_to_5_with_the_size(low: float, factor: float) -> None:
 @given(st.floats(1e-9, 0.9), st.floats(1.1, 1e9))
 def test_scales_reach_over_their_figures(least: float, factor: float) -> None:
     greatest = least * factor
-    for ticks in (scales.rates(least, greatest), scales.log_sizes(least * 1e9, greatest * 1e9)):
+    for ticks in (charts.rates(least, greatest), charts.log_sizes(least * 1e9, greatest * 1e9)):
         places = [at for at, _ in ticks]
         assert places == sorted(places)
         assert 2 <= len(places) <= 12
-    assert scales.rates(least, greatest)[0][0] <= least * 1.000001
-    assert scales.rates(least, greatest)[-1][0] >= greatest * 0.999999
-    assert scales.sizes(greatest)[-1][0] >= greatest * 0.999999
-    assert scales.numbers(greatest)[-1][0] >= greatest * 0.999999
-    signed = [at for at, _ in scales.signed_sizes(-greatest, least)]
+    assert charts.rates(least, greatest)[0][0] <= least * 1.000001
+    assert charts.rates(least, greatest)[-1][0] >= greatest * 0.999999
+    assert charts.sizes(greatest)[-1][0] >= greatest * 0.999999
+    assert charts.numbers(greatest)[-1][0] >= greatest * 0.999999
+    signed = [at for at, _ in charts.signed_sizes(-greatest, least)]
     assert signed == sorted(signed)
     assert signed[0] <= -greatest * 0.999999
     assert 0 in signed

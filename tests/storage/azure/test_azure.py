@@ -351,7 +351,7 @@ def test_a_bad_connection_string_is_not_repeated(place: AzurePlace, monkeypatch:
 def test_a_store_that_asks_for_fewer_requests_says_how_often_it_was_asked(
     place: AzurePlace, proxy: Proxy, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bloomcli.storage.azure.transport.time.sleep", lambda _: None)
+    monkeypatch.setattr("bloomcli.storage.azure.connection.time.sleep", lambda _: None)
     place.put("data.bin", bytes(5000))
     fault = Fault(Action.ERROR_429, "Get Blob", times=None)
     with proxy.injecting(fault), pytest.raises(UnreadableError, match="fewer requests, 5 attempts failed") as caught:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from bloomcli.storage.azure.blocks import MAX_BLOCKS, NEW_BYTES, Block, Part, new_names, parts
+from bloomcli.storage.azure.writing import MAX_BLOCKS, NEW_BYTES, Block, Part, new_names, parts
 from bloomcli.storage.objects.content import Segment
 
 

@@ -26,9 +26,9 @@ import bloomcli
 from bloomcli.errors import SourceChanged, UnreadableError, UsageError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.base import KeptRange, Pieces
-from bloomcli.storage.gcs import temporary, writing
+from bloomcli.storage.gcs import writing
 from bloomcli.storage.gcs.api import Answer
-from bloomcli.storage.gcs.checksum import combined, decoded, encoded
+from bloomcli.storage.gcs.uploads import combined, decoded, encoded
 from bloomcli.storage.objects.source import TAIL_BYTES
 
 pytestmark = pytest.mark.servers
@@ -276,11 +276,11 @@ def test_a_sweep_removes_what_ended_processes_and_old_runs_left_and_nothing_else
     place: GcsPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.put("data.bin", bytes(10))
-    running_here = temporary.temporary_key("lake/data.bin")
+    running_here = writing.temporary_key("lake/data.bin")
     place.bucket.blob(running_here).upload_from_string(b"x")
     ended = running_here.replace(f"-{os.getpid()}-", "-999999999-")
     place.bucket.blob(ended).upload_from_string(b"x")
-    machine = temporary._machine_hash()
+    machine = writing._machine_hash()
     elsewhere = running_here.replace(f"-{machine}-", "-00000000-")
     place.bucket.blob(elsewhere).upload_from_string(b"x")
     place.bucket.blob("lake/.data.bin.bloom-other.tmp").upload_from_string(b"not ours")
@@ -289,7 +289,7 @@ def test_a_sweep_removes_what_ended_processes_and_old_runs_left_and_nothing_else
     assert {uri.rpartition("/")[2] for uri in swept.remaining} == {
         name.rpartition("/")[2] for name in (running_here, elsewhere)
     }
-    monkeypatch.setattr(temporary, "OLD_SECONDS", -1)
+    monkeypatch.setattr(writing, "OLD_SECONDS", -1)
     assert len(place.store.sweep(place.path("data.bin")).removed) == 2
     assert place.names() == {"data.bin", ".data.bin.bloom-other.tmp"}
     assert [item.relative for item in place.store.list(place.path())] == ["data.bin"]
@@ -326,7 +326,7 @@ def test_errors_are_one_line_with_a_hint(place: GcsPlace, monkeypatch: pytest.Mo
 def test_a_refused_permission_is_named_with_the_request(place: GcsPlace, proxy: Proxy) -> None:
     from google.api_core.exceptions import Forbidden
 
-    from bloomcli.storage.gcs.errors import answer_error
+    from bloomcli.storage.gcs.api import answer_error
     from bloomcli.storage.objects.client import AccessDenied
 
     class _Response:

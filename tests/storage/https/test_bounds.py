@@ -13,7 +13,7 @@ from support.servers.proxy import Proxy
 
 from bloomcli.errors import UnreadableError, UnsupportedError
 from bloomcli.storage.https import session
-from bloomcli.storage.https.headers import retry_after_seconds
+from bloomcli.storage.https.session import retry_after_seconds
 from bloomcli.storage.objects import bounded
 
 _IN_BUFFERS = 16 << 20

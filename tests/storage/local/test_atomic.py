@@ -17,7 +17,7 @@ from support.replacing import NEW, OLD, accept, names, replace
 from bloomcli.errors import SourceChanged, UnreadableError, UsageError, WriteError
 from bloomcli.storage.local import copying, exchange
 from bloomcli.storage.local.atomic import replacing, write_file
-from bloomcli.storage.local.new_file import NewFile
+from bloomcli.storage.local.copying import NewFile
 from bloomcli.storage.local.source import LocalSource
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from bloomcli.errors import UnreadableError
 from bloomcli.storage.local.listing import files
-from bloomcli.storage.objects.patterns import Pattern
+from bloomcli.storage.objects.store import Pattern
 
 KEYS = [
     "a.parquet",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.examples import examples
 
 from bloomcli.storage.objects.content import Segment
-from bloomcli.storage.s3.parts import (
+from bloomcli.storage.s3.upload import (
     MAX_PART_BYTES,
     MAX_PARTS,
     MIN_PART_BYTES,

@@ -131,7 +131,7 @@ def _other() -> Iterator[Scenario]:
         constants={
             "bloomcli.storage.local.copying.DIRECT_LEAST": 4096,
             "bloomcli.storage.local.copying.STEP_BYTES": 4096,
-            "bloomcli.storage.local.new_file._FLUSH_BYTES": 4096,
+            "bloomcli.storage.local.copying._FLUSH_BYTES": 4096,
         },
     )
     yield Scenario(

@@ -18,7 +18,7 @@ from bloomcli import spark as bloom_spark
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.spark_session import activate
 from bloomcli.errors import UsageError
-from bloomcli.model.names import ColumnName
+from bloomcli.model.schema import ColumnName
 from bloomcli.tables import registry
 from bloomcli.tables.base import FilterRequest
 from bloomcli.tables.delta import open_table

@@ -16,8 +16,7 @@ from bloomcli.formats.base import DeepCheck, FilterFile, Plan, Tick
 from bloomcli.formats.deep_check import FilterComparison, add_missing, missing_values_message, stray_bits_message
 from bloomcli.formats.filter_bounds import FilterBounds
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.model.file import Column, Severity
-from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal

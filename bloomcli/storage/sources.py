@@ -1,15 +1,89 @@
-"""A file whose end is replaced in memory, as a source. A further change can be planned on it.
+"""Sources over other sources: one counts the bytes read, one caches ranges, one replaces the file's end in memory.
 
-The pieces of that change refer to ranges of this source. `pieces` converts them to ranges of the file and new bytes.
+A further change can be planned on the last one. The pieces of that change refer to ranges of this source, and
+`pieces` converts them to ranges of the file and new bytes.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from typing import Final
 
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage.base import Fingerprint, KeptRange, Pieces, PlacedBytes, Source
+
+
+class CountingSource(Source):
+    """A wrapper of another source that counts bytes. Closes that source.
+
+    Attributes:
+        bytes_read: bytes that were read so far. Bytes that a store's client reads ahead count when they are used.
+    """
+
+    def __init__(self, original: Source) -> None:
+        self._original = original
+        self._lock = threading.Lock()
+        self.path, self.size = original.path, original.size
+        self.read_ahead_bytes, self.streams = original.read_ahead_bytes, original.streams
+        self.request_bytes, self.part_bytes = original.request_bytes, original.part_bytes
+        self.tail_bytes = original.tail_bytes
+        self.bytes_read = 0
+
+    def will_read(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Announce ranges."""
+        self._original.will_read(ranges)
+
+    def estimate(self, ranges: Iterable[tuple[int, int]]) -> Traffic:
+        """Estimate the requests for reading ranges."""
+        return self._original.estimate(ranges)
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """The file's fingerprint."""
+        return self._original.fingerprint
+
+    def _current(self) -> Fingerprint | None:
+        return self._original._current()
+
+    def _read(self, offset: int, length: int) -> bytes:
+        data = self._original.read_at(offset, length)
+        with self._lock:
+            self.bytes_read += len(data)
+        return data
+
+    def close(self) -> None:
+        """Close the file."""
+        self._original.close()
+
+
+_KEPT_BYTES: Final = 64 << 20
+
+
+class CachingSource(CountingSource):
+    """A wrapper of another source that returns cached bytes for ranges that are read again. Closes that source.
+
+    It caches the first 64 MiB. Ranges are read again in the same order, so that a cache of the latest ones would
+    never have the range that is needed next.
+    """
+
+    def __init__(self, original: Source) -> None:
+        super().__init__(original)
+        self._kept: dict[tuple[int, int], bytes] = {}
+        self._left = _KEPT_BYTES
+
+    def _read(self, offset: int, length: int) -> bytes:
+        key = offset, length
+        with self._lock:
+            if key in self._kept:
+                return self._kept[key]
+        data = super()._read(offset, length)
+        with self._lock:
+            if key not in self._kept and length <= self._left:
+                self._kept[key] = data
+                self._left -= length
+        return data
 
 
 class ExtendedSource(Source):

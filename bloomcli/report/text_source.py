@@ -1,15 +1,19 @@
-"""Text about a table: its name, the snapshot that was read, and the commits that replaced files."""
+"""Text about the source of the data: the table, its snapshot and commits, and the requests to an object store."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from bloomcli.model.dataset import DatasetReport, Status
-from bloomcli.model.table import TableFacts
+from bloomcli.model.dataset import DatasetReport, Status, TableFacts
+from bloomcli.model.traffic import TrafficFields, traffic_of
 from bloomcli.report.human import size
 from bloomcli.report.layout import Block, Style, line
 from bloomcli.words import plural
+
+if TYPE_CHECKING:
+    from bloomcli.report.layout import Block, Cell
+
 
 _TITLES: Final = {"iceberg": "Iceberg", "delta": "Delta"}
 _VERSIONS: Final = {"iceberg": "snapshot", "delta": "version"}
@@ -75,3 +79,35 @@ def _each(report: DatasetReport) -> Iterator[Block]:
         )
     if len(report.commits) > _COMMITS_SHOWN:
         yield line(f"... and {plural(len(report.commits) - _COMMITS_SHOWN, 'commit')} more: --format json", indent=2)
+
+
+def traffic_text(report: TrafficFields) -> str | None:
+    """Return ``12 requests, 1.0 MiB downloaded, 3.0 KiB uploaded, 1.0 GiB copied by the store``; None for local
+    files."""
+    traffic = traffic_of(report)
+    if traffic is None:
+        return None
+    parts = (
+        (traffic.bytes_downloaded, "downloaded"),
+        (traffic.bytes_uploaded, "uploaded"),
+        (traffic.bytes_copied_by_store, "copied by the store"),
+    )
+    return ", ".join([plural(traffic.requests, "request"), *(f"{size(n)} {how}" for n, how in parts if n)])
+
+
+def traffic_line(report: TrafficFields, *, dry_run: bool = False) -> Iterator[Block]:
+    """Yield the line about the requests; nothing for local files."""
+    from bloomcli.report.layout import line
+
+    text = traffic_text(report)
+    if text is not None:
+        yield line(f"object store: {'would take about ' if dry_run else ''}{text}")
+
+
+def traffic_pairs(report: TrafficFields) -> Iterator[tuple[str, Cell]]:
+    """Yield the requests as a name and a value; nothing for local files."""
+    from bloomcli.report.layout import Cell
+
+    text = traffic_text(report)
+    if text is not None:
+        yield "object store", Cell(text)

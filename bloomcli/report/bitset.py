@@ -1,8 +1,14 @@
-"""Draws a filter's bits as a PNG picture: every bit of a small filter, the fill of each block of a larger one.
+"""A filter's bits as a NumPy file and as a PNG picture.
 
-Blocks are in the order of the file, row by row from the upper left corner. Hashed values result in even noise, in
-which empty and full blocks are visible: both have their own colours. In a filter without blocks (ORC, Mosaic), 256
-bits in the order of the file are drawn as a block.
+In a NumPy file, a split-block bitset has the shape (blocks, 8) and little-endian unsigned 32-bit words; others are
+one-dimensional, with little-endian unsigned 64-bit words.
+
+Source: the NPY format, version 1.0 (numpy.lib.format). The bitset's bytes follow the header unchanged.
+
+A picture shows every bit of a small filter, and the fill of each block of a larger one. Blocks are in the order of
+the file, row by row from the upper left corner. Hashed values result in even noise, in which empty and full blocks
+are visible: both have their own colours. In a filter without blocks (ORC, Mosaic), 256 bits in the order of the file
+are drawn as a block.
 
     blocks                  a cell is
     up to 4,096             a block: 8 words below each other, each with 32 bits, bit 0 at the left
@@ -19,8 +25,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.extras import needed
 from bloomcli.filters.sizing import BLOCK_BYTES, WORD_BITS, WORDS
-from bloomcli.report.human import count, printable, rate
-from bloomcli.report.locations import row_group_text
+from bloomcli.report.human import count, printable, rate, row_group_text
 from bloomcli.version import __version__
 from bloomcli.words import counted, plural
 
@@ -28,6 +33,20 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from bloomcli.model.inspect import FilterDump
+
+
+_MAGIC: Final = b"\x93NUMPY\x01\x00"
+_ALIGNMENT: Final = 64
+
+
+def header(nbytes: int, *, blocks: bool) -> bytes:
+    """Return the header for a bitset of `nbytes` bytes. The header's length is a multiple of 64 bytes."""
+    kind, shape = ("<u4", f"({nbytes // 32}, 8)") if blocks else ("<u8", f"({nbytes // 8},)")
+    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".encode("ascii")
+    padding = -(len(_MAGIC) + 2 + len(text) + 1) % _ALIGNMENT
+    text += b" " * padding + b"\n"
+    return _MAGIC + len(text).to_bytes(2, "little") + text
+
 
 BITS_SHOWN: Final = 4096
 """Blocks of the largest filter whose bits are drawn."""
