@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from bloomcli.advice.command_line import Source, add_lines, inside_table, upkeep_lines
 from bloomcli.advice.decide import decide
 from bloomcli.advice.measure import measure
+from bloomcli.advice.queries import read_queries
 from bloomcli.commands.arguments import paths as named
 from bloomcli.commands.budgets import read_budget
 from bloomcli.commands.options import AdviseOptions, InspectOptions
@@ -115,8 +116,6 @@ def _some(listed: Sequence[FileEntry]) -> list[FileEntry]:
 
 def _queries(engine: Engine, paths: Sequence[str], options: AdviseOptions) -> QueryLog:
     """The lookups of the queries in the files' columns. Raises: as `read_queries`."""
-    from bloomcli.advice.queries import read_queries
-
     columns = _columns(engine, engine.find(paths, options))
     return read_queries(
         named(options.queries),

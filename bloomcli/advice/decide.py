@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from bloomcli.advice.budget import Choice, Size, choose
 from bloomcli.advice.recommend import Request, look_in_dictionaries, recommend
 from bloomcli.commands.budgets import Budget
 from bloomcli.model.advice import AdviseReport, AtRate, ColumnAdvice, Interval, LookupCost, LookupGain
+from bloomcli.model.queries import QueryLog
 from bloomcli.words import size
-
-if TYPE_CHECKING:
-    from bloomcli.model.queries import QueryLog
 
 
 def decide(figures: AdviseReport, *, budget: Budget | None = None) -> AdviseReport:

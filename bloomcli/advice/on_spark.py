@@ -12,6 +12,7 @@ from bloomcli.commands.keywords import AdviseOnSparkKeywords, AdviseTableKeyword
 from bloomcli.commands.option import takes_options
 from bloomcli.commands.options import AdviseOptions, Name
 from bloomcli.commands.table_options import TableOptions
+from bloomcli.datasets.engine import choose_engine
 from bloomcli.model.advice import AdviseReport
 from bloomcli.tables.functions import OF_CHANGES, options_of_table
 
@@ -50,15 +51,12 @@ def advise_table(spark: Any, table: str, **options: Unpack[AdviseTableKeywords])
 
 
 def _advise(spark: Any, paths: Name | Sequence[Name], options: AdviseOptions) -> AdviseReport:
-    from bloomcli.datasets.engine import choose_engine
-
     texts = named(paths)
     source = of_paths(texts, engine=("--engine", "spark"), readers=reader_options(options))
     return core.advise(choose_engine(session=spark), texts, options, source)
 
 
 def _advise_table(spark: Any, which: TableOptions, options: AdviseOptions) -> AdviseReport:
-    from bloomcli.datasets.engine import choose_engine
     from bloomcli.tables.reading import table_engine
 
     engine = table_engine(choose_engine(session=spark), which)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.advice.lookups import LookupCounter, UnservedCounter
+from bloomcli.advice.sql.statements import statements
 from bloomcli.errors import UsageError, near_names
 from bloomcli.extras import needed
 from bloomcli.model.file import Column
@@ -105,7 +106,6 @@ class _Log:
         """Read one file. Raises UsageError, UnreadableError."""
         from bloomcli.advice.sql.analysis import Unreadable
         from bloomcli.advice.sql.examples import beginning
-        from bloomcli.advice.sql.statements import statements
 
         with open_source(path) as source:
             for text, problem in statements(source, self._dialect):

@@ -22,7 +22,10 @@ from typing import Final
 import click
 
 from bloomcli.errors import BloomError, PolicyError, UsageError, near_names
+from bloomcli.hints import completed, quoted
 from bloomcli.model.paths import shown
+from bloomcli.report.human import printable
+from bloomcli.storage.os_errors import error_of, out_of_memory
 from bloomcli.version import __version__
 
 COMMANDS: Final = (
@@ -93,8 +96,6 @@ class LazyGroup(click.Group):
             near = near_names(name, COMMANDS, n=1)
             offer = f"Did you mean {near[0]}?" if near else f"The commands are {', '.join(COMMANDS)}."
             if not near and os.path.lexists(name):
-                from bloomcli.hints import quoted
-
                 offer = f"It is a path: try `bloom inspect {quoted(name)}`."
             ctx.fail(f"No such command {shown(name)!r}. {offer}")
         return super().resolve_command(ctx, args)
@@ -178,8 +179,6 @@ def run(args: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _refused(error)
     except MemoryError:
-        from bloomcli.storage.os_errors import out_of_memory
-
         return _fail(out_of_memory())
     except Exception as error:  # noqa: BLE001  any other exception is a bug, and reported as one
         return _bug(error)
@@ -189,8 +188,6 @@ def run(args: Sequence[str] | None = None) -> int:
 def _refused(error: OSError) -> int:
     """Report an OSError. Those of files are converted earlier (see `os_errors`), so this one is about the output."""
     if error.filename is not None:
-        from bloomcli.storage.os_errors import error_of
-
         return _fail(error_of(error))
     from bloomcli.cli.reports import unwritable
 
@@ -212,9 +209,6 @@ def _say(text: str) -> None:
 
 
 def _fail(error: BloomError) -> int:
-    from bloomcli.hints import completed
-    from bloomcli.report.human import printable
-
     if error.__cause__ is not None:
         _trace(error)
     lines = error.message.split("\n") if isinstance(error, PolicyError) else [error.message]
@@ -234,7 +228,6 @@ def _trace(error: Exception) -> None:
 
 def _bug(error: Exception) -> int:
     _trace(error)
-    from bloomcli.report.human import printable
 
     _say(f"bloom: a bug: {type(error).__name__}: {printable(str(error))}")
     _say("hint: BLOOM_DEBUG=1 shows where; please report it with the file's footer")

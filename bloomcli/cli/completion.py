@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from bloomcli.errors import BloomError
+from bloomcli.hints import listed
+from bloomcli.rules import RULES
+from bloomcli.rules.readers import READERS
+from bloomcli.storage.os_errors import convert_os_errors
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -24,10 +30,7 @@ def complete_files(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete leaf columns of the first file on the command line, or of the first file in a directory."""
-    from bloomcli.errors import BloomError
     from bloomcli.formats.registry import open_file
-    from bloomcli.hints import listed
-    from bloomcli.storage.os_errors import convert_os_errors
     from bloomcli.storage.registry import open_source
 
     try:
@@ -43,8 +46,6 @@ def complete_columns(ctx: click.Context, param: click.Parameter, incomplete: str
 
 def complete_readers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete names of engines, also after commas."""
-    from bloomcli.rules.readers import READERS
-
     del ctx, param
     return _offered(incomplete, READERS, several=True)
 
@@ -52,7 +53,6 @@ def complete_readers(ctx: click.Context, param: click.Parameter, incomplete: str
 def complete_explained(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the arguments of ``--explain``: rules and keys of a policy."""
     from bloomcli.policy.policy_keys import PAGES
-    from bloomcli.rules import RULES
 
     del ctx, param
     titles = {**{rule.id: rule.title for rule in RULES.values()}, **{key: page.title for key, page in PAGES.items()}}

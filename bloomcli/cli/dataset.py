@@ -17,6 +17,7 @@ from bloomcli.cli.options import bundle, files_from_option, is_quiet
 from bloomcli.compact import PLAIN_MOST
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.paths import shown
+from bloomcli.storage.names import read_list
 from bloomcli.storage.os_errors import hint, reason
 from bloomcli.words import plural
 
@@ -82,8 +83,6 @@ def read_named(source: str) -> bytes:
 
 def listed_paths(source: str, before: Iterable[str]) -> Sequence[str]:
     """The paths in `before`, followed by those in a list. Raises UnreadableError."""
-    from bloomcli.storage.names import read_list
-
     # names of files are bytes, and need not be text in the locale
     return read_list(map(os.fsdecode, BytesIO(read_named(source))), before)
 

@@ -23,7 +23,10 @@ from bloomcli.commands.find_options import FindOptions
 from bloomcli.errors import UnsupportedError, UsageError, WriteError
 from bloomcli.hints import quoted
 from bloomcli.model.paths import shown
+from bloomcli.report.human import printable
+from bloomcli.storage.base import output_exists
 from bloomcli.storage.names import has_wildcard, is_uri
+from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.commands.find_values import Values
@@ -230,7 +233,6 @@ def _search(where: Dataset, values: Values, chosen: FindOptions, index: str | No
 def _check_output(form: str, target: str | None, *, rows: bool) -> None:
     """Raise UsageError for formats and targets that don't go together."""
     from bloomcli.report.found_rows import OF_FILES
-    from bloomcli.storage.base import output_exists
 
     if not rows and form not in OF_FILES:
         raise UsageError(f"--format {form} is for rows", hint="leave out --files-only and --maybe")
@@ -260,7 +262,6 @@ def _copying(target: str) -> str:
 
 def _write(search: Search, form: str, target: str | None, *, rows: bool, maybe: bool) -> None:
     from bloomcli.report.found_rows import write_all
-    from bloomcli.words import plural
 
     of_files = not rows or form in {"paths", "json"}
     with _target(target, binary=form == "parquet") as stream, output.StatusLine(output.PATIENCE) as counting:
@@ -301,7 +302,6 @@ def _target(target: str | None, *, binary: bool) -> Iterator[IO[bytes] | IO[str]
 
 def _writer(form: str, stream: IO[bytes] | IO[str], *, rows: bool) -> Writer:
     from bloomcli.report.found_rows import Csv, Files, Lines, Parquet
-    from bloomcli.report.human import printable
 
     as_it_is = form == "jsonl" or (form == "paths" and not stream.isatty())  # programs open what a list of paths has
 

@@ -10,6 +10,7 @@ from bloomcli.cli import options, output
 from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, meter, named_paths
 from bloomcli.commands.index_options import IndexOptions
+from bloomcli.concurrency.signals import terminable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,7 +131,6 @@ def update(dataset: Dataset, target: str, force: bool, dry_run: bool, form: str)
 
 def _run(form: str, work: Callable[[OnTasks], IndexReport]) -> int:
     """Do the work with a progress bar, print the report and the errors, and give the exit code."""
-    from bloomcli.concurrency.signals import terminable
     from bloomcli.report import text_index
 
     with terminable(), output.Bars() as bars:

@@ -11,7 +11,9 @@ import click
 from click.core import ParameterSource
 
 from bloomcli.cli.completion import complete_columns, complete_readers
+from bloomcli.cli.format_options import format_options
 from bloomcli.commands.option import Option, options_in
+from bloomcli.rules.readers import READERS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -133,8 +135,6 @@ class _EnginesOption(_ListingOption):
 
     def names(self) -> Iterable[str]:
         """The engines."""
-        from bloomcli.rules.readers import READERS
-
         return READERS
 
 
@@ -210,8 +210,6 @@ def options_of(kind: type, *, before: str = "", only: Collection[str] | None = N
 
 def _decorators(name: str, one: Option, default: Any, before: str) -> Iterator[Any]:
     if one.form == "formats":
-        from bloomcli.cli.format_options import format_options
-
         yield format_options
         return
     flags = one.flags or ("--" + name.replace("_", "-"),)

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TextIO
 
 from bloomcli.cli.options import is_quiet
+from bloomcli.report.human import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -66,8 +67,6 @@ def _encode_anything(error: UnicodeError) -> tuple[str | bytes, int]:
 def say(text: str, *, err: bool = False, stream: TextIO | None = None) -> None:
     """Print one line, or write it to a stream. Click's `echo` would write UTF-8 even in the C locale, where terminals
     can't show it."""
-    from bloomcli.report.human import printable
-
     to = stream or (sys.stderr if err else sys.stdout)
     to.write(printable(text) + "\n")
     to.flush()

@@ -13,7 +13,7 @@ from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_path
 from bloomcli.cli.policy_file import policy_file
 from bloomcli.cli.table_options import table_options
 from bloomcli.commands.options import GateOptions
-from bloomcli.errors import UsageError
+from bloomcli.errors import BloomError, UsageError
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
@@ -138,7 +138,6 @@ def _single(path: str, request: GateRequest, *, print_errors: bool) -> GateResul
     forms of report contain the error."""
     from bloomcli.datasets import task
     from bloomcli.datasets.engine import choose_engine
-    from bloomcli.errors import BloomError
     from bloomcli.model.dataset import DatasetReport
     from bloomcli.validation import gate
 

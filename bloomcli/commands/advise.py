@@ -7,6 +7,7 @@ from typing import Final
 
 from bloomcli.checks.additions import Readers
 from bloomcli.commands.advise_options import ExtentOptions, UnitOptions
+from bloomcli.commands.advise_units import UnitReader
 from bloomcli.commands.columns import type_alone
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
@@ -115,8 +116,6 @@ def units(path: str, options: UnitOptions) -> SampledRow:
 
     Raises UnreadableError, UnsupportedError.
     """
-    from bloomcli.commands.advise_units import UnitReader
-
     with open_source(path) as source:
         file = open_file(source, options.names)
         smallest = Readers(file.format, _rules(options.policy, path)).smallest()

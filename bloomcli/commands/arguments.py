@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from bloomcli.errors import UsageError
+from bloomcli.policy.policy import Policy, with_options
 
 if TYPE_CHECKING:
     from bloomcli.policy.policy import Policy
@@ -63,8 +64,6 @@ def read_policy(
     Raises:
         UsageError: a figure out of range, an unknown engine, a policy or a schema that can't be read.
     """
-    from bloomcli.policy.policy import Policy, with_options
-
     engines = names(() if readers is None else readers, "readers")
     if policy is None:
         policy = Policy()

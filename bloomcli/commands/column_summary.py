@@ -8,6 +8,7 @@ from bloomcli.formats.answer import NOT_ONLY_NULLS, WRONG
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.column_facts import Bounds, ColumnFacts
 from bloomcli.model.file import Column, ColumnSummary, FilterFacts
+from bloomcli.values.literals import render
 
 
 class _Filters:
@@ -105,6 +106,5 @@ def _summary(facts: ColumnFacts, filters: _Filters, row_groups: int) -> ColumnSu
 def _text(bound: bytes | None, typed: Column) -> str | None:
     if bound is None:
         return None
-    from bloomcli.values.literals import render
 
     return render(bound, typed)

@@ -17,11 +17,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
 from bloomcli import limits
+from bloomcli.checks.sizes import refuse_without_readers
 from bloomcli.commands.arguments import names as tuple_of
 from bloomcli.commands.arguments import paths, read_policy
+from bloomcli.commands.budgets import read_budget
 from bloomcli.commands.option import option
 from bloomcli.commands.options_base import Options
-from bloomcli.commands.values import Value
+from bloomcli.commands.sampling import share
+from bloomcli.commands.values import Value, texts
 from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import checked_options, own_options
 from bloomcli.formats.format import OptionValues
@@ -203,8 +206,6 @@ class FoldOptions(WriteOptions):
 
     def checked(self) -> Self:
         """The names as tuples. Raises UsageError."""
-        from bloomcli.checks.sizes import refuse_without_readers
-
         _check_sizes(self.fpp, self.max_bytes, self.size)
         policy = read_policy(None, readers=self.readers, size=self.size)
         refuse_without_readers(policy)
@@ -276,7 +277,6 @@ class AddOptions(WriteOptions):
     def checked(self) -> Self:
         """The names as tuples, and all settings about readers in the policy. Raises UsageError."""
         checked = ColumnOptions.checked(self)
-        from bloomcli.checks.sizes import refuse_without_readers
 
         _check_sizes(FPP if self.fpp is None else self.fpp, self.max_bytes, self.size)
         if self.ndv is not None and self.ndv < 1:
@@ -336,8 +336,6 @@ class ProbeOptions(Options):
 
     def checked(self) -> Self:
         """The values as texts. Raises UsageError."""
-        from bloomcli.commands.values import texts
-
         values = texts(self.values)
         if not values:
             raise UsageError("no values to probe", hint="name them with --value, or in a file with --values-from")
@@ -435,8 +433,6 @@ class GateOptions(ValidateOptions):
 
     def checked(self) -> Self:
         """As `ValidateOptions`; also normalizes the samples' texts. Raises UsageError."""
-        from bloomcli.commands.sampling import share
-
         if self.sample_row_groups is not None and not self.deep:
             raise UsageError("a sample of row groups is for --deep: without it no values are read", hint="add --deep")
         if self.update_baseline and self.baseline is None:
@@ -489,9 +485,6 @@ class AdviseOptions(ColumnOptions):
 
     def checked(self) -> Self:
         """The names as tuples, and all settings about readers in the policy. Raises UsageError."""
-        from bloomcli.commands.budgets import read_budget
-        from bloomcli.commands.sampling import share
-
         _check_sizes(self.fpp, None)
         if self.budget is not None:
             read_budget(self.budget)
@@ -555,8 +548,6 @@ class TrialOptions(ColumnOptions):
 
     def checked(self) -> Self:
         """The names as tuples, and the sample's text normalized. Raises UsageError."""
-        from bloomcli.commands.sampling import share
-
         _check_sizes(self.fpp, None)
         for what, number, least in (("values", self.values, 1), ("runs", self.runs, 0)):
             if number < least:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from bloomcli.errors import UsageError
 from bloomcli.model.file import Severity
 from bloomcli.policy.globs import Globs, matches, relative_to_base
+from bloomcli.rules.readers import reader
 
 if TYPE_CHECKING:
     from bloomcli.model.validate import Finding
@@ -239,8 +240,6 @@ def with_options(
         raise UsageError(f"a filter may be at least once as large as its values need, not {max_oversize} times")
     engines: tuple[str, ...] | None = None
     if readers:
-        from bloomcli.rules.readers import reader
-
         engines = tuple(dict.fromkeys(reader(name).name for name in readers))
 
     def part(old: Part, first: bool) -> Part:

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from bloomcli import limits
 from bloomcli.errors import PolicyError, UnreadableError
+from bloomcli.policy import toml
+from bloomcli.policy.policy_keys import Keys
+from bloomcli.policy.toml import key_lines
 from bloomcli.storage.names import folder_of
 from bloomcli.storage.os_errors import hint, is_file, option_file_error, reason
 from bloomcli.storage.registry import read_file
@@ -66,8 +69,6 @@ def _is_file(path: Path) -> bool:
 
 
 def _has_table(path: Path) -> bool:
-    from bloomcli.policy import toml
-
     try:
         data = read_file(path, limits.POLICY_MAX_BYTES + 1)
     except PermissionError:
@@ -95,8 +96,6 @@ def load(path: str | os.PathLike[str], *, readers: Sequence[str] = ()) -> Policy
         PolicyError: the file doesn't exist, isn't TOML or is invalid. The path has the line and `field` the key;
             several problems are one line each in the message.
     """
-    from bloomcli.policy.policy_keys import Keys
-
     name = os.fspath(path)
     text = _text(name)
     table = _toml(text, name)
@@ -143,8 +142,6 @@ def _decode(data: bytes) -> str:
 
 
 def _toml(text: str, name: str) -> dict[str, Any]:
-    from bloomcli.policy import toml
-
     try:
         return toml.parse(text)
     except toml.InvalidToml as error:
@@ -154,8 +151,6 @@ def _toml(text: str, name: str) -> dict[str, Any]:
 
 def _raise(problems: list[Problem], text: str, name: str, within: tuple[str, ...]) -> NoReturn:
     """Raise one error with all problems, ordered by line."""
-    from bloomcli.policy.toml import key_lines
-
     known = key_lines(text)
 
     def line(problem: Problem) -> int:

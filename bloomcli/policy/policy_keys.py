@@ -17,6 +17,7 @@ from bloomcli.model.sizes import SIZES
 from bloomcli.policy import globs
 from bloomcli.policy.policy import ColumnPart, Limits, Part, Policy
 from bloomcli.rules import RULES, rule
+from bloomcli.rules.readers import reader
 from bloomcli.storage.names import is_uri
 
 if TYPE_CHECKING:
@@ -260,7 +261,6 @@ class Keys:
     def _readers(self, found: Mapping[str, Any], at: At) -> tuple[str, ...] | None:
         if "readers" not in found:
             return None
-        from bloomcli.rules.readers import reader
 
         known: dict[str, str] = {}
         for name in self._names(found, "readers", at, "reader"):

@@ -14,19 +14,17 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Final, TextIO, get_type_hints
 
 from bloomcli.model.advice import AdviseReport, ColumnAdvice, ExistingFilters, Interval, LookupGain
-from bloomcli.model.change import FilterChange
+from bloomcli.model.change import ChangeReport, FilterChange
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
-from bloomcli.model.file import FilterFacts
-from bloomcli.model.probe import ValueTotals, Verdict
+from bloomcli.model.file import FilterFacts, IndexEntry, PageFacts
+from bloomcli.model.probe import ProbeReport, ValueTotals, Verdict
 from bloomcli.model.trial import Quartiles, ReaderTrial, TrialLookups, TrialReport
 from bloomcli.model.validate import Finding
 from bloomcli.report.human import csv_field
 
 if TYPE_CHECKING:
-    from bloomcli.model.change import ChangeReport
     from bloomcli.model.gate import GateReport
     from bloomcli.model.inspect import FilterDump, InspectReport
-    from bloomcli.model.probe import ProbeReport
 
 
 HEADER: Final = ("path", *(f.name for f in dataclasses.fields(FilterFacts)))
@@ -139,8 +137,6 @@ def write(report: InspectReport, stream: TextIO) -> None:
 
 def write_parts(report: InspectReport, stream: TextIO, *, pages: bool) -> None:
     """Write the pages of a column, or the entries of its indexes, one row each."""
-    from bloomcli.model.file import IndexEntry, PageFacts
-
     kind: type = PageFacts if pages else IndexEntry
     names = [f.name for f in dataclasses.fields(kind)]
     rows = (

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import Final, TextIO
 
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
+from bloomcli.model.validate import Finding
 from bloomcli.report.human import finding_location, printable
 from bloomcli.report.paths import relative_path
 from bloomcli.report.verdict import baseline, excluded, sentence, unchecked, verdict
 from bloomcli.rules import rule
 from bloomcli.storage.names import is_uri
 from bloomcli.words import plural
-
-if TYPE_CHECKING:
-    from bloomcli.model.validate import Finding
 
 SHOWN: Final = 10
 """Annotations of one level that GitHub shows per step."""

@@ -14,18 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import Final, TextIO
 from xml.sax.saxutils import escape, quoteattr
 
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.gate import GateReport
+from bloomcli.model.validate import Finding
 from bloomcli.report.human import finding_location, printable
 from bloomcli.report.verdict import NOT_DEEP, excluded, run_facts, sentence, unchecked, verdict
 from bloomcli.rules import Group, rule
 from bloomcli.words import plural
-
-if TYPE_CHECKING:
-    from bloomcli.model.validate import Finding
 
 TEXT_FINDINGS: Final = 100
 """Findings of one rule in one file that a case lists: a file may have a hundred thousand filters."""

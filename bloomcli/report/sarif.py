@@ -16,20 +16,18 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import Any, Final, TextIO
 
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
+from bloomcli.model.validate import Finding
 from bloomcli.report.human import finding_location, printable
 from bloomcli.report.paths import uri_reference
 from bloomcli.report.verdict import NOT_DEEP, excluded, run_facts, sentence, unchecked, verdict
 from bloomcli.rules import RULES, Rule, When, page
 from bloomcli.version import __version__
 from bloomcli.words import plural
-
-if TYPE_CHECKING:
-    from bloomcli.model.validate import Finding
 
 RESULTS_MAX: Final = 25_000
 """Results that GitHub accepts per run."""

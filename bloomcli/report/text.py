@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from bloomcli.model.dataset import FileRow
 from bloomcli.model.file import Presence
-from bloomcli.model.probe import ValueTotals
+from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
 from bloomcli.report.human import count, growth, rate, row_group_text, rule_out_text, seconds, size, type_text
 from bloomcli.report.layout import PRESENCE_STYLE, Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.text_inspect import hex_dump, inspect
@@ -20,7 +20,6 @@ from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.model.change import ChangeReport, FilterChange
-    from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
 
 
 __all__ = ["change", "hex_dump", "inspect", "probe"]

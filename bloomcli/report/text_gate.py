@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bloomcli.hints import joined
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
+from bloomcli.model.validate import Finding
 from bloomcli.report.human import finding_location, seconds, speed
 from bloomcli.report.layout import Block, Cell, Gap, Line, Pairs, Style, line
 from bloomcli.report.text_source import table_title, traffic_pairs, version_text
 from bloomcli.report.verdict import baseline, checked, is_clean, is_single_file, sampling, unique, verdict
 from bloomcli.rules import rule
 from bloomcli.words import plural
-
-if TYPE_CHECKING:
-    from bloomcli.model.validate import Finding
 
 _STYLE: Final = {Severity.ERROR: Style.BAD, Severity.WARNING: Style.WARN, Severity.NOTE: Style.DIM}
 _REASONS_SHOWN: Final = 3

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bloomcli.model.dataset import DatasetReport, Status, TableFacts
 from bloomcli.model.traffic import TrafficFields, traffic_of
 from bloomcli.report.human import size
-from bloomcli.report.layout import Block, Style, line
+from bloomcli.report.layout import Block, Cell, Style, line
 from bloomcli.words import plural
-
-if TYPE_CHECKING:
-    from bloomcli.report.layout import Block, Cell
-
 
 _TITLES: Final = {"iceberg": "Iceberg", "delta": "Delta"}
 _VERSIONS: Final = {"iceberg": "snapshot", "delta": "version"}
@@ -97,8 +93,6 @@ def traffic_text(report: TrafficFields) -> str | None:
 
 def traffic_line(report: TrafficFields, *, dry_run: bool = False) -> Iterator[Block]:
     """Yield the line about the requests; nothing for local files."""
-    from bloomcli.report.layout import line
-
     text = traffic_text(report)
     if text is not None:
         yield line(f"object store: {'would take about ' if dry_run else ''}{text}")
@@ -106,8 +100,6 @@ def traffic_line(report: TrafficFields, *, dry_run: bool = False) -> Iterator[Bl
 
 def traffic_pairs(report: TrafficFields) -> Iterator[tuple[str, Cell]]:
     """Yield the requests as a name and a value; nothing for local files."""
-    from bloomcli.report.layout import Cell
-
     text = traffic_text(report)
     if text is not None:
         yield "object store", Cell(text)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bloomcli.model.gate import GateReport
+from bloomcli.model.validate import Finding
 from bloomcli.words import are, plural
-
-if TYPE_CHECKING:
-    from bloomcli.model.validate import Finding
 
 NOT_DEEP: Final = "not checked: missing values (--deep)"
 """The checks that `validate` skips without ``--deep``."""

@@ -26,6 +26,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
+from bloomcli.concurrency.threads import Threads
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.hints import listed
 from bloomcli.storage import traffic
@@ -145,7 +146,6 @@ class TableSearch:
         if not self._store.remote:
             self._tables |= {directory: self._looked_in(directory) for directory in directories}
             return
-        from bloomcli.concurrency.threads import Threads  # commands that only read don't import it
 
         meter = traffic.current()
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
+from bloomcli.storage.base import Source
 from bloomcli.storage.local.source import fingerprint_of
 from bloomcli.storage.os_errors import cannot_read
-
-if TYPE_CHECKING:
-    from bloomcli.storage.base import Source
 
 
 def check_not_written(source: Source) -> None:

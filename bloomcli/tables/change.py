@@ -27,6 +27,7 @@ from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Ta
 from bloomcli.tables.batches import batches, remove_new_files, unknown_outcome_remark
 from bloomcli.tables.columns import check_columns, options_from_properties
 from bloomcli.tables.reading import session_of, table_facts
+from bloomcli.tables.registry import open_table
 from bloomcli.tables.tasks import task_of, with_names
 from bloomcli.words import plural
 
@@ -128,8 +129,6 @@ def open_and_change(
     progress: Progress | None = None,
 ) -> DatasetReport:
     """Open the table that the options name, and change it. Raises: as `open_table` and `change_table`."""
-    from bloomcli.tables.registry import open_table
-
     table = open_table(session_of(engine), which.table)
     return change_table(table, engine, options, which, fail_fast=fail_fast, progress=progress)
 

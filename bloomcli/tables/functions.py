@@ -26,6 +26,7 @@ from bloomcli.commands.options import (
 from bloomcli.commands.options_base import Options
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.commands.values import Value
+from bloomcli.datasets.spark_frame import frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -155,7 +156,6 @@ def options_of_table(table: str, keywords: Mapping[str, Any]) -> tuple[TableOpti
 
 def _change(spark: SparkSession, which: TableOptions, options: WriteOptions) -> DataFrame:
     from bloomcli.datasets.engine import choose_engine
-    from bloomcli.datasets.spark_frame import frame
     from bloomcli.tables.change import open_and_change
 
     return frame(spark, open_and_change(choose_engine(session=spark), options, which))
@@ -163,7 +163,6 @@ def _change(spark: SparkSession, which: TableOptions, options: WriteOptions) -> 
 
 def _read(spark: SparkSession, which: TableOptions, options: Options) -> DataFrame:
     from bloomcli.datasets.engine import choose_engine, plan_files, run_tasks
-    from bloomcli.datasets.spark_frame import frame
     from bloomcli.tables.reading import table_engine
 
     engine = table_engine(choose_engine(session=spark), which)

@@ -22,6 +22,7 @@ from bloomcli.model.dataset import DatasetReport, FileRow, TableFacts
 from bloomcli.storage.base import FileEntry
 from bloomcli.tables.base import DataFile, Table
 from bloomcli.tables.columns import FORMATS, check_columns, options_from_properties
+from bloomcli.tables.registry import open_table
 from bloomcli.tables.tasks import task_of, with_names
 
 if TYPE_CHECKING:
@@ -108,8 +109,6 @@ class TableEngine:
 
 def table_engine(engine: Engine, options: TableOptions) -> TableEngine:
     """Make the engine for the snapshot that options name. Raises: as `open_table`."""
-    from bloomcli.tables.registry import open_table
-
     options = options.checked()
     table = open_table(session_of(engine), options.table, snapshot=options.snapshot, as_of=options.time)
     return TableEngine(table, engine, options.where, options.from_properties)

@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from typing import Final
 
 from bloomcli import limits
+from bloomcli.datasets.spark_session import first_line
 from bloomcli.errors import BloomError
 from bloomcli.trials.process import Completion, Job, Message, Outcome, Progress, TrialColumn, TrialFile
 from bloomcli.trials.readers import named
@@ -115,7 +116,5 @@ def _lookup(file: TrialFile, column: TrialColumn, lookup_value: LookupValue, *, 
 
 def _text(error: Exception) -> str:
     """The first line of a reader's error, without the stack traces that Java adds."""
-    from bloomcli.datasets.spark_session import first_line
-
     text = first_line(error)[:_ERROR_MOST]
     return text if " " in text else f"{type(error).__name__} {text}"

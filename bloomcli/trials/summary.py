@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 from bloomcli.commands import validate
 from bloomcli.commands.options import ValidateOptions
@@ -13,17 +12,14 @@ from bloomcli.errors import BloomError
 from bloomcli.formats.records import format_named
 from bloomcli.model.file import Column
 from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups
-from bloomcli.rules.reader_table import NEGATIVE_ZERO
+from bloomcli.rules.reader_table import NEGATIVE_ZERO, Reader
 from bloomcli.rules.readers import reader as known_reader
 from bloomcli.trials.process import Completion, Job, Outcome, TrialFile
+from bloomcli.trials.readers import Entry
 from bloomcli.trials.readers.base import LookupResult
 from bloomcli.trials.values import LookupValue
 from bloomcli.values.column_types import kind_of
 from bloomcli.words import plural
-
-if TYPE_CHECKING:
-    from bloomcli.rules.reader_table import Reader
-    from bloomcli.trials.readers import Entry
 
 
 def reader_row_not_run(entry: Entry, version: str | None, formats: set[str]) -> ReaderTrial:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from bloomcli.advice.queries import read_queries
 from bloomcli.commands.arguments import paths as paths_of
 from bloomcli.commands.options import TrialOptions
 from bloomcli.errors import BloomError, UnsupportedError
@@ -86,7 +87,6 @@ def _queries(options: TrialOptions, path: str) -> QueryLog | None:
     """The lookups of the queries that the options name, resolved with the columns of the first file."""
     if not options.queries:
         return None
-    from bloomcli.advice.queries import read_queries
 
     with open_source(path) as source:
         file = open_file(source)

@@ -22,7 +22,7 @@ from bloomcli.storage.listing import spelling
 from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.names import folder_of, is_uri
 from bloomcli.storage.os_errors import convert_os_errors, hint, reason
-from bloomcli.storage.registry import read_file
+from bloomcli.storage.registry import read_file, write_file
 
 _SCHEMA: Final = "bloom/baseline/2"
 _OLD: Final = "bloom/baseline/1"
@@ -223,7 +223,5 @@ def text(baseline: Baseline) -> str:
 
 def save(baseline: Baseline) -> None:
     """Write the file atomically. Raises WriteError."""
-    from bloomcli.storage.registry import write_file
-
     with convert_os_errors(baseline.path):
         write_file(baseline.path, text(baseline).encode(), overwrite=True)

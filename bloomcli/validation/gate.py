@@ -27,6 +27,9 @@ from bloomcli.policy.policy import Policy
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import no_files
 from bloomcli.storage.registry import open_source, path_exists
+from bloomcli.validation import baseline as known
+from bloomcli.validation.baseline import save
+from bloomcli.validation.baseline_coverage import Coverage
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
@@ -122,8 +125,6 @@ class GateResults:
 
     def gone(self, baseline: known.Baseline) -> set[known.Entry]:
         """Entries of a baseline that this run checked for and didn't find."""
-        from bloomcli.validation.baseline_coverage import Coverage
-
         options = self.request.options
         coverage = Coverage(
             policy=self.request.policy,
@@ -196,7 +197,6 @@ def request(options: GateOptions) -> GateRequest:
     options = options.checked()
     if options.baseline is None:
         return GateRequest(options=options)
-    from bloomcli.validation import baseline as known
 
     if options.update_baseline and not path_exists(options.baseline):
         return GateRequest(options=options, baseline=known.Baseline(path=os.fspath(options.baseline)))
@@ -232,7 +232,5 @@ def _run(
     found = results(wanted, chosen, done)
     new = found.new_baseline()
     if new is not None:
-        from bloomcli.validation.baseline import save
-
         save(new)
     return found.report(new)

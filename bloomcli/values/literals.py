@@ -19,6 +19,7 @@ from bloomcli.errors import LiteralError
 from bloomcli.model.file import Column
 from bloomcli.values import calendar
 from bloomcli.values.column_types import kind_of, type_name
+from bloomcli.values.decimals import WIDE
 from bloomcli.words import counted
 
 if TYPE_CHECKING:
@@ -106,8 +107,6 @@ def _integer(text: str, column: Column) -> bytes:
     if match is not None:  # the usual case, which doesn't need `decimal`
         value = int(match[2], 16 if match[2][:2] in {"0x", "0X"} else 10) * (-1 if match[1] == "-" else 1)
     else:
-        from bloomcli.values.decimals import WIDE
-
         number = _decimal_text(text, column, "42")
         if number != number.to_integral_value(context=WIDE):
             raise _Impossible(f"{type_name(column)} holds whole numbers, not {text}")
@@ -125,8 +124,6 @@ def _integer(text: str, column: Column) -> bytes:
 def _decimal_text(text: str, column: Column, example: str) -> Decimal:
     from decimal import Decimal, Inexact, InvalidOperation
 
-    from bloomcli.values.decimals import WIDE
-
     try:
         number = WIDE.create_decimal(text.strip())
     except InvalidOperation:
@@ -139,8 +136,6 @@ def _decimal_text(text: str, column: Column, example: str) -> Decimal:
 
 
 def _decimal(text: str, column: Column) -> bytes:
-    from bloomcli.values.decimals import WIDE
-
     number = _decimal_text(text, column, "12.34")
     if abs(number.adjusted()) + column.scale > WIDE.prec:
         raise _Impossible(f"{type_name(column)} can't hold {text}")

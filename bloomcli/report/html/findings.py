@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from heapq import nsmallest
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bloomcli.model.dataset import Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
+from bloomcli.model.validate import Finding
 from bloomcli.report.html import charts
 from bloomcli.report.html.draw import chart
 from bloomcli.report.html.parts import (
@@ -33,9 +34,6 @@ from bloomcli.report.human import count, row_group_text, seconds
 from bloomcli.report.verdict import baseline, checked, excluded, is_clean, sampling, verdict
 from bloomcli.rules import page as rule_page
 from bloomcli.rules import rule
-
-if TYPE_CHECKING:
-    from bloomcli.model.validate import Finding
 
 _SERIES: Final = (("bad", "errors"), ("warn", "warnings"), ("dim", "notes"), ("line", "switched off or known"))
 

@@ -10,7 +10,7 @@ from bloomcli.model.dataset import ColumnFilters, ColumnOverFiles, DatasetReport
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Place
 from bloomcli.report.html.draw import chart
-from bloomcli.report.html.file import rate_cell, size_cell
+from bloomcli.report.html.file import rate_cell, size_cell, spread_charts
 from bloomcli.report.html.parts import (
     Cell,
     Chart,
@@ -205,8 +205,6 @@ def _place(sums: _Sums, low: float, high: float) -> Place | None:
 
 
 def _rates(rates: dict[str, list[float]]) -> Iterator[Part]:
-    from bloomcli.report.html.file import spread_charts
-
     yield from spread_charts("Worst false-positive rate of each file", rates, logarithmic=True, what="files")
 
 

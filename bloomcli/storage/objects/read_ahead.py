@@ -16,6 +16,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from bloomcli.concurrency.threads import Future, Threads
 from bloomcli.storage.base import Range, united
 
 if TYPE_CHECKING:
@@ -173,8 +174,6 @@ class ReadAhead:
             return None, self._offsets[index] if index < len(self._offsets) else None
 
     def _load(self, part: _Part) -> bytes:
-        from bloomcli.concurrency.threads import Future
-
         with self._lock:
             if part.data is not None:
                 return part.data
@@ -205,8 +204,6 @@ class ReadAhead:
 
     def _start(self) -> None:
         """Request queued parts within the limits of memory and of concurrent requests."""
-        from bloomcli.concurrency.threads import Threads
-
         while self._queue and self._requested < CONCURRENT:
             part = self._queue[0]
             if part.data is not None or part.future is not None:

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError, UsageError
 from bloomcli.storage import traffic
-from bloomcli.storage.objects.bounded import answers_to_writes, content_of
+from bloomcli.storage.objects.bounded import answers_to_writes, bounded_pools, content_of
 from bloomcli.storage.objects.client import (
     Client,
     Conflict,
@@ -97,8 +97,6 @@ def settings() -> Settings:
 def client_of(found: Settings) -> Any:
     """Create a boto3 client with its own connections. Raises BotoCoreError, ValueError for invalid settings."""
     from botocore.handlers import add_expect_header
-
-    from bloomcli.storage.objects.bounded import bounded_pools
 
     client: Any = found.session.client("s3", config=found.config)
     pools = client._endpoint.http_session._pool_classes_by_scheme
