@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from bloomcli.advice.command_line import Source, add_lines, inside_table, upkeep_lines
 from bloomcli.advice.decide import decide
 from bloomcli.advice.measure import measure
-from bloomcli.commands.arguments import paths as named
 from bloomcli.commands.budgets import read_budget
+from bloomcli.commands.option import taken_paths
 from bloomcli.commands.options import AdviseOptions, InspectOptions
 from bloomcli.commands.options_base import Options
 from bloomcli.datasets.engine import Engine
@@ -119,7 +119,7 @@ def _queries(engine: Engine, paths: Sequence[str], options: AdviseOptions) -> Qu
 
     columns = _columns(engine, engine.find(paths, options))
     return read_queries(
-        named(options.queries),
+        taken_paths("queries", options.queries),
         dialect=options.dialect,
         tables=options.table_name,
         columns=columns or None,
