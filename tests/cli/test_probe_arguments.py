@@ -53,7 +53,9 @@ def test_a_value_that_is_a_files_name_is_refused_and_the_hint_looks_it_up(bloom:
     assert "id = 42: " in pasted(bloom, refused).out
 
 
-@pytest.mark.parametrize("arguments", [("3", "tr/a.parquet"), ("3", "tr/a.parquet", "-5"), ("3", "-5", "tr/a.parquet")])
+@pytest.mark.parametrize(
+    "arguments", [("3", "tr/a.parquet"), ("3", "tr/a.parquet", "-5"), ("3", "-5", "tr/a.parquet")]
+)
 def test_a_value_before_its_file_is_refused_and_the_hint_looks_it_up(
     bloom: Bloom, tree: Path, arguments: tuple[str, ...]
 ) -> None:
