@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from bloomcli.advice.on_spark import advise, advise_table
-from bloomcli.commands.index_options import IndexOptions
+from bloomcli.commands.index_options import IndexOptions, IndexTarget
 from bloomcli.commands.keywords import (
     AddOnSparkKeywords,
     ColumnKeywords,
@@ -28,7 +28,7 @@ from bloomcli.commands.keywords import (
     RemoveOnSparkKeywords,
     ValidateOnSparkKeywords,
 )
-from bloomcli.commands.option import takes_options
+from bloomcli.commands.option import taken_path, taken_paths, takes_options
 from bloomcli.commands.options import (
     FPP,
     AddOptions,
@@ -40,7 +40,7 @@ from bloomcli.commands.options import (
 )
 from bloomcli.commands.options_base import Options
 from bloomcli.commands.values import Value
-from bloomcli.datasets.engine import choose_engine
+from bloomcli.datasets.engine import spark_engine
 from bloomcli.finding.on_spark import find, find_table
 from bloomcli.model.index import IndexReport
 from bloomcli.tables.functions import (
@@ -209,11 +209,12 @@ def index_build(
 
     Returns, Raises: as `bloomcli.index_build`; and UnsupportedError, UnreadableError as `add`.
     """
-    from bloomcli.indexing.build import Target, build
+    from bloomcli.indexing.build import build
 
+    engine = spark_engine(spark)
     options = IndexOptions(columns=columns, fpp=fpp, dry_run=dry_run)
-    target = Target.named(output, dry_run=dry_run, overwrite=overwrite, force=force)
-    return build(choose_engine(session=spark), _named(paths), options, target)
+    target = IndexTarget(output=output, overwrite=overwrite, force=force).checked(dry_run=dry_run)
+    return build(engine, taken_paths("paths", paths), options, target)
 
 
 def index_update(
@@ -234,23 +235,19 @@ def index_update(
 
     Returns, Raises: as `bloomcli.index_update`; and UnsupportedError, UnreadableError as `add`.
     """
-    from bloomcli.indexing.build import Target, update
+    from bloomcli.indexing.build import update
 
-    target = Target(path=os.fspath(index), overwrite=True, force=force)
-    return update(choose_engine(session=spark), _named(paths), target, dry_run=dry_run)
-
-
-def _named(paths: Paths) -> list[str]:
-    named = [paths] if isinstance(paths, str | os.PathLike) else paths
-    return [os.fspath(path) for path in named]
+    engine = spark_engine(spark)
+    target = IndexTarget(output=taken_path("index", index), overwrite=True, force=force)
+    return update(engine, taken_paths("paths", paths), target, dry_run=dry_run)
 
 
 def _run(spark: SparkSession, paths: Paths, options: Options) -> DataFrame:
     from bloomcli.datasets.engine import plan_files, run_tasks
     from bloomcli.datasets.spark_frame import frame
 
-    engine = choose_engine(session=spark)
-    return frame(spark, run_tasks(engine, plan_files(engine, _named(paths), options)))
+    engine = spark_engine(spark)
+    return frame(spark, run_tasks(engine, plan_files(engine, taken_paths("paths", paths), options)))
 
 
 def __getattr__(name: str) -> Any:

@@ -9,8 +9,8 @@ from bloomcli.advice.command_line import Source, add_lines, inside_table, upkeep
 from bloomcli.advice.decide import decide
 from bloomcli.advice.measure import measure
 from bloomcli.advice.queries import read_queries
-from bloomcli.commands.arguments import paths as named
 from bloomcli.commands.budgets import read_budget
+from bloomcli.commands.option import taken_paths
 from bloomcli.commands.options import AdviseOptions, InspectOptions
 from bloomcli.commands.options_base import Options
 from bloomcli.datasets.engine import Engine
@@ -118,7 +118,7 @@ def _queries(engine: Engine, paths: Sequence[str], options: AdviseOptions) -> Qu
     """The lookups of the queries in the files' columns. Raises: as `read_queries`."""
     columns = _columns(engine, engine.find(paths, options))
     return read_queries(
-        named(options.queries),
+        taken_paths("queries", options.queries),
         dialect=options.dialect,
         tables=options.table_name,
         columns=columns or None,

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bloomcli.commands.arguments import names as tuple_of
 from bloomcli.commands.options import AdviseOptions
 from bloomcli.hints import listed
 from bloomcli.model.advice import ColumnAdvice
@@ -69,8 +68,8 @@ def inside_table(source: Source, table: str) -> Source:
 def reader_options(options: AdviseOptions) -> tuple[str, ...]:
     """The options of the user that name the readers of the files. `bloom add` finds the nearest policy itself."""
     found: list[str] = []
-    if readers := tuple_of(options.readers, "readers"):
-        found += ["--readers", ",".join(readers)]
+    if options.readers:
+        found += ["--readers", ",".join(options.readers)]
     if options.table_schema is not None:
         found += ["--table-schema", os.fspath(options.table_schema)]
     return tuple(found)

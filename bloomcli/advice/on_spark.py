@@ -7,12 +7,11 @@ from typing import Any, Unpack
 
 from bloomcli.advice import advise as core
 from bloomcli.advice.command_line import of_paths, of_table, reader_options
-from bloomcli.commands.arguments import paths as named
 from bloomcli.commands.keywords import AdviseOnSparkKeywords, AdviseTableKeywords
-from bloomcli.commands.option import takes_options
+from bloomcli.commands.option import taken_paths, takes_options
 from bloomcli.commands.options import AdviseOptions, Name
 from bloomcli.commands.table_options import TableOptions
-from bloomcli.datasets.engine import choose_engine
+from bloomcli.datasets.engine import spark_engine
 from bloomcli.model.advice import AdviseReport
 from bloomcli.tables.functions import OF_CHANGES, options_of_table
 
@@ -51,14 +50,14 @@ def advise_table(spark: Any, table: str, **options: Unpack[AdviseTableKeywords])
 
 
 def _advise(spark: Any, paths: Name | Sequence[Name], options: AdviseOptions) -> AdviseReport:
-    texts = named(paths)
+    engine, texts = spark_engine(spark), taken_paths("paths", paths)
     source = of_paths(texts, engine=("--engine", "spark"), readers=reader_options(options))
-    return core.advise(choose_engine(session=spark), texts, options, source)
+    return core.advise(engine, texts, options, source)
 
 
 def _advise_table(spark: Any, which: TableOptions, options: AdviseOptions) -> AdviseReport:
     from bloomcli.tables.reading import table_engine
 
-    engine = table_engine(choose_engine(session=spark), which)
+    engine = table_engine(spark_engine(spark), which)
     source = of_table(which.table, where=which.where, readers=reader_options(options))
     return core.advise(engine, (), options, source)

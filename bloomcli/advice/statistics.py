@@ -82,6 +82,8 @@ def beta_quantile(probability: float, a: float, b: float) -> float:
     beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
     low, high, x = 0.0, 1.0, a / (a + b)
     for _ in range(60):
+        if x >= 1:  # no float is between the quantile and 1
+            break
         above = incomplete_beta(x, a, b) - probability
         low, high = (low, x) if above > 0 else (x, high)
         density = math.exp((a - 1) * math.log(x) + (b - 1) * math.log1p(-x) - beta)

@@ -9,7 +9,7 @@ import click
 from bloomcli.cli import options, output
 from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, meter, named_paths
-from bloomcli.commands.index_options import IndexOptions
+from bloomcli.commands.index_options import IndexOptions, IndexTarget
 from bloomcli.concurrency.signals import terminable
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _paths = click.argument("files", nargs=-1, metavar="PATH...", shell_complete=complete_files)
 _dry_run = options.options_of(IndexOptions, only=("dry_run",))
-_force = click.option("--force", is_flag=True, help="Replace an index in a store even if an object lock is lost.")
+_force = options.options_of(IndexTarget, only=("force",))
 
 
 @click.group(
@@ -53,17 +53,16 @@ Examples:
 )
 @_paths
 @options.options_of(IndexOptions, only=("columns",))
-@click.option("-o", "--output", "target", metavar="INDEX", type=options.Output(), help="The index to write.")
+@options.options_of(IndexTarget, only=("output",))
 @options.options_of(IndexOptions, only=("fpp",))
-@click.option("--overwrite", is_flag=True, help="Let --output replace an existing file.")
-@_force
+@options.options_of(IndexTarget, only=("overwrite", "force"))
 @_dry_run
 @options.format_option("text", "json")
 @dataset_options
 def build(
     dataset: Dataset,
     columns: tuple[str, ...],
-    target: str | None,
+    output: str | None,
     fpp: float,
     overwrite: bool,
     force: bool,
@@ -81,10 +80,10 @@ def build(
 
     chosen = IndexOptions(columns=columns, fpp=fpp, dry_run=dry_run)
     hint = "give -o INDEX, or --dry-run to only see what would be read"
-    written = indexing.Target.named(target, dry_run=dry_run, overwrite=overwrite, force=force, hint=hint)
+    target = IndexTarget(output=output, overwrite=overwrite, force=force).checked(dry_run=dry_run, hint=hint)
 
     def work(on_tasks: OnTasks) -> IndexReport:
-        return indexing.build(engine_of(dataset), named_paths(dataset), chosen, written, on_tasks=on_tasks)
+        return indexing.build(engine_of(dataset), named_paths(dataset), chosen, target, on_tasks=on_tasks)
 
     return _run(form, work)
 
@@ -121,7 +120,7 @@ def update(dataset: Dataset, target: str, force: bool, dry_run: bool, form: str)
     """
     from bloomcli.indexing import build as indexing
 
-    written = indexing.Target(path=target, overwrite=True, force=force)
+    written = IndexTarget(output=target, overwrite=True, force=force)
 
     def work(on_tasks: OnTasks) -> IndexReport:
         return indexing.update(engine_of(dataset), named_paths(dataset), written, dry_run=dry_run, on_tasks=on_tasks)

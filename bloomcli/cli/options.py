@@ -190,8 +190,10 @@ FORMS: Final[dict[str, Callable[[Option], dict[str, Any]]]] = {
     },
     "trial-readers": lambda _: {"cls": _TrialReadersOption, "multiple": True, "callback": split_names},
     "seconds": lambda _: {"type": float},
+    "share": lambda _: {},
     "size": lambda _: {"type": Size()},
     "text": lambda _: {},
+    "time": lambda _: {},
 }
 """How `click.option` reads the value of each form of option."""
 
@@ -204,7 +206,7 @@ def options_of(kind: type, *, before: str = "", only: Collection[str] | None = N
         before: words in front of each help text.
         only: the fields to take; by default all.
     """
-    found = [one for one in options_in(kind) if one[1].form and (only is None or one[0] in only)]
+    found = [one for one in options_in(kind) if one[1].in_cli and (only is None or one[0] in only)]
     return bundle(*(part for one in found for part in _decorators(*one, before)))
 
 

@@ -73,19 +73,27 @@ def _refuse_paths(paths: Sequence[str], values: Sequence[str]) -> None:
         raise UsageError(
             "no values to probe: all arguments are names of files", hint="name values with --value VALUE"
         )
+    exchanged = [path for path in paths if not _names_files(path)]
+    left = [*exchanged, *left]
     # the remaining arguments are values; the others come from a pattern that the shell expanded
-    raise UsageError(reason, hint=_command([*paths, *found], left) if left else _command(paths, values))
+    named = [*(path for path in paths if path not in exchanged), *found]
+    raise UsageError(reason, hint=_command(named, left) if left else _command(paths, values))
 
 
 def _refuse_values(paths: Sequence[str]) -> None:
     """Raise UsageError if arguments next to `--values-from` are values."""
     first, *rest = paths
-    found = [p for p in rest if not (_is_path(p) or set(p) & set("/*?["))]
+    found = [p for p in rest if not _names_files(p)]
     if found:
         raise UsageError(
             f"with --values-from all arguments are paths, and {found[0]!r} isn't a file",
             hint=_command([first, *(p for p in rest if p not in found)], found),
         )
+
+
+def _names_files(text: str) -> bool:
+    """Whether a text is a path, or the URI or the pattern of files."""
+    return _is_path(text) or not set(text).isdisjoint("/*?[")
 
 
 def _is_path(text: str) -> bool:

@@ -7,33 +7,8 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from bloomcli.errors import UsageError
-from bloomcli.policy.policy import Policy, with_options
-
 if TYPE_CHECKING:
     from bloomcli.policy.policy import Policy
-
-
-def names(given: str | Iterable[str], what: str) -> tuple[str, ...]:
-    """Names of columns and the like. A string is one name, not a sequence of letters.
-
-    Args:
-        given: one name or several.
-        what: a plural noun for the named things, for the error.
-
-    Raises:
-        UsageError: a name isn't a string.
-    """
-    found = several(given)
-    wrong = [name for name in found if not isinstance(name, str)]
-    if wrong:
-        raise UsageError(f"{what} are given by name, not as {wrong[0]!r}", hint="one text, or a list of texts")
-    return tuple(map(str, found))
-
-
-def paths(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
-    """One path or several, as strings."""
-    return tuple(os.fspath(one) for one in ([given] if isinstance(given, str | os.PathLike) else given))
 
 
 def several(given: object) -> tuple[object, ...]:
@@ -46,7 +21,7 @@ def several(given: object) -> tuple[object, ...]:
 def read_policy(
     policy: Policy | str | os.PathLike[str] | None,
     *,
-    readers: str | Sequence[str] | None = (),
+    readers: Sequence[str] = (),
     table_schema: str | os.PathLike[str] | None = None,
     max_fpp: float | None = None,
     max_oversize: float | None = None,
@@ -56,7 +31,7 @@ def read_policy(
 
     Args:
         policy: a policy, or its file; None for an empty policy.
-        readers: names of engines; if None or empty, the policy's.
+        readers: names of engines; if empty, the policy's.
         table_schema: file with the table's schema; if None, the policy's.
         max_fpp, max_oversize: limits; if None, the policy's.
         size: one of `SIZES`; if None, the policy's.
@@ -64,18 +39,19 @@ def read_policy(
     Raises:
         UsageError: a figure out of range, an unknown engine, a policy or a schema that can't be read.
     """
-    engines = names(() if readers is None else readers, "readers")
+    from bloomcli.policy.policy import Policy, with_options
+
     if policy is None:
         policy = Policy()
     elif not isinstance(policy, Policy):
         from bloomcli.policy.policy_file import load
 
-        policy = load(policy, readers=engines)
-    if not engines and table_schema is None and max_fpp is None and max_oversize is None and size is None:
+        policy = load(policy, readers=readers)
+    if not readers and table_schema is None and max_fpp is None and max_oversize is None and size is None:
         return policy
     table = None
     if table_schema is not None:
         from bloomcli.policy.table_schema import read
 
         table = read(table_schema)
-    return with_options(policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=engines, table=table, size=size)
+    return with_options(policy, max_fpp=max_fpp, max_oversize=max_oversize, readers=readers, table=table, size=size)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from bloomcli.commands.arguments import names as tuple_of
 from bloomcli.commands.option import option
 from bloomcli.commands.options_base import Options
 from bloomcli.errors import UsageError
@@ -37,13 +36,11 @@ class FindOptions(Options):
         return not (self.files_only or self.maybe)
 
     def checked(self) -> Self:
-        """The options with the names as a tuple. Raises UsageError."""
+        """The same options. Raises UsageError."""
         if not self.column:
             raise UsageError("no column to find values in", hint="name it with --column")
-        if self.limit is not None and self.limit < 1:
-            raise UsageError(f"a limit is 1 or more, not {self.limit}")
         if self.files_only and self.maybe:
             raise UsageError("--files-only and --maybe exclude each other", hint="leave one of them out")
         if (self.files_only or self.maybe) and (self.select or self.limit is not None):
             raise UsageError("--select and --limit are about rows", hint="leave out --files-only and --maybe")
-        return replace(self, select=tuple_of(self.select, "columns"))
+        return self

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from bloomcli.commands.arguments import names as tuple_of
-from bloomcli.commands.option import option
+from bloomcli.commands.option import Checked, option
 from bloomcli.commands.options import FPP, columns_option, rate_option
 from bloomcli.commands.options_base import Options
 from bloomcli.errors import UsageError
@@ -31,10 +31,30 @@ class IndexOptions(Options):
     )
 
     def checked(self) -> Self:
-        """The options with the names as a tuple, without duplicates. Raises UsageError."""
-        columns = tuple(dict.fromkeys(tuple_of(self.columns, "columns")))
+        """The options with the names without duplicates. Raises UsageError."""
+        columns = tuple(dict.fromkeys(self.columns))
         if not columns:
             raise UsageError("no columns to index", hint="name them with --columns")
-        if not 0 < self.fpp < 1:
-            raise UsageError(f"a false-positive rate lies between 0 and 1, not at {self.fpp}")
         return replace(self, columns=columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexTarget(Checked):
+    """The index that `index build` and `index update` write."""
+
+    output: str | os.PathLike[str] | None = option(
+        None, "The index to write.", "output", metavar="INDEX", flags=("-o", "--output")
+    )
+    overwrite: bool = option(False, "Let --output replace an existing file.", "flag")
+    force: bool = option(False, "Replace an index in a store even if an object lock is lost.", "flag")
+
+    @property
+    def path(self) -> str:
+        """The index; empty if a dry run has none."""
+        return os.fspath(self.output or "")
+
+    def checked(self, *, dry_run: bool, hint: str = "give output, or dry_run") -> Self:
+        """The same target. Raises UsageError if an index is to be written and has no name."""
+        if not self.output and not dry_run:
+            raise UsageError("nowhere to write to", hint=hint)
+        return self

@@ -11,12 +11,17 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import os
 import re
 import textwrap
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import datetime
+from numbers import Integral, Real
 from typing import Any, Final, ParamSpec, TypeVar
 
+from bloomcli.commands.arguments import several
+from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import own_options
 
 P = ParamSpec("P")
@@ -34,7 +39,7 @@ class Option:
     help: str
     """One or several sentences. What ends with ``[default: ...]`` says what happens without the option."""
     form: str
-    """How the command line reads the value: a key of `bloomcli.cli.options.FORMS`. Empty: Python's functions only."""
+    """What values the option takes (`taken`), and how the command line reads them (`bloomcli.cli.options.FORMS`)."""
     metavar: str | None = None
     """The value's name in the help of the command line."""
     flags: tuple[str, ...] = ()
@@ -43,21 +48,24 @@ class Option:
     """The possible values of a ``choice``."""
     least: int | None = None
     """The smallest value of a ``number``."""
+    in_cli: bool = True
+    """Whether the command line has the option, too, and not only Python's functions."""
 
 
 def option(
     default: Any,
     help: str,  # noqa: A002  the same word as in Click
-    form: str = "",
+    form: str,
     *,
     metavar: str | None = None,
     flags: tuple[str, ...] = (),
     choices: tuple[str, ...] = (),
     least: int | None = None,
+    in_cli: bool = True,
 ) -> Any:
     """The field of a dataclass of options. See `Option` for the arguments. With the default "", the command line
     requires the option."""
-    shown = Option(help=help, form=form, metavar=metavar, flags=flags, choices=choices, least=least)
+    shown = Option(help=help, form=form, metavar=metavar, flags=flags, choices=choices, least=least, in_cli=in_cli)
     if isinstance(default, dict):
         return dataclasses.field(default_factory=lambda: default, metadata={_METADATA: shown})
     return dataclasses.field(default=default, metadata={_METADATA: shown})
@@ -69,6 +77,115 @@ def options_in(kind: type) -> Iterator[tuple[str, Option, Any]]:
         if _METADATA in field.metadata:
             default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
             yield field.name, field.metadata[_METADATA], default
+
+
+class Checked:
+    """The base of classes of options. An object has only values that its options take, whoever makes it: the command
+    line, a function of the package, Spark, or a table's function.
+
+    Raises:
+        UsageError: an option has a value that it doesn't take.
+    """
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        """Check each option, and make a tuple of each that takes one name or several."""
+        for name, one, default in options_in(type(self)):
+            given = getattr(self, name)
+            if given is not default:
+                object.__setattr__(self, name, taken(name, given, one))
+
+
+def taken(name: str, given: Any, one: Option) -> Any:
+    """The value of an option: a tuple if the option takes one name or several, else the value itself.
+
+    Args:
+        name: the option's name, for the error.
+        given: the value, of any type.
+        one: the option.
+
+    Raises:
+        UsageError: the option doesn't take this value.
+    """
+    if one.form in _SEVERAL:
+        what, kind = _SEVERAL[one.form]
+        found: tuple[Any, ...] = several(given)
+        if all(isinstance(item, kind) for item in found):
+            return tuple(map(os.fspath, found))
+        given = next(item for item in found if not isinstance(item, kind))
+    else:
+        what, fits = _SINGLE[one.form]
+        if fits(one, given):
+            return given
+        what = what.format(least=one.least, choices=" or ".join(map(repr, one.choices)))
+    raise UsageError(f"{name} takes {what}, not {given!r}")
+
+
+def taken_paths(name: str, given: Any) -> tuple[str, ...]:
+    """The paths of an argument that takes one or several. Raises: as `taken`."""
+    found: tuple[str, ...] = taken(name, given, Option(help="", form="paths"))
+    return found
+
+
+def taken_path(name: str, given: Any) -> str:
+    """The path of an argument that takes one. Raises: as `taken`."""
+    found: str = os.fspath(taken(name, given, Option(help="", form="file")))
+    return found
+
+
+_SEVERAL: Final[dict[str, tuple[str, Any]]] = {
+    **dict.fromkeys(("columns", "engines", "names", "trial-readers"), ("a name or several names", str)),
+    "paths": ("a path or several paths", str | os.PathLike),
+}
+"""The forms of options that take several values: what they take, in words, and the type of a single value."""
+
+_WHOLE: Final = 1 << 63
+"""The end of whole numbers: those of files and tables have 64 bits."""
+
+
+def _is_whole(given: object, least: int | None = None) -> bool:
+    """Whether a value is a whole number of 64 bits, and not a boolean, which is one in Python."""
+    whole = isinstance(given, Integral) and not isinstance(given, bool)
+    return whole and (-_WHOLE if least is None else least) <= int(given) < _WHOLE  # type: ignore[call-overload]
+
+
+def _is_within(given: object, fits: Callable[[float], bool]) -> bool:
+    """Whether a value is a number, and fits."""
+    return not isinstance(given, bool) and isinstance(given, Real) and fits(float(given))
+
+
+def _is_policy(given: object) -> bool:
+    from bloomcli.policy.policy import Policy
+
+    return isinstance(given, Policy | str | os.PathLike)
+
+
+_PATH: Final = ("a path", lambda _, given: isinstance(given, str | os.PathLike))
+
+_SINGLE: Final[dict[str, tuple[str, Callable[[Option, Any], bool]]]] = {
+    "callback": ("a function", lambda _, given: callable(given)),
+    "choice": ("{choices}", lambda one, given: isinstance(given, str) and given in one.choices),
+    "column": ("a name", lambda _, given: isinstance(given, str)),
+    "factor": ("a number of 1 or more", lambda _, given: _is_within(given, lambda it: 1 <= it < float("inf"))),
+    "file": _PATH,
+    "flag": ("True or False", lambda _, given: isinstance(given, bool)),
+    "formats": ("a mapping", lambda _, given: isinstance(given, Mapping)),
+    "integer": ("a whole number between -2**63 and 2**63", lambda _, given: _is_whole(given)),
+    "number": ("a whole number of {least} or more, below 2**63", lambda one, given: _is_whole(given, one.least)),
+    "output": _PATH,
+    "policy": ("a policy or its path", lambda _, given: _is_policy(given)),
+    "rate": ("a number between 0 and 1", lambda _, given: _is_within(given, lambda it: 0 < it < 1)),
+    "seconds": (
+        "a number of seconds above 0",
+        lambda _, given: _is_within(given, lambda it: 0 < it < float("inf")),
+    ),
+    "share": ("a part, such as '5%', or a number", lambda _, given: isinstance(given, str) or _is_whole(given)),
+    "size": ("a whole number of {least} bytes or more, below 2**63", lambda one, given: _is_whole(given, one.least)),
+    "text": ("a text", lambda _, given: isinstance(given, str)),
+    "time": ("a time", lambda _, given: isinstance(given, str | datetime)),
+}
+"""The other forms: what their options take, in words, and whether one takes a value."""
 
 
 def split_keywords(kinds: Collection[type], keywords: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -90,7 +207,7 @@ def takes_options(*kinds: type, without: Collection[str] = ()) -> Callable[[Call
     """
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
-        taken = [one for kind in kinds for one in options_in(kind)]
+        fields = [one for kind in kinds for one in options_in(kind)]
         plain = inspect.signature(function)
         own = [p for p in plain.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
         named = {parameter.name for parameter in own}
@@ -98,11 +215,11 @@ def takes_options(*kinds: type, without: Collection[str] = ()) -> Callable[[Call
         if "format_options" in hints:
             for of_format in own_options():
                 default, hint = (None, str | None) if of_format.choices else (False, bool)
-                taken.append((of_format.name, Option(help=of_format.help, form=""), default))
+                fields.append((of_format.name, Option(help=of_format.help, form="formats"), default))
                 hints[of_format.name] = hint
         added = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
-            for name, _, default in taken
+            for name, _, default in fields
             if name not in named and name not in without
         ]
         signature = plain.replace(parameters=[*own, *added])
@@ -116,7 +233,7 @@ def takes_options(*kinds: type, without: Collection[str] = ()) -> Callable[[Call
 
         checked.__signature__ = signature  # type: ignore[attr-defined]
         text = function.__doc__ or ""
-        lines = [_line(n, one.help) for n, one, _ in taken if n not in without and f"\n        {n}: " not in text]
+        lines = [_line(n, one.help) for n, one, _ in fields if n not in without and f"\n        {n}: " not in text]
         checked.__doc__ = text.replace("        {options}", "\n".join(lines))
         checked.__annotations__ = {
             **{name: hint for name, hint in function.__annotations__.items() if name in named or name == "return"},

@@ -5,8 +5,9 @@ pickled, and contain neither input files nor progress callbacks. The
 functions of the package take the fields as keywords, and the command line makes its options of them: each is written
 once, here, with its help.
 
-Code that uses options calls `checked` first, which raises an error or returns complete options: names are tuples, and
-the policy and the table's schema are read. Calling it again costs nothing.
+Each value is checked when an object is made (`bloomcli.commands.option.Checked`). Code that uses options calls
+`checked` first, which raises an error or returns complete options: the policy and the table's schema are read.
+Calling it again costs nothing.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ from typing import Any, ClassVar, Final, Self
 
 from bloomcli import limits
 from bloomcli.checks.sizes import refuse_without_readers
-from bloomcli.commands.arguments import names as tuple_of
-from bloomcli.commands.arguments import paths, read_policy
+from bloomcli.commands.arguments import read_policy
 from bloomcli.commands.budgets import read_budget
 from bloomcli.commands.option import option
 from bloomcli.commands.options_base import Options
@@ -110,10 +110,6 @@ class ColumnOptions(Options):
     columns: Sequence[str] = columns_option("Work only on these leaf columns; globs are allowed.")
     exclude: Sequence[str] = exclude_option("Leaf columns to leave out, even if --columns names them.")
 
-    def checked(self) -> Self:
-        """The names as tuples. Raises UsageError."""
-        return replace(self, columns=tuple_of(self.columns, "columns"), exclude=tuple_of(self.exclude, "columns"))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectOptions(ColumnOptions):
@@ -191,7 +187,11 @@ class FoldOptions(WriteOptions):
     exclude: Sequence[str] = exclude_option("Don't fold the filters of these leaf columns.")
     fpp: float = rate_option(FPP, "The highest false-positive rate of a folded filter, measured on its bits.")
     max_bytes: int | None = option(
-        None, "Fold to at most this size, even if the filter then exceeds the rate.", "size", metavar="SIZE"
+        None,
+        "Fold to at most this size, even if the filter then exceeds the rate.",
+        "size",
+        metavar="SIZE",
+        least=limits.FILTER_MIN_BYTES,
     )
     size: str = option(
         POWER_OF_TWO,
@@ -205,11 +205,10 @@ class FoldOptions(WriteOptions):
     )
 
     def checked(self) -> Self:
-        """The names as tuples. Raises UsageError."""
-        _check_sizes(self.fpp, self.max_bytes, self.size)
+        """The readers by their usual names. Raises UsageError."""
         policy = read_policy(None, readers=self.readers, size=self.size)
         refuse_without_readers(policy)
-        return replace(ColumnOptions.checked(self), readers=policy.whole.readers or ())
+        return replace(self, readers=policy.whole.readers or ())
 
     def size_rule(self) -> SizeRule:
         """The rule for the size of folded filters."""
@@ -248,6 +247,7 @@ class AddOptions(WriteOptions):
         " report names the filters that then miss the rate.",
         "size",
         metavar="SIZE",
+        least=limits.FILTER_MIN_BYTES,
     )
     size: str | None = option(
         None,
@@ -275,30 +275,26 @@ class AddOptions(WriteOptions):
     )
 
     def checked(self) -> Self:
-        """The names as tuples, and all settings about readers in the policy. Raises UsageError."""
-        checked = ColumnOptions.checked(self)
-
-        _check_sizes(FPP if self.fpp is None else self.fpp, self.max_bytes, self.size)
-        if self.ndv is not None and self.ndv < 1:
-            raise UsageError(f"a number of distinct values is 1 or more, not {self.ndv}")
+        """All settings about readers in the policy. Raises UsageError."""
         checked_options(self.format_options)
         policy = read_policy(self.policy, readers=self.readers, table_schema=self.table_schema, size=self.size)
         refuse_without_readers(policy)
-        if not checked.columns and not policy.requires:
+        if not self.columns and not policy.requires:
             raise UsageError(
                 "no columns to add filters for"
                 + (f": the policy {policy.path} requires none" if policy.path else ""),
                 hint="name them with --columns, or require them in a policy;"
                 " `bloom advise FILE` says which columns need filters",
             )
-        return replace(checked, policy=policy, readers=(), table_schema=None, size=None)
+        return replace(self, policy=policy, readers=(), table_schema=None, size=None)
 
     @classmethod
     def of(cls, **keywords: Any) -> Self:
         """The options by keywords, among which those of single formats have their own names."""
         of_formats = {one.name: keywords.pop(one.name) for one in own_options() if one.name in keywords}
         given = {name: value for name, value in of_formats.items() if value is not None and value is not False}
-        return cls(format_options={**keywords.pop("format_options", {}), **given}, **keywords)
+        options = cls(**keywords)
+        return replace(options, format_options={**options.format_options, **given})
 
     @property
     def sized(self) -> bool:
@@ -332,14 +328,16 @@ class ProbeOptions(Options):
     )
     exclude: Sequence[str] = exclude_option("Leaf columns to ignore when --column is missing.")
     explain: bool = option(False, "Show the hash, the block and the bits of each lookup.", "flag")
-    skip_blank: bool = option(False, "Skip blank values if the column's type has none; for lines of a file.")
+    skip_blank: bool = option(
+        False, "Skip blank values if the column's type has none; for lines of a file.", "flag", in_cli=False
+    )
 
     def checked(self) -> Self:
         """The values as texts. Raises UsageError."""
         values = texts(self.values)
         if not values:
             raise UsageError("no values to probe", hint="name them with --value, or in a file with --values-from")
-        return replace(self, values=values, exclude=tuple_of(self.exclude, "columns"))
+        return replace(self, values=values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,10 +350,6 @@ class SurveyOptions(Options):
     """Leaf paths or globs that each file must have."""
     policy: Policy | None = None
     """The readers whose faults are findings, and the table's schema."""
-
-    def checked(self) -> Self:
-        """The names as a tuple. Raises UsageError."""
-        return replace(self, columns=tuple_of(self.columns, "columns"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -391,14 +385,22 @@ class ValidateOptions(ColumnOptions):
     sample_row_groups: str | None = option(
         None,
         "With --deep: read only this part of each file's row groups (ORC: stripes), 5% or a number.",
-        "text",
+        "share",
         metavar="SHARE",
     )
     seed: int = seed_option("Seed of the samples: the same seed selects the same part.")
-    threads: int | None = option(None, "Column chunks that --deep reads at a time.  [default: the number of cores]")
+    threads: int | None = option(
+        None,
+        "Column chunks that --deep reads at a time.  [default: the number of cores]",
+        "number",
+        least=1,
+        in_cli=False,
+    )
 
     def checked(self) -> Self:
-        """The names as tuples, and all limits, readers and types in the policy. Raises UsageError."""
+        """All limits, readers and types in the policy. Raises UsageError."""
+        if self.sample_row_groups is not None and not self.deep:
+            raise UsageError("a sample of row groups is for --deep: without it no values are read", hint="add --deep")
         policy = read_policy(
             self.policy,
             readers=self.readers,
@@ -413,8 +415,7 @@ class ValidateOptions(ColumnOptions):
                 hint="--readers spark,trino, or readers in the policy",
             )
         return replace(
-            ColumnOptions.checked(self),
-            require=tuple_of(self.require, "columns"),
+            self,
             policy=policy,
             readers=(),
             table_schema=None,
@@ -427,14 +428,12 @@ class ValidateOptions(ColumnOptions):
 class GateOptions(ValidateOptions):
     """Options of `validate` on the command line, and of `bloomcli.gate`: for many files, with a baseline."""
 
-    sample: str | None = option(None, "Check only this part of the files: 5%, or a number.", "text", metavar="SHARE")
+    sample: str | None = option(None, "Check only this part of the files: 5%, or a number.", "share", metavar="SHARE")
     baseline: Name | None = option(None, "Known findings, which don't count.", "file", metavar="FILE")
     update_baseline: bool = option(False, "Write the findings of this run to the baseline.", "flag")
 
     def checked(self) -> Self:
         """As `ValidateOptions`; also normalizes the samples' texts. Raises UsageError."""
-        if self.sample_row_groups is not None and not self.deep:
-            raise UsageError("a sample of row groups is for --deep: without it no values are read", hint="add --deep")
         if self.update_baseline and self.baseline is None:
             raise UsageError("there is no baseline to update", hint="add --baseline FILE")
         return replace(
@@ -470,13 +469,16 @@ class AdviseOptions(ColumnOptions):
     )
     table_schema: Name | None = option(None, _SCHEMA, "file", metavar="FILE")
     policy: Policy | Name | None = option(
-        None, "A policy with readers and the table's schema, or its file; the other options take precedence."
+        None,
+        "A policy with readers and the table's schema, or its file; the other options take precedence.",
+        "policy",
+        in_cli=False,
     )
     sample: str | None = option(
         None,
         "Read values from this part of the row groups, 5% or a number, and look them up in up to as many others."
         "  [default: a number that takes seconds]",
-        "text",
+        "share",
         metavar="SHARE",
     )
     """The number or share (``5%``) of row groups from which values are read. They are looked up in filters that are
@@ -484,20 +486,15 @@ class AdviseOptions(ColumnOptions):
     seed: int = seed_option("Seed of the sample: the same seed selects the same part.")
 
     def checked(self) -> Self:
-        """The names as tuples, and all settings about readers in the policy. Raises UsageError."""
-        _check_sizes(self.fpp, None)
+        """All settings about readers in the policy. Raises UsageError."""
         if self.budget is not None:
             read_budget(self.budget)
-        queries = paths(self.queries)
-        table_name = tuple_of(self.table_name, "table names")
-        if table_name and not queries:
+        if self.table_name and not self.queries:
             raise UsageError("a table's name is for finding it in queries", hint="add --queries FILE")
         policy = read_policy(self.policy, readers=self.readers, table_schema=self.table_schema)
         return replace(
-            ColumnOptions.checked(self),
+            self,
             policy=policy,
-            queries=queries,
-            table_name=table_name,
             readers=(),
             table_schema=None,
             sample=None if self.sample is None else share(self.sample).text,
@@ -540,30 +537,17 @@ class TrialOptions(ColumnOptions):
         least=0,
     )
     fpp: float = rate_option(FPP, "False-positive rate of the filters in temporary copies.")
-    sample: str = option("4", "For many files, try this part: 5%, or a number of files.", "text", metavar="SHARE")
+    sample: str = option("4", "For many files, try this part: 5%, or a number of files.", "share", metavar="SHARE")
     seed: int = seed_option("Seed of the values and the files: the same seed selects the same ones.")
     timeout: float = option(
         300, "Time limit for the start of a reader, and for each lookup.", "seconds", metavar="SECONDS"
     )
 
     def checked(self) -> Self:
-        """The names as tuples, and the sample's text normalized. Raises UsageError."""
-        _check_sizes(self.fpp, None)
-        for what, number, least in (("values", self.values, 1), ("runs", self.runs, 0)):
-            if number < least:
-                raise UsageError(f"--{what} is {least} or more, not {number}")
-        if not self.timeout > 0:
-            raise UsageError(f"a time limit is longer than 0 seconds, not {self.timeout:g}")
-        queries, table_name = paths(self.queries), tuple_of(self.table_name, "table names")
-        if table_name and not queries:
+        """The sample in its usual form. Raises UsageError."""
+        if self.table_name and not self.queries:
             raise UsageError("a table's name is for finding it in queries", hint="add --queries FILE")
-        return replace(
-            ColumnOptions.checked(self),
-            readers=tuple_of(self.readers, "readers"),
-            queries=queries,
-            table_name=table_name,
-            sample=share(self.sample).text,
-        )
+        return replace(self, sample=share(self.sample).text)
 
 
 def policy_of(options: AddOptions | AdviseOptions | ValidateOptions) -> Policy:
@@ -571,12 +555,3 @@ def policy_of(options: AddOptions | AdviseOptions | ValidateOptions) -> Policy:
     if not isinstance(options.policy, Policy):
         raise TypeError("these options weren't checked")
     return options.policy
-
-
-def _check_sizes(fpp: float, max_bytes: int | None, size: str | None = None) -> None:
-    if size is not None and size not in SIZES:
-        raise UsageError(f"no rule for sizes is called {size!r}", hint=" or ".join(SIZES))
-    if not 0 < fpp < 1:
-        raise UsageError(f"a false-positive rate lies between 0 and 1, not at {fpp}")
-    if max_bytes is not None and max_bytes < limits.FILTER_MIN_BYTES:
-        raise UsageError(f"the smallest filter has {limits.FILTER_MIN_BYTES} bytes; a cap of {max_bytes} leaves none")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from bloomcli.commands.option import Checked
 from bloomcli.model.schema import ColumnNames
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Checked):
     """The options that all commands have."""
 
     command: ClassVar[str]

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Self
 
-from bloomcli.commands.option import option
+from bloomcli.commands.option import Checked, option
 from bloomcli.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableOptions:
+class TableOptions(Checked):
     """A table, the selected part of it, and the way in which its files are replaced."""
 
     table: str = option(
@@ -55,14 +55,12 @@ class TableOptions:
     as_of: str | datetime | None = option(
         None,
         "the files of the snapshot at this time, such as 2026-11-01T12:00:00Z; without a zone it is in UTC.",
-        "text",
+        "time",
         metavar="TIME",
     )
 
     def checked(self) -> Self:
         """The same options, with `as_of` as a time with a zone. Raises UsageError."""
-        if self.commit_every is not None and self.commit_every < 1:
-            raise UsageError(f"a commit replaces 1 file or more, not {self.commit_every}")
         if self.snapshot is not None and self.as_of is not None:
             raise UsageError("--snapshot and --as-of exclude each other", hint="leave one of them out")
         return replace(self, as_of=_time(self.as_of))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bloomcli.commands.arguments import names as tuple_of
 from bloomcli.commands.change import Target
 from bloomcli.commands.options import Name, WriteOptions
 
@@ -17,5 +16,5 @@ def target_of(options: WriteOptions, *, output: Name | None = None) -> Target:
         force=options.force,
         mirrored=output is not None,
         command=options.command,
-        columns=tuple_of(options.columns, "columns"),
+        columns=tuple(options.columns),
     )

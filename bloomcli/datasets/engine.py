@@ -111,14 +111,24 @@ def choose_engine(
         on_tables: called with the tables that listed files belong to.
 
     Raises:
+        UsageError: the session isn't one, or is stopped.
         UnsupportedError: PySpark isn't installed, or Spark doesn't start.
     """
     if session is None and name != "spark":
         return LocalEngine(jobs=jobs, fail_fast=fail_fast, on_tables=on_tables)
-    from bloomcli.datasets import spark
-    from bloomcli.datasets.spark_session import session as start
+    if session is None:
+        from bloomcli.datasets.spark_session import session as start
 
-    return spark.SparkEngine(start(master, conf) if session is None else session, fail_fast, on_tables)
+        session = start(master, conf)
+    return spark_engine(session, fail_fast=fail_fast, on_tables=on_tables)
+
+
+def spark_engine(session: Any, *, fail_fast: bool = False, on_tables: OnTables | None = None) -> Engine:
+    """The engine of a Spark session. Raises UsageError if the session isn't one, or is stopped."""
+    from bloomcli.datasets.spark import SparkEngine
+    from bloomcli.datasets.spark_session import checked_session
+
+    return SparkEngine(checked_session(session), fail_fast, on_tables)
 
 
 def run_tasks(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from bloomcli.errors import UnsupportedError
+from bloomcli.errors import UnsupportedError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,6 +72,16 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
             output.seek(0)
             raise _start_error(error, output.read(_OUTPUT_READ).decode("utf-8", "replace")) from None
     return found
+
+
+def checked_session(given: Any) -> Any:
+    """The session that a caller passes. Raises UsageError if it isn't one, or is stopped."""
+    hint = "pass an active one, such as SparkSession.builder.getOrCreate()"
+    if not (hasattr(given, "builder") and hasattr(given, "createDataFrame")):
+        raise UsageError(f"a SparkSession is needed to run on, not {given!r:.80}", hint=hint)
+    if not is_connect(given) and given.sparkContext._jsc is None:
+        raise UsageError("the SparkSession is stopped", hint=hint)
+    return given
 
 
 def _choose_python(master: str | None, conf: Mapping[str, str]) -> None:

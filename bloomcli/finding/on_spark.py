@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.option import Option, taken, taken_path, taken_paths
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.record_shape import (
     RecordField,
@@ -19,6 +20,7 @@ from bloomcli.datasets.record_shape import (
     shape_by_names,
     struct_of,
 )
+from bloomcli.datasets.spark_session import checked_session
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError, UsageError
 from bloomcli.finding.job import FileWork, Job, Part, parts_of
 from bloomcli.finding.lake import failed
@@ -80,6 +82,7 @@ def find(
         CorruptFile: the index is damaged.
         pyspark.errors.PythonException: by actions on the frame, if a file can't be searched; it names the file.
     """
+    checked_session(spark)
     if is_table(paths_or_table):
         return find_table(
             spark,
@@ -90,9 +93,9 @@ def find(
             values_column=values_column,
             index=index,
         )
-    named = [paths_or_table] if isinstance(paths_or_table, str | os.PathLike) else paths_or_table
+    named = taken_paths("paths_or_table", paths_or_table)
     options = FindOptions(column=column, select=select, as_files=as_files).checked()
-    files = of_paths(spark, [os.fspath(path) for path in named], options, shaped=True)
+    files = of_paths(spark, named, options, shaped=True)
     return _frame(spark, files, values, values_column, index)
 
 
@@ -127,6 +130,7 @@ def find_table(
 
     Raises: as `find`; UsageError also for an unknown table or snapshot, or a wrong condition.
     """
+    checked_session(spark)
     which = TableOptions(table=table, where=where, snapshot=snapshot, as_of=as_of)
     options = FindOptions(column=column, select=select).checked()
     return _frame(spark, of_table(spark, which, options, typed=True), values, values_column, index)
@@ -171,6 +175,8 @@ def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | Non
     from bloomcli.datasets.spark_values import Forms, values_frame
 
     path = None if index is None else everywhere(index)
+    if column is not None:
+        taken("values_column", column, Option(help="", form="column"))
     values = values_frame(spark, values)
 
     def parts(map_blocks: MapBlocks) -> list[Part]:
@@ -190,7 +196,7 @@ def everywhere(index: Name) -> str:
     """The path of an index in a form that executors can open."""
     from bloomcli.datasets.hadoop_paths import absolute, portable
 
-    return absolute(portable(os.fspath(index)))
+    return absolute(portable(taken_path("index", index)))
 
 
 def is_table(named: Any) -> bool:

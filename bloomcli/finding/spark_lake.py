@@ -12,6 +12,7 @@ from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.record_shape import struct_of
+from bloomcli.datasets.spark_session import checked_session
 from bloomcli.finding.lake import FileResult, Search
 from bloomcli.finding.on_spark import of_paths, of_table
 from bloomcli.finding.pruning import Pruning
@@ -54,7 +55,7 @@ class SparkSearch(Search):
     ) -> None:
         self._options = options.checked()
         self._values = self.checked_values(values)
-        self._spark = spark
+        self._spark = checked_session(spark)
         self._no_answers: dict[str, NoAnswer] = {}
         self._meter = Meter()  # stays empty: the executors send the requests
         self._started = time.perf_counter()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast, overload
 
-from bloomcli.commands.option import option, split_keywords
+from bloomcli.commands.option import Checked, option, split_keywords, taken_paths
 from bloomcli.commands.progress import Progress
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import FileRow
@@ -28,26 +28,37 @@ OnRow = Callable[[FileRow], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
+class RunOptions(Checked):
     """Options of a run over many files."""
 
     jobs: int | None = option(
-        None, "For many files: files at a time.  [default: the number of cores, and more for files in stores]"
+        None,
+        "For many files: files at a time.  [default: the number of cores, and more for files in stores]",
+        "number",
+        least=1,
+        in_cli=False,
     )
     fail_fast: bool = option(
-        False, "For many files: stop at the first file that fails, and change no file if one is refused."
+        False,
+        "For many files: stop at the first file that fails, and change no file if one is refused.",
+        "flag",
+        in_cli=False,
     )
-    on_row: OnRow | None = option(None, "For many files: called with each file's row when the file is done.")
+    on_row: OnRow | None = option(
+        None, "For many files: called with each file's row when the file is done.", "callback", in_cli=False
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProgressOption:
+class ProgressOption(Checked):
     """How the progress of one file is reported."""
 
     progress: Progress | None = option(
         None,
         'For one file: called with (phase, bytes done, total bytes), from several threads. The phase is "copy",'
         ' "decode" or "check".',
+        "callback",
+        in_cli=False,
     )
 
 
@@ -107,13 +118,10 @@ def run(
     from bloomcli.storage.listing import is_dataset
 
     of_run, of_progress = split_keywords((RunOptions, ProgressOption), keywords)
-    run_options, progress = RunOptions(**of_run), of_progress.get("progress")
-    if isinstance(path, str | os.PathLike):
-        if not is_dataset([os.fspath(path)]):
-            return single(path, options) if progress is None else single(path, options, progress=progress)
-        named = [os.fspath(path)]
-    else:
-        named = [os.fspath(one) for one in path]
+    run_options, progress = RunOptions(**of_run), ProgressOption(**of_progress).progress
+    named = taken_paths("path", path)
+    if isinstance(path, str | os.PathLike) and not is_dataset(named):
+        return single(path, options) if progress is None else single(path, options, progress=progress)
     if not named:
         raise UsageError("no files are named")
     if progress is not None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bloomcli.commands.find_options import FindOptions
-from bloomcli.functions.files import Files
+from bloomcli.commands.option import taken_path, taken_paths
+from bloomcli.functions.files import Files, RunOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,13 +90,14 @@ def find(
     from bloomcli.finding.texts import texts_of
     from bloomcli.finding.value_file import values_of_array
 
-    named = [os.fspath(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
+    named = taken_paths("path", path)
     options = FindOptions(column=column, select=select, limit=limit, as_files=as_files)
     arrays = isinstance(values, pa.Array | pa.ChunkedArray)
     wanted = values_of_array(values) if arrays else Values(texts_of(values))
-    index_path = None if index is None else os.fspath(index)
+    index_path = None if index is None else taken_path("index", index)
+    run_options = RunOptions(jobs=jobs)
     if session is None:
-        return FoundRows(Search(named, wanted, options, jobs, index_path))
+        return FoundRows(Search(named, wanted, options, run_options.jobs, index_path))
     from bloomcli.finding.spark_lake import SparkSearch
 
     return FoundRows(SparkSearch(session, named, wanted, options, index=index_path))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Unpack
 
 from bloomcli.commands.keywords import GateKeywords
-from bloomcli.commands.option import split_keywords, takes_options
+from bloomcli.commands.option import split_keywords, taken_paths, takes_options
 from bloomcli.commands.options import GateOptions
 from bloomcli.datasets.engine import choose_engine
 from bloomcli.functions.files import Files, RunOptions, options_of
@@ -28,8 +27,7 @@ def gate(paths: Files, *, session: Any = None, **options: Unpack[GateKeywords]) 
         UnreadableError: a directory can't be listed, or the Spark job failed.
         UnsupportedError: a session that can't run tasks, executors without bloomcli.
     """
-    named = [os.fspath(p) for p in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     (of_run,) = split_keywords((RunOptions,), options)
     chosen, run_options = options_of(GateOptions, options), RunOptions(**of_run)
     engine = choose_engine(session=session, jobs=run_options.jobs, fail_fast=run_options.fail_fast)
-    return run(named, chosen, engine, on_row=run_options.on_row)
+    return run(taken_paths("paths", paths), chosen, engine, on_row=run_options.on_row)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from bloomcli.commands.option import taken_path, taken_paths
 from bloomcli.commands.options import FPP
-from bloomcli.functions.files import Files, Name, OnRow
+from bloomcli.functions.files import Files, Name, OnRow, RunOptions
 from bloomcli.model.index import IndexFacts, IndexReport
 
 if TYPE_CHECKING:
+    from bloomcli.datasets.engine import Engine
     from bloomcli.indexing.build import OnTasks
 
 
@@ -56,14 +57,13 @@ def index_build(
         UnreadableError: a directory can't be listed.
         WriteError: the index can't be written; an old one isn't changed.
     """
-    from bloomcli.commands.index_options import IndexOptions
-    from bloomcli.datasets.engine import choose_engine
+    from bloomcli.commands.index_options import IndexOptions, IndexTarget
     from bloomcli.indexing import build
 
     options = IndexOptions(columns=columns, fpp=fpp, dry_run=dry_run)
-    target = build.Target.named(output, dry_run=dry_run, overwrite=overwrite, force=force)
-    engine = choose_engine(jobs=jobs, fail_fast=fail_fast, session=session)
-    return build.build(engine, _named(path), options, target, on_tasks=_progress_of(on_row))
+    target = IndexTarget(output=output, overwrite=overwrite, force=force).checked(dry_run=dry_run)
+    engine = _engine(RunOptions(jobs=jobs, fail_fast=fail_fast, on_row=on_row), session)
+    return build.build(engine, taken_paths("path", path), options, target, on_tasks=_progress_of(on_row))
 
 
 def index_update(
@@ -97,12 +97,12 @@ def index_update(
         SourceChanged: another program has replaced the index, which isn't changed.
         WriteError: the index can't be written; the old one isn't changed.
     """
-    from bloomcli.datasets.engine import choose_engine
+    from bloomcli.commands.index_options import IndexTarget
     from bloomcli.indexing import build
 
-    engine = choose_engine(jobs=jobs, fail_fast=fail_fast, session=session)
-    target = build.Target(path=os.fspath(index), overwrite=True, force=force)
-    return build.update(engine, _named(path), target, dry_run=dry_run, on_tasks=_progress_of(on_row))
+    engine = _engine(RunOptions(jobs=jobs, fail_fast=fail_fast, on_row=on_row), session)
+    target = IndexTarget(output=taken_path("index", index), overwrite=True, force=force)
+    return build.update(engine, taken_paths("path", path), target, dry_run=dry_run, on_tasks=_progress_of(on_row))
 
 
 def index_inspect(index: Name) -> IndexFacts:
@@ -121,12 +121,14 @@ def index_inspect(index: Name) -> IndexFacts:
     from bloomcli.index.reader import Index
     from bloomcli.storage.registry import open_source
 
-    with open_source(os.fspath(index)) as source:
+    with open_source(taken_path("index", index)) as source:
         return Index(source).facts()
 
 
-def _named(path: Files) -> list[str]:
-    return [os.fspath(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
+def _engine(options: RunOptions, session: Any) -> Engine:
+    from bloomcli.datasets.engine import choose_engine
+
+    return choose_engine(jobs=options.jobs, fail_fast=options.fail_fast, session=session)
 
 
 def _progress_of(on_row: OnRow | None) -> OnTasks | None:

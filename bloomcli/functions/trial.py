@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Unpack
 
 from bloomcli.commands.keywords import TrialKeywords
-from bloomcli.commands.option import takes_options
+from bloomcli.commands.option import taken_paths, takes_options
 from bloomcli.commands.options import TrialOptions
 from bloomcli.functions.files import Files
 from bloomcli.model.trial import TrialReport
@@ -34,5 +33,4 @@ def trial(path: Files, **options: Unpack[TrialKeywords]) -> TrialReport:
         UnsupportedError: none of the readers is installed or reads the file.
         WriteError: the temporary copies can't be written.
     """
-    named = [path] if isinstance(path, str | os.PathLike) else path
-    return run([os.fspath(one) for one in named], TrialOptions(**options))
+    return run(taken_paths("path", path), TrialOptions(**options))

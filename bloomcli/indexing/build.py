@@ -5,13 +5,12 @@ list files -> new and changed files -> tasks -> rows with bits, one at a time ->
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
-from bloomcli.commands.index_options import IndexOptions
+from bloomcli.commands.index_options import IndexOptions, IndexTarget
 from bloomcli.datasets.engine import Engine, run_tasks
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import UnknownColumn, UsageError
@@ -35,32 +34,13 @@ OnTasks = Callable[[Sequence[Task]], OnRow]
 """Called with the tasks before the first one starts; returns the callback for rows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """The index to write."""
-
-    path: str
-    overwrite: bool = False
-    force: bool = False
-
-    @classmethod
-    def named(
-        cls,
-        path: str | os.PathLike[str] | None,
-        *,
-        dry_run: bool,
-        overwrite: bool,
-        force: bool,
-        hint: str = "give output, or dry_run",
-    ) -> Target:
-        """The index that a user names. Raises UsageError if an index is to be written and has no name."""
-        if not path and not dry_run:
-            raise UsageError("nowhere to write to", hint=hint)
-        return cls(path=os.fspath(path or ""), overwrite=overwrite, force=force)
-
-
 def build(
-    engine: Engine, paths: Sequence[str], options: IndexOptions, target: Target, *, on_tasks: OnTasks | None = None
+    engine: Engine,
+    paths: Sequence[str],
+    options: IndexOptions,
+    target: IndexTarget,
+    *,
+    on_tasks: OnTasks | None = None,
 ) -> IndexReport:
     """Build an index of the files that paths name.
 
@@ -77,7 +57,7 @@ def build(
     path = _checked_target(target, dry_run=options.dry_run)
     with measured() as meter:
         listed = _listed(engine, paths, options)
-        run = _Run(paths, options, replace(target, path=path))
+        run = _Run(paths, options, replace(target, output=path))
         report = run.execute(engine, listed, on_tasks)
         return _with_index_traffic(report, meter.total)
 
@@ -85,7 +65,7 @@ def build(
 def update(
     engine: Engine,
     paths: Sequence[str],
-    target: Target,
+    target: IndexTarget,
     *,
     fpp: float | None = None,
     dry_run: bool = False,
@@ -100,12 +80,12 @@ def update(
         options = IndexOptions(columns=old.paths, fpp=old.fpp if fpp is None else fpp, dry_run=dry_run).checked()
         path = _checked_target(replace(target, overwrite=True), dry_run=dry_run)
         listed = _listed(engine, paths, options)
-        run = _Run(paths, options, replace(target, path=path, overwrite=True), old)
+        run = _Run(paths, options, replace(target, output=path, overwrite=True), old)
         report = run.execute(engine, listed, on_tasks)
         return _with_index_traffic(report, meter.total)
 
 
-def _checked_target(target: Target, *, dry_run: bool) -> str:
+def _checked_target(target: IndexTarget, *, dry_run: bool) -> str:
     """The path to write. Raises the errors of writing there before any file is read."""
     store = store_of(target.path)
     path = store.normal(target.path) if target.path else ""
@@ -155,7 +135,9 @@ class MissingFiles(NamedTuple):
 class _Run:
     """One build or update of an index."""
 
-    def __init__(self, paths: Sequence[str], options: IndexOptions, target: Target, old: Index | None = None) -> None:
+    def __init__(
+        self, paths: Sequence[str], options: IndexOptions, target: IndexTarget, old: Index | None = None
+    ) -> None:
         self._paths, self._options, self._target, self._old = paths, options, target, old
         self._spell = spelling()
         self._has: set[str] = set()

@@ -68,7 +68,7 @@ def delete_rows(path: str, kind: str, shape: Shape, size: int | None = None) -> 
 
 
 def _of_parquet(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:
-    file = pq.ParquetFile(pa.BufferReader(data))
+    file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
     there = set(file.schema_arrow.names)
     columns = [field.name for field in shape]
     chosen = columns if all(field.field_id is None and field.name in there for field in shape) else None

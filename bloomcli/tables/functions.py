@@ -155,15 +155,15 @@ def options_of_table(table: str, keywords: Mapping[str, Any]) -> tuple[TableOpti
 
 
 def _change(spark: SparkSession, which: TableOptions, options: WriteOptions) -> DataFrame:
-    from bloomcli.datasets.engine import choose_engine
+    from bloomcli.datasets.engine import spark_engine
     from bloomcli.tables.change import open_and_change
 
-    return frame(spark, open_and_change(choose_engine(session=spark), options, which))
+    return frame(spark, open_and_change(spark_engine(spark), options, which))
 
 
 def _read(spark: SparkSession, which: TableOptions, options: Options) -> DataFrame:
-    from bloomcli.datasets.engine import choose_engine, plan_files, run_tasks
+    from bloomcli.datasets.engine import plan_files, run_tasks, spark_engine
     from bloomcli.tables.reading import table_engine
 
-    engine = table_engine(choose_engine(session=spark), which)
+    engine = table_engine(spark_engine(spark), which)
     return frame(spark, run_tasks(engine, plan_files(engine, (), options)))

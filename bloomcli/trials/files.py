@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from bloomcli.commands.arguments import paths
 from bloomcli.commands.columns import select
+from bloomcli.commands.option import taken_paths
 from bloomcli.commands.options import TrialOptions
 from bloomcli.commands.sampling import chosen_files, share
 from bloomcli.errors import BloomError, UnsupportedError, UsageError
@@ -170,7 +170,9 @@ def _chosen(file: FilterFile, filtered: set[int], options: TrialOptions, log: Qu
         names = [queried.column for queried in log.columns if queried.column in known and queried.literals]
         if not names:
             raise UsageError(
-                "the queries look up no column of the file", path=path, hint=_look_at(paths(options.queries), path)
+                "the queries look up no column of the file",
+                path=path,
+                hint=_look_at(taken_paths("queries", options.queries), path),
             )
     if not names:
         found = [column for column in file.leaves if column.index in filtered]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bloomcli.advice.queries import read_queries
-from bloomcli.commands.arguments import paths as paths_of
+from bloomcli.commands.option import taken_paths
 from bloomcli.commands.options import TrialOptions
 from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.formats.registry import open_file
@@ -62,7 +62,7 @@ def run(paths: Sequence[str], options: TrialOptions, *, on_lookup: OnLookup | No
         row_groups=sum(file.row_groups for file in files),
         columns=tuple(dict.fromkeys(column.column.path for file in files for column in file.columns)),
         values=options.values,
-        queries=paths_of(options.queries),
+        queries=taken_paths("queries", options.queries),
         seed=options.seed,
         fpp=options.fpp,
         runs=options.runs,
@@ -92,7 +92,7 @@ def _queries(options: TrialOptions, path: str) -> QueryLog | None:
         file = open_file(source)
         columns = [file.literal_column(column) for column in file.leaves]
     return read_queries(
-        paths_of(options.queries),
+        taken_paths("queries", options.queries),
         dialect=options.dialect,
         tables=options.table_name,
         columns=columns,

@@ -184,7 +184,7 @@ def test_few_values_of_a_mebibyte_are_looked_up(tmp_path: Path) -> None:
 def test_options_are_checked() -> None:
     with pytest.raises(UsageError, match="not a valid sample"):
         AdviseOptions(sample="x").checked()
-    with pytest.raises(UsageError, match="lies between 0 and 1"):
+    with pytest.raises(UsageError, match="fpp takes a number between 0 and 1"):
         AdviseOptions(fpp=2).checked()
 
 

@@ -32,6 +32,19 @@ def test_clopper_pearson_s_intervals_are_those_of_tables() -> None:
     assert clopper_pearson(1.0, 10, 0.05) == pytest.approx((0.691503, 1), abs=1e-5)
 
 
+def test_intervals_of_shares_next_to_0_and_1_end_there() -> None:
+    """Rounding errors leave a share of the trials that is too small for a float beside them."""
+    for trials in (0.7, 3.0, 16.0, 12345.6):
+        for distance in (2e-16, 1e-15, 1e-13, 1e-9, 1e-5):
+            low, high = clopper_pearson(1 - distance, trials, 0.05)
+            assert 0 < low < high <= 1
+            assert high == pytest.approx(1, abs=1e-4)
+            low, high = clopper_pearson(distance, trials, 0.05)
+            assert 0 <= low < high < 1
+            assert low == pytest.approx(0, abs=1e-4)
+    assert beta_quantile(0.975, 3.0, 2.220446049250313e-16) == 1
+
+
 def test_a_ratio_of_a_crossed_sample_covers_the_truth() -> None:
     chance = np.random.default_rng(7)
     rows, columns = chance.beta(0.5, 2, 120), chance.beta(0.5, 1, 90)

@@ -17,7 +17,7 @@ import bloomcli
 from bloomcli import spark
 from bloomcli.advice import on_spark
 from bloomcli.commands import options
-from bloomcli.commands.option import options_in
+from bloomcli.commands.option import Checked, options_in
 from bloomcli.commands.options import Options
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.formats.add_options import own_options
@@ -143,6 +143,12 @@ def assert_same(function: Any, name: str, wanted: dict[str, Any]) -> None:
     assert given.keys() - defaults.keys() - {"table"} == {"probe": {"values"}}.get(name, set())
 
 
+def distinct(function: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Another object for each argument of a function, which the options take unchecked, and so unchanged."""
+    monkeypatch.setattr(Checked, "__post_init__", lambda _: None)
+    return {name: {} if name == "format_options" else object() for name in arguments(function)}
+
+
 def wanted_of(name: str, without: set[str]) -> dict[str, Any]:
     """The fields of a command's class, without some of them."""
     return {n: default for n, default in fields(CLASSES[name]).items() if n not in without}
@@ -202,8 +208,7 @@ def test_the_command_line_takes_the_fields_of_the_class(name: str) -> None:
 def test_functions_pass_every_argument_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An argument that got lost, or went to another field, would do so without a word."""
     home = import_module(f"bloomcli.functions.{name}")
-    given: dict[str, Any] = {argument: object() for argument in arguments(getattr(home, name))}
-    given |= {"format_options": {}} if name == "add" else {}
+    given = distinct(getattr(home, name), monkeypatch)
     passed: list[Options] = []
 
     class Passed(Exception):
@@ -234,8 +239,7 @@ def assert_passed_on(one: Any, name: str, given: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", sorted(CLASSES.keys() - {"gate", "trial"}))
 def test_functions_for_spark_pass_every_argument_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: dict[str, Any] = {argument: object() for argument in arguments(getattr(spark, name))}
-    given |= {"format_options": {}} if name == "add" else {}
+    given = distinct(getattr(spark, name), monkeypatch)
     passed: list[Options] = []
     monkeypatch.setattr(spark, "_run", lambda *arguments: passed.append(arguments[-1]))
     monkeypatch.setattr(on_spark, "_advise", lambda *arguments: passed.append(arguments[-1]))
@@ -264,8 +268,7 @@ def test_functions_for_tables_take_the_fields_of_both_classes(name: str) -> None
 def test_functions_for_tables_pass_every_argument_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from bloomcli.tables import functions
 
-    given: dict[str, Any] = {argument: object() for argument in arguments(getattr(spark, TABLE_FUNCTIONS[name]))}
-    given |= {"format_options": {}} if name == "add" else {}
+    given = distinct(getattr(spark, TABLE_FUNCTIONS[name]), monkeypatch)
     passed: list[Any] = []
     for receiver in ("_change", "_read"):
         monkeypatch.setattr(functions, receiver, lambda _, which, chosen: passed.extend((which, chosen)))

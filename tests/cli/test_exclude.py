@@ -128,7 +128,7 @@ def test_of_many_files_the_same_columns_are_excluded(bloom: Bloom, plain: Path, 
 def test_functions_take_a_name_for_the_one_that_it_is(plain: Path) -> None:
     with pytest.raises(UnknownColumn, match="no column 'nope' to exclude"):
         bloomcli.add(plain, ["*"], exclude="nope", dry_run=True)
-    with pytest.raises(UsageError, match="columns are given by name"):
+    with pytest.raises(UsageError, match="exclude takes a name or several names, not 3"):
         bloomcli.inspect(plain, exclude=[3])  # type: ignore[list-item]
     report = bloomcli.gate(plain, exclude=["secret"])
     assert (report.excluded_columns, report.ok) == (("secret",), True)

@@ -45,7 +45,11 @@ from bloomcli.datasets import task
         (["add", "{plain}", "-c", "id", "-o", "{nowhere}", "--fpp", "2"], 2, "between 0 and 1"),
         (["add", "{plain}", "-c", "id", "-o", "{nowhere}", "--fpp", "x"], 2, "not a rate"),
         (["add", "{plain}", "-c", "id", "-o", "{nowhere}", "--max-bytes", "1GB?"], 2, "not a size"),
-        (["add", "{plain}", "-c", "id", "-o", "{nowhere}", "--max-bytes", "8"], 2, "smallest filter"),
+        (
+            ["add", "{plain}", "-c", "id", "-o", "{nowhere}", "--max-bytes", "8"],
+            2,
+            "max_bytes takes a whole number of 32 bytes or more",
+        ),
         (["add", "{filtered}", "-c", "id", "-o", "{nowhere}"], 2, "has a filter in row group 0 already"),
         (["add", "{plain}", "-c", "id", "-o", "{nowhere}/x/y"], 3, "create the output's directory first"),
         (["dump", "{filtered}", "-c", "id", "-g", "9"], 2, "no row group 9"),

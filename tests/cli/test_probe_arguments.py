@@ -53,6 +53,18 @@ def test_a_value_that_is_a_files_name_is_refused_and_the_hint_looks_it_up(bloom:
     assert "id = 42: " in pasted(bloom, refused).out
 
 
+@pytest.mark.parametrize(
+    "arguments", [("3", "tr/a.parquet"), ("3", "tr/a.parquet", "-5"), ("3", "-5", "tr/a.parquet")]
+)
+def test_a_value_before_its_file_is_refused_and_the_hint_looks_it_up(
+    bloom: Bloom, tree: Path, arguments: tuple[str, ...]
+) -> None:
+    refused = bloom("probe", "-c", "id", *arguments, "-f", "json")
+    assert (refused.code, refused.out) == (2, "")
+    totals = pasted(bloom, refused).json["totals"]
+    assert [total["value"] for total in totals] == [one for one in arguments if one != "tr/a.parquet"]
+
+
 def test_values_after_a_directory_or_a_pattern_are_refused(bloom: Bloom, tree: Path) -> None:
     for path in ("tr", "tr/*.parquet"):
         refused = bloom("probe", path, "-c", "id", "-5", "3")

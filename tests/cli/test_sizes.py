@@ -247,7 +247,7 @@ def test_a_policy_asks_for_tight_sizes_and_the_option_overrides_it(bloom: Bloom,
 def test_an_unknown_size_is_an_error(bloom: Bloom, path: Path, size: str) -> None:
     assert bloom("add", path, "-c", "id", "--size", size, "--in-place").code == 2
     for function in (lambda: bloomcli.add(path, ["id"], size=size), lambda: bloomcli.fold(path, size=size)):
-        with pytest.raises(UsageError, match="no rule for sizes is called"):
+        with pytest.raises(UsageError, match="size takes 'power-of-two' or 'tight', not"):
             function()
     policy = path.with_name("bloom.toml")
     policy.write_text(f'size = "{size}"\n')

@@ -389,9 +389,8 @@ def test_what_is_no_name_is_refused(path: Path, given: Any) -> None:
         lambda: bloomcli.remove(path, columns=given, dry_run=True),
         lambda: bloomcli.fold(path, columns=given, dry_run=True),
     ):
-        with pytest.raises(UsageError, match="are given by name, not as") as caught:
+        with pytest.raises(UsageError, match="takes a name or several names, not"):
             call()
-        assert caught.value.hint
 
 
 @pytest.mark.parametrize(

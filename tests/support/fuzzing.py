@@ -284,7 +284,7 @@ class _Contract:
         """Find a value that pyarrow reads, without and with an index."""
         from support import reader_values
 
-        look = {".parquet": reader_values.parquet_rows}.get(path.suffix)
+        look = {".parquet": reader_values.parquet_rows, ".orc": reader_values.orc_rows}.get(path.suffix)
         self._begin(_PEER)
         known = None
         if look is not None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import orc
 
-from support import blooms, footers, orcfiles, thrift
+from support import blooms, footers, orcfiles, orcwalk, thrift
 from support.groundtruth import holds
 from support.orcwalk import Orc
 from support.thrift import Fields
@@ -126,6 +126,11 @@ def parquet_rows(path: Path, turn: int) -> KnownRows | None:
             return None
     except Exception as error:
         raise Unreadable(str(error)) from error
+    return _chosen(name, values, turn)
+
+
+def _chosen(name: str, values: list[Any], turn: int) -> KnownRows | None:
+    """One of a column's values, and its rows; None if there is none that a command line takes as it is."""
     chosen = [value for value in values if value is not None]
     if not chosen:
         return None
@@ -191,3 +196,74 @@ def orc_lost(path: Path, columns: Container[str] | None = None) -> list[str]:
                         lost.append(f"stripe {stripe}, row group {group}, {field.name}: {value!r}")
                         break
     return lost
+
+
+_ORC_CHAR: Final = 17
+_ROW_INDEX: Final = 6
+
+
+def orc_rows(path: Path, turn: int) -> KnownRows | None:
+    """The rows of a value that ORC C++ reads in one of the columns of integers or texts, another one each turn;
+    None if there is no such column, or if the statistics of the file, its stripes or its row groups may be wrong.
+    Raises Unreadable.
+    """
+    try:
+        walked, file = Orc(path), orc.ORCFile(path)
+        names = [
+            field.name
+            for field in file.schema
+            if (pa.types.is_signed_integer(field.type) or pa.types.is_string(field.type))
+            and walked.kind(walked.columns[field.name]) != _ORC_CHAR  # `find` ignores its blanks
+        ]
+        name = names[turn % len(names)] if names else None
+        if name is None or file.schema.names.count(name) > 1 or not re.fullmatch(r"\w+", name):
+            return None
+        stripes = []
+        for number in range(file.nstripes):
+            part = file.read_stripe(number, columns=[name])
+            part.validate(full=True)
+            stripes.append(pa.table(part).column(0).to_pylist())
+        if not _orc_statistics_fit(walked, walked.columns[name], stripes):
+            return None
+    except Exception as error:
+        raise Unreadable(str(error)) from error
+    return _chosen(name, [value for part in stripes for value in part], turn)
+
+
+def _orc_statistics_fit(file: Orc, column: int, stripes: list[list[Any]]) -> bool:
+    """Whether a column's statistics fit its values, wherever the file has some."""
+    pairs = [
+        (part, [value for values in stripes for value in values]) for part in file.footer.get(7, [])[column:][:1]
+    ]
+    metadata = orcwalk.message(orcwalk.decompress(file.metadata, file.codec))
+    for part, values in zip(metadata.get(1, []), stripes, strict=False):
+        pairs += [(one, values) for one in orcwalk.message(part).get(1, [])[column:][:1]]
+    for stripe, values in zip(file.stripes, stripes, strict=True):
+        if stripe.rows != len(values):
+            return False
+        for stream in stripe.streams:
+            if (stream.kind, stream.column) == (_ROW_INDEX, column):
+                entries = orcwalk.message(orcwalk.decompress(stream.raw, file.codec)).get(1, [])
+                for at, entry in enumerate(entries):
+                    group = values[at * file.stride :][: file.stride]
+                    pairs += [(part, group) for part in orcwalk.message(entry).get(2, [])]
+    return all(_orc_bounds_fit(orcwalk.message(part), values) for part, values in pairs)
+
+
+def _orc_bounds_fit(statistics: orcwalk.Message, values: list[Any]) -> bool:
+    """Whether a ColumnStatistics message fits values, which are integers or texts."""
+    there = [value for value in values if value is not None]
+    if orcwalk.one(statistics, 1, len(there)) != len(there):
+        return False
+    if not orcwalk.one(statistics, 10, True) and len(there) < len(values):
+        return False
+    numbers = orcwalk.message(orcwalk.one(statistics, 2, b""))
+    texts = orcwalk.message(orcwalk.one(statistics, 4, b""))
+    known = [value if isinstance(value, int) else value.encode() for value in there]
+    if known and isinstance(known[0], int):
+        low, high = ([zigzag >> 1 ^ -(zigzag & 1) for zigzag in numbers.get(f, [])] for f in (1, 2))
+    else:
+        low, high = ([bound for f in fields for bound in texts.get(f, [])] for fields in ((1, 4), (2, 5)))
+    return all(bound <= value for bound in low for value in known) and all(
+        value <= bound for bound in high for value in known
+    )

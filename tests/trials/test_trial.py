@@ -373,10 +373,10 @@ def test_columns_that_cannot_be_tried_are_errors(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"values": 0}, "--values is 1 or more, not 0"),
-        ({"runs": -1}, "--runs is 0 or more, not -1"),
-        ({"timeout": 0}, "a time limit is longer than 0 seconds, not 0"),
-        ({"fpp": 1.5}, "a false-positive rate lies between 0 and 1"),
+        ({"values": 0}, "values takes a whole number of 1 or more, .* not 0"),
+        ({"runs": -1}, "runs takes a whole number of 0 or more, .* not -1"),
+        ({"timeout": 0}, "timeout takes a number of seconds above 0, not 0"),
+        ({"fpp": 1.5}, "fpp takes a number between 0 and 1, not 1.5"),
         ({"sample": "none"}, "'none' is not a valid sample"),
         ({"table_name": ["orders"]}, "a table's name is for finding it in queries"),
         ({"readers": ["spork"]}, "no reader 'spork' to run"),

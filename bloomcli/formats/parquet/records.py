@@ -271,4 +271,9 @@ class Records:
             whole = b"".join((spec.MAGIC, raw, len(raw).to_bytes(4, "little"), spec.MAGIC))
             metadata = pq.read_metadata(pa.BufferReader(whole))
         # a background read of Arrow's threads aborts the process if Python ends during it
-        return pq.ParquetFile(pa.PythonFile(SourceStream(source), "r"), metadata=metadata, pre_buffer=False)
+        return pq.ParquetFile(
+            pa.PythonFile(SourceStream(source), "r"),
+            metadata=metadata,
+            pre_buffer=False,
+            page_checksum_verification=True,
+        )

@@ -179,7 +179,7 @@ def test_an_output_is_chosen_once_and_never_the_input_or_a_file_that_exists(path
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"fpp": 0}, "between 0 and 1"), ({"fpp": 1}, "between 0 and 1"), ({"fpp": math.nan}, "between 0 and 1"),
-     ({"ndv": 0}, "1 or more"), ({"max_bytes": 31}, "smallest filter"), ({"columns": []}, "no columns")],
+     ({"ndv": 0}, "1 or more"), ({"max_bytes": 31}, "32 bytes or more"), ({"columns": []}, "no columns")],
     ids=str,
 )  # fmt: skip
 def test_figures_that_make_no_sense_are_refused(path: Path, options: dict[str, Any], message: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,26 @@ def test_a_page_without_the_value_is_compared_with_its_checksum(tmp_path: Path) 
     found = bloomcli.find(path, -5, column="v")
     assert rows_of(found) == []
     assert [error.exit_code for error in found.report.errors] == [3]
+
+
+@pytest.mark.parametrize("shape", ["flat", "list"])
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize("sought", [(ROWS // 2,), range(ROWS)], ids=["one row", "every row"])
+def test_pages_of_columns_that_are_only_shown_are_compared_with_their_checksums(
+    tmp_path: Path, shape: str, indexed: bool, sought: Sequence[int]
+) -> None:
+    path = tmp_path / "checked.parquet"
+    values = [10**9 + n for n in range(ROWS)]
+    table = pa.table({"id": range(ROWS), "v": values if shape == "flat" else [[value] for value in values]})
+    options: dict[str, Any] = {"use_dictionary": False, "compression": "none", "data_page_size": 4000}
+    pq.write_table(table, path, write_page_checksum=True, write_page_index=indexed, **options)
+    assert [n for n, _ in rows_of(bloomcli.find(path, sought, column="id"))] == list(sought)
+    data = bytearray(path.read_bytes())
+    data[data.index((10**9 + ROWS // 2).to_bytes(8, "little"))] ^= 1
+    path.write_bytes(data)
+    found = bloomcli.find(path, sought, column="id", select="v")
+    assert list(found) == []
+    assert [(error.exit_code, "page integrity" in str(error.error)) for error in found.report.errors] == [(3, True)]
 
 
 def test_files_with_other_schemas_have_their_own_columns(tmp_path: Path) -> None:
