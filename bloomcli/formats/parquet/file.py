@@ -17,7 +17,7 @@ from bloomcli.formats.parquet import bounds, describe, extension, values
 from bloomcli.formats.parquet.filter_header import FilterProblem, ProbedFilter
 from bloomcli.formats.parquet.filterable import unfilterable, unreadable
 from bloomcli.formats.parquet.filters import Filters
-from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
+from bloomcli.formats.parquet.footer import Footer, read_footer
 from bloomcli.formats.parquet.lookups import lookups_of
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import SIGNATURE, Column, ColumnChunk
@@ -138,16 +138,14 @@ class ParquetFile(LocatedFile):
 
     def indexed_facts(self, columns: set[int] | None) -> Iterator[tuple[int, FilterFacts]]:
         """`facts`, each with the ordinal of its column."""
-        from bloomcli.formats.parquet import filter_facts
-
         self.source.will_read(self.filters.ranges(columns))
-        return filter_facts.indexed_facts(self.filters, columns, self._facts_in)
-
-    def _facts_in(self, key: ChunkKey) -> Iterator[tuple[int, FilterFacts]]:
-        """Read and describe the filter of one chunk."""
-        claim = self.footer.filter_claim(key)
-        if claim is not None and claim.is_filter:
-            yield from self.facts_of(self.footer.chunk(key, claim.walked))
+        for claim in self.footer.filter_claims(columns):
+            if claim.is_filter:
+                found = describe.usual_facts(self.filters, claim)
+                if found is None:
+                    yield from self.facts_of(self.footer.chunk(claim.key, claim.metadata))
+                else:
+                    yield claim.key.column, found
 
     @property
     def unchangeable(self) -> UnsupportedError | None:
@@ -288,7 +286,7 @@ class ParquetFile(LocatedFile):
 
         self.source.will_read(self.ranges_to_examine(columns))
         for claim in self.footer.filter_claims(columns):
-            chunk = self.footer.chunk(claim.key, claim.walked)
+            chunk = self.footer.chunk(claim.key, claim.metadata)
             if claim.is_filter:
                 yield from self.examine_one(check, chunk)
                 damaged = check.page_headers(self.filters, chunk)

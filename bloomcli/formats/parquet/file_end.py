@@ -50,7 +50,7 @@ def _indexes(filters: Filters, columns: Collection[int]) -> Iterable[Range]:
     footer, found = filters.footer, []
     try:
         for key in footer.chunk_keys():
-            for field, offset, length in footer.index_extents(footer.chunk_struct(key)):
+            for field, offset, length in footer.index_extents(key, footer.metadata(key)):
                 if field == "offset_index_offset" or key.column in columns:
                     found.append((offset, length))
     except BloomError:
