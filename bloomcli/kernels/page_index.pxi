@@ -1,11 +1,11 @@
-# Reads Parquet offset indexes that are encoded as writers usually do. A chunk's index has an entry for each page.
+# Reads Parquet offset indexes. A chunk's index has an entry for each page.
 #
 # Source: OffsetIndex and PageLocation of the Parquet format's parquet.thrift.
 
 
 def page_locations(bytes data not None, int max_depth):
-    """Return (offset, length, first row) of each page in an OffsetIndex at the start of `data`; None if it isn't
-    usual."""
+    """Return (offset, length, first row) of each page in an OffsetIndex at the start of `data`; None if it is damaged
+    or a page lacks one of them."""
     cdef Walk w
     cdef Fields index, page
     cdef int kind = 0
