@@ -13,12 +13,11 @@ MOST: Final = 2
 """The maximum number of hashes that `lost` looks up."""
 _IF_EXACT: Final = 1
 _OF_WIDTH: Final = 2
-_FLOATS: Final = {"FLOAT": 3, "DOUBLE": 4}
+_FLOAT_KINDS: Final = {"FLOAT": 3, "DOUBLE": 4}
 NO_VALUES: Final = (0, 0)
 """The result of `kind_of_bounds` for bounds that are never values for certain."""
 _MANY_FORMS: Final = ("FLOAT16", "INTERVAL")
 """A FLOAT16 can be a zero of either sign or NaN; DuckDB inserts the normal form of an interval."""
-_WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 
 
 def lost(chunk: ColumnChunk, bits: HashLookup) -> Iterator[tuple[str, bytes]]:
@@ -54,4 +53,4 @@ def kind_of_bounds(column: Column) -> tuple[int, int]:
     if physical == "FIXED_LEN_BYTE_ARRAY":
         return (0 if logical in _MANY_FORMS else _OF_WIDTH), column.type_length or 0
     width = _WIDTHS.get(physical)
-    return NO_VALUES if width is None else (_FLOATS.get(physical, _OF_WIDTH), width)
+    return NO_VALUES if width is None else (_FLOAT_KINDS.get(physical, _OF_WIDTH), width)

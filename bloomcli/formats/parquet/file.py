@@ -18,6 +18,7 @@ from bloomcli.formats.parquet.filter_header import FilterProblem, ProbedFilter
 from bloomcli.formats.parquet.filterable import unfilterable, unreadable
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import Footer, read_footer
+from bloomcli.formats.parquet.file_end import end_ranges
 from bloomcli.formats.parquet.lookups import lookups_of
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import SIGNATURE, Column, ColumnChunk
@@ -122,7 +123,7 @@ class ParquetFile(LocatedFile):
         """Every element of the schema."""
         from bloomcli.formats.parquet.schema_tree import schema_tree
 
-        return schema_tree(self.footer)
+        return schema_tree(self.footer.top)
 
     def footer_tree(self) -> dict[str, Tree]:
         """The whole footer."""
@@ -243,9 +244,7 @@ class ParquetFile(LocatedFile):
 
     def end_ranges(self, columns: Sequence[Column]) -> Sequence[tuple[int, int]]:
         """The footer and the page indexes, where row groups are large."""
-        from bloomcli.formats.parquet import file_end
-
-        return file_end.ranges(self.filters, {column.index for column in columns})
+        return end_ranges(self.source, self.footer, {column.index for column in columns})
 
     def bits_sources(self, column: Column) -> Iterator[BitsSource]:
         """The column's filters, or its chunks."""

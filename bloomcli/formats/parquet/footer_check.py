@@ -24,7 +24,7 @@ from bloomcli.words import counted
 _HINT: Final = "the file is damaged; get it from its source again"
 
 
-def refuse_damaged(source: Source, footer: Footer, removed: AbstractSet[ChunkKey]) -> None:
+def refuse_damaged_footer(source: Source, footer: Footer, removed: AbstractSet[ChunkKey]) -> None:
     """Raise CorruptFile if filters can't be added to the file.
 
     Raises UnsupportedError for a chunk whose data is in another file. The change removes the filters of the chunks

@@ -19,7 +19,7 @@ COLUMN_INDEX: Final = "column index"
 OFFSET_INDEX: Final = "offset index"
 
 OFFSET_FIELDS: Final = {COLUMN_INDEX: "column_index_offset", OFFSET_INDEX: "offset_index_offset"}
-_KINDS: Final = {field: kind for kind, field in OFFSET_FIELDS.items()}
+_REGIONS: Final = {field: kind for kind, field in OFFSET_FIELDS.items()}
 
 
 class Region(NamedTuple):
@@ -48,7 +48,7 @@ def regions(footer: Footer, unwritten: Callable[[ChunkKey], int | None]) -> list
             if size is not None and size > 0:
                 found.append(Region(start, start + size, FILTER, key))
         for field, offset, length in footer.index_extents(key, chunk):
-            found.append(Region(offset, offset + length, _KINDS[field], key))
+            found.append(Region(offset, offset + length, _REGIONS[field], key))
     return sorted(found)
 
 
