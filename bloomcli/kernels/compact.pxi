@@ -38,12 +38,14 @@ _WALK_REASONS = {
 
 
 class CompactError(ValueError):
-    """The bytes are not a Thrift compact structure. `offset` is relative to the start of the buffer."""
+    """The bytes are not a Thrift compact structure. `offset` is relative to the start of the buffer; `field` is the
+    path of the damaged field in the structure that was walked, if it isn't the structure itself."""
 
-    def __init__(self, reason, offset):
+    def __init__(self, reason, offset, field=None):
         super().__init__(reason)
         self.reason = reason
         self.offset = offset
+        self.field = field
 
 
 class CompactLimit(CompactError):
@@ -211,6 +213,87 @@ cdef _walk_open(Walk* w, const unsigned char[::1] data, Py_ssize_t pos):
 
 cdef _walk_raise(Walk* w):
     raise CompactError(_WALK_REASONS[w.fault], w.at)
+
+
+cdef enum:
+    KNOWN_IDS = 16         # the positions of fields with ids below this are recorded
+    FIRST_IDS = 64
+    LEAST_ID = -32768
+    ALL_IDS_WORDS = 1024   # a bit for each id
+
+
+cdef struct Fields:
+    int kind[KNOWN_IDS]            # 0: missing
+    Py_ssize_t start[KNOWN_IDS]    # of the value
+    Py_ssize_t end                 # of the struct
+
+
+cdef bint _fields(Walk* w, Py_ssize_t pos, int max_depth, Fields* found) noexcept nogil:
+    """Walk the struct at `pos` and record the positions of its fields. False, with the fault set, for bytes that
+    `compact_struct` refuses."""
+    cdef int kind, field_id = 0, at
+    cdef Py_ssize_t header, value
+    cdef uint64_t first = 0                    # the ids 0 to 63 so far
+    cdef uint64_t[ALL_IDS_WORDS] others        # the other ids so far, if `has_others`
+    cdef uint64_t* seen
+    cdef bint has_others = False
+    memset(found, 0, sizeof(Fields))
+    while True:
+        header = pos
+        pos = _field_head(w, pos, &kind, &field_id)
+        if pos < 0:
+            return False
+        if kind == 0:
+            found.end = pos
+            return True
+        value = pos
+        pos = _skip(w, pos, kind, max_depth - 1, False)
+        if pos < 0:
+            return False
+        at = field_id
+        seen = &first
+        if not 0 <= field_id < FIRST_IDS:
+            if not has_others:
+                memset(others, 0, ALL_IDS_WORDS * 8)
+                has_others = True
+            at = field_id - LEAST_ID
+            seen = others + at // 64
+        if seen[0] >> (at % 64) & 1:
+            _fail(w, WALK_FIELD_ID, header)
+            return False
+        seen[0] |= <uint64_t>1 << (at % 64)
+        if 0 <= field_id < KNOWN_IDS:
+            found.kind[field_id] = kind
+            found.start[field_id] = value
+
+
+cdef bint _number(Walk* w, Fields* found, int field_id, int kind, int64_t* value) noexcept nogil:
+    """Read an integer field; False if it is missing or of another type."""
+    cdef uint64_t raw = 0
+    if found.kind[field_id] != kind or _varint(w, found.start[field_id], &raw) < 0:
+        return False
+    value[0] = <int64_t>(raw >> 1) ^ -<int64_t>(raw & 1)
+    return True
+
+
+cdef bint _binary(Walk* w, Fields* found, int field_id, const unsigned char** start, Py_ssize_t* size) noexcept nogil:
+    """Locate the bytes of a binary field; False if it is missing or of another type."""
+    cdef uint64_t length = 0
+    cdef Py_ssize_t pos
+    if found.kind[field_id] != CT_BINARY:
+        return False
+    pos = _varint(w, found.start[field_id], &length)
+    if pos < 0:
+        return False
+    start[0] = w.data + pos
+    size[0] = <Py_ssize_t>length
+    return True
+
+
+cdef int _boolean(Fields* found, int field_id) noexcept nogil:
+    """Return the type code of a boolean, which is its value; 0 if it is missing."""
+    cdef int kind = found.kind[field_id]
+    return kind if kind == CT_TRUE or kind == CT_FALSE else 0
 
 
 def compact_struct(const unsigned char[::1] data, Py_ssize_t pos, int max_depth):

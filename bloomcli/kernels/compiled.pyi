@@ -1,16 +1,12 @@
 # Types of the compiled module. Buffers contain bytes; hashes are uint64s in native byte order, 8 bytes each.
 
-from collections.abc import Sequence
-from typing import Any, Literal, TypeVar
-
 from typing_extensions import Buffer
-
-_T = TypeVar("_T")
 
 class CompactError(ValueError):
     reason: str
     offset: int
-    def __init__(self, reason: str, offset: int) -> None: ...
+    field: str | None
+    def __init__(self, reason: str, offset: int, field: str | None = None) -> None: ...
 
 class CompactLimit(CompactError): ...
 class PageError(ValueError): ...
@@ -38,9 +34,6 @@ def compact_struct(data: Buffer, pos: int, max_depth: int) -> tuple[dict[int, tu
 def compact_list(data: Buffer, pos: int, max_depth: int, most: int) -> tuple[int, list[int]]: ...
 def compact_int(data: Buffer, pos: int) -> int: ...
 def compact_bytes(data: Buffer, pos: int) -> bytes: ...
-def chunks_to_check(
-    data: Buffer, starts: Sequence[int], types: Buffer, data_end: int, max_depth: int
-) -> tuple[list[int], list[tuple[int, int]]]: ...
 
 class PageHeader:
     data: bytes
@@ -61,56 +54,63 @@ class PageHeader:
     is_compressed: bool
     def __init__(self, data: bytes, start: int, end: int, max_depth: int) -> None: ...
 
-def filter_claims(
-    data: bytes, starts: Sequence[int], max_depth: int, columns: Buffer, data_end: int
-) -> list[tuple[int, int, int, bytes | None, bytes | None] | Literal[False] | None]: ...
-def usual_chunk(
-    data: bytes, start: int, max_depth: int, column: Buffer, data_end: int
-) -> (
-    tuple[
-        int,
-        int | None,
-        int,
-        int,
-        int,
-        int,
-        int | None,
-        int | None,
-        int | None,
-        bytes | None,
-        bytes | None,
-        bool | None,
-        bool | None,
-        bool,
-        bool,
-    ]
-    | None
-): ...
+class ChunkMetadata:
+    data: bytes
+    start: int
+    statistics_fault: CompactError | None
+    def __init__(self, data: bytes, start: int, max_depth: int) -> None: ...
+    @property
+    def has_metadata(self) -> bool: ...
+    @property
+    def encrypted(self) -> bool: ...
+    @property
+    def file_path(self) -> bytes | None: ...
+    @property
+    def offset_index_offset(self) -> int | None: ...
+    @property
+    def offset_index_length(self) -> int | None: ...
+    @property
+    def column_index_offset(self) -> int | None: ...
+    @property
+    def column_index_length(self) -> int | None: ...
+    @property
+    def type(self) -> int | None: ...
+    @property
+    def codec(self) -> int | None: ...
+    @property
+    def num_values(self) -> int | None: ...
+    @property
+    def total_uncompressed_size(self) -> int | None: ...
+    @property
+    def total_compressed_size(self) -> int | None: ...
+    @property
+    def data_page_offset(self) -> int | None: ...
+    @property
+    def dictionary_page_offset(self) -> int | None: ...
+    @property
+    def bloom_filter_offset(self) -> int | None: ...
+    @property
+    def bloom_filter_length(self) -> int | None: ...
+    @property
+    def null_count(self) -> int | None: ...
+    @property
+    def distinct_count(self) -> int | None: ...
+    @property
+    def encodings(self) -> int: ...
+    @property
+    def has_encoding_stats(self) -> bool: ...
+    def sound(self, physical: int, most: int) -> bool: ...
+    def only_dictionary_encoded(self, most: int) -> bool | None: ...
+    @property
+    def is_max_value_exact(self) -> bool | None: ...
+    @property
+    def is_min_value_exact(self) -> bool | None: ...
+    def bounds(self, ordered: bool, deprecated: bool) -> tuple[bytes | None, bytes | None]: ...
+
+def is_certain(bound: bytes, exact: bool | None, kind: int, width: int) -> bool: ...
 def sbbf_examine(
-    data: bytes, at: int, size: int, low: bytes | None, high: bytes | None
+    data: bytes, bounds: list[bytes]
 ) -> tuple[int, int, float | None, float, float, float | None, bool] | None: ...
-def frozen(kind: type[_T], names: tuple[str, ...], values: tuple[Any, ...]) -> _T: ...
-def chunk_facts(
-    data: bytes, start: int, max_depth: int, ordered: bool, deprecated: bool
-) -> (
-    tuple[
-        int | None,
-        int | None,
-        int | None,
-        int | None,
-        int,
-        int | None,
-        int | None,
-        int | None,
-        int | None,
-        int | None,
-        bytes | None,
-        bytes | None,
-        bool | None,
-        bool | None,
-    ]
-    | None
-): ...
 
 class Levels:
     hits: int

@@ -92,7 +92,8 @@ cdef class FilterQuery:
         max_depth: the maximum nesting of structs and lists.
         same: the encoded values that fields of the footer must have, by field id (below 8); None: the field is
             missing.
-        columns: four numbers for each leaf column, as for `filter_claims`.
+        columns: four numbers for each leaf column: its physical type; 1 if min_value and max_value can be trusted + 2
+            if min and max can be; its kind of bounds and their size, as for `is_certain`.
         searched: the ordinal of the column with the hashes.
         summed: a 1 for each leaf column whose bytes are summed up; None: the bytes of all columns.
         hashes: uint64s in native order, as bytes, or `Ascending`. For the latter, the positions of the hashes that a

@@ -63,6 +63,11 @@ cdef enum:
     DENSE = 16                          # hashes per block from which on eight hashes of a block are tested at a time
     WINDOW_BLOCKS = 8192                # blocks of a filter that are read at once for many hashes: 256 KiB
     CHUNK_DEPTH = 4                     # the nesting depth of a column chunk in the footer
+    FIRST_DATA = 4                      # after the magic bytes
+    ENCODING_STATS_MOST = 1 << 19
+    COLUMN_ITEMS = 4                    # numbers of a column: its physical type, its flags, its kind of bounds, their size
+    ORDERED = 1                         # flags: min_value and max_value can be trusted,
+    DEPRECATED = 2                      # min and max can be
 
 
 cdef struct QueryState:
@@ -98,48 +103,38 @@ cdef bint _read_exactly(QueryState* r, void* to, int64_t size, int64_t at) noexc
     return True
 
 
-cdef bint _recorded_span(Walk* w, RecordedFields* found, int field_id, const unsigned char** start,
-                         Py_ssize_t* size) noexcept nogil:
-    """Locate a binary field; False if it is missing."""
-    cdef uint64_t length = 0
-    cdef Py_ssize_t pos
-    if found.kind[field_id] != CT_BINARY:
-        return False
-    pos = _varint(w, found.start[field_id], &length)
-    if pos < 0:
-        return False
-    start[0] = w.data + pos
-    size[0] = <Py_ssize_t>length
-    return True
+cdef bint _index_inside(Walk* w, Fields* chunk, int offset_id, int length_id, int64_t data_end) noexcept nogil:
+    """Return whether a page index lies within the file's data, or doesn't exist."""
+    cdef int64_t offset, length
+    if not _number(w, chunk, offset_id, CT_I64, &offset) or not _number(w, chunk, length_id, CT_I32, &length):
+        return True
+    if offset == 0 or length == 0:
+        return True
+    return FIRST_DATA <= offset <= data_end and 0 < length <= data_end - offset
 
 
-cdef struct Bounds:
-    const unsigned char* low
-    const unsigned char* high
-    Py_ssize_t low_bytes, high_bytes
-    bint has_low, has_high
+cdef bint _usual_chunk(QueryState* r, Walk* w, Py_ssize_t start, const int* column, ChunkFields* found, int64_t* values,
+                       int64_t* packed) noexcept nogil:
+    """Decode a ColumnChunk, its number of values and its compressed bytes. False if opening the file would report it,
+    or if its data aren't in the file."""
+    cdef int max_depth = r.max_depth - CHUNK_DEPTH
+    return (
+        _chunk_fields(w, start, max_depth, found) == CHUNK_SOUND
+        and _chunk_sound(w, found, column[0], max_depth, ENCODING_STATS_MOST)
+        and _index_inside(w, &found.chunk, 4, 5, r.data_end) and _index_inside(w, &found.chunk, 6, 7, r.data_end)
+        and _number(w, &found.meta, 5, CT_I64, values) and _number(w, &found.meta, 7, CT_I64, packed)
+    )
 
 
-cdef void _spans(Walk* w, UsualChunk* found, const int* column, Bounds* bounds) noexcept nogil:
-    """Locate the bounds that can be trusted, like `_bounds`."""
-    memset(bounds, 0, sizeof(Bounds))
-    if column[1] & ORDERED:
-        bounds.has_low = _recorded_span(w, &found.stats, 6, &bounds.low, &bounds.low_bytes)
-        bounds.has_high = _recorded_span(w, &found.stats, 5, &bounds.high, &bounds.high_bytes)
-    if column[1] & DEPRECATED and not bounds.has_low and not bounds.has_high:
-        bounds.has_low = _recorded_span(w, &found.stats, 2, &bounds.low, &bounds.low_bytes)
-        bounds.has_high = _recorded_span(w, &found.stats, 1, &bounds.high, &bounds.high_bytes)
-
-
-cdef Py_ssize_t _add_bounds(Walk* w, UsualChunk* found, const int* column, uint64_t* hashes) noexcept nogil:
-    """Add the hashes of the bounds that are certainly values of the chunk, like `_certain`. Return their number."""
-    cdef Bounds b
+cdef Py_ssize_t _add_bounds(Walk* w, ChunkFields* found, const int* column, uint64_t* hashes) noexcept nogil:
+    """Add the hashes of the bounds that are certainly values of the chunk. Return their number."""
+    cdef ChunkBounds b
     cdef Py_ssize_t count = 0
-    _spans(w, found, column, &b)
-    if b.has_low and _is_certain(b.low, b.low_bytes, _truth(found, 8), column[2], column[3]):
+    _chunk_bounds(w, found, column[1] & ORDERED, column[1] & DEPRECATED, &b)
+    if b.has_low and _is_certain(b.low, b.low_bytes, _boolean(&found.stats, 8), column[2], column[3]):
         hashes[count] = _xxh64(b.low, b.low_bytes)
         count += 1
-    if b.has_high and _is_certain(b.high, b.high_bytes, _truth(found, 7), column[2], column[3]):
+    if b.has_high and _is_certain(b.high, b.high_bytes, _boolean(&found.stats, 7), column[2], column[3]):
         hashes[count] = _xxh64(b.high, b.high_bytes)
         count += 1
     return count
@@ -260,7 +255,7 @@ cdef bint _gather_hits(QueryState* r, int64_t start, uint64_t z) noexcept nogil:
     return True
 
 
-cdef bint _chunk_ruled_out(QueryState* r, Walk* w, UsualChunk* chunk, const int* column) noexcept nogil:
+cdef bint _chunk_ruled_out(QueryState* r, Walk* w, ChunkFields* chunk, const int* column) noexcept nogil:
     """Return whether a chunk's filter can be used, and contains none of the hashes. Many hashes are gathered
     instead."""
     cdef uint64_t[2] bounds
@@ -284,8 +279,9 @@ cdef bint _add(int64_t* total, int64_t number, int64_t most) noexcept nogil:
 cdef Py_ssize_t _chunks_of_group(QueryState* r, Walk* w, Py_ssize_t pos, bint* out) noexcept nogil:
     """Walk the column chunks of a row group. Return the end of the list at `pos`, or -1 if a chunk isn't usual.
     `out`: whether the row group can't have one of the hashes."""
-    cdef UsualChunk chunk
+    cdef ChunkFields chunk
     cdef int kind = 0
+    cdef int64_t values = 0, packed = 0
     cdef uint64_t count = 0
     cdef Py_ssize_t i
     pos = _list_head(w, pos, &kind, &count)
@@ -297,16 +293,16 @@ cdef Py_ssize_t _chunks_of_group(QueryState* r, Walk* w, Py_ssize_t pos, bint* o
             if pos < 0:
                 return -1
             continue
-        if not _usual(w, pos, r.max_depth - CHUNK_DEPTH, r.columns + i * COLUMN_ITEMS, r.data_end, &chunk):
+        if not _usual_chunk(r, w, pos, r.columns + i * COLUMN_ITEMS, &chunk, &values, &packed):
             return -1
-        pos = chunk.end
-        if r.summed != NULL and r.summed[i] and not _add(&r.scan_bytes, chunk.packed, r.data_end):
+        pos = chunk.chunk.end
+        if r.summed != NULL and r.summed[i] and not _add(&r.scan_bytes, packed, r.data_end):
             return -1
         if i == r.searched:
-            if not _add(&r.chunk_bytes, chunk.packed, r.data_end):
+            if not _add(&r.chunk_bytes, packed, r.data_end):
                 return -1
-            r.values = chunk.values
-            out[0] = not chunk.values or _chunk_ruled_out(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
+            r.values = values
+            out[0] = not values or _chunk_ruled_out(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
     return pos
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from bloomcli import kernels
-from bloomcli.formats.deep_check import has_two_forms
 from bloomcli.formats.dictionary import HashLookup
 from bloomcli.model.file import Column, ColumnChunk
 
@@ -14,12 +13,11 @@ MOST: Final = 2
 """The maximum number of hashes that `lost` looks up."""
 _IF_EXACT: Final = 1
 _OF_WIDTH: Final = 2
-_FLOATS: Final = {"FLOAT": 3, "DOUBLE": 4}
+_FLOAT_KINDS: Final = {"FLOAT": 3, "DOUBLE": 4}
 NO_VALUES: Final = (0, 0)
 """The result of `kind_of_bounds` for bounds that are never values for certain."""
 _MANY_FORMS: Final = ("FLOAT16", "INTERVAL")
 """A FLOAT16 can be a zero of either sign or NaN; DuckDB inserts the normal form of an interval."""
-_WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 
 
 def lost(chunk: ColumnChunk, bits: HashLookup) -> Iterator[tuple[str, bytes]]:
@@ -38,34 +36,21 @@ def certain(chunk: ColumnChunk) -> Iterator[tuple[str, bytes]]:
     Source: the Apache Parquet format, parquet.thrift, Statistics. Writers may shorten the bounds of byte arrays;
     is_max_value_exact and is_min_value_exact report it.
     """
+    kind, width = kind_of_bounds(chunk.column)
     for which, bound, exact in (
         ("minimum", chunk.min_value, chunk.min_exact),
         ("maximum", chunk.max_value, chunk.max_exact),
     ):
-        if bound is not None and _is_value(chunk, bound, exact):
+        if bound is not None and kernels.is_certain(bound, exact, kind, width):
             yield which, bound
 
 
 def kind_of_bounds(column: Column) -> tuple[int, int]:
-    """The kind and the size in bytes of a column's bounds, for `kernels.filter_claims`; see `_is_value`."""
+    """Which of a column's bounds are values, and their size in bytes, for `kernels.is_certain`."""
     physical, logical = column.physical, column.logical
     if physical == "BYTE_ARRAY":
         return (0 if (logical or "").startswith("DECIMAL") else _IF_EXACT), 0
     if physical == "FIXED_LEN_BYTE_ARRAY":
         return (0 if logical in _MANY_FORMS else _OF_WIDTH), column.type_length or 0
     width = _WIDTHS.get(physical)
-    return NO_VALUES if width is None else (_FLOATS.get(physical, _OF_WIDTH), width)
-
-
-def _is_value(chunk: ColumnChunk, bound: bytes, exact: bool | None) -> bool:
-    """Whether a bound is certainly one of the chunk's values, bit for bit."""
-    if exact is False:
-        return False
-    physical, logical = chunk.column.physical, chunk.column.logical
-    if physical == "BYTE_ARRAY":
-        return exact is True and not (logical or "").startswith("DECIMAL")
-    if physical == "FIXED_LEN_BYTE_ARRAY":
-        return len(bound) == chunk.column.type_length and logical not in _MANY_FORMS
-    if len(bound) != _WIDTHS.get(physical):
-        return False
-    return not has_two_forms(bound, physical)  # a zero bound may have the other sign, and NaN isn't allowed
+    return NO_VALUES if width is None else (_FLOAT_KINDS.get(physical, _OF_WIDTH), width)

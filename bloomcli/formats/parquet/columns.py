@@ -1,16 +1,14 @@
-"""Sums up a column's metadata over all row groups, in compiled code: a file may have 20,000 chunks."""
+"""Sums up a column's metadata over all row groups."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
-from bloomcli import kernels
 from bloomcli.formats.column_facts import NO_BOUNDS, ColumnFacts, merged_bounds
-from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.footer import Footer
-from bloomcli.formats.parquet.usual_chunks import first_page
+from bloomcli.formats.parquet.footer import ChunkKey, Footer, first_page
+from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.file import Column
 from bloomcli.words import counted
 
@@ -32,41 +30,23 @@ def column_facts(footer: Footer, columns: set[int] | None) -> Iterator[ColumnFac
             )
     for column in footer.columns:
         if columns is None or column.index in columns:
-            ordered, deprecated = footer.trusted_bounds(column)
-            try:
-                chunks = [
-                    kernels.chunk_facts(
-                        footer.raw,
-                        group.chunks[column.index],
-                        parquet_limits.THRIFT_MAX_DEPTH,
-                        ordered,
-                        deprecated,
-                    )
-                    for group in groups
-                ]
-            except kernels.CompactError as error:
-                raise footer.location.fault(error.reason, error.offset) from None
-            yield _facts(footer, column, chunks)
+            keys = [ChunkKey(group.ordinal, column.index, group.chunks[column.index]) for group in groups]
+            yield _facts(footer, column, keys)
 
 
-def _facts(footer: Footer, column: Column, chunks: Sequence[tuple[Any, ...] | None]) -> ColumnFacts:
-    known = [chunk for chunk in chunks if chunk is not None]
-    if not chunks:
+def _facts(footer: Footer, column: Column, keys: Sequence[ChunkKey]) -> ColumnFacts:
+    if not keys:
         return ColumnFacts(column, column, values=0, nulls=0, compressed_bytes=0, uncompressed_bytes=0)
-    if len(known) < len(chunks):
+    chunks = list(map(footer.metadata, keys))
+    if not all(chunk.has_metadata for chunk in chunks):
         return ColumnFacts(column, column, compression=("encrypted",))
-    values, unpacked, packed, codecs, encodings, pages, dictionaries, _, nulls, distinct, lows, highs, *exact = zip(
-        *known, strict=True
-    )
-    if column.max_definition_level == 0:
-        nulls = (0,) * len(known)
-    believed = [footer.believed(column, *stated) for stated in zip(values, nulls, lows, highs, exact[1], strict=True)]
+    values = [chunk.num_values for chunk in chunks]
+    believed = [footer.statistics(key, chunk, column) for key, chunk in zip(keys, chunks, strict=True)]
     counted = [nulls for nulls, _, _ in believed]
-    full = [v is None or n is None or v - n > 0 for v, n in zip(values, counted, strict=True)]
     rows = [
-        (low, high, *are_exact)
-        for (_, low, high), are_exact, has_values in zip(believed, zip(*exact, strict=True), full, strict=True)
-        if has_values
+        (low, high, chunk.is_min_value_exact, chunk.is_max_value_exact)
+        for chunk, count, (nulls, low, high) in zip(chunks, values, believed, strict=True)
+        if count is None or nulls is None or count - nulls > 0
     ]
     bounds = NO_BOUNDS
     if rows:
@@ -77,17 +57,21 @@ def _facts(footer: Footer, column: Column, chunks: Sequence[tuple[Any, ...] | No
     null_count = _sum(counted)
     if None in values:
         null_count = None
-    most = _distinct(values, counted, distinct)
+    most = _distinct(values, counted, [chunk.distinct_count for chunk in chunks])
     return ColumnFacts(
         column,
         column,
-        encodings=_encodings(encodings),
-        compression=tuple(dict.fromkeys(spec.enum_name("CompressionCodec", c) for c in codecs if c is not None)),
+        encodings=_encodings([chunk.encodings for chunk in chunks]),
+        compression=tuple(
+            dict.fromkeys(
+                spec.enum_name("CompressionCodec", chunk.codec) for chunk in chunks if chunk.codec is not None
+            )
+        ),
         values=total,
         nulls=null_count,
-        compressed_bytes=_sum(packed),
-        uncompressed_bytes=_sum(unpacked),
-        dictionary_bytes=_dictionary_bytes(pages, dictionaries),
+        compressed_bytes=_sum([chunk.total_compressed_size for chunk in chunks]),
+        uncompressed_bytes=_sum([chunk.total_uncompressed_size for chunk in chunks]),
+        dictionary_bytes=_dictionary_bytes(chunks),
         distinct=most,
         distinct_from=None if most is None else "statistics",
         bounds=bounds,
@@ -106,8 +90,12 @@ def _encodings(masks: Sequence[int]) -> tuple[str, ...]:
     return (*found, "unknown") if together >> _OTHER else tuple(found)
 
 
-def _dictionary_bytes(pages: Sequence[int | None], dictionaries: Sequence[int | None]) -> int | None:
-    found = (first_page(page, first)[1] for page, first in zip(pages, dictionaries, strict=True) if page)
+def _dictionary_bytes(chunks: Sequence[ChunkMetadata]) -> int | None:
+    found = (
+        first_page(chunk.data_page_offset, chunk.dictionary_page_offset)[1]
+        for chunk in chunks
+        if chunk.data_page_offset
+    )
     sizes = [size for size in found if size is not None]
     return sum(sizes) if sizes else None
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Final
 
+from bloomcli import kernels
+from bloomcli.filters import sizing
 from bloomcli.formats.answer import WRONG
 from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.parquet import bounds
+from bloomcli.formats.parquet import bounds, idl, spec, variants
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.filter_header import DRAFT_REASON, LoadedFilter
 from bloomcli.formats.parquet.filters import Filters
-from bloomcli.model.file import ColumnChunk
+from bloomcli.formats.parquet.footer import Claim
+from bloomcli.model.file import ColumnChunk, FilterFacts
 
-if TYPE_CHECKING:
-    from bloomcli.model.file import FilterFacts
+_MOST_BYTES: Final = 1 << 20
+"""The largest filter that `usual_facts` measures. Reading a larger one takes most of the time anyway."""
 
 
 def non_null_values(chunk: ColumnChunk) -> int:
@@ -28,8 +32,6 @@ def ordinal(chunk: ColumnChunk) -> int:
 
 def facts(filters: Filters, chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[FilterFacts]:
     """Yield a filter's facts, measured on its bits."""
-    from bloomcli.model.file import FilterFacts
-
     del filters
     bits = loaded.bits
     ndv = bits.ndv_estimate
@@ -56,6 +58,54 @@ def facts(filters: Filters, chunk: ColumnChunk, loaded: LoadedFilter) -> Iterato
     )
 
 
+def usual_facts(filters: Filters, claim: Claim) -> FilterFacts | None:
+    """A filter's facts, measured by compiled code, because a file may have a million filters.
+
+    None for a filter that is large, damaged, a draft, or encoded unlike usual, and for damaged metadata.
+    """
+    footer, (key, offset, length, metadata) = filters.footer, claim
+    if offset is None or length is None or not len(spec.MAGIC) <= offset <= footer.start - length:
+        return None
+    if not 0 < length <= _MOST_BYTES or len(footer.columns) != footer.column_count:
+        return None
+    column = footer.columns[key.column]
+    if not metadata.sound(idl.ENUMS["Type"].get(column.physical, -1), parquet_limits.LIST_MAX):
+        return None
+    nulls, low, high = footer.statistics(key, metadata, column)
+    kind, width = footer.trust(column).kind_of_bounds
+    exact = metadata.is_min_value_exact, metadata.is_max_value_exact
+    certain = [
+        bound
+        for bound, stated in zip((low, high), exact, strict=True)
+        if bound is not None and kernels.is_certain(bound, stated, kind, width)
+    ]
+    found = kernels.sbbf_examine(filters.source.read_at(offset, length), certain)
+    if found is None:
+        return None
+    header_bytes, bitset_bytes, ndv, fill, fpp, per_value, wrong = found
+    return FilterFacts(
+        row_group=key.row_group,
+        column=column.path,
+        physical=column.physical,
+        logical=column.logical,
+        offset=offset,
+        length=length,
+        header_bytes=header_bytes,
+        bitset_bytes=bitset_bytes,
+        blocks=bitset_bytes // sizing.BLOCK_BYTES,
+        algorithm="BLOCK",
+        hash="XXHASH",
+        compression="UNCOMPRESSED",
+        values=max((metadata.num_values or 0) - (nulls or 0), 0),
+        ndv_estimate=ndv,
+        fill=fill,
+        fpp=fpp,
+        bits_per_value=per_value,
+        variant=variants.CURRENT,
+        untrusted=WRONG if wrong else None,
+    )
+
+
 def _untrusted(chunk: ColumnChunk, loaded: LoadedFilter) -> str | None:
     if loaded.header.draft:
         return DRAFT_REASON
@@ -70,8 +120,6 @@ def raw(loaded: LoadedFilter, row_group: int) -> tuple[bytes, bytes]:
 
 def problem_facts(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) -> FilterFacts:
     """The facts of a filter that can't be used, with the reason."""
-    from bloomcli.model.file import FilterFacts
-
     del filters
     assert chunk.bloom_filter_offset is not None  # noqa: S101  problems are about filters that the metadata name
     return FilterFacts(

@@ -19,7 +19,7 @@ _MOST: Final = 100
 """The maximum number of earlier footers that are read."""
 
 
-def find_size(source: Source, footer: Footer, removed: set[ChunkKey], tail: bytes) -> int | None:
+def earlier_size(source: Source, footer: Footer, removed: set[ChunkKey], tail: bytes) -> int | None:
     """The size in bytes of the earlier file that the file becomes without some filters; None if there is none.
 
     That is a file that ends with `tail`, byte for byte, and contains everything that the tail refers to.

@@ -14,10 +14,11 @@ from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.filter_bounds import FilterBounds
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
 from bloomcli.formats.parquet import bounds, describe, extension, values
+from bloomcli.formats.parquet.file_end import end_ranges
 from bloomcli.formats.parquet.filter_header import FilterProblem, ProbedFilter
 from bloomcli.formats.parquet.filterable import unfilterable, unreadable
 from bloomcli.formats.parquet.filters import Filters
-from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
+from bloomcli.formats.parquet.footer import Footer, read_footer
 from bloomcli.formats.parquet.lookups import lookups_of
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import SIGNATURE, Column, ColumnChunk
@@ -119,7 +120,7 @@ class ParquetFile(LocatedFile):
         """Every element of the schema."""
         from bloomcli.formats.parquet.schema_tree import schema_tree
 
-        return schema_tree(self.footer)
+        return schema_tree(self.footer.top)
 
     def footer_tree(self) -> dict[str, Tree]:
         """The whole footer."""
@@ -135,16 +136,14 @@ class ParquetFile(LocatedFile):
 
     def indexed_facts(self, columns: set[int] | None) -> Iterator[tuple[int, FilterFacts]]:
         """`facts`, each with the ordinal of its column."""
-        from bloomcli.formats.parquet import filter_facts
-
         self.source.will_read(self.filters.ranges(columns))
-        return filter_facts.indexed_facts(self.filters, columns, self._facts_in)
-
-    def _facts_in(self, key: ChunkKey) -> Iterator[tuple[int, FilterFacts]]:
-        """Read and describe the filter of one chunk."""
-        claim = self.footer.filter_claim(key)
-        if claim is not None and claim.is_filter:
-            yield from self.facts_of(self.footer.chunk(key, claim.walked))
+        for claim in self.footer.filter_claims(columns):
+            if claim.is_filter:
+                found = describe.usual_facts(self.filters, claim)
+                if found is None:
+                    yield from self.facts_of(self.footer.chunk(claim.key, claim.metadata))
+                else:
+                    yield claim.key.column, found
 
     @property
     def unchangeable(self) -> UnsupportedError | None:
@@ -242,9 +241,7 @@ class ParquetFile(LocatedFile):
 
     def end_ranges(self, columns: Sequence[Column]) -> Sequence[tuple[int, int]]:
         """The footer and the page indexes, where row groups are large."""
-        from bloomcli.formats.parquet import file_end
-
-        return file_end.ranges(self.filters, {column.index for column in columns})
+        return end_ranges(self.source, self.footer, {column.index for column in columns})
 
     def bits_sources(self, column: Column) -> Iterator[BitsSource]:
         """The column's filters, or its chunks."""
@@ -285,7 +282,7 @@ class ParquetFile(LocatedFile):
 
         self.source.will_read(self.ranges_to_examine(columns))
         for claim in self.footer.filter_claims(columns):
-            chunk = self.footer.chunk(claim.key, claim.walked)
+            chunk = self.footer.chunk(claim.key, claim.metadata)
             if claim.is_filter:
                 yield from self.examine_one(check, chunk)
                 damaged = check.page_headers(self.filters, chunk)

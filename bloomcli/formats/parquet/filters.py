@@ -50,7 +50,7 @@ class Filters:
         """Yield the chunks with a filter, in row-group then schema order; of all row groups or of `units`."""
         for claim in self.footer.filter_claims(columns):
             if claim.is_filter and (units is None or claim.key.row_group in units):
-                yield self.footer.chunk(claim.key, claim.walked)
+                yield self.footer.chunk(claim.key, claim.metadata)
 
     def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of the filters of these columns (None: all), to read them ahead.

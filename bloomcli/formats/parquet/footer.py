@@ -6,23 +6,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from bloomcli import limits, words
+from bloomcli import kernels, limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import contradictions, spec
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bounds import NO_VALUES, kind_of_bounds
 from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import Location, Struct
-from bloomcli.formats.parquet.usual_chunks import UsualChunks, first_page
+from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.rules.writer_table import Part, WriterFault, fault_of
+from bloomcli.rules.writer_table import Part, faults
 from bloomcli.storage.base import Source
 
-_INDEXES: Final = ("column_index", "offset_index")
+_ANY: Final = -(1 << 63)
+_Required = Literal[
+    "type", "codec", "num_values", "total_uncompressed_size", "total_compressed_size", "data_page_offset"
+]
 _INTEGER_BOUNDS: Final = ("INT32", "INT64")
 _ORDERS: Final = ("TYPE_ORDER", "IEEE_754_TOTAL_ORDER")
 """The orders of bounds that are known here. Zeros of both signs are equal in lookups, and NaN isn't used."""
@@ -63,13 +65,28 @@ class Claim(NamedTuple):
     key: ChunkKey
     offset: int | None
     length: int | None
-    walked: Struct
-    """The ColumnChunk."""
+    metadata: ChunkMetadata
 
     @property
     def is_filter(self) -> bool:
         """Whether the chunk has a filter. Writers without filters have written 0 and less (PARQUET-1979)."""
         return self.offset is not None and self.offset > 0
+
+
+class Trust(NamedTuple):
+    """Which statistics of a column are believed."""
+
+    ordered: bool
+    """min_value and max_value: their order is defined."""
+    deprecated: bool
+    """min and max: the column has signed integers."""
+    exact: bool
+    """What the statistics say about whether a bound is a value."""
+    kind_of_bounds: tuple[int, int]
+    """Which bounds are values of their chunk, as for `kernels.is_certain`."""
+    null_count: bool
+    page_bounds: bool
+    """The bounds of the column index."""
 
 
 class Footer:
@@ -96,13 +113,14 @@ class Footer:
         self._groups = self.top.list_starts("row_groups")
         self._row_groups: dict[int, RowGroup] = {}
         self._chunks_walked = 0
+        self._trust: dict[int, Trust] = {}
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """The leaf columns, in schema order."""
         return leaf_columns(self.top)
 
-    @property
+    @cached_property
     def created_by(self) -> str | None:
         """The writer's name and version."""
         return self.top.text("created_by")
@@ -193,80 +211,85 @@ class Footer:
 
     def filter_claim(self, key: ChunkKey) -> Claim | None:
         """The filter's offset and length in a chunk's metadata; None if it has neither."""
+        found = self.metadata(key)
+        offset, length = found.bloom_filter_offset, found.bloom_filter_length
+        return None if offset is None and length is None else Claim(key, offset, length, found)
+
+    def chunk_struct(self, key: ChunkKey) -> Struct:
+        """One ColumnChunk, walked, to change its bytes or to name a fault in them."""
+        return Struct("ColumnChunk", self.raw, key.start, self._location_of(key))
+
+    def _location_of(self, key: ChunkKey) -> Location:
+        return self.location.at(f"row_groups[{key.row_group}].columns[{key.column}]")
+
+    def metadata(self, key: ChunkKey) -> ChunkMetadata:
+        """The metadata of a column chunk as they are in the footer. Raises CorruptFile."""
+        try:
+            return ChunkMetadata(self.raw, key.start, parquet_limits.THRIFT_MAX_DEPTH)
+        except kernels.CompactError as error:
+            raise self._location_of(key).fault(error.reason, error.offset, error.field) from None
+
+    def _required(self, key: ChunkKey, found: ChunkMetadata, field: _Required, minimum: int = 0) -> int:
+        """An integer of a chunk's metadata. Raises CorruptFile if it is missing or less than `minimum`."""
+        value: int | None = getattr(found, field)
+        return (
+            self.meta_struct(key).required_int(field, minimum=minimum) if value is None or value < minimum else value
+        )
+
+    def meta_struct(self, key: ChunkKey) -> Struct:
+        """One chunk's ColumnMetaData, walked, to change its bytes or to name a fault in them. Raises CorruptFile."""
         outer = self.chunk_struct(key)
         meta = outer.struct("meta_data", "ColumnMetaData")
         if meta is None:
-            return None
-        offset, length = meta.integer("bloom_filter_offset"), meta.integer("bloom_filter_length")
-        return None if offset is None and length is None else Claim(key, offset, length, outer)
+            raise outer.location.fault("the column chunk has no metadata", outer.start, "meta_data")
+        return meta
 
-    def chunk_struct(self, key: ChunkKey) -> Struct:
-        """One ColumnChunk, walked."""
-        field = f"row_groups[{key.row_group}].columns[{key.column}]"
-        return Struct("ColumnChunk", self.raw, key.start, self.location.at(field))
-
-    def dictionary_and_filter(self, key: ChunkKey) -> tuple[bool, int | None]:
-        """(all data pages are dictionary-encoded, the filter's length in the metadata). Decodes nothing else."""
-        meta = self.chunk_struct(key).struct("meta_data", "ColumnMetaData")
-        return (False, None) if meta is None else (_only_dictionary(meta), meta.integer("bloom_filter_length"))
-
-    def extents(self, key: ChunkKey, outer: Struct) -> tuple[range | None, tuple[int, int | None] | None]:
-        """(bytes of the pages, (offset, length) of the filter) of a walked chunk. Decodes nothing else."""
-        meta = outer.struct("meta_data", "ColumnMetaData")
-        if meta is None or outer.text("file_path"):
-            self.chunk(key)  # raises, unless the chunk is encrypted
+    def extents(self, key: ChunkKey, found: ChunkMetadata) -> tuple[range | None, tuple[int, int | None] | None]:
+        """(bytes of the pages, (offset, length) of the filter) of a chunk. Checks nothing else."""
+        if not found.has_metadata or found.file_path:
+            self.chunk(key, found)  # raises, unless the chunk is encrypted
             return None, None
-        size = meta.required_int("total_compressed_size")
-        start = meta.required_int("data_page_offset", minimum=-(1 << 63))
-        start, _ = first_page(start, meta.integer("dictionary_page_offset"))
-        pages = range(start, start + size) if size or meta.required_int("num_values") else None
-        offset = meta.integer("bloom_filter_offset")
-        claim = (offset, meta.integer("bloom_filter_length")) if offset is not None and offset > 0 else None
+        size = self._required(key, found, "total_compressed_size")
+        start = self._required(key, found, "data_page_offset", _ANY)
+        start, _ = first_page(start, found.dictionary_page_offset)
+        pages = range(start, start + size) if size or self._required(key, found, "num_values") else None
+        offset = found.bloom_filter_offset
+        claim = (offset, found.bloom_filter_length) if offset is not None and offset > 0 else None
         return pages, claim
 
-    def index_extents(self, outer: Struct) -> list[tuple[str, int, int]]:
-        """(offset field, offset, length) of a walked chunk's page indexes. Raises CorruptFile on bad ranges."""
-        found = []
-        for field in _INDEXES:
-            offset, length = outer.integer(f"{field}_offset"), outer.integer(f"{field}_length")
+    def index_extents(self, key: ChunkKey, found: ChunkMetadata) -> list[tuple[str, int, int]]:
+        """(offset field, offset, length) of a chunk's page indexes. Raises CorruptFile on bad ranges."""
+        extents = []
+        for index, offset, length in (
+            ("column_index", found.column_index_offset, found.column_index_length),
+            ("offset_index", found.offset_index_offset, found.offset_index_length),
+        ):
             if offset and length:
                 if not (len(spec.MAGIC) <= offset <= self.start and 0 < length <= self.start - offset):
-                    index = field.replace("_", " ")
-                    raise outer.location.fault(
-                        f"the {index} lies at {offset} with {words.counted(length, 'byte')}, outside the file's data",
-                        outer.start,
-                        f"{field}_offset",
+                    raise self._location_of(key).fault(
+                        f"the {index.replace('_', ' ')} lies at {offset} with {words.counted(length, 'byte')}, "
+                        "outside the file's data",
+                        key.start,
+                        f"{index}_offset",
                     )
-                found.append((f"{field}_offset", offset, length))
-        return found
+                extents.append((f"{index}_offset", offset, length))
+        return extents
 
-    def chunk(self, key: ChunkKey, walked: Struct | None = None) -> ColumnChunk:
-        """The metadata of a column chunk that filters need. `walked` is its ColumnChunk, if already walked."""
-        usual = self.usual_chunks if len(self.columns) == self.column_count else None
-        found = usual and usual.read(*key, self.columns[key.column])
-        return self._believed(found) if found else self.walked_chunk(key, walked)
+    def chunk(self, key: ChunkKey, found: ChunkMetadata | None = None) -> ColumnChunk:
+        """The metadata of a column chunk that filters need, checked. `found`: as in the footer, if already decoded.
 
-    @cached_property
-    def usual_chunks(self) -> UsualChunks:
-        """The reader of chunks whose metadata are encoded as writers usually do."""
-        return UsualChunks(
-            self.raw, self.start, [(c, self.trusted_bounds(c), self._kind_of_bounds(c)) for c in self.columns]
-        )
-
-    def walked_chunk(self, key: ChunkKey, walked: Struct | None = None) -> ColumnChunk:
-        """The result of `chunk`, from the walked structure. Raises CorruptFile, UnsupportedError."""
-        outer = self.chunk_struct(key) if walked is None else walked
+        Raises CorruptFile, UnsupportedError.
+        """
+        if found is None:
+            found = self.metadata(key)
         if len(self.columns) != self.column_count:
-            raise outer.location.fault(
-                f"row groups have {self.column_count} column chunks, the schema has {len(self.columns)}",
-                outer.start,
+            raise self._location_of(key).fault(
+                f"row groups have {self.column_count} column chunks, the schema has {len(self.columns)}", key.start
             )
         column = self.columns[key.column]
-        encrypted = outer.span("crypto_metadata") is not None
-        meta = outer.struct("meta_data", "ColumnMetaData")
-        if meta is None:
-            if not encrypted:
-                raise outer.location.fault("the column chunk has no metadata", outer.start, "meta_data")
+        if not found.has_metadata:
+            if not found.encrypted:
+                self.meta_struct(key)  # raises
             return ColumnChunk(
                 row_group=key.row_group,
                 column=column,
@@ -280,48 +303,61 @@ class Footer:
                 bloom_filter_length=None,
                 encrypted=True,
             )
-        return self._believed(self._chunk(key, outer, meta, column, encrypted))
-
-    def _chunk(self, key: ChunkKey, outer: Struct, meta: Struct, column: Column, encrypted: bool) -> ColumnChunk:
-        if external := outer.text("file_path"):  # an empty path is none, as Arrow and parquet-java see it
+        if found.file_path:  # an empty path is none, as Arrow and parquet-java see it
             raise UnsupportedError(
-                f"the data lies in another file, {external!r}",
+                f"the data lies in another file, {found.file_path.decode('utf-8', 'backslashreplace')!r}",
                 path=self.path,
-                offset=self.start + outer.start,
-                field=outer.location.field + ".file_path",
+                offset=self.start + key.start,
+                field=self._location_of(key).field + ".file_path",
                 hint="this is a summary file such as _metadata; give the data files themselves",
             )
-        physical = spec.enum_name("Type", meta.required_int("type"))
+        physical = spec.enum_name("Type", self._required(key, found, "type"))
         if physical != column.physical:
+            meta = self.meta_struct(key)
             raise meta.location.fault(
                 f"the chunk is {physical}, the schema says {column.physical}", meta.start, "type"
             )
-        pages = meta.required_int("data_page_offset", minimum=-(1 << 63))
-        start, dictionary_bytes = first_page(pages, meta.integer("dictionary_page_offset"))
-        offset = meta.integer("bloom_filter_offset")
-        statistics = meta.struct("statistics", "Statistics")
-        low, high = self._bounds(statistics, column)
+        return self._chunk(key, found, column)
+
+    def _chunk(self, key: ChunkKey, found: ChunkMetadata, column: Column) -> ColumnChunk:
+        pages = self._required(key, found, "data_page_offset", _ANY)
+        start, dictionary_bytes = first_page(pages, found.dictionary_page_offset)
+        offset = found.bloom_filter_offset
+        nulls, low, high = self.statistics(key, found, column)
+        exact = self.trust(column).exact
         return ColumnChunk(
             row_group=key.row_group,
             column=column,
-            num_values=meta.required_int("num_values"),
-            null_count=_nulls(statistics, column),
-            compressed_bytes=meta.required_int("total_compressed_size"),
-            uncompressed_bytes=meta.required_int("total_uncompressed_size"),
-            codec=spec.enum_name("CompressionCodec", meta.required_int("codec")),
+            num_values=self._required(key, found, "num_values"),
+            null_count=nulls,
+            compressed_bytes=self._required(key, found, "total_compressed_size"),
+            uncompressed_bytes=self._required(key, found, "total_uncompressed_size"),
+            codec=spec.enum_name("CompressionCodec", self._required(key, found, "codec")),
             data_offset=start,
             dictionary_bytes=dictionary_bytes,
             # PARQUET-1979: writers without filters have written 0 and negative offsets
             bloom_filter_offset=offset if offset is not None and offset > 0 else None,
-            bloom_filter_length=meta.integer("bloom_filter_length"),
+            bloom_filter_length=found.bloom_filter_length,
             min_value=low,
             max_value=high,
-            min_exact=statistics.truth("is_min_value_exact") if statistics else None,
-            max_exact=statistics.truth("is_max_value_exact") if statistics else None,
-            only_dictionary_encoded=_only_dictionary(meta),
-            encodings_known=meta.span("encoding_stats") is not None,
-            encrypted=encrypted,
+            min_exact=found.is_min_value_exact if exact else False,
+            max_exact=found.is_max_value_exact if exact else False,
+            only_dictionary_encoded=self.only_dictionary(key, found),
+            encodings_known=found.has_encoding_stats,
+            encrypted=found.encrypted,
         )
+
+    def only_dictionary(self, key: ChunkKey, found: ChunkMetadata) -> bool:
+        """Whether a chunk's encoding statistics exist and say that every data page is dictionary-encoded."""
+        only = found.only_dictionary_encoded(parquet_limits.LIST_MAX)
+        if only is None:
+            meta = self.meta_struct(key)
+            location = meta.location.at("encoding_stats")
+            for start in meta.list_starts("encoding_stats")[:-1]:
+                stats = Struct("PageEncodingStats", self.raw, start, location)
+                for field, least in (("page_type", 0), ("encoding", 0), ("count", -(1 << 31))):
+                    stats.required_int(field, minimum=least)
+        return bool(only)
 
     @cached_property
     def _ordered(self) -> Sequence[bool]:
@@ -330,68 +366,43 @@ class Footer:
         orders = (Struct("ColumnOrder", self.raw, start, self.location.at("column_orders")) for start in starts[:-1])
         return [any(order.span(name) is not None for name in _ORDERS) for order in orders]
 
-    def fault(self, part: Part, column: Column) -> WriterFault | None:
-        """Why a part of a column's metadata isn't believed, because of its writer; None if it is."""
-        return fault_of(self.created_by, part, column)
+    def trust(self, column: Column) -> Trust:
+        """Which statistics of a column are believed: not those that the file's writer gets wrong."""
+        found = self._trust.get(column.index)
+        if found is None:
+            wrong = {fault.part for fault in faults(self.created_by) if fault.columns(column)}
+            found = self._trust[column.index] = Trust(
+                ordered=Part.BOUNDS not in wrong
+                and column.index < len(self._ordered)
+                and self._ordered[column.index],
+                deprecated=Part.BOUNDS not in wrong and column.physical in _INTEGER_BOUNDS and column.signed,
+                exact=Part.EXACT_BOUNDS not in wrong,
+                kind_of_bounds=NO_VALUES if Part.EXACT_BOUNDS in wrong else kind_of_bounds(column),
+                null_count=Part.NULL_COUNT not in wrong,
+                page_bounds=Part.PAGE_BOUNDS not in wrong,
+            )
+        return found
 
-    def trusted_bounds(self, column: Column) -> tuple[bool, bool]:
-        """Whether min_value and max_value can be trusted, if their order is defined, and whether the deprecated min
-        and max can be, if the column has signed integers."""
-        if self.fault(Part.BOUNDS, column) is not None:
-            return False, False
-        ordered = column.index < len(self._ordered) and self._ordered[column.index]
-        return ordered, column.physical in _INTEGER_BOUNDS and column.signed
-
-    def _kind_of_bounds(self, column: Column) -> tuple[int, int]:
-        """`kind_of_bounds`; that of bounds that are no values if the writer's bounds can't be taken for values."""
-        return NO_VALUES if self.fault(Part.EXACT_BOUNDS, column) is not None else kind_of_bounds(column)
-
-    def believed(
-        self,
-        column: Column,
-        values: int | None,
-        nulls: int | None,
-        low: bytes | None,
-        high: bytes | None,
-        high_exact: bool | None,
+    def statistics(
+        self, key: ChunkKey, found: ChunkMetadata, column: Column
     ) -> tuple[int | None, bytes | None, bytes | None]:
-        """(null count, minimum, maximum) of a chunk without those that contradict each other, or that the file's
-        writer gets wrong.
-
-        Args:
-            column, values: the chunk's column and number of values, nulls included.
-            nulls: the null count of the statistics; 0 for a required column.
-            low, high: the bounds that can be trusted.
-            high_exact: whether the maximum is a value, if the statistics say so.
-        """
-        if column.max_definition_level and (
-            contradictions.in_counts(values, nulls, bounds=low is not None or high is not None) is not None
-            or (nulls and self.fault(Part.NULL_COUNT, column) is not None)
+        """(null count, minimum, maximum) of a chunk, without those that can't be trusted: they contradict each other,
+        their order isn't defined, or the file's writer gets them wrong. Raises CorruptFile."""
+        if (fault := found.statistics_fault) is not None:
+            raise self._location_of(key).fault(fault.reason, fault.offset, "meta_data.statistics")
+        trust = self.trust(column)
+        low, high = found.bounds(trust.ordered, trust.deprecated)
+        nulls = found.null_count
+        if not column.max_definition_level:
+            nulls = 0
+        elif nulls is not None and (
+            contradictions.in_counts(found.num_values, nulls, bounds=low is not None or high is not None) is not None
+            or (nulls and not trust.null_count)
         ):
             nulls = None
         if contradictions.has_nan(low, high, column):
             return nulls, None, None
-        return nulls, low, contradictions.upper_bound(high, column, high_exact)
-
-    def _believed(self, chunk: ColumnChunk) -> ColumnChunk:
-        """A chunk with the statistics that are believed."""
-        found = chunk.null_count, chunk.min_value, chunk.max_value
-        nulls, low, high = self.believed(chunk.column, chunk.num_values, *found, chunk.max_exact)
-        inexact = self.fault(Part.EXACT_BOUNDS, chunk.column) is not None
-        if (nulls, low, high) == found and not inexact:
-            return chunk
-        exact = (False, False) if inexact else (chunk.min_exact, chunk.max_exact)
-        return replace(chunk, null_count=nulls, min_value=low, max_value=high, min_exact=exact[0], max_exact=exact[1])
-
-    def _bounds(self, statistics: Struct | None, column: Column) -> tuple[bytes | None, bytes | None]:
-        """The bounds that can be trusted."""
-        if statistics is None:
-            return None, None
-        ordered, deprecated = self.trusted_bounds(column)
-        bounds = statistics.binary("min_value"), statistics.binary("max_value")
-        if ordered and bounds != (None, None):
-            return bounds
-        return (statistics.binary("min"), statistics.binary("max")) if deprecated else (None, None)
+        return nulls, low, contradictions.upper_bound(high, column, found.is_max_value_exact)
 
     def row_group_bytes(self, index: int) -> int:
         """Compressed bytes of a row group: the sum over its chunks, which a reader can skip."""
@@ -401,25 +412,17 @@ class Footer:
         )
 
 
-def _nulls(statistics: Struct | None, column: Column) -> int | None:
-    """Return the null count of the statistics; always 0 for a required column."""
-    if column.max_definition_level == 0:
-        return 0
-    return statistics.integer("null_count") if statistics else None
+def first_page(data_page_offset: int, dictionary_page_offset: int | None) -> tuple[int, int | None]:
+    """Where a chunk's pages begin, and the bytes before its first data page as far as the metadata give them.
 
-
-def _only_dictionary(meta: Struct) -> bool:
-    """Whether encoding stats exist and say that every data page is dictionary-encoded."""
-    starts = meta.list_starts("encoding_stats")
-    location = meta.location.at("encoding_stats")
-    encodings = set()
-    for start in starts[:-1]:
-        stats = Struct("PageEncodingStats", meta.data, start, location)
-        page_type = spec.enum_name("PageType", stats.required_int("page_type"))
-        encoding = spec.enum_name("Encoding", stats.required_int("encoding"))
-        if stats.required_int("count", minimum=-(1 << 31)) > 0 and page_type in {"DATA_PAGE", "DATA_PAGE_V2"}:
-            encodings.add(encoding)
-    return bool(encodings) and encodings <= {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}
+    A dictionary is always the chunk's first page, but the metadata needn't say that there is one: parquet-mr before
+    1.12 (PARQUET-1850), Impala 1 and Polars before 1.39 write no `dictionary_page_offset`, or 0, and a
+    `data_page_offset` that is the dictionary's. A reader of whole chunks therefore looks at the first page's header,
+    and a reader of single pages at `page_selection.dictionary_extent`.
+    """
+    if dictionary_page_offset is not None and 0 < dictionary_page_offset < data_page_offset:
+        return dictionary_page_offset, data_page_offset - dictionary_page_offset
+    return data_page_offset, None
 
 
 def read_tail(source: Source) -> Tail:

@@ -8,13 +8,11 @@ within the data (overlapping pages, a damaged page, a filter that lacks values) 
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from bloomcli import kernels, limits
+from bloomcli import limits
 from bloomcli.errors import CorruptFile
-from bloomcli.formats.parquet import idl
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.spec import Location
@@ -26,41 +24,31 @@ from bloomcli.words import counted
 _HINT: Final = "the file is damaged; get it from its source again"
 
 
-def refuse_damaged(source: Source, footer: Footer, removed: AbstractSet[ChunkKey]) -> None:
+def refuse_damaged_footer(source: Source, footer: Footer, removed: AbstractSet[ChunkKey]) -> None:
     """Raise CorruptFile if filters can't be added to the file.
 
     Raises UnsupportedError for a chunk whose data is in another file. The change removes the filters of the chunks
     in `removed`.
     """
-    codes = idl.ENUMS["Type"]
-    types = array("i", (codes.get(column.physical, -1) for column in footer.columns))
     for index in range(footer.row_group_count):
         chunks = footer.row_group(index).chunks
-        if len(chunks) != len(types):
+        if len(chunks) != len(footer.columns):
             raise footer.location.fault(
-                f"row group {index} has {counted(len(chunks), 'column chunk')}, the schema has {len(types)} leaves",
+                f"row group {index} has {counted(len(chunks), 'column chunk')}, the schema has "
+                f"{len(footer.columns)} leaves",
                 0,
                 f"row_groups[{index}].columns",
             )
-        doubtful, without_length = kernels.chunks_to_check(
-            footer.raw, chunks, types, footer.start, parquet_limits.THRIFT_MAX_DEPTH
-        )
-        for ordinal in doubtful:
-            _look_at(source, footer, ChunkKey(index, ordinal, chunks[ordinal]), removed)
-        for ordinal, offset in without_length:
-            key = ChunkKey(index, ordinal, chunks[ordinal])
-            if key not in removed:
-                _refuse_filter(source, footer, key, offset, None)
+        for ordinal, start in enumerate(chunks):
+            _look_at(source, footer, ChunkKey(index, ordinal, start), removed)
 
 
 def _look_at(source: Source, footer: Footer, key: ChunkKey, removed: AbstractSet[ChunkKey]) -> None:
-    outer = footer.chunk_struct(key)
-    pages, claim = footer.extents(key, outer)
-    footer.index_extents(outer)
-    meta = outer.struct("meta_data", "ColumnMetaData")
-    if meta is None:
-        return  # an encrypted chunk: for others `extents` raises
+    found = footer.metadata(key)
+    pages, claim = footer.extents(key, found)
+    footer.index_extents(key, found)
     if pages is not None and pages.stop > footer.start:
+        meta = footer.meta_struct(key)
         raise CorruptFile(
             f"the metadata locate the pages of column {footer.columns[key.column].path} in row group {key.row_group} "
             f"at {pages.start} to {pages.stop}, outside the file's data, which end at {footer.start}, where new "
@@ -70,8 +58,8 @@ def _look_at(source: Source, footer: Footer, key: ChunkKey, removed: AbstractSet
             field=f"{meta.location.field}.total_compressed_size",
             hint=_HINT,
         )
-    if meta.integer("bloom_filter_offset") is not None or meta.integer("bloom_filter_length") is not None:
-        footer.chunk(key, outer)  # raises the errors that `validate` reports
+    if found.bloom_filter_offset is not None or found.bloom_filter_length is not None:
+        footer.chunk(key, found)  # raises the errors that `validate` reports
     if claim is not None and key not in removed:
         _refuse_filter(source, footer, key, *claim)
 

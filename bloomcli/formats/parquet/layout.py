@@ -19,7 +19,7 @@ COLUMN_INDEX: Final = "column index"
 OFFSET_INDEX: Final = "offset index"
 
 OFFSET_FIELDS: Final = {COLUMN_INDEX: "column_index_offset", OFFSET_INDEX: "offset_index_offset"}
-_KINDS: Final = {field: kind for kind, field in OFFSET_FIELDS.items()}
+_REGIONS: Final = {field: kind for kind, field in OFFSET_FIELDS.items()}
 
 
 class Region(NamedTuple):
@@ -38,8 +38,8 @@ def regions(footer: Footer, unwritten: Callable[[ChunkKey], int | None]) -> list
     """
     found: list[Region] = []
     for key in footer.chunk_keys():
-        outer = footer.chunk_struct(key)
-        pages, claim = footer.extents(key, outer)
+        chunk = footer.metadata(key)
+        pages, claim = footer.extents(key, chunk)
         if pages is not None:
             found.append(Region(pages.start, pages.stop, PAGES, key))
         if claim is not None:
@@ -47,8 +47,8 @@ def regions(footer: Footer, unwritten: Callable[[ChunkKey], int | None]) -> list
             size = unwritten(key) if length is None else length
             if size is not None and size > 0:
                 found.append(Region(start, start + size, FILTER, key))
-        for field, offset, length in footer.index_extents(outer):
-            found.append(Region(offset, offset + length, _KINDS[field], key))
+        for field, offset, length in footer.index_extents(key, chunk):
+            found.append(Region(offset, offset + length, _REGIONS[field], key))
     return sorted(found)
 
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from bloomcli import kernels
 from bloomcli.formats.filter_lookup import FilterLookup
+from bloomcli.formats.parquet import idl
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.spec import field_ids
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from bloomcli.formats.wanted_values import WantedValues
     from bloomcli.model.file import Column
 
+_ORDERED: Final = 1
+_DEPRECATED: Final = 2
 _SAME: Final = ("schema", "created_by", "column_orders")
 """Footer fields that determine the columns, and whose bounds can be trusted."""
 
@@ -36,6 +39,13 @@ def _ascending(wanted: WantedValues) -> tuple[kernels.Ascending, pa.Int64Array]:
         order = pc.array_sort_indices(hashes)
         ascending = hashes.take(order).buffers()[1].to_pybytes()[: 8 * len(order)]
         return kernels.Ascending(ascending), wanted.owners.take(order)
+
+
+def _numbers(footer: Footer, column: Column) -> tuple[int, int, int, int]:
+    """The numbers of a column for `kernels.FilterQuery`."""
+    trust = footer.trust(column)
+    flags = _ORDERED * trust.ordered + _DEPRECATED * trust.deprecated
+    return idl.ENUMS["Type"].get(column.physical, -1), flags, *trust.kind_of_bounds
 
 
 def filter_lookup(
@@ -65,7 +75,7 @@ def filter_lookup(
     query = kernels.FilterQuery(
         parquet_limits.THRIFT_MAX_DEPTH,
         {ids[field]: footer.top.raw(field) for field in _SAME},
-        array("i", (n for numbers in footer.usual_chunks.numbers for n in numbers)),
+        array("i", (number for column in footer.columns for number in _numbers(footer, column))),
         column.index,
         None if summed is None else bytes(c.index in summed for c in footer.columns),
         hashes,

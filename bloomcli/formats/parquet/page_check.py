@@ -122,7 +122,7 @@ def _compressed(start: bytes, size: int, codec: str) -> str | None:
     return None
 
 
-def refuse_damaged(source: Source, chunk: ColumnChunk, data_end: int) -> None:
+def refuse_damaged_pages(source: Source, chunk: ColumnChunk, data_end: int) -> None:
     """Raise CorruptFile if `validate` would report the chunk's first headers; such a chunk gets no filter."""
     fault = first_headers(source, chunk, data_end)
     if fault is not None:

@@ -16,7 +16,6 @@ from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.page_header import PageHeader
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.rules.writer_table import Part
 from bloomcli.values.literals import decode_bound, render
 from bloomcli.words import plural
 
@@ -61,9 +60,8 @@ def _header_ranges(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
         chunk = filters.footer.chunk(key)
         if chunk.encrypted:
             continue
-        outer = filters.footer.chunk_struct(key)
         try:
-            tree, _ = _read(filters, "offset_index", _extents(filters, outer), outer)
+            tree, _ = _read(filters, "offset_index", _extents(filters, key), key)
         except CorruptFile:  # listing the index reports it
             tree = {}
         locations = tree.get("page_locations")
@@ -81,8 +79,7 @@ def _index_ranges(filters: Filters, column: int, names: Collection[str]) -> Iter
     """Yield the offset and length of these indexes of the column's chunks that are read."""
     for key in filters.footer.chunk_keys({column}):
         try:
-            outer = filters.footer.chunk_struct(key)
-            found = {} if outer.span("crypto_metadata") is not None else _extents(filters, outer)
+            found = {} if filters.footer.metadata(key).encrypted else _extents(filters, key)
         except CorruptFile:  # reading the index reports it
             continue
         for name in names:
@@ -91,9 +88,9 @@ def _index_ranges(filters: Filters, column: int, names: Collection[str]) -> Iter
                 yield offset, length
 
 
-def _extents(filters: Filters, outer: spec.Struct) -> dict[str, tuple[int, int]]:
+def _extents(filters: Filters, key: ChunkKey) -> dict[str, tuple[int, int]]:
     """The offset and length of a chunk's indexes, by name. Raises CorruptFile."""
-    found = filters.footer.index_extents(outer)
+    found = filters.footer.index_extents(key, filters.footer.metadata(key))
     return {field.removesuffix("_offset"): (offset, length) for field, offset, length in found}
 
 
@@ -173,37 +170,30 @@ def index(filters: Filters, column: int) -> Iterator[IndexEntry]:
 
 def column_tree(filters: Filters, key: ChunkKey) -> dict[str, Any]:
     """A chunk's decoded column index; empty if it has none or it can't be read. Raises CorruptFile."""
-    outer = filters.footer.chunk_struct(key)
-    return _read(filters, "column_index", _extents(filters, outer), outer)[0]
+    return _read(filters, "column_index", _extents(filters, key), key)[0]
 
 
 def page_bounds(filters: Filters, chunk: ColumnChunk, rows: Sequence[int], index: dict[str, Any]) -> PageBounds:
     """The facts of a chunk's decoded column index about its pages, which have these numbers of rows."""
     footer = filters.footer
-    ordered = footer.trusted_bounds(chunk.column)[0] and footer.fault(Part.PAGE_BOUNDS, chunk.column) is None
-    return PageBounds(index, rows, chunk, ordered=ordered)
+    trust = footer.trust(chunk.column)
+    return PageBounds(index, rows, chunk, ordered=trust.ordered and trust.page_bounds)
 
 
-def page_locations(filters: Filters, key: ChunkKey) -> Sequence[tuple[Any, Any, Any]]:
+def page_locations(filters: Filters, key: ChunkKey) -> Sequence[tuple[int, int, int]]:
     """The offset, length and first row of each page in a chunk's offset index, unchecked; empty if it has none or it
     can't be read. Raises CorruptFile."""
-    outer = filters.footer.chunk_struct(key)
-    extents = _extents(filters, outer)
-    offset, length = extents.get("offset_index", (0, 0))
-    if 0 < length <= parquet_limits.INDEX_MAX_BYTES:
-        data = filters.source.read_at(offset, length)
-        found = kernels.page_locations(data, parquet_limits.THRIFT_MAX_DEPTH)
-        if found is not None:
-            return found
-    pages = _read(filters, "offset_index", extents, outer)[0].get("page_locations", ())
-    return [(page.get("offset"), page.get("compressed_page_size"), page.get("first_row_index")) for page in pages]
+    offset, length = _extents(filters, key).get("offset_index", (0, 0))
+    if not 0 < length <= parquet_limits.INDEX_MAX_BYTES:
+        return ()
+    return kernels.page_locations(filters.source.read_at(offset, length), parquet_limits.THRIFT_MAX_DEPTH) or ()
 
 
 def index_extents(filters: Filters, key: ChunkKey, *, bounds: bool) -> list[tuple[int, int]]:
     """The ranges of a chunk's indexes that are read: the offset index and, with `bounds`, the column index; none if
     the metadata are damaged."""
     try:
-        extents = _extents(filters, filters.footer.chunk_struct(key))
+        extents = _extents(filters, key)
     except BloomError:
         return []
     found = (extent for name, extent in extents.items() if bounds or name == "offset_index")
@@ -214,13 +204,13 @@ def _entries(filters: Filters, key: ChunkKey, column: Column) -> Iterator[IndexE
     from bloomcli.model.file import IndexEntry
 
     footer = filters.footer
-    outer = footer.chunk_struct(key)
-    if outer.span("crypto_metadata") is not None:
+    metadata = footer.metadata(key)
+    if metadata.encrypted:
         yield IndexEntry(row_group=key.row_group, problem=ENCRYPTED)
         return
-    found = _extents(filters, outer)
-    columns, column_fault = _read(filters, "column_index", found, outer)
-    offsets, offset_fault = _read(filters, "offset_index", found, outer)
+    found = _extents(filters, key)
+    columns, column_fault = _read(filters, "column_index", found, key)
+    offsets, offset_fault = _read(filters, "offset_index", found, key)
     for problem in filter(None, (column_fault, offset_fault)):
         yield IndexEntry(row_group=key.row_group, problem=problem)
     locations = offsets.get("page_locations", [])
@@ -229,10 +219,10 @@ def _entries(filters: Filters, key: ChunkKey, column: Column) -> Iterator[IndexE
         reason = f"the column index has {plural(len(nulls), 'page')}, the offset index {len(locations):,}"
         yield IndexEntry(row_group=key.row_group, problem=reason)
         return
-    unused = _contradiction(filters, footer.chunk(key, outer), locations, columns) if columns and offsets else None
+    unused = _contradiction(filters, footer.chunk(key, metadata), locations, columns) if columns and offsets else None
     if unused is not None:
         yield IndexEntry(row_group=key.row_group, problem=f"the column index isn't used: {unused}")
-    ordered, _ = footer.trusted_bounds(column)
+    ordered = footer.trust(column).ordered
     for page in range(max(len(locations), len(nulls))):
         location = locations[page] if page < len(locations) else {}
         yield IndexEntry(
@@ -262,7 +252,7 @@ def _contradiction(
 
 
 def _read(
-    filters: Filters, name: str, found: dict[str, tuple[int, int]], outer: spec.Struct
+    filters: Filters, name: str, found: dict[str, tuple[int, int]], key: ChunkKey
 ) -> tuple[dict[str, Any], str | None]:
     """(decoded index, None), empty without an index; or ({}, why it can't be read)."""
     extent = found.get(name)
@@ -274,7 +264,7 @@ def _read(
     words = name.replace("_", " ")
     if length > parquet_limits.INDEX_MAX_BYTES:
         return {}, f"the {words} has {plural(length, 'byte')}; at most {parquet_limits.INDEX_MAX_BYTES:,} are read"
-    location = spec.Location(filters.source.path, offset, f"{outer.location.field}.{name}")
+    location = spec.Location(filters.source.path, offset, f"row_groups[{key.row_group}].columns[{key.column}].{name}")
     try:
         tree: dict[str, Any] = decode(_STRUCTS[name], filters.source.read_at(offset, length), location)
     except BloomError as error:

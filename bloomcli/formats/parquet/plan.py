@@ -22,7 +22,7 @@ from bloomcli.formats.parquet.filterable import unfilterable
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.hash_buffer import HashBuffer
-from bloomcli.formats.parquet.page_check import dictionary_entries, refuse_damaged
+from bloomcli.formats.parquet.page_check import dictionary_entries, refuse_damaged_pages
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range
 from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change, refuse_signed
 from bloomcli.formats.parquet.variants import CURRENT, filter_class
@@ -261,7 +261,7 @@ class AddPlan(Change):
 
     def _build_one(self, chunk: ColumnChunk, *, grows: bool = False) -> _BuiltFilter:
         """Build a chunk's filter; without bits if it has to be larger than expected, unless `grows` is true."""
-        refuse_damaged(self.filters.source, chunk, self.filters.footer.start)
+        refuse_damaged_pages(self.filters.source, chunk, self.filters.footer.start)
         count = decoded = 0
         room = self._upper_bound(chunk) + parquet_limits.DECODING_BYTES
         kept = HashBuffer(self._hashes_to_keep(chunk))

@@ -57,7 +57,7 @@ class Change(PlanBase):
         if removed:
             extension.refuse(filters.footer)
         if puts:
-            footer_check.refuse_damaged(filters.source, filters.footer, removed)
+            footer_check.refuse_damaged_footer(filters.source, filters.footer, removed)
         self.filters = filters
         self.removed = removed
         self.lengths = filters.unwritten_lengths if removed else {}
@@ -79,7 +79,7 @@ class Change(PlanBase):
     def give_back(self) -> None:
         """Plan to restore an earlier version of the file, if only the removed filters were appended to it."""
         plan = splice.plan(self.filters.footer, {}, self.removed, self.lengths)
-        self._earlier = earlier_file.find_size(self.filters.source, self.filters.footer, self.removed, plan.tail)
+        self._earlier = earlier_file.earlier_size(self.filters.source, self.filters.footer, self.removed, plan.tail)
         if self._earlier is not None:
             self.keep = ((0, self._earlier - len(plan.tail)),)
             self.bytes_to_copy = self._earlier - len(plan.tail)

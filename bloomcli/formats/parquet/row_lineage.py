@@ -109,7 +109,7 @@ class _Columns:
         self.footer = footer
         self.lineage = lineage
         self.start = start
-        self.indexed = any(footer.chunk_struct(key).integer("offset_index_offset") for key in footer.chunk_keys({0}))
+        self.indexed = any(footer.metadata(key).offset_index_offset for key in footer.chunk_keys({0}))
 
     def build(self) -> tuple[bytes, bytes]:
         """Return the pages with their indexes, which start at `start`, and FileMetaData."""

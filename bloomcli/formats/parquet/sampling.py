@@ -6,9 +6,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
-from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import values
 from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.filter_header import bitset_bytes_in
@@ -26,33 +24,28 @@ _DICTIONARIES: Final = 1 << 2 | 1 << 8
 
 def extents(footer: Footer, column: Column) -> Iterator[Extent]:
     """Yield the extent of each chunk of a column, from the footer. Raises CorruptFile."""
-    ordered, deprecated = footer.trusted_bounds(column)
-    required = column.max_definition_level == 0
     for key in footer.chunk_keys({column.index}):
         group, size = footer.row_group(key.row_group), footer.row_group_bytes(key.row_group)
-        try:
-            found = kernels.chunk_facts(footer.raw, key.start, parquet_limits.THRIFT_MAX_DEPTH, ordered, deprecated)
-        except kernels.CompactError as error:
-            raise footer.location.fault(error.reason, error.offset) from None
-        if found is None:  # encrypted
+        found = footer.metadata(key)
+        if not found.has_metadata:  # encrypted
             yield Extent(group.rows, size, 0, group.rows, None, doubtful=True)
             continue
-        count, nulls = found[0] or 0, 0 if required else found[8]
-        nulls, low, high = footer.believed(column, count, nulls, found[10], found[11], found[13])
-        has_filter = found[7] is not None and found[7] > 0
-        dictionary = bool(found[4] & _DICTIONARIES)
-        only, length = footer.dictionary_and_filter(key) if dictionary or has_filter else (False, None)
+        count = found.num_values or 0
+        nulls, low, high = footer.statistics(key, found, column)
+        has_filter = found.bloom_filter_offset is not None and found.bloom_filter_offset > 0
+        length = found.bloom_filter_length
+        dictionary = bool(found.encodings & _DICTIONARIES)
         yield Extent(
             rows=group.rows,
             row_group_bytes=size,
-            chunk_bytes=found[2] or 0,
+            chunk_bytes=found.total_compressed_size or 0,
             values=count - (nulls or 0),
             nulls=nulls,
             low=low,
             high=high,
             empty=not count or nulls == count,
-            doubtful=footer.signed or found[3] not in _CODECS,  # signed files have encrypted columns
-            only_dictionary=only,
+            doubtful=footer.signed or found.codec not in _CODECS,  # signed files have encrypted columns
+            only_dictionary=(dictionary or has_filter) and footer.only_dictionary(key, found),
             filter_bytes=None if not has_filter else 0 if length is None else bitset_bytes_in(length),
         )
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.footer import Footer
-from bloomcli.formats.parquet.schema import logical_text
+from bloomcli.formats.parquet.schema import leaf_columns, logical_text
 from bloomcli.formats.parquet.spec import Struct
 from bloomcli.model.schema import SchemaNode
 
 
-def schema_tree(footer: Footer) -> Iterator[SchemaNode]:
-    """Yield every element. Raises CorruptFile."""
-    count = len(footer.columns)  # checks the tree
-    starts = footer.top.list_starts("schema")[:-1]
+def schema_tree(top: Struct) -> Iterator[SchemaNode]:
+    """Yield every element of the schema of FileMetaData. Raises CorruptFile."""
+    count = len(leaf_columns(top))  # checks the tree
+    starts = top.list_starts("schema")[:-1]
     waiting: list[tuple[tuple[str, ...], int]] = []  # groups: (path, children to come)
     leaf = 0
     for index, start in enumerate(starts):
-        element = Struct("SchemaElement", footer.raw, start, footer.location.at(f"schema[{index}]"))
+        element = Struct("SchemaElement", top.data, start, top.location.at(f"schema[{index}]"))
         while waiting and not waiting[-1][1]:
             waiting.pop()
         steps: tuple[str, ...] = ()
@@ -29,14 +28,14 @@ def schema_tree(footer: Footer) -> Iterator[SchemaNode]:
             steps = (*above, element.text("name") or "")
         children = element.integer("num_children") or 0
         is_leaf = bool(index) and not children and element.span("type") is not None
-        yield _node(element, depth, steps, leaf if is_leaf and leaf < count else None)
+        yield _schema_node(element, depth, steps, leaf if is_leaf and leaf < count else None)
         if is_leaf:
             leaf += 1
         else:
             waiting.append((steps, children))
 
 
-def _node(element: Struct, depth: int, steps: tuple[str, ...], leaf: int | None) -> SchemaNode:
+def _schema_node(element: Struct, depth: int, steps: tuple[str, ...], leaf: int | None) -> SchemaNode:
     number = element.integer("repetition_type")
     converted = element.integer("converted_type")
     logical = logical_text(element)

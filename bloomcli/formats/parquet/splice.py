@@ -142,20 +142,11 @@ def apply_edits(raw: bytes, edits: list[Edit]) -> bytes:
     return b"".join(out)
 
 
-def meta_struct(footer: Footer, key: ChunkKey) -> Struct:
-    """A chunk's ColumnMetaData, walked. Raises CorruptFile if it has none."""
-    outer = footer.chunk_struct(key)
-    meta = outer.struct("meta_data", "ColumnMetaData")
-    if meta is None:
-        raise outer.location.fault("the column chunk has no metadata", outer.start, "meta_data")
-    return meta
-
-
 def strip(footer: Footer, keys: set[ChunkKey]) -> bytes:
     """The footer without both filter fields of these chunks."""
     edits: list[Edit] = []
     for key in keys:
-        edits += set_fields(meta_struct(footer, key), {OFFSET: None, LENGTH: None})
+        edits += set_fields(footer.meta_struct(key), {OFFSET: None, LENGTH: None})
     return apply_edits(footer.raw, edits)
 
 
@@ -202,11 +193,11 @@ def plan(
     offsets: dict[ChunkKey, int] = {}
     end = sum(length for _, length in keep)
     for key, length in new.items():
-        edits += set_fields(meta_struct(footer, key), {OFFSET: end, LENGTH: length if write_lengths else None})
+        edits += set_fields(footer.meta_struct(key), {OFFSET: end, LENGTH: length if write_lengths else None})
         offsets[key] = end
         end += length
     for key in removed - new.keys():
-        edits += set_fields(meta_struct(footer, key), {OFFSET: None, LENGTH: None})
+        edits += set_fields(footer.meta_struct(key), {OFFSET: None, LENGTH: None})
     edits += _moves(footer, claims, cuts, removed | new.keys())
     return Splice(
         keep=tuple(keep),
@@ -251,7 +242,7 @@ def _moves(
             continue
         if region.kind == layout.FILTER:
             if region.key not in set_already:
-                edits += set_fields(meta_struct(footer, region.key), {OFFSET: region.start - shift})
+                edits += set_fields(footer.meta_struct(region.key), {OFFSET: region.start - shift})
         else:
             moved.setdefault(region.key, {})[layout.OFFSET_FIELDS[region.kind]] = region.start - shift
     for key, values in moved.items():
@@ -302,7 +293,7 @@ def _strip_movable(footer: Footer) -> bytes:
     for key in footer.chunk_keys():
         outer = footer.chunk_struct(key)
         if outer.span("meta_data") is not None:
-            edits += set_fields(meta_struct(footer, key), {OFFSET: None, LENGTH: None})
+            edits += set_fields(footer.meta_struct(key), {OFFSET: None, LENGTH: None})
         edits += set_fields(outer, nothing)
     return apply_edits(footer.raw, edits)
 

@@ -54,7 +54,7 @@ def _tree(footer: Footer) -> tuple[_Element, set[int]]:
     """The schema's root, and the field ids of the groups below it."""
     above: list[_Element] = []
     groups: set[int] = set()
-    for node in schema_tree(footer):
+    for node in schema_tree(footer.top):
         element = _Element(node)
         del above[node.depth :]
         if above:

@@ -8,18 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support import golden
 from support.golden import RULE_PAIRS
 
 import bloomcli
-from bloomcli import kernels
-from bloomcli.errors import BloomError
 from bloomcli.formats.answer import WRONG
 from bloomcli.formats.column_facts import MISORDERED, UNORDERED, merged_bounds
-from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.model.file import Column, ColumnSummary
-from bloomcli.storage.registry import open_source
 
 GROUPS = 5
 TABLE = pa.table(
@@ -83,30 +77,6 @@ def test_filters_are_counted_by_row_group_with_their_bits_and_the_worst_rate(pat
 def test_only_chosen_columns_are_summed_up(path: Path) -> None:
     assert list(by_name(path, columns=["name", "id"])) == ["id", "name"]
     assert list(by_name(path, exclude=["id"])) == TABLE.column_names[1:]
-
-
-@pytest.mark.parametrize("path", sorted(golden.FIXTURES.glob("*.parquet")), ids=lambda path: path.name)
-def test_the_compiled_walk_reads_what_the_footer_reads(path: Path) -> None:
-    """Compare with the walked footer, which plans and filters use."""
-    try:
-        with open_source(path) as source:
-            footer = ParquetFile(source).footer
-    except BloomError:
-        return
-    for key in footer.chunk_keys():
-        chunk = footer.chunk(key)
-        ordered, deprecated = footer.trusted_bounds(chunk.column)
-        depth = parquet_limits.THRIFT_MAX_DEPTH
-        found = kernels.chunk_facts(footer.raw, key.start, depth, ordered, deprecated)
-        if found is None:
-            assert chunk.encrypted
-            continue
-        values, unpacked, packed, _, encodings, *_, filter_offset, nulls, _, low, high, _, _ = found
-        assert (values, unpacked, packed) == (chunk.num_values, chunk.uncompressed_bytes, chunk.compressed_bytes)
-        assert (low, high) == (chunk.min_value, chunk.max_value)
-        assert encodings
-        assert (filter_offset or None) == chunk.bloom_filter_offset
-        assert chunk.column.max_definition_level == 0 or nulls == chunk.null_count
 
 
 def test_bounds_that_the_filter_contradicts_are_not_shown() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -14,8 +13,6 @@ import bloomcli
 from bloomcli.errors import BloomError
 from bloomcli.formats.located_file import LocatedFile
 from bloomcli.formats.parquet.file import ParquetFile
-from bloomcli.formats.parquet.footer import ChunkKey
-from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.registry import open_source
 
 ROOT = Path(__file__).parents[3]
@@ -29,29 +26,14 @@ def both(path: Path) -> tuple[object, object]:
         try:
             with open_source(path) as source:
                 file = ParquetFile(source)
-                return list(LocatedFile.indexed_facts(file, None) if one_by_one else file.indexed_facts(None))
+                if one_by_one:
+                    chunks = file.filters.locations(None)
+                    return [facts for chunk in chunks for facts in LocatedFile.facts_of(file, chunk)]
+                return list(file.indexed_facts(None))
         except BloomError as error:
             return type(error), str(error), error.hint
 
     return found(False), found(True)
-
-
-def chunks(path: Path) -> tuple[list[object], list[object]]:
-    """The metadata of every chunk of a file, from `chunk` and from the walked structures."""
-
-    def found(read: Callable[[ChunkKey], ColumnChunk], key: ChunkKey) -> object:
-        try:
-            return read(key)
-        except BloomError as error:
-            return type(error), str(error), error.hint
-
-    try:
-        with open_source(path) as source:
-            footer = ParquetFile(source).footer
-            keys = list(footer.chunk_keys())
-            return [found(footer.chunk, key) for key in keys], [found(footer.walked_chunk, key) for key in keys]
-    except BloomError:  # `both` compares what is wrong with the file
-        return [], []
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +66,6 @@ def every_type(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_fixture_has_the_same_facts_or_faults(path: Path) -> None:
     fast, slow = both(path)
     assert fast == slow
-    by_kernel, walked = chunks(path)
-    assert by_kernel == walked
 
 
 def test_every_type_has_the_same_facts_and_no_filter_is_examined_alone(
@@ -93,7 +73,7 @@ def test_every_type_has_the_same_facts_and_no_filter_is_examined_alone(
 ) -> None:
     _, slow = both(every_type)
     alone: list[object] = []
-    monkeypatch.setattr(ParquetFile, "_facts_in", lambda _, key: iter(alone.append(key) or ()))
+    monkeypatch.setattr(LocatedFile, "facts_of", lambda _, chunk: iter(alone.append(chunk) or ()))
     with open_source(every_type) as source:
         file = ParquetFile(source)
         assert list(file.indexed_facts(None)) == slow
@@ -122,8 +102,6 @@ def test_damaged_files_have_the_same_facts_or_faults(every_type: Path, tmp_path:
         path.write_bytes(data)
         fast, slow = both(path)
         assert fast == slow, f"seed {seed}"
-        by_kernel, walked = chunks(path)
-        assert by_kernel == walked, f"seed {seed}"
         differing += isinstance(slow, tuple) or any(facts.problem or facts.untrusted for _, facts in slow)
     assert differing > 25, "the damage is noticed in many of the files"
 
@@ -140,12 +118,3 @@ def test_a_filter_without_a_bound_of_its_chunk_is_not_trusted_by_either(every_ty
     assert fast == slow
     assert isinstance(fast, list)
     assert [facts.untrusted is not None for index, facts in fast if index == 1] == [True, False]
-
-
-def test_chunks_that_writers_write_are_read_by_compiled_code(every_type: Path) -> None:
-    with open_source(every_type) as source:
-        footer = ParquetFile(source).footer
-        for key in footer.chunk_keys():
-            assert (
-                footer.usual_chunks.read(key.row_group, key.column, key.start, footer.columns[key.column]) is not None
-            )

@@ -107,7 +107,7 @@ def test_fields_for_no_filter_are_all_that_does_not_come_back(
     with open_source(tmp_path / "in") as source:
         footer = read_footer(source)
     fields = {splice.OFFSET: offset, splice.LENGTH: length}
-    edits = [e for p in footer.chunk_keys({0}) for e in splice.set_fields(splice.meta_struct(footer, p), fields)]
+    edits = [e for p in footer.chunk_keys({0}) for e in splice.set_fields(footer.meta_struct(p), fields)]
     raw = splice.apply_edits(footer.raw, edits)
     (tmp_path / "old").write_bytes(before[: footer.start] + raw + len(raw).to_bytes(4, "little") + b"PAR1")
     bloomcli.add(tmp_path / "old", ["id", "price"], output=tmp_path / "added")
