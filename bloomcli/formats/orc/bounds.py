@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from bloomcli.formats.deep_check import has_two_forms
 from bloomcli.formats.dictionary import HashLookup
-from bloomcli.formats.orc import statistics, values
+from bloomcli.formats.orc import hashes, statistics
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.model.file import Column
 
@@ -22,7 +22,7 @@ def missing_bounds(stats: Any, orc: OrcType, typed: Column, bits: HashLookup) ->
     Source: the Apache ORC specification, StringStatistics: long bounds are shortened, in lower_bound and upper_bound,
     and aren't values of the column.
     """
-    if stats is None or orc.kind in _NOT_VALUES or orc.kind not in values.HASHABLE or orc.fault is not None:
+    if stats is None or orc.kind in _NOT_VALUES or orc.kind not in hashes.HASHABLE or orc.fault is not None:
         return
     low, high = statistics.bounds(stats, orc)
     if orc.kind in _SHORTENED:
@@ -32,5 +32,5 @@ def missing_bounds(stats: Any, orc: OrcType, typed: Column, bits: HashLookup) ->
     for which, bound in (("minimum", low), ("maximum", high)):
         if bound is None or has_two_forms(bound, orc.kind):
             continue
-        if not bits.check(values.encoded_hash(bound, orc, typed)):
+        if not bits.check(hashes.encoded_hash(bound, orc, typed)):
             yield which, bound

@@ -15,9 +15,8 @@ from bloomcli.formats.deep_check import (
     missing_values_message,
     stray_bits_message,
 )
-from bloomcli.formats.orc import bounds, spec, values
+from bloomcli.formats.orc import bounds, hashes, spec
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc.column_reader import why_zone_unknown
 from bloomcli.formats.orc.filter_header import (
     BLOOM_ENCODING,
     HINT_REPLACE,
@@ -30,6 +29,7 @@ from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Stream, StripeFooter
 from bloomcli.formats.orc.missing_values import MissingValueReader, MissingValues
 from bloomcli.formats.orc.schema import OrcType, literal_column
+from bloomcli.formats.orc.values import FLOATS, why_zone_unknown
 from bloomcli.model.file import Severity
 from bloomcli.model.filter_facts import FilterFacts
 from bloomcli.model.validate import Finding
@@ -94,7 +94,7 @@ def sound(
     del facts
     orc = filters.footer.types[loaded.stream.column]
     yield from _untrusted(filters, location, loaded)
-    probed = orc.kind in {*values.READABLE, "UNION"}
+    probed = orc.kind in {*hashes.READABLE, "UNION"}
     if probed and loaded.utf8 and location.streams.bloom_encoding(orc.id) != BLOOM_ENCODING:
         yield _finding(
             filters,
@@ -205,7 +205,7 @@ def _jobs(
             by_column.setdefault(stream.column, []).append(Location(streams, stream))
     for column, found in by_column.items():
         memory = sum(filters.footer.codec.most_bytes(location.stream.length) for location in found)
-        memory = _COPIES * min(memory, orc_limits.FILTER_STREAM_MAX_BYTES) + values.memory(
+        memory = _COPIES * min(memory, orc_limits.FILTER_STREAM_MAX_BYTES) + hashes.memory(
             streams, filters.footer.types[column]
         )
         read = filters.bytes_to_check(streams, column)
@@ -281,9 +281,9 @@ def _local_time(filters: Filters, stream: Stream) -> bool:
 def _row_groups(
     filters: Filters, streams: StripeFooter, found: Sequence[LoadedStream], orc: OrcType, stop: Stop
 ) -> Iterator[DeepCheck]:
-    zeros = memoryview(values.zero_hashes()).cast("Q") if orc.kind in values.FLOATS else ()
+    zeros = memoryview(hashes.zero_hashes()).cast("Q") if orc.kind in FLOATS else ()
     reader = MissingValueReader(filters.source, filters.footer, streams, orc, stop)
-    groups = values.row_groups(filters.source, filters.footer, streams, orc, stop)
+    groups = hashes.row_groups(filters.source, filters.footer, streams, orc, stop)
     for group, batches in enumerate(groups):
         rebuilt = [FilterComparison(loaded.filters[group], zeros) for loaded in found]
         for batch in batches:

@@ -13,10 +13,11 @@ from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.answer import DictionaryLookup, Lookup
 from bloomcli.formats.dictionary import DictionaryEntries, ReadBudget
 from bloomcli.formats.orc import bounds
-from bloomcli.formats.orc.column_reader import DIRECT, Streams, hashed_entries
 from bloomcli.formats.orc.filters import Filters
 from bloomcli.formats.orc.footer import StripeFooter
+from bloomcli.formats.orc.hashes import hashed_entries
 from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.values import ColumnStreams, LeafReader
 from bloomcli.model.file import Column
 
 _KINDS: Final = ("STRING", "VARCHAR")
@@ -55,9 +56,9 @@ class StripeDictionary:
     def _read(self) -> DictionaryEntries | None:
         """The entries; None without a dictionary, or if it is too large. Raises CorruptFile, UnsupportedError."""
         footer, orc = self._filters.footer, self._orc
-        streams = Streams(self._filters.source, footer, self._streams, orc, Stop())
-        encoding, count = streams.encoding()
-        if encoding in DIRECT:
+        streams = ColumnStreams(self._filters.source, footer, self._streams, orc, Stop())
+        leaf = LeafReader(streams)
+        if leaf.entries is None:
             return None
         size = sum(
             stream.length
@@ -65,17 +66,13 @@ class StripeDictionary:
             if stream.kind in {"DICTIONARY_DATA", "LENGTH"}
         )
         most = limits.PROBED_DICTIONARY_MAX_BYTES
-        if max(size, 8 * count) > most:
+        if max(size, 8 * leaf.entries) > most:
             return None
-        size += _unpacked(streams, count)
-        return (
-            DictionaryEntries(hashed_entries(streams, count, Stop()))
-            if size <= most and self._budget.take(size)
-            else None
-        )
+        size += _unpacked(streams, leaf.entries)
+        return DictionaryEntries(hashed_entries(leaf)) if size <= most and self._budget.take(size) else None
 
 
-def _unpacked(streams: Streams, entries: int) -> int:
+def _unpacked(streams: ColumnStreams, entries: int) -> int:
     """The bytes of all entries, by their lengths. Raises CorruptFile, UnsupportedError."""
     lengths, total = streams.lengths(), 0
     try:

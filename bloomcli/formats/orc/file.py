@@ -13,7 +13,7 @@ from bloomcli.formats.base import FilterProblem, Plan
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.filter_bounds import FilterBounds
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
-from bloomcli.formats.orc import bounds, describe, statistics, values
+from bloomcli.formats.orc import bounds, describe, hashes, statistics
 from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, LoadedStream, sound_for_old_readers
 from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Footer, Stripe
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
     from bloomcli.values.trees import Tree
 
-_PROBED: Final = values.READABLE | {"BOOLEAN", "UNION"}
+_PROBED: Final = hashes.READABLE | {"BOOLEAN", "UNION"}
 """Kinds whose filters can be read. A union's filter holds its tags; a boolean's is never looked up."""
 
 
@@ -347,7 +347,7 @@ def _lookups(literals: Sequence[Literal], orc: OrcType, typed: Column, *, hashed
             literal.impossible,
             literal.unknowable,
             literal.encodings,
-            tuple(values.literal_hashes(literal, orc, typed)) if hashed else (),
+            tuple(hashes.literal_hashes(literal, orc, typed)) if hashed else (),
         )
         for literal in literals
     ]

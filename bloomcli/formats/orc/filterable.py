@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bloomcli.formats.orc import values
-from bloomcli.formats.orc.column_reader import TIMESTAMPS, why_zone_unknown
+from bloomcli.formats.orc import hashes
 from bloomcli.formats.orc.footer import Footer
 from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.values import TIMESTAMPS, why_zone_unknown
 
 
 def unfilterable_types(footer: Footer) -> dict[int, str]:
@@ -20,7 +20,7 @@ def unfilterable_types(footer: Footer) -> dict[int, str]:
             found[orc.id] = f"{orc.name} at the file's root, which is no struct: readers look columns up by name"
         elif any(t.kind == "UNION" for t in footer.ancestors(orc)):
             found[orc.id] = "within a union: its values can't be hashed exactly"
-        elif orc.kind not in values.HASHABLE or orc.fault is not None:
+        elif orc.kind not in hashes.HASHABLE or orc.fault is not None:
             found[orc.id] = f"{orc.name}: its values can't be hashed exactly"
         elif orc.kind in TIMESTAMPS and (reason := _why_zone_unknown(footer, orc)) is not None:
             found[orc.id] = f"{orc.name}: {reason}"

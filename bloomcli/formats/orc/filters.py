@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.orc import spec, statistics, values
+from bloomcli.formats.orc import hashes, spec, statistics
 from bloomcli.formats.orc.filter_header import KINDS, LoadedStream, load, problem
 from bloomcli.formats.orc.filterable import unfilterable_types
 from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
@@ -139,7 +139,7 @@ class Filters:
     @cached_property
     def not_comparable(self) -> dict[int, str]:
         """Why the values of columns can't be compared with their filters, by id. Others are left out."""
-        found = ((t.id, values.why_not_comparable(self.footer, t)) for t in self.footer.types)
+        found = ((t.id, hashes.why_not_comparable(self.footer, t)) for t in self.footer.types)
         return {column: why for column, why in found if why is not None}
 
     def checkable(self, stream: Stream, columns: set[int] | None) -> bool:

@@ -15,9 +15,8 @@ from bloomcli.errors import BloomError, CorruptFile, FilterExists, NoValues, Uns
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, functions_for, size_for
 from bloomcli.formats.base import ChangeResult, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
+from bloomcli.formats.orc import hashes, spec
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc import spec, values
-from bloomcli.formats.orc.column_reader import REPEATED, TIMESTAMPS
 from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, bad_writer, sound_for_old_readers
 from bloomcli.formats.orc.filter_writer import FilterStream, most_bytes
 from bloomcli.formats.orc.filters import Filters, Location
@@ -25,6 +24,7 @@ from bloomcli.formats.orc.footer import Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.plan_base import FOOTER_GROWTH, Change, removal
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.splice import Layout, NewStream, rebuild
+from bloomcli.formats.orc.values import REPEATED, TIMESTAMPS
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import listed
 from bloomcli.model.change import FilterChange
@@ -269,7 +269,7 @@ class AddPlan(Change):
         """Bytes that building a column's filters in a stripe takes."""
         size = most_bytes(self.footer.row_groups(stripe), self.sizes[orc.id].bits)
         one = self.sizes[orc.id].bits // 8
-        return size * len(self._kinds(orc)) + one + values.memory(self.footer.stripe_footer(stripe), orc)
+        return size * len(self._kinds(orc)) + one + hashes.memory(self.footer.stripe_footer(stripe), orc)
 
     def _kinds(self, orc: OrcType) -> list[str]:
         both = self.rule.choice("kind") == "both" and sound_for_old_readers(self.footer, orc)
@@ -281,13 +281,13 @@ class AddPlan(Change):
         new = [FilterStream(kind, orc.id, self.footer.codec) for kind in self._kinds(orc)]
         rate, count, size = 0.0, 0, self.sizes[orc.id]
         index = self.filters.row_index(streams, orc.id)
-        for group, batches in enumerate(values.row_groups(self.filters.source, self.footer, streams, orc, stop)):
+        for group, batches in enumerate(hashes.row_groups(self.filters.source, self.footer, streams, orc, stop)):
             bits = KirschMitzenmacherFilter.empty(size.bits, size.functions)
             before = count
             for batch in batches:
                 bits.insert_hashes(batch.hashes, batch.count)
                 if batch.has_zero:
-                    bits.insert_hashes(values.zero_hashes(), 2)
+                    bits.insert_hashes(hashes.zero_hashes(), 2)
                 bits.insert_hashes(batch.other_hashes, len(batch.other_hashes) // 8)
                 count += batch.count
             if count == before and group < len(index) and index[group].number_of_values:

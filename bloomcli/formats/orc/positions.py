@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from bloomcli.formats.orc.column_reader import DIRECT, FLOATS, INTEGERS, REPEATED, TIMESTAMPS
 from bloomcli.formats.orc.compression import HEADER
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.streams import Position
+from bloomcli.formats.orc.values import DIRECT, FLOATS, INTEGERS, REPEATED, TIMESTAMPS
 
 _RAW, _RUNS, _BITS = 0, 1, 2
 """The number of further numbers after the place."""

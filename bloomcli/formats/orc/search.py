@@ -24,15 +24,15 @@ from bloomcli.formats.column_search import (
     each_row,
     is_nan,
 )
-from bloomcli.formats.orc import search_forms, values
-from bloomcli.formats.orc.column_reader import TIMESTAMPS
+from bloomcli.formats.orc import arrow_forms, hashes
+from bloomcli.formats.orc.arrow_forms import RowForms
 from bloomcli.formats.orc.filter_header import KINDS
 from bloomcli.formats.orc.filters import Filters
 from bloomcli.formats.orc.footer import Stripe, StripeFooter
 from bloomcli.formats.orc.records import Records
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
 from bloomcli.formats.orc.stripe_column import StripeColumn
-from bloomcli.formats.orc.value_reader import DECIMAL_BYTES, ValueBatch
+from bloomcli.formats.orc.values import TIMESTAMPS
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
 
@@ -75,19 +75,12 @@ class OrcSearch(ColumnSearch):
         """Whether filters are ignored, because writers hash some of the values differently."""
 
     def forms_of(self, literal: Literal) -> Sequence[bytes]:
-        """A value's bytes in the form that `ValueReader` yields."""
-        if self._orc.kind in TIMESTAMPS:
-            return [search_forms.moment(int.from_bytes(form, "little", signed=True)) for form in literal.encodings]
-        if self._orc.kind == "DECIMAL":
-            numbers = [int.from_bytes(form, "big", signed=True) for form in literal.encodings]
-            return [number.to_bytes(DECIMAL_BYTES, "little", signed=True) for number in numbers]
-        if self._orc.kind == "CHAR":
-            return [form.rstrip(b" ") for form in literal.encodings]
-        return literal.encodings
+        """A value's bytes in the form of the column's values."""
+        return arrow_forms.forms_of_literal(literal, self._orc)
 
     def hashes_of(self, forms: pa.Array) -> bytes:
         """The hashes of forms in ORC's filters."""
-        return search_forms.hashes_of(forms, self._orc, self._typed)
+        return arrow_forms.hashes_of(forms, self._orc, self._typed)
 
     def wanted(self, texts: pa.LargeBinaryArray, stop: Stop | None = None) -> WantedValues:
         """The values as the column stores them."""
@@ -98,13 +91,13 @@ class OrcSearch(ColumnSearch):
     def hashed_alike(self, literal: Literal) -> bool:
         """Whether all writers hash a value alike: all but timestamps before 1970 with parts of a millisecond."""
         return self._orc.kind not in TIMESTAMPS or not any(
-            map(search_forms.is_rounded_otherwise, self.forms_of(literal))
+            map(arrow_forms.is_rounded_otherwise, self.forms_of(literal))
         )
 
     def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """Yield each row group with the values that it may have."""
         self._ignores_filters = self._orc.kind in TIMESTAMPS and any(
-            search_forms.is_rounded_otherwise(form.as_py()) for form in wanted.forms
+            arrow_forms.is_rounded_otherwise(form.as_py()) for form in wanted.forms
         )
         if scope.row_groups is not None and wanted.literals is not None:
             return self._indexed(wanted, wanted.literals, scope.row_groups)
@@ -154,12 +147,12 @@ class OrcSearch(ColumnSearch):
         repeated = any(t.kind in COMPOUND and t.kind != "STRUCT" for t in self._filters.footer.ancestors(self._orc))
         for found in stripe.row_group(candidates.row_group, candidates.rows):
             if isinstance(stripe, _StripeValues) or stripe.dictionary is None:
-                at = pc.index_in(wanted_values.comparable(found.values, self._typed), value_set=chosen)
+                at = pc.index_in(wanted_values.comparable(found.forms, self._typed), value_set=chosen)
             else:
-                at = pc.index_in(found.values, value_set=candidates.forms)
+                at = pc.index_in(found.forms, value_set=candidates.forms)
             texts = owners.take(at)
-            if candidates.nan and wanted.nan is not None and pa.types.is_floating(found.values.type):
-                texts = pc.if_else(is_nan(found.values), wanted.nan, texts)
+            if candidates.nan and wanted.nan is not None and pa.types.is_floating(found.forms.type):
+                texts = pc.if_else(is_nan(found.forms), wanted.nan, texts)
             there = pc.indices_nonzero(texts.is_valid())
             if not len(there):
                 continue
@@ -229,7 +222,7 @@ class OrcSearch(ColumnSearch):
         type's range then rule a value out."""
         self._filters.footer.refuse_unknown_version()
         orc = self._orc
-        if orc.fault is not None or (orc.kind not in values.HASHABLE and orc.kind != "BOOLEAN"):
+        if orc.fault is not None or (orc.kind not in hashes.HASHABLE and orc.kind != "BOOLEAN"):
             raise UnsupportedError(
                 f"column {orc.label} can't be searched: " + (orc.fault or f"values of {orc.name} aren't read here"),
                 path=self._file.source.path,
@@ -250,14 +243,14 @@ class OrcSearch(ColumnSearch):
 class _StripeValues(NamedTuple):
     """All values of a column of a stripe."""
 
-    values: ValueBatch
+    values: RowForms
     stride: int
 
-    def row_group(self, group: int, rows: int) -> Iterator[ValueBatch]:
+    def row_group(self, group: int, rows: int) -> Iterator[RowForms]:
         """The values of a row group."""
         first = group * self.stride
         inside = pc.and_(pc.greater_equal(self.values.rows, first), pc.less(self.values.rows, first + rows))
-        yield ValueBatch(self.values.values.filter(inside), pc.subtract(self.values.rows.filter(inside), first))
+        yield RowForms(self.values.forms.filter(inside), pc.subtract(self.values.rows.filter(inside), first))
 
 
 def _compound(filters: Filters, orc: OrcType) -> UsageError:

@@ -12,11 +12,12 @@ import pyarrow.compute as pc
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.orc import positions
+from bloomcli.formats.orc.arrow_forms import Numbered, RowForms, forms_of, indexes_of
 from bloomcli.formats.orc.filters import Filters
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.streams import Position
-from bloomcli.formats.orc.value_reader import ValueBatch, ValueReader
+from bloomcli.formats.orc.values import ValueReader
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
 
@@ -41,22 +42,23 @@ class StripeColumn:
         self._reader = self._open()
         self.dictionary = self._dictionary_positions()
 
-    def _open(self) -> ValueReader:
+    def _open(self) -> ValueReader[Numbered]:
         longest = 0
         if pa.types.is_large_binary(self.wanted.forms.type) and len(self.wanted.forms):
             longest = pc.max(pc.binary_length(self.wanted.forms)).as_py()
         filters = self._filters
         self._next = 0
-        return ValueReader(filters.source, filters.footer, self._stripe, self._orc, longest, Stop())
+        return ValueReader(filters.source, filters.footer, self._stripe, self._orc, Numbered, Stop(), longest)
 
     def _dictionary_positions(self) -> pa.Int64Array | None:
         """For each entry of the dictionary, the position of its form or null; None without a dictionary."""
-        if self._reader.entries is None:
+        leaf = self._reader.leaf
+        if leaf.entries is None:
             return None
-        found = [pc.index_in(part, value_set=self.wanted.forms) for part in self._reader.dictionary()]
+        found = [pc.index_in(forms_of(part, leaf), value_set=self.wanted.forms) for part in leaf.dictionary()]
         return pa.chunked_array(found, pa.int32()).combine_chunks().cast(pa.int64())
 
-    def row_group(self, group: int, rows: int) -> Iterator[ValueBatch]:
+    def row_group(self, group: int, rows: int) -> Iterator[RowForms]:
         """The values of a row group; with a dictionary, positions of forms. Raises CorruptFile, UnsupportedError."""
         if group != self._next and self._trusts_positions and self._seek(group):
             try:
@@ -76,17 +78,21 @@ class StripeColumn:
         self._read_until(self._positions(group + 1) if self._trusts_positions else None)
         yield from self._values(group, rows)
 
-    def _values(self, group: int, rows: int) -> Iterator[ValueBatch]:
+    def _values(self, group: int, rows: int) -> Iterator[RowForms]:
         self._next = None  # until all are consumed
-        for found in self._reader.take(rows):
-            yield found if self.dictionary is None else found._replace(values=self._forms(found.values))
+        for values, found in self._reader.take(rows):
+            if self.dictionary is None:
+                forms = forms_of(values, self._reader.leaf)
+            else:
+                forms = self._forms(indexes_of(values))
+            yield RowForms(forms, found.numbers)
         self._next = group + 1
 
     def _forms(self, indexes: pa.Int64Array) -> pa.Int64Array:
         try:
             return self.dictionary.take(indexes)  # type: ignore[union-attr]
         except IndexError:
-            raise self._reader.fault("an index beyond the dictionary's entries") from None
+            raise self._reader.leaf.fault("an index beyond the dictionary's entries") from None
 
     def _rows_in(self, group: int) -> int:
         footer = self._filters.footer

@@ -8,16 +8,12 @@ from itertools import pairwise
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bloomcli.formats import arrow_forms
-from bloomcli.formats.orc.column_reader import TIMESTAMPS
+from bloomcli.formats.orc.arrow_forms import RowForms, forms_of_arrow
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.value_reader import MOMENT_BYTES, ValueBatch
-
-_NANOS_PER_MILLI = 1_000_000
 
 
-def values_of(top: pa.Array, path: Sequence[OrcType]) -> ValueBatch:
-    """The values of a column in the form that `ValueReader` yields.
+def values_of(top: pa.Array, path: Sequence[OrcType]) -> RowForms:
+    """The values of a column as forms.
 
     Args:
         top: the top-level column that contains it, with all rows of a stripe.
@@ -39,24 +35,8 @@ def values_of(top: pa.Array, path: Sequence[OrcType]) -> ValueBatch:
             rows = rows.take(pc.list_parent_indices(lists))
             array = lists.flatten()
     there = array.is_valid()
-    return ValueBatch(_forms(array.filter(there), path[-1]), rows.filter(there))
+    return RowForms(forms_of_arrow(array.filter(there), path[-1]), rows.filter(there))
 
 
 def _entries(maps: pa.MapArray, at: int) -> pa.Array:
     return maps.items if at else maps.keys
-
-
-def _forms(array: pa.Array, orc: OrcType) -> pa.Array:
-    if orc.kind in TIMESTAMPS:
-        moments = (
-            divmod(nanos, _NANOS_PER_MILLI) for nanos in array.cast(pa.timestamp("ns")).view(pa.int64()).to_pylist()
-        )
-        packed = [
-            millis.to_bytes(8, "little", signed=True) + rest.to_bytes(MOMENT_BYTES - 8, "little")
-            for millis, rest in moments
-        ]
-        return pa.array(packed, pa.large_binary())
-    forms = arrow_forms.forms_of(array)
-    if orc.kind != "CHAR":
-        return forms
-    return pc.ascii_rtrim(forms.view(pa.large_string()), " ").view(pa.large_binary())
