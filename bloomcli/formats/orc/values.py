@@ -546,6 +546,7 @@ class _Level:
         self._presence = streams.presence()
         self._lengths = streams.lengths() if streams.orc.kind in REPEATED else None
         self._stream = streams.open("LENGTH")
+        self._stop = streams.stop
         self.parts: dict[str, SeekableStream] = {}
         if self._presence is not None:
             self.parts["PRESENT"] = self._presence
@@ -560,6 +561,7 @@ class _Level:
                 count(len(there))
                 yield there
             elif len(there):
+                self._stop.check()
                 sizes = self._lengths.take(len(there))
                 total = _sum(sizes, len(there), self._stream)
                 count(total)
@@ -591,7 +593,7 @@ class ValueReader(Generic[R]):
         stop: Stop,
         longest: int = 0,
     ) -> None:
-        self._footer, self._stripe, self._stop, self._rows = footer, stripe.stripe, stop, rows
+        self._footer, self._stripe, self._rows = footer, stripe.stripe, rows
         self._levels = [_Level(ColumnStreams(source, footer, stripe, t, stop)) for t in footer.ancestors(orc)]
         streams = ColumnStreams(source, footer, stripe, orc, stop)
         self._presence = streams.presence()
@@ -617,7 +619,6 @@ class ValueReader(Generic[R]):
                 at += values.count
 
     def _count(self, depth: int, count: int) -> None:
-        self._stop.check()
         self._seen[depth] += count
         if self._seen[depth] > orc_limits.VALUES_MAX:
             raise UnsupportedError(
