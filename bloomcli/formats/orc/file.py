@@ -99,21 +99,17 @@ class OrcFile(LocatedFile):
 
     def pages(self, column: Column) -> Iterator[PageFacts]:
         """The column's streams."""
-        from bloomcli.formats.orc import stream_list
-
-        return stream_list.streams(self.footer, column.index)
+        return describe.streams(self.footer, column.index)
 
     def index(self, column: Column) -> Iterator[IndexEntry]:
         """The entries of the row index."""
-        from bloomcli.formats.orc import stream_list
+        from bloomcli.formats.orc import row_index
 
-        return stream_list.index(self.filters, column.index)
+        return row_index.index(self.filters, column.index)
 
     def merged_filters(self, column: Column) -> Iterator[MergedFilter]:
         """The filters of each stripe, merged bit by bit."""
-        from bloomcli.formats.orc import stream_list
-
-        return stream_list.merged_filters(self.filters, column.index)
+        return describe.merged_filters(self.filters, column.index)
 
     def schema_tree(self) -> Iterator[SchemaNode]:
         """Every element of the schema."""

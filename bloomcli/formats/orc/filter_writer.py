@@ -7,12 +7,12 @@ Source: orc_proto.proto. protobuf's classes would hold every filter of the strip
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 from bloomcli.formats.orc.compression import Codec, Packer
 from bloomcli.formats.orc.filter_header import UTF8
-from bloomcli.formats.orc.splice import NewStream
 
 _ENTRY: Final = b"\x0a"
 """BloomFilterIndex.bloomFilter, a message."""
@@ -30,6 +30,21 @@ _FRAME: Final = 32
 def most_bytes(filters: int, bits: int) -> int:
     """Maximum uncompressed bytes of a BLOOM_FILTER_UTF8 stream of `filters` filters, each of `bits` bits."""
     return filters * (bits // 8 + _FRAME)
+
+
+class NewStream(NamedTuple):
+    """A new filter stream, compressed."""
+
+    kind: str
+    column: int
+    packed: Sequence[bytes]
+    checksum: int
+    """A checksum of its uncompressed bytes (see `compression.Packer`)."""
+
+    @property
+    def length(self) -> int:
+        """Bytes on disk."""
+        return sum(map(len, self.packed))
 
 
 class FilterStream:

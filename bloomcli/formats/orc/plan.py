@@ -18,12 +18,12 @@ from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.orc import hashes, spec
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, bad_writer, sound_for_old_readers
-from bloomcli.formats.orc.filter_writer import FilterStream, most_bytes
+from bloomcli.formats.orc.filter_writer import FilterStream, NewStream, most_bytes
 from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.footer import Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.plan_base import FOOTER_GROWTH, Change, removal
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.splice import Layout, NewStream, rebuild
+from bloomcli.formats.orc.splice import Layout, rebuild
 from bloomcli.formats.orc.values import REPEATED, TIMESTAMPS
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import listed

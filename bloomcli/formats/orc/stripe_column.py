@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile
-from bloomcli.formats.orc import positions
+from bloomcli.formats.orc import row_index
 from bloomcli.formats.orc.arrow_forms import Numbered, RowForms, forms_of, indexes_of
 from bloomcli.formats.orc.filters import Filters
 from bloomcli.formats.orc.footer import StripeFooter
@@ -122,7 +122,7 @@ class StripeColumn:
             if group >= len(entries) or orc.id >= len(columns):
                 return None
             encoding = "DICTIONARY" if orc is self._orc and self.dictionary is not None else "DIRECT"
-            here = positions.stream_positions(
+            here = row_index.stream_positions(
                 self._stripe, orc, encoding, entries[group].positions, compressed=compressed
             )
             if here is None:
@@ -137,7 +137,7 @@ class StripeColumn:
                 part.read_until(None if behind is None else self._end(behind[at][kind]))
 
     def _end(self, behind: Position) -> int:
-        return positions.end_before(behind, compressed=self._filters.footer.codec.name != "NONE")
+        return row_index.end_before(behind, compressed=self._filters.footer.codec.name != "NONE")
 
     def _seek(self, group: int) -> bool:
         """Go to a row group, and announce the ranges to read for it. Returns False if its positions can't be used."""
