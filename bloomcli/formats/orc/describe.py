@@ -1,4 +1,4 @@
-"""What reports show: the facts of each filter, summed up by column and merged by stripe, and the streams of a column."""
+"""What reports show: the facts of each filter, summed up by column and merged by stripe, and a column's streams."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
-from bloomcli.filters.kirsch_mitzenmacher import requested_fpp
 from bloomcli.errors import BloomError
+from bloomcli.filters.kirsch_mitzenmacher import requested_fpp
 from bloomcli.formats.answer import ENCRYPTED
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.orc import spec
+from bloomcli.formats.orc.bloom_filter import Filters, LoadedStream, Location
 from bloomcli.formats.orc.footer import Footer
-from bloomcli.model.pages import MergedFilter, PageFacts
-from bloomcli.formats.orc.filter_header import LoadedStream
-from bloomcli.formats.orc.filters import Filters, Location
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.model.filter_facts import FilterFacts
+from bloomcli.model.pages import MergedFilter, PageFacts
 
 if TYPE_CHECKING:
     from bloomcli.model.inspect import FilterSummary

@@ -12,8 +12,8 @@ from bloomcli import kernels, limits
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.answer import DictionaryLookup, Lookup
 from bloomcli.formats.dictionary import DictionaryEntries, ReadBudget
-from bloomcli.formats.orc import bounds
-from bloomcli.formats.orc.filters import Filters
+from bloomcli.formats.orc import statistics
+from bloomcli.formats.orc.bloom_filter import Filters
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.hashes import hashed_entries
 from bloomcli.formats.orc.schema import OrcType
@@ -34,11 +34,12 @@ class StripeDictionary:
         self._budget = budget
         self._entries = cache(self._read)
 
-    def lookup_of(self, statistics: Any, typed: Column) -> DictionaryLookup | None:
+    def lookup_of(self, stats: Any, typed: Column) -> DictionaryLookup | None:
         """Return the lookup for one row group; None if the metadata show that the dictionary can't exclude values.
 
         Args:
-            statistics: the row group's, or None. If their minimum or maximum isn't an entry, nothing is looked up.
+            stats: the statistics of the row group, or None. If their minimum or maximum is no entry, nothing is looked
+                up.
             typed: the column of the literals.
         """
         orc = self._orc
@@ -47,7 +48,7 @@ class StripeDictionary:
 
         def excludes(lookup: Lookup) -> bool | None:
             found = self._entries()
-            if found is None or any(bounds.missing_bounds(statistics, orc, typed, found)):
+            if found is None or any(statistics.missing_bounds(stats, orc, typed, found)):
                 return None
             return not any(map(found.check, lookup.hashes))
 

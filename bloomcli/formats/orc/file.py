@@ -13,9 +13,16 @@ from bloomcli.formats.base import FilterProblem, Plan
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.filter_bounds import FilterBounds
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
-from bloomcli.formats.orc import bounds, describe, hashes, statistics
-from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, LoadedStream, sound_for_old_readers
-from bloomcli.formats.orc.filters import Filters, Location
+from bloomcli.formats.orc import describe, hashes, statistics
+from bloomcli.formats.orc.bloom_filter import (
+    KINDS,
+    ORIGINAL,
+    UTF8,
+    Filters,
+    LoadedStream,
+    Location,
+    sound_for_old_readers,
+)
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
 from bloomcli.formats.size_rule import SizeRule
@@ -113,13 +120,13 @@ class OrcFile(LocatedFile):
 
     def schema_tree(self) -> Iterator[SchemaNode]:
         """Every element of the schema."""
-        from bloomcli.formats.orc.schema_tree import schema_tree
+        from bloomcli.formats.orc.footer import schema_tree
 
         return schema_tree(self.footer)
 
     def footer_tree(self) -> dict[str, Tree]:
         """The whole footer."""
-        from bloomcli.formats.orc.message_tree import footer_tree
+        from bloomcli.formats.orc.footer import footer_tree
 
         return footer_tree(self.footer)
 
@@ -196,7 +203,7 @@ class OrcFile(LocatedFile):
                 rows = self.footer.rows_in(stripe, group) if indexed else stripe.rows
                 stats = index[group] if group < len(index) else None
                 bits = loaded.filters[group] if loaded is not None and indexed else None
-                wrong = bits is not None and any(bounds.missing_bounds(stats, orc, typed, bits))
+                wrong = bits is not None and any(statistics.missing_bounds(stats, orc, typed, bits))
                 facts = UnitFacts(
                     stripe=stripe.ordinal,
                     row_group=group,
@@ -327,7 +334,7 @@ class OrcFile(LocatedFile):
 
     def plan_remove(self, columns: set[int] | None) -> Plan:
         """Plan to remove filters."""
-        from bloomcli.formats.orc.plan_reduce import RemovePlan
+        from bloomcli.formats.orc.plan import RemovePlan
 
         return RemovePlan(self.filters, columns)
 

@@ -19,7 +19,7 @@ from bloomcli.formats.index_bits import BitsMaker
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.arrow_forms import MOMENT_BYTES, forms_of
-from bloomcli.formats.orc.filters import Filters
+from bloomcli.formats.orc.bloom_filter import Filters
 from bloomcli.formats.orc.footer import Stream, StripeFooter
 from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.values import DIRECT, REPEATED, TIMESTAMPS, Counted, ValueReader, Values

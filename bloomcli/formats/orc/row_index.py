@@ -1,5 +1,5 @@
-"""The row index of a column in a stripe: its entries as reports list them, and the start of a row group in each of the
-column's streams.
+"""The row index of a column in a stripe: its entries as reports list them, and the start of a row group in each of
+the column's streams.
 
 An entry has numbers for PRESENT, if the stripe has that stream, and then for the streams of the column's kind:
 
@@ -20,20 +20,16 @@ from typing import Any, Final
 from bloomcli.errors import BloomError
 from bloomcli.formats.answer import ENCRYPTED, WRONG
 from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.orc import bounds, spec, statistics
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc.filter_header import LoadedStream
-from bloomcli.formats.orc.filters import Filters
-from bloomcli.formats.orc.footer import Stripe
-from bloomcli.formats.orc.schema import literal_column
-from bloomcli.model.pages import IndexEntry
-from bloomcli.values.literals import decode_bound, render
-
+from bloomcli.formats.orc import spec, statistics
+from bloomcli.formats.orc.bloom_filter import Filters, LoadedStream
 from bloomcli.formats.orc.compression import HEADER
-from bloomcli.formats.orc.footer import StripeFooter
-from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.footer import Stripe, StripeFooter
+from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.formats.orc.streams import Position
 from bloomcli.formats.orc.values import DIRECT, FLOATS, INTEGERS, REPEATED, TIMESTAMPS
+from bloomcli.model.pages import IndexEntry
+from bloomcli.values.literals import decode_bound, render
 
 _RAW, _RUNS, _BITS = 0, 1, 2
 """The number of further numbers after the place."""
@@ -156,7 +152,7 @@ def _entry(orc: OrcType, stripe: int, row_group: int, entry: Any, loaded: Loaded
     problem = None
     if loaded is not None and row_group < len(loaded.filters):
         bits = loaded.filters[row_group]
-        if any(bounds.missing_bounds(stats, orc, typed, bits)):
+        if any(statistics.missing_bounds(stats, orc, typed, bits)):
             low = high = None
             problem = f"min/max not shown: {WRONG}"
     known = stats is not None and stats.HasField("number_of_values")

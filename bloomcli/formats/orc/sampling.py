@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.orc import hashes, statistics
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc.filter_header import KINDS
-from bloomcli.formats.orc.filters import Filters
+from bloomcli.formats.orc.bloom_filter import KINDS, Filters
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.hashes import HashBatch
 from bloomcli.formats.orc.schema import OrcType

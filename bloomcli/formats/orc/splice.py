@@ -17,8 +17,7 @@ from typing import Any
 
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.orc import spec
-from bloomcli.formats.orc.filter_header import BLOOM_ENCODING, KINDS, UTF8, bad_writer
-from bloomcli.formats.orc.filter_writer import NewStream
+from bloomcli.formats.orc.bloom_filter import BLOOM_ENCODING, KINDS, UTF8, NewStream, bad_writer
 from bloomcli.formats.orc.footer import ENCRYPTED_INDEX, INDEX_KINDS, Footer, Stripe, StripeFooter
 from bloomcli.storage.base import KeptRange, Piece
 
