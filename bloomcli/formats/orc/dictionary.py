@@ -38,8 +38,8 @@ class StripeDictionary:
         """Return the lookup for one row group; None if the metadata show that the dictionary can't exclude values.
 
         Args:
-            stats: the statistics of the row group, or None. If their minimum or maximum is no entry, nothing is looked
-                up.
+            stats: the statistics of the row group, or None. If their minimum or maximum isn't an entry, nothing is
+                looked up.
             typed: the column of the literals.
         """
         orc = self._orc
