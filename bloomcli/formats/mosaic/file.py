@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 from bloomcli import kernels, limits
 from bloomcli.errors import LiteralError
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import FilterProblem, Plan
+from bloomcli.formats.base import FilterBounds, FilterProblem, Plan
 from bloomcli.formats.dictionary import ReadBudget
-from bloomcli.formats.filter_bounds import FilterBounds
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
 from bloomcli.formats.mosaic import describe, schema, statistics, values
 from bloomcli.formats.mosaic.bloom_filter import Filters, ProbedFilter, unfilterable

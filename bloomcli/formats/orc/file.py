@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from bloomcli import limits
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import FilterProblem, Plan
+from bloomcli.formats.base import FilterBounds, FilterProblem, Plan
 from bloomcli.formats.dictionary import ReadBudget
-from bloomcli.formats.filter_bounds import FilterBounds
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
 from bloomcli.formats.orc import describe, hashes, statistics
 from bloomcli.formats.orc.bloom_filter import (
