@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
 
 
-def values_of(top: pa.Array, path: Sequence[OrcType]) -> RowForms:
-    """The values of a column as forms.
+def _union_values(top: pa.Array, path: Sequence[OrcType]) -> RowForms:
+    """The values of a column within a union, and the row of each.
 
     Args:
         top: the top-level column that contains it, with all rows of a stripe.
@@ -388,7 +388,7 @@ class OrcSearch(ColumnSearch):
         stripe = footer.stripes[candidates.stripe or 0]
         whole = self._records.stripe(stripe, frozenset({self._orc.id}))
         at = footer.types[0].children.index(above[0].id) if whole.num_columns > 1 else 0
-        read = partial(values_of, whole.column(at), above)
+        read = partial(_union_values, whole.column(at), above)
         return _StripeValues(self._records.guarded(stripe, read), footer.stride)
 
     def _refuse_unknown(self) -> None:
