@@ -7,8 +7,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from bloomcli.checks import group_ranges
-from bloomcli.formats.base import FilterFile
-from bloomcli.formats.filter_bounds import FilterBounds
+from bloomcli.formats.base import FilterBounds, FilterFile
 from bloomcli.hints import removing
 from bloomcli.model.file import Column, Severity
 from bloomcli.model.validate import Finding

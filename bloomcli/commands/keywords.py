@@ -84,7 +84,7 @@ class FilterKeywords(ExcludeKeyword, DryRunKeyword, ReaderKeywords, FormatKeywor
 
 
 class AddOnSparkKeywords(FilterKeywords, TargetKeywords, total=False):
-    """Keywords of `AddOptions` on Spark. Tables have no Mosaic files."""
+    """Keywords of `AddOptions` on Spark. Tables don't have files of every format."""
 
     mosaic_draft: bool
 

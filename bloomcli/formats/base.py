@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
-from bloomcli.formats.filter_bounds import FilterBounds
 from bloomcli.formats.index_input import Indexable
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column
@@ -30,6 +29,18 @@ if TYPE_CHECKING:
     from bloomcli.storage.sources import ExtendedSource
     from bloomcli.values.literals import Literal
     from bloomcli.values.trees import Tree
+
+
+class FilterBounds(NamedTuple):
+    """The bounds of the values in one filter."""
+
+    row_group: int
+    stripe: int | None
+    low: bytes | None
+    """Lower bound, PLAIN bytes of `literal_column`; None if unknown."""
+    high: bytes | None
+    only_dictionary: bool = False
+    """Every data page is dictionary-encoded, and the metadata say so."""
 
 
 class DeepCheck(NamedTuple):

@@ -52,6 +52,8 @@ class Option(NamedTuple):
     """The possible values; empty for a flag."""
     ignored_elsewhere: bool = False
     """Whether files of other formats ignore the option. Otherwise it is an error for them."""
+    in_tables: bool = True
+    """Whether it is also an option for tables, which don't have files of every format."""
     old_readers: frozenset[str] = frozenset()
     """Choices that only old readers need: the faults of today's readers don't count for them."""
     fact: str | None = None

@@ -9,6 +9,10 @@ cdef enum:
     MOST_DECIMAL_TEXT = 96
 
 
+cdef uint64_t TEN_38_HIGH = 0x4B3B4CA85A86C47AULL, TEN_38_LOW = 0x098A224000000000ULL
+"""10^38 in 128 bits."""
+
+
 cdef struct Decimal128:
     uint64_t low
     uint64_t high          # of the magnitude
@@ -136,86 +140,35 @@ cdef Py_ssize_t _decimal_text(Decimal128* d, unsigned char* text, DecimalShape* 
     return size
 
 
-def orc_decimal_text(const unsigned char[::1] value not None, int scale):
-    """Return the text of a decimal (16 bytes, little-endian two's complement) that ORC hashes, without trailing
-    zeros."""
-    if value.shape[0] != 16 or not 0 <= scale <= 38:
-        raise ValueError("a decimal has 16 bytes and a scale of 0 to 38")
-    cdef unsigned char[MOST_DECIMAL_TEXT] text
-    cdef DecimalShape shape
-    cdef Decimal128 d
-    d.low = _load64(&value[0])
-    d.high = _load64(&value[8])
-    d.scale = scale
-    d.negative = d.high >> 63
-    if d.negative:
-        d.low = 0 - d.low
-        d.high = ~d.high + (d.low == 0)
-    cdef Py_ssize_t size = _decimal_text(&d, text, &shape)
-    return text[:size]
-
-
-def orc_hash_decimals(const unsigned char[::1] data not None, Py_ssize_t pos, const unsigned char[::1] scales not None,
-                      Py_ssize_t first, Py_ssize_t count, int scale, int most, unsigned char[::1] out not None):
-    """Compute ORC's hash of contiguous decimals.
-
-    Readers disagree about values that don't fit the column, so these are errors. Stops at the first value that isn't
-    complete in `data`.
-
-    Args:
-        data: the values.
-        pos: the position of the first value to hash.
-        scales: the values' scales, as int64s.
-        first: the index of the first value to hash.
-        count: the number of values.
-        scale: the column's scale.
-        most: the maximum number of digits of the column's values, 18 or 38.
-        out: the hashes.
-
-    Returns:
-        The index and the position of the value at which it stopped.
-    """
-    if pos < 0 or pos > data.shape[0] or not 0 <= first <= count or not 0 <= scale <= 38:
-        raise ValueError("an invalid position, scale or number of values")
-    if scales.shape[0] // 8 < count or out.shape[0] // 8 < count:
-        raise ValueError("fewer scales than values, or no room for the hashes")
+def orc_hash_decimals(const unsigned char[::1] values not None, Py_ssize_t count, int scale,
+                      unsigned char[::1] out not None):
+    """Compute ORC's hash of `count` decimals of one scale (0 to 38), 16 bytes each as `orc_decimals` writes them: of
+    their text without trailing zeros. Equal neighbours are hashed once."""
+    if count < 0 or not 0 <= scale <= 38:
+        raise ValueError("an invalid scale or number of values")
+    if values.shape[0] // 16 < count or out.shape[0] // 8 < count:
+        raise ValueError("fewer values than requested, or no room for the hashes")
     if count == 0:
-        return 0, pos
-    cdef Py_ssize_t size = data.shape[0], got = 1, length
-    cdef const unsigned char* p = &data[0] if size else <const unsigned char*>b""
-    cdef const unsigned char* ss = &scales[0]
+        return
+    cdef const unsigned char* p = &values[0]
     cdef unsigned char* o = &out[0]
     cdef unsigned char[MOST_DECIMAL_TEXT] text
     cdef DecimalShape shape
-    cdef Decimal128 d, before
+    cdef Decimal128 d
+    cdef Py_ssize_t i
     cdef uint64_t h = 0
-    cdef bint known = False, bad = False
-    memset(&before, 0, sizeof(before))
+    d.scale = scale
     with nogil:
-        while first < count:
-            got = _decimal_varint(p + pos, size - pos, &d)
-            if got <= 0:
-                break
-            d.scale = <int64_t>_load64(ss + first * 8)
-            if not known or d.low != before.low or d.high != before.high or d.scale != before.scale \
-                    or d.negative != before.negative:
-                length = _decimal_text(&d, text, &shape)
-                # with 18 digits readers compute in 64 bits, even before the conversion to the column's scale
-                if length < 0 or shape.fraction > scale or (shape.digits and shape.lead + scale > most) \
-                        or (most == 18 and shape.digits > 18):
-                    bad = True
-                    break
-                h = _orc_murmur(text, length)
-                before = d
-                known = True
-            memcpy(o + first * 8, &h, 8)
-            pos += got
-            first += 1
-    if got == MALFORMED:
-        raise RunError("a decimal of more than 128 bits")
-    if bad:
-        raise RunError("a decimal with more digits than its column allows")
-    return first, pos
+        for i in range(count):
+            if not i or memcmp(p + i * 16, p + i * 16 - 16, 16) != 0:
+                d.low = _load64(p + i * 16)
+                d.high = _load64(p + i * 16 + 8)
+                d.negative = d.high >> 63
+                if d.negative:
+                    d.low = 0 - d.low
+                    d.high = ~d.high + (d.low == 0)
+                h = _orc_murmur(text, _decimal_text(&d, text, &shape))
+            memcpy(o + i * 8, &h, 8)
 
 
 cdef inline void _times_ten(Decimal128* d) noexcept nogil:
@@ -235,9 +188,14 @@ cdef inline void _tenth(Decimal128* d) noexcept nogil:
 
 
 cdef bint _rescaled(Decimal128* d, int scale, int most) noexcept nogil:
-    """Give a decimal the column's scale. False if it doesn't fit the column, as `orc_hash_decimals` has it."""
+    """Give a decimal the column's scale. False if it doesn't fit the column."""
     cdef unsigned char[MOST_DECIMAL_TEXT] text
     cdef DecimalShape shape
+    if d.scale == scale:  # the usual case: only the number of digits matters
+        if most == 18:
+            return d.high == 0 and d.low < 1000000000000000000ULL
+        return d.high < TEN_38_HIGH or (d.high == TEN_38_HIGH and d.low < TEN_38_LOW)
+    # with 18 digits readers compute in 64 bits, even before the conversion to the column's scale
     if _decimal_text(d, text, &shape) < 0 or shape.fraction > scale or (shape.digits and shape.lead + scale > most) \
             or (most == 18 and shape.digits > 18):
         return False
@@ -256,7 +214,21 @@ def orc_decimals(const unsigned char[::1] data not None, Py_ssize_t pos, const u
                  Py_ssize_t first, Py_ssize_t count, int scale, int most, unsigned char[::1] out not None):
     """Decode contiguous decimals to 16 bytes each, little-endian two's complement, in the column's scale.
 
-    Takes and returns what `orc_hash_decimals` does, with the same errors.
+    Readers disagree about values that don't fit the column, so these are errors. Stops at the first value that isn't
+    complete in `data`.
+
+    Args:
+        data: the values.
+        pos: the position of the first value to decode.
+        scales: the values' scales, as int64s.
+        first: the index of the first value to decode.
+        count: the number of values.
+        scale: the column's scale.
+        most: the maximum number of digits of the column's values, 18 or 38.
+        out: the decimals.
+
+    Returns:
+        The index and the position of the value at which it stopped.
     """
     if pos < 0 or pos > data.shape[0] or not 0 <= first <= count or not 0 <= scale <= 38:
         raise ValueError("an invalid position, scale or number of values")

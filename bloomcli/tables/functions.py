@@ -27,13 +27,17 @@ from bloomcli.commands.options_base import Options
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.commands.values import Value
 from bloomcli.datasets.spark_frame import frame
+from bloomcli.formats.add_options import own_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-TARGETS: Final = frozenset({"output", "in_place", "force", "overwrite", "mosaic_draft", "threads"})
-"""Options that functions for tables don't have: the table's commit puts new files in place, tables have no Mosaic
-files, and Spark has its own threads."""
+TARGETS: Final = frozenset(
+    {"output", "in_place", "force", "overwrite", "threads"}
+    | {option.name for option in own_options() if not option.in_tables}
+)
+"""Options that functions for tables don't have: the table's commit puts new files in place, tables don't have files
+of every format, and Spark has its own threads."""
 OF_SNAPSHOTS: Final = frozenset({"snapshot", "as_of"})
 OF_CHANGES: Final = frozenset({"commit_every", "new_row_ids"})
 

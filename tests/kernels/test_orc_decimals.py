@@ -1,4 +1,5 @@
-"""ORC's decimals from their varints and scales to the hash of their text, against Python's decimal."""
+"""ORC's decimals from their varints and scales to numbers in the column's scale and the hash of their text, against
+Python's decimal."""
 
 from __future__ import annotations
 
@@ -30,12 +31,17 @@ def longs(values: list[int]) -> bytes:
 
 def hashed(values: list[int], scales: list[int], scale: int, most: int = 38) -> list[int]:
     """The hashes of all decimals, in one call."""
-    data, out = stored(values), bytearray(8 * len(values))
-    assert kernels.orc_hash_decimals(data, 0, longs(scales), 0, len(values), scale, most, out) == (
+    data, decimals, out = stored(values), bytearray(16 * len(values)), bytearray(8 * len(values))
+    assert kernels.orc_decimals(data, 0, longs(scales), 0, len(values), scale, most, decimals) == (
         len(values),
         len(data),
     )
+    kernels.orc_hash_decimals(decimals, len(values), scale, out)
     return unpacked(out, len(values))
+
+
+def decoded(decimals: bytearray) -> list[int]:
+    return [int.from_bytes(decimals[at : at + 16], "little", signed=True) for at in range(0, len(decimals), 16)]
 
 
 def text(value: int, scale: int) -> bytes:
@@ -82,13 +88,13 @@ def test_scales_differ_from_value_to_value_and_neighbours_may_be_equal() -> None
 @pytest.mark.parametrize("cut", range(25))
 def test_a_value_that_is_cut_off_is_left_for_the_next_piece(cut: int) -> None:
     values = [7, -300, 1 << 70, 5]
-    data, scales, out = stored(values), longs([0] * 4), bytearray(32)
+    data, scales, out = stored(values), longs([0] * 4), bytearray(64)
     ends = [len(stored(values[:n])) for n in range(5)]
     whole = sum(end <= cut for end in ends[1:])
-    done, at = kernels.orc_hash_decimals(data[:cut], 0, scales, 0, 4, 0, 38, out)
+    done, at = kernels.orc_decimals(data[:cut], 0, scales, 0, 4, 0, 38, out)
     assert (done, at) == (whole, ends[whole])
-    kernels.orc_hash_decimals(data, at, scales, done, 4, 0, 38, out)
-    assert unpacked(out, 4) == [hashes.orc_bytes(str(v).encode()) for v in values]
+    kernels.orc_decimals(data, at, scales, done, 4, 0, 38, out)
+    assert decoded(out) == values
 
 
 @pytest.mark.parametrize(
@@ -97,27 +103,27 @@ def test_a_value_that_is_cut_off_is_left_for_the_next_piece(cut: int) -> None:
 )
 def test_more_than_128_bits_are_refused(data: bytes) -> None:
     with pytest.raises(kernels.RunError, match="more than 128 bits"):
-        kernels.orc_hash_decimals(data, 0, longs([0]), 0, 1, 0, 38, bytearray(8))
+        kernels.orc_decimals(data, 0, longs([0]), 0, 1, 0, 38, bytearray(16))
 
 
 def test_zeros_in_front_of_a_varint_mean_nothing() -> None:
-    out = bytearray(8)
+    out = bytearray(16)
     for zeros in range(1, 18):
         data = b"\x8e" + b"\x80" * (zeros - 1) + b"\x00"
-        assert kernels.orc_hash_decimals(data, 0, longs([0]), 0, 1, 0, 38, out) == (1, len(data))
-        assert unpacked(out, 1) == [hashes.orc_bytes(b"7")]
+        assert kernels.orc_decimals(data, 0, longs([0]), 0, 1, 0, 38, out) == (1, len(data))
+        assert decoded(out) == [7]
 
 
 @pytest.mark.parametrize(
     ("first", "count", "scales", "scale", "out", "pos"),
     [
-        *((0, 2, 1, 0, 16, 0), (0, 1, 1, 0, 7, 0), (2, 1, 2, 0, 16, 0), (0, 1, 1, 39, 8, 0)),
-        *((0, 1, 1, -1, 8, 0), (-1, 1, 1, 0, 8, 0), (0, 1, 1, 0, 8, 2), (0, 1, 1, 0, 8, -1)),
+        *((0, 2, 1, 0, 32, 0), (0, 1, 1, 0, 15, 0), (2, 1, 2, 0, 32, 0), (0, 1, 1, 39, 16, 0)),
+        *((0, 1, 1, -1, 16, 0), (-1, 1, 1, 0, 16, 0), (0, 1, 1, 0, 16, 2), (0, 1, 1, 0, 16, -1)),
     ],
 )
 def test_what_is_out_of_bounds_is_refused(
     first: int, count: int, scales: int, scale: int, out: int, pos: int
 ) -> None:
     with pytest.raises(ValueError, match=r"an invalid|fewer scales"):
-        kernels.orc_hash_decimals(b"\x02", pos, longs([0] * scales), first, count, scale, 38, bytearray(out))
-    assert kernels.orc_hash_decimals(b"", 0, b"", 0, 0, 0, 38, bytearray()) == (0, 0)
+        kernels.orc_decimals(b"\x02", pos, longs([0] * scales), first, count, scale, 38, bytearray(out))
+    assert kernels.orc_decimals(b"", 0, b"", 0, 0, 0, 38, bytearray()) == (0, 0)

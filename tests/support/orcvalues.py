@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from bloomcli.concurrency.cancellation import Stop
-from bloomcli.formats.orc import values
 from bloomcli.formats.orc.footer import Footer, Stripe
-from bloomcli.formats.orc.sample_values import ShownValues
+from bloomcli.formats.orc.hashes import column_hasher
 from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.values import Values
 from bloomcli.storage.base import Source
 
 
@@ -34,15 +35,24 @@ class Hashed:
 def row_groups(source: Source, footer: Footer, stripe: Stripe, orc: OrcType) -> Iterator[Hashed]:
     """Yield every row group of a stripe, with its batches merged."""
     streams = footer.stripe_footer(stripe)
-    shown = ShownValues(source, footer, streams, orc, Stop())
-    for batches in values.row_groups(source, footer, streams, orc, Stop()):
+    hasher = column_hasher(source, footer, streams, orc, Stop())
+    for group in range(footer.row_groups(stripe)):
         found = Hashed(0, b"", has_zero=False, shifted=b"", owners=[], texts=[])
-        for batch in batches:
-            text = shown.texts(batch.count)
-            found.texts += [lambda i=i, text=text: text(i) for i in range(batch.count)]
+        for batch in hasher.take(footer.rows_in(stripe, group)):
+            text = partial(hasher.leaf.text, _held(batch.values))
+            found.texts += [partial(text, at) for at in range(batch.count)]
             found.owners += [found.count + n for n in memoryview(batch.owners).cast("q")]
             found.count += batch.count
             found.hashes += batch.hashes
             found.has_zero |= batch.has_zero
             found.shifted += batch.other_hashes
         yield found
+
+
+def _held(values: Values) -> Values:
+    """A copy that stays valid."""
+    copies = {
+        name: None if (part := getattr(values, name)) is None else memoryview(bytes(part))
+        for name in ("data", "lengths", "nanos")
+    }
+    return replace(values, **copies)

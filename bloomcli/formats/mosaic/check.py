@@ -7,9 +7,8 @@ from collections.abc import Container, Iterator, Sequence
 from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
 from bloomcli.formats.deep_check import FilterComparison, add_missing, missing_values_message, stray_bits_message
 from bloomcli.formats.mosaic import splice, values
+from bloomcli.formats.mosaic.bloom_filter import HINT_REPLACE, Filters, LoadedFilter
 from bloomcli.formats.mosaic.describe import column_name
-from bloomcli.formats.mosaic.filter_header import HINT_REPLACE, LoadedFilter
-from bloomcli.formats.mosaic.filters import Filters
 from bloomcli.formats.mosaic.footer import FilterLocation, RowGroup
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding

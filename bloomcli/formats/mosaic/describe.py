@@ -1,15 +1,18 @@
-"""The facts of a filter that reports show, and the details of a Mosaic file."""
+"""What reports show: the facts of a filter, the buckets of a column and the row-group index's facts about it, and the
+details of a Mosaic file.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.mosaic import spec
-from bloomcli.formats.mosaic.filter_header import LoadedFilter, column_of
-from bloomcli.formats.mosaic.filters import Filters
+from bloomcli.formats.mosaic import spec, statistics
+from bloomcli.formats.mosaic.bloom_filter import Filters, LoadedFilter, column_of
 from bloomcli.formats.mosaic.footer import Bucket, FilterLocation, Footer, RowGroup
-from bloomcli.model.file import FilterFacts
+from bloomcli.formats.mosaic.schema import COMPOUND, literal_column
+from bloomcli.model.file import Column, FilterFacts, IndexEntry, PageFacts
+from bloomcli.values.literals import decode_bound, render
 from bloomcli.words import counted, noun
 
 ALGORITHM = "BLOCK"
@@ -110,3 +113,44 @@ def _bucket(bucket: Bucket) -> str:
         f"bucket {bucket.id} {bucket.layout}, {bucket.size}{size}"
         f" {noun(bucket.unpacked or bucket.size, 'byte')} at {bucket.offset}"
     )
+
+
+def buckets(footer: Footer, column: int) -> Iterator[PageFacts]:
+    """Yield the column's bucket in each row group that has it. Several columns share a bucket."""
+    wanted = footer.columns[column].bucket
+    for group in footer.row_groups:
+        for bucket in group.buckets:
+            if bucket.id == wanted:
+                yield PageFacts(
+                    row_group=group.ordinal,
+                    kind=bucket.layout,
+                    offset=bucket.offset,
+                    compressed_bytes=bucket.size,
+                    uncompressed_bytes=bucket.unpacked or None,
+                    values=group.rows,
+                    bucket=bucket.id,
+                )
+
+
+def index(footer: Footer, column: int) -> Iterator[IndexEntry]:
+    """Yield the column's statistics in each row group that has them."""
+    mosaic = footer.columns[column]
+    typed = None if mosaic.kind in COMPOUND else literal_column(mosaic)
+    for group in footer.row_groups:
+        found = group.statistics.get(column)
+        if found is not None:
+            low, high = statistics.plain(found.minimum, mosaic), statistics.plain(found.maximum, mosaic)
+            yield IndexEntry(
+                row_group=group.ordinal,
+                values=group.rows,
+                nulls=found.nulls,
+                only_nulls=found.nulls >= group.rows,
+                min=_text(low, typed),
+                max=_text(high, typed),
+            )
+
+
+def _text(bound: bytes | None, typed: Column | None) -> str | None:
+    if bound is None or typed is None or decode_bound(bound, typed) is None:
+        return None
+    return render(bound, typed)

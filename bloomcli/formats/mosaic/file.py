@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, ClassVar
 from bloomcli import kernels, limits
 from bloomcli.errors import LiteralError
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import FilterProblem, Plan
+from bloomcli.formats.base import FilterBounds, FilterProblem, Plan
 from bloomcli.formats.dictionary import ReadBudget
-from bloomcli.formats.filter_bounds import FilterBounds
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
 from bloomcli.formats.mosaic import describe, schema, statistics, values
-from bloomcli.formats.mosaic.filter_header import ProbedFilter
-from bloomcli.formats.mosaic.filterable import unfilterable
-from bloomcli.formats.mosaic.filters import Filters
+from bloomcli.formats.mosaic.bloom_filter import Filters, ProbedFilter, unfilterable
 from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.formats.size_rule import SizeRule
@@ -87,25 +84,25 @@ class MosaicFile(LocatedFile):
 
     def pages(self, column: Column) -> Iterator[PageFacts]:
         """The column's bucket in each row group."""
-        from bloomcli.formats.mosaic import bucket_list
+        from bloomcli.formats.mosaic import describe
 
-        return bucket_list.buckets(self.footer, column.index)
+        return describe.buckets(self.footer, column.index)
 
     def index(self, column: Column) -> Iterator[IndexEntry]:
         """The statistics of each row group."""
-        from bloomcli.formats.mosaic import bucket_list
+        from bloomcli.formats.mosaic import describe
 
-        return bucket_list.index(self.footer, column.index)
+        return describe.index(self.footer, column.index)
 
     def schema_tree(self) -> Iterator[SchemaNode]:
         """Every element of the schema."""
-        from bloomcli.formats.mosaic.trees import schema_tree
+        from bloomcli.formats.mosaic.footer import schema_tree
 
         return schema_tree(self.footer)
 
     def footer_tree(self) -> dict[str, Tree]:
         """The whole footer."""
-        from bloomcli.formats.mosaic.trees import footer_tree
+        from bloomcli.formats.mosaic.footer import footer_tree
 
         return footer_tree(self.footer)
 
@@ -262,13 +259,13 @@ class MosaicFile(LocatedFile):
 
     def plan_remove(self, columns: set[int] | None) -> Plan:
         """Plan to remove filters."""
-        from bloomcli.formats.mosaic.plan_reduce import RemovePlan
+        from bloomcli.formats.mosaic.plan import RemovePlan
 
         return RemovePlan(self.filters, columns)
 
     def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
         """Plan to shrink filters."""
-        from bloomcli.formats.mosaic.plan_reduce import FoldPlan
+        from bloomcli.formats.mosaic.plan import FoldPlan
 
         return FoldPlan(self.filters, columns, rule)
 

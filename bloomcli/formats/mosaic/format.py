@@ -11,6 +11,7 @@ DRAFT: Final = Option(
     help="Mosaic: write version 2, the draft with filters, which released readers refuse to open.",
     noun="version",
     ignored_elsewhere=True,
+    in_tables=False,
 )
 
 MOSAIC: Final = Format(

@@ -14,7 +14,7 @@ from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.index_bits import BitsMaker
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.mosaic import schema, statistics, values
-from bloomcli.formats.mosaic.filters import Filters
+from bloomcli.formats.mosaic.bloom_filter import Filters
 from bloomcli.formats.mosaic.footer import RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.model.file import Column

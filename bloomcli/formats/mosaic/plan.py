@@ -1,34 +1,79 @@
-"""The plan that adds filters to a Mosaic file.
+"""The plans that add filters to a Mosaic file, and that remove or fold them.
 
-While one row group is written, other threads decode the next ones: one for each thread, but fewer if their filters
-and hashes would take more memory than the ceiling, and always at least one. The package decodes all chosen columns of
-a row group at once.
+While filters are added to one row group, other threads decode the next ones: one for each thread, but fewer if their
+filters and hashes would take more memory than the ceiling, and always at least one. The package decodes all chosen
+columns of a row group at once. To remove or fold filters, no column is read.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
+from typing import TYPE_CHECKING, Final
 
 from bloomcli.errors import CorruptFile, FilterExists, UnsupportedError, UsageError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import Tick
+from bloomcli.formats.base import ChangeResult, PlanBase, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
+from bloomcli.formats.folding import Folding
 from bloomcli.formats.mosaic import decoder, dictionary, values
+from bloomcli.formats.mosaic.bloom_filter import HEADER_BOUND, Filters, unfilterable
 from bloomcli.formats.mosaic.describe import column_name
-from bloomcli.formats.mosaic.filterable import unfilterable
-from bloomcli.formats.mosaic.filters import Filters
-from bloomcli.formats.mosaic.footer import RowGroup
+from bloomcli.formats.mosaic.footer import FilterLocation, RowGroup
 from bloomcli.formats.mosaic.format import DRAFT
-from bloomcli.formats.mosaic.plan_base import Change
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.formats.mosaic.splice import Layout, NewFilter
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column
-from bloomcli.storage.base import Pieces
+from bloomcli.storage.base import KeptRange, Pieces
+
+if TYPE_CHECKING:
+    from bloomcli.model.change import FilterChange
+
+
+_ENTRY_BOUND: Final = 18
+"""Bytes of a filter's entry in the index: two varints of at most 5, an offset of 8."""
+
+
+class Change(PlanBase):
+    """A change to a file that removes the filters `removed`."""
+
+    def __init__(self, filters: Filters, removed: set[FilterLocation]) -> None:
+        self.filters = filters
+        self.footer = filters.footer
+        self.removed = removed
+        self.bytes_to_copy = Layout(self.footer, removed).bytes_to_copy
+        self.bytes_to_decode = 0
+
+    def outline(self) -> Iterator[KeptRange | int]:
+        """The body up to each row group's filters, and for these an equal share of the new bytes."""
+        points = [point for point, _ in Layout(self.footer, self.removed).steps]
+        share = self.new_bytes_bound // (len(points) + 1)
+        for start, end in itertools.pairwise([0, *points, self.footer.index_at]):
+            if start < end:
+                yield KeptRange(start, end - start)
+            yield share
+
+    def bound(self, bitsets: Sequence[int]) -> int:
+        """Upper bound of the bytes that aren't copied, for new filters with bitsets of these bytes."""
+        footer = self.footer
+        entries = len(bitsets) + sum(len(g.filters) for g in footer.row_groups)
+        index = sum(len(g.raw) + 5 for g in footer.row_groups)
+        return sum(bitsets) + len(bitsets) * HEADER_BOUND + index + entries * _ENTRY_BOUND + len(footer.tail)
+
+    def finish(
+        self, layout: Layout, changes: Sequence[FilterChange], decoded: int, remarks: tuple[str, ...] = ()
+    ) -> Pieces:
+        """The last pieces; then sets the result."""
+        yield from layout.tail()
+        self._result = ChangeResult(
+            changes=tuple(changes), bytes_decoded=decoded, verify=layout.verify, remarks=remarks
+        )
+
 
 _Filters = list[tuple[NewFilter, FilterChange]]
 
@@ -229,3 +274,63 @@ def _refuse(filters: Filters, columns: Sequence[Column], rule: SizeRule) -> None
             path=filters.source.path,
             hint=f"say {DRAFT.flag} if only readers with the draft will open it; `bloom remove` makes it version 1",
         )
+
+
+class RemovePlan(Change):
+    """The plan that removes filters. A file without any filter is a version 1 file again."""
+
+    def __init__(self, filters: Filters, columns: set[int] | None) -> None:
+        super().__init__(filters, set(filters.locations(columns)))
+        filters.source.will_read((p.offset, HEADER_BOUND) for p in filters.locations(columns))
+        self._estimated = tuple(
+            FilterChange(
+                row_group=location.row_group,
+                column=column_name(filters.footer, location),
+                action="remove",
+                bitset_bytes=None,
+                old_bitset_bytes=self.filters.bitset_bytes(location),
+            )
+            for location in filters.locations(columns)
+        )
+        self.new_bytes_bound = self.bound(())
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """The row groups, each followed by the filters that stay."""
+        del threads, tick
+        layout = Layout(self.footer, self.removed)
+        for point, group in layout.steps:
+            yield from layout.before(point)
+            yield from layout.add(point, group, ())
+        yield from self.finish(layout, self.estimate, 0)
+
+
+class FoldPlan(Change):
+    """The plan that halves filters as often as their measured rate allows."""
+
+    def __init__(self, filters: Filters, columns: set[int] | None, rule: SizeRule) -> None:
+        self._folding = Folding[FilterLocation](rule, lambda location: filters.load(location).bits)
+        filters.source.will_read(filters.ranges(columns))
+        changes = [
+            self._folding.fold(
+                location, filters.load(location).bits, location.row_group, column_name(filters.footer, location)
+            )
+            for location in filters.locations(columns)
+        ]
+        super().__init__(filters, set(self._folding.sizes))
+        self._estimated = tuple(changes)
+        self.new_bytes_bound = self.bound(list(self._folding.sizes.values()))
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """The row groups, each followed by the filters that stay."""
+        del threads, tick
+        layout = Layout(self.footer, self.removed)
+        for point, group in layout.steps:
+            yield from layout.before(point)
+            new = [
+                NewFilter(location.column, self._folding.take(location), location.position)
+                for location in group.filters
+                if location in self._folding.sizes
+            ]
+            yield from layout.add(point, group, new)
+            del new
+        yield from self.finish(layout, self.estimate, 0)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from bloomcli.errors import LiteralError
 from bloomcli.formats.mosaic import decoder, schema, statistics, values
-from bloomcli.formats.mosaic.filters import Filters
+from bloomcli.formats.mosaic.bloom_filter import Filters
 from bloomcli.formats.mosaic.values import HashedColumn
 from bloomcli.formats.sampling import Extent, RowGroupValues, SampleBatch, SplitBlockBuilder, UnitValues
 from bloomcli.model.file import Column

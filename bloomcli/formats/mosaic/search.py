@@ -13,7 +13,7 @@ from bloomcli.errors import UsageError
 from bloomcli.formats import arrow_forms, wanted_values
 from bloomcli.formats.column_search import BoundedUnit, Candidates, ColumnSearch, Matches, is_nan
 from bloomcli.formats.mosaic import schema, values
-from bloomcli.formats.mosaic.filters import Filters
+from bloomcli.formats.mosaic.bloom_filter import Filters
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column

@@ -18,7 +18,7 @@ from bloomcli import kernels
 from bloomcli.errors import WriteError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.mosaic import spec
-from bloomcli.formats.mosaic.filter_header import in_data, load, problem, write_header
+from bloomcli.formats.mosaic.bloom_filter import in_data, load, problem, write_header
 from bloomcli.formats.mosaic.footer import FilterLocation, Footer, RowGroup
 from bloomcli.storage.base import KeptRange, Piece, Source
 from bloomcli.words import counted, were

@@ -1,42 +1,128 @@
-"""Checks an ORC file's filters: structure and trust by the metadata, and bits by the values."""
+"""Checks an ORC file's filters: structure and trust by the metadata, and bits by the values.
+
+Where a filter lacks bits, its column is read again, value by value, to find the missing values.
+"""
 
 from __future__ import annotations
 
+from array import array
+from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import compress
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.concurrency.cancellation import Stop
+from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
 from bloomcli.formats.deep_check import (
     NEGATIVE_ZERO,
     FilterComparison,
+    add_missing,
     missing_bound_message,
     missing_values_message,
     stray_bits_message,
 )
-from bloomcli.formats.orc import bounds, spec, values
+from bloomcli.formats.orc import hashes, spec, statistics
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc.column_reader import why_zone_unknown
-from bloomcli.formats.orc.filter_header import (
+from bloomcli.formats.orc.bloom_filter import (
     BLOOM_ENCODING,
     HINT_REPLACE,
     KINDS,
     ORIGINAL,
+    Filters,
     LoadedStream,
+    Location,
     holds_lengths,
 )
-from bloomcli.formats.orc.filters import Filters, Location
-from bloomcli.formats.orc.footer import Stream, StripeFooter
-from bloomcli.formats.orc.missing_values import MissingValueReader, MissingValues
+from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
+from bloomcli.formats.orc.hashes import ColumnHasher, HashBatch, column_hasher
 from bloomcli.formats.orc.schema import OrcType, literal_column
+from bloomcli.formats.orc.values import FLOATS, why_zone_unknown
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding
+from bloomcli.storage.base import Source
 from bloomcli.values.literals import render
 from bloomcli.words import are, counted
 
 if TYPE_CHECKING:
     from bloomcli.formats.filters_in_flight import Job
+
+
+@dataclass(frozen=True, slots=True)
+class MissingValues:
+    """The result of checking one filter again."""
+
+    count: int
+    """Values that no reader finds."""
+    missing: tuple[str, ...]
+    """The texts of the first missing values."""
+    stray: int
+    """Bits that no value sets; 0 if values are missing."""
+
+
+class MissingValueReader:
+    """Reads a column of a stripe again, row group by row group, in order."""
+
+    def __init__(self, source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop) -> None:
+        self._footer, self._stripe = footer, streams.stripe
+        self._open = partial(column_hasher, source, footer, streams, orc, stop, repeats=True)
+        self._next = 0
+
+    def missing_values(self, group: int, filters: Sequence[KirschMitzenmacherFilter]) -> list[MissingValues]:
+        """Return each filter's missing values in a row group: neither their own hashes nor those of other readers are
+        in it."""
+        while self._next < group:
+            deque(self._row_group(), maxlen=0)
+        checks = [_FilterCheck(bits) for bits in filters]
+        for batch in self._row_group():
+            for check in checks:
+                check.take(batch, partial(self._hasher.leaf.text, batch.values))
+        return [check.result() for check in checks]
+
+    @cached_property
+    def _hasher(self) -> ColumnHasher:
+        return self._open()
+
+    def _row_group(self) -> Iterator[HashBatch]:
+        """The next row group. The rows before it have been read."""
+        group, self._next = self._next, self._next + 1
+        return self._hasher.take(self._footer.rows_in(self._stripe, group))
+
+
+class _FilterCheck:
+    """Checks one filter for the values that it should hold."""
+
+    def __init__(self, bits: KirschMitzenmacherFilter) -> None:
+        self._bits = bits
+        self._comparison = FilterComparison(bits)
+        self._count = 0
+        self._missing: list[str] = []
+
+    def take(self, batch: HashBatch, text: Callable[[int], str]) -> None:
+        """Check the next values."""
+        flags = bytearray(batch.count)
+        self._bits.check_hashes(batch.hashes, batch.count, flags)
+        found = array("Q", compress(memoryview(batch.hashes).cast("Q"), flags))
+        self._comparison.insert(bytearray(found.tobytes()), len(found), has_zero=False)
+        self._comparison.allow(batch.other_hashes)
+        _find_other_hashes(batch, flags, self._bits)
+        self._count += flags.count(0)
+        add_missing(self._missing, flags, text)
+
+    def result(self) -> MissingValues:
+        """The result."""
+        return MissingValues(self._count, tuple(self._missing), 0 if self._count else self._comparison.stray_bits())
+
+
+def _find_other_hashes(batch: HashBatch, flags: bytearray, bits: KirschMitzenmacherFilter) -> None:
+    """Set the flags of values whose hashes of other readers are in the filter."""
+    count = len(batch.other_hashes) // 8
+    held = bytearray(count)
+    bits.check_hashes(batch.other_hashes, count, held)
+    for owner in compress(memoryview(batch.owners).cast("q"), held):
+        flags[owner] = 1
 
 
 _COPIES: Final = 3
@@ -93,7 +179,7 @@ def sound(
     del facts
     orc = filters.footer.types[loaded.stream.column]
     yield from _untrusted(filters, location, loaded)
-    probed = orc.kind in {*values.READABLE, "UNION"}
+    probed = orc.kind in {*hashes.READABLE, "UNION"}
     if probed and loaded.utf8 and location.streams.bloom_encoding(orc.id) != BLOOM_ENCODING:
         yield _finding(
             filters,
@@ -135,8 +221,8 @@ def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) 
     typed = literal_column(orc)
     index = filters.row_index(location.streams, orc.id)
     for group, bits in enumerate(loaded.filters):
-        statistics = index[group] if group < len(index) else None
-        count = statistics.number_of_values if statistics is not None else 0
+        stats = index[group] if group < len(index) else None
+        count = stats.number_of_values if stats is not None else 0
         if bits.set_bits == 0 and count > 0:
             yield _finding(
                 filters,
@@ -148,7 +234,7 @@ def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) 
                 row_group=group,
             )
             continue
-        for which, bound in bounds.missing_bounds(statistics, orc, typed, bits) if loaded.untrusted is None else ():
+        for which, bound in statistics.missing_bounds(stats, orc, typed, bits) if loaded.untrusted is None else ():
             yield _finding(
                 filters,
                 location,
@@ -204,7 +290,7 @@ def _jobs(
             by_column.setdefault(stream.column, []).append(Location(streams, stream))
     for column, found in by_column.items():
         memory = sum(filters.footer.codec.most_bytes(location.stream.length) for location in found)
-        memory = _COPIES * min(memory, orc_limits.FILTER_STREAM_MAX_BYTES) + values.memory(
+        memory = _COPIES * min(memory, orc_limits.FILTER_STREAM_MAX_BYTES) + hashes.memory(
             streams, filters.footer.types[column]
         )
         read = filters.bytes_to_check(streams, column)
@@ -280,9 +366,9 @@ def _local_time(filters: Filters, stream: Stream) -> bool:
 def _row_groups(
     filters: Filters, streams: StripeFooter, found: Sequence[LoadedStream], orc: OrcType, stop: Stop
 ) -> Iterator[DeepCheck]:
-    zeros = memoryview(values.zero_hashes()).cast("Q") if orc.kind in values.FLOATS else ()
+    zeros = memoryview(hashes.zero_hashes()).cast("Q") if orc.kind in FLOATS else ()
     reader = MissingValueReader(filters.source, filters.footer, streams, orc, stop)
-    groups = values.row_groups(filters.source, filters.footer, streams, orc, stop)
+    groups = hashes.row_groups(filters.source, filters.footer, streams, orc, stop)
     for group, batches in enumerate(groups):
         rebuilt = [FilterComparison(loaded.filters[group], zeros) for loaded in found]
         for batch in batches:

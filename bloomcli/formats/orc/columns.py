@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from bloomcli.formats.column_facts import NO_BOUNDS, Bounds, ColumnFacts, merged_bounds
 from bloomcli.formats.orc import spec, statistics
-from bloomcli.formats.orc.bounds import missing_bounds
-from bloomcli.formats.orc.filter_header import UTF8, LoadedStream
+from bloomcli.formats.orc.bloom_filter import UTF8, LoadedStream
 from bloomcli.formats.orc.footer import INDEX_KINDS, Footer
 from bloomcli.formats.orc.schema import OrcType, column_of, literal_column
+from bloomcli.formats.orc.statistics import missing_bounds
 from bloomcli.rules.writer_table import Part
 
 CONTRADICTED: Final = "no filter has the file's own minimum or maximum: the filters or the statistics are wrong"

@@ -1,4 +1,4 @@
-"""The facts of filters that reports show: of each filter, and summed up by column."""
+"""What reports show: the facts of each filter, summed up by column and merged by stripe, and a column's streams."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
+from bloomcli.errors import BloomError
 from bloomcli.filters.kirsch_mitzenmacher import requested_fpp
+from bloomcli.formats.answer import ENCRYPTED
 from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.orc.filter_header import LoadedStream
-from bloomcli.formats.orc.filters import Filters, Location
+from bloomcli.formats.orc import spec
+from bloomcli.formats.orc.bloom_filter import Filters, LoadedStream, Location
+from bloomcli.formats.orc.footer import Footer
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.model.file import FilterFacts
+from bloomcli.model.file import FilterFacts, MergedFilter, PageFacts
 
 if TYPE_CHECKING:
     from bloomcli.model.inspect import FilterSummary
@@ -123,3 +126,67 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def _same(values: Sequence[T]) -> T | None:
     return values[0] if values and all(v == values[0] for v in values) else None
+
+
+def merged_filters(filters: Filters, column: int) -> Iterator[MergedFilter]:
+    """Yield each stripe's filters merged, as orc-core's FileDump does with --rowindex."""
+    filters.source.will_read(filters.ranges({column}))
+    for location in filters.locations({column}):
+        try:
+            loaded = filters.load(location)
+        except FilterProblem as error:
+            yield MergedFilter(
+                stripe=location.streams.stripe.ordinal,
+                encoding=location.stream.kind,
+                filters=0,
+                problem=error.reason,
+            )
+        else:
+            yield _merged(location, loaded)
+
+
+def _merged(location: Location, loaded: LoadedStream) -> MergedFilter:
+    stripe, encoding = location.streams.stripe.ordinal, location.stream.kind
+    shapes = {(f.bits, f.k) for f in loaded.filters}
+    if len(shapes) != 1:
+        reason = "the row groups' filters differ in size" if shapes else "no filters"
+        return MergedFilter(stripe=stripe, encoding=encoding, filters=len(loaded.filters), problem=reason)
+    ((bits, k),) = shapes
+    together = 0
+    for one in loaded.filters:
+        together |= int.from_bytes(one.bitset, "little")
+    fill = together.bit_count() / bits
+    return MergedFilter(
+        stripe=stripe,
+        encoding=encoding,
+        filters=len(loaded.filters),
+        hash_functions=k,
+        bits=bits,
+        set_bits=together.bit_count(),
+        fill=fill,
+        fpp=fill**k,
+        problem=loaded.untrusted,
+    )
+
+
+def streams(footer: Footer, column: int) -> Iterator[PageFacts]:
+    """Yield the column's streams, stripe by stripe; a row with a problem for a stripe that can't be read."""
+    footer.will_read_stripes()
+    for stripe in footer.stripes:
+        try:
+            found = footer.stripe_footer(stripe)
+        except BloomError as error:
+            yield PageFacts(row_group=0, stripe=stripe.ordinal, kind="?", offset=stripe.offset, problem=error.reason)
+            continue
+        encodings = found.message.columns
+        encoding = spec.name_of("EncodingKind", encodings[column].kind) if column < len(encodings) else None
+        for stream in found.of_column(column):
+            yield PageFacts(
+                row_group=0,
+                stripe=stripe.ordinal,
+                kind=stream.kind,
+                offset=stream.offset,
+                compressed_bytes=stream.length,
+                encoding=encoding,
+                problem=ENCRYPTED if column in footer.encrypted_columns else None,
+            )

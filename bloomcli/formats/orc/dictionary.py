@@ -12,11 +12,12 @@ from bloomcli import kernels, limits
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.answer import DictionaryLookup, Lookup
 from bloomcli.formats.dictionary import DictionaryEntries, ReadBudget
-from bloomcli.formats.orc import bounds
-from bloomcli.formats.orc.column_reader import DIRECT, Streams, hashed_entries
-from bloomcli.formats.orc.filters import Filters
+from bloomcli.formats.orc import statistics
+from bloomcli.formats.orc.bloom_filter import Filters
 from bloomcli.formats.orc.footer import StripeFooter
+from bloomcli.formats.orc.hashes import hashed_entries
 from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.values import ColumnStreams, LeafReader
 from bloomcli.model.file import Column
 
 _KINDS: Final = ("STRING", "VARCHAR")
@@ -33,11 +34,12 @@ class StripeDictionary:
         self._budget = budget
         self._entries = cache(self._read)
 
-    def lookup_of(self, statistics: Any, typed: Column) -> DictionaryLookup | None:
+    def lookup_of(self, stats: Any, typed: Column) -> DictionaryLookup | None:
         """Return the lookup for one row group; None if the metadata show that the dictionary can't exclude values.
 
         Args:
-            statistics: the row group's, or None. If their minimum or maximum isn't an entry, nothing is looked up.
+            stats: the statistics of the row group, or None. If their minimum or maximum isn't an entry, nothing is
+                looked up.
             typed: the column of the literals.
         """
         orc = self._orc
@@ -46,7 +48,7 @@ class StripeDictionary:
 
         def excludes(lookup: Lookup) -> bool | None:
             found = self._entries()
-            if found is None or any(bounds.missing_bounds(statistics, orc, typed, found)):
+            if found is None or any(statistics.missing_bounds(stats, orc, typed, found)):
                 return None
             return not any(map(found.check, lookup.hashes))
 
@@ -55,9 +57,9 @@ class StripeDictionary:
     def _read(self) -> DictionaryEntries | None:
         """The entries; None without a dictionary, or if it is too large. Raises CorruptFile, UnsupportedError."""
         footer, orc = self._filters.footer, self._orc
-        streams = Streams(self._filters.source, footer, self._streams, orc, Stop())
-        encoding, count = streams.encoding()
-        if encoding in DIRECT:
+        streams = ColumnStreams(self._filters.source, footer, self._streams, orc, Stop())
+        leaf = LeafReader(streams)
+        if leaf.entries is None:
             return None
         size = sum(
             stream.length
@@ -65,17 +67,13 @@ class StripeDictionary:
             if stream.kind in {"DICTIONARY_DATA", "LENGTH"}
         )
         most = limits.PROBED_DICTIONARY_MAX_BYTES
-        if max(size, 8 * count) > most:
+        if max(size, 8 * leaf.entries) > most:
             return None
-        size += _unpacked(streams, count)
-        return (
-            DictionaryEntries(hashed_entries(streams, count, Stop()))
-            if size <= most and self._budget.take(size)
-            else None
-        )
+        size += _unpacked(streams, leaf.entries)
+        return DictionaryEntries(hashed_entries(leaf)) if size <= most and self._budget.take(size) else None
 
 
-def _unpacked(streams: Streams, entries: int) -> int:
+def _unpacked(streams: ColumnStreams, entries: int) -> int:
     """The bytes of all entries, by their lengths. Raises CorruptFile, UnsupportedError."""
     lengths, total = streams.lengths(), 0
     try:

@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from bloomcli import limits
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import FilterProblem, Plan
+from bloomcli.formats.base import FilterBounds, FilterProblem, Plan
 from bloomcli.formats.dictionary import ReadBudget
-from bloomcli.formats.filter_bounds import FilterBounds
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
-from bloomcli.formats.orc import bounds, describe, statistics, values
-from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, LoadedStream, sound_for_old_readers
-from bloomcli.formats.orc.filters import Filters, Location
+from bloomcli.formats.orc import describe, hashes, statistics
+from bloomcli.formats.orc.bloom_filter import (
+    KINDS,
+    ORIGINAL,
+    UTF8,
+    Filters,
+    LoadedStream,
+    Location,
+    sound_for_old_readers,
+)
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
 from bloomcli.formats.size_rule import SizeRule
@@ -36,7 +42,7 @@ if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
     from bloomcli.values.trees import Tree
 
-_PROBED: Final = values.READABLE | {"BOOLEAN", "UNION"}
+_PROBED: Final = hashes.READABLE | {"BOOLEAN", "UNION"}
 """Kinds whose filters can be read. A union's filter holds its tags; a boolean's is never looked up."""
 
 
@@ -97,31 +103,27 @@ class OrcFile(LocatedFile):
 
     def pages(self, column: Column) -> Iterator[PageFacts]:
         """The column's streams."""
-        from bloomcli.formats.orc import stream_list
-
-        return stream_list.streams(self.footer, column.index)
+        return describe.streams(self.footer, column.index)
 
     def index(self, column: Column) -> Iterator[IndexEntry]:
         """The entries of the row index."""
-        from bloomcli.formats.orc import stream_list
+        from bloomcli.formats.orc import row_index
 
-        return stream_list.index(self.filters, column.index)
+        return row_index.index(self.filters, column.index)
 
     def merged_filters(self, column: Column) -> Iterator[MergedFilter]:
         """The filters of each stripe, merged bit by bit."""
-        from bloomcli.formats.orc import stream_list
-
-        return stream_list.merged_filters(self.filters, column.index)
+        return describe.merged_filters(self.filters, column.index)
 
     def schema_tree(self) -> Iterator[SchemaNode]:
         """Every element of the schema."""
-        from bloomcli.formats.orc.schema_tree import schema_tree
+        from bloomcli.formats.orc.footer import schema_tree
 
         return schema_tree(self.footer)
 
     def footer_tree(self) -> dict[str, Tree]:
         """The whole footer."""
-        from bloomcli.formats.orc.message_tree import footer_tree
+        from bloomcli.formats.orc.footer import footer_tree
 
         return footer_tree(self.footer)
 
@@ -198,7 +200,7 @@ class OrcFile(LocatedFile):
                 rows = self.footer.rows_in(stripe, group) if indexed else stripe.rows
                 stats = index[group] if group < len(index) else None
                 bits = loaded.filters[group] if loaded is not None and indexed else None
-                wrong = bits is not None and any(bounds.missing_bounds(stats, orc, typed, bits))
+                wrong = bits is not None and any(statistics.missing_bounds(stats, orc, typed, bits))
                 facts = UnitFacts(
                     stripe=stripe.ordinal,
                     row_group=group,
@@ -329,7 +331,7 @@ class OrcFile(LocatedFile):
 
     def plan_remove(self, columns: set[int] | None) -> Plan:
         """Plan to remove filters."""
-        from bloomcli.formats.orc.plan_reduce import RemovePlan
+        from bloomcli.formats.orc.plan import RemovePlan
 
         return RemovePlan(self.filters, columns)
 
@@ -345,7 +347,7 @@ def _lookups(literals: Sequence[Literal], orc: OrcType, typed: Column, *, hashed
             literal.impossible,
             literal.unknowable,
             literal.encodings,
-            tuple(values.literal_hashes(literal, orc, typed)) if hashed else (),
+            tuple(hashes.literal_hashes(literal, orc, typed)) if hashed else (),
         )
         for literal in literals
     ]

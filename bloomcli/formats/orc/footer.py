@@ -4,14 +4,20 @@
 
 The postscript names the compression of footer and metadata; the postscript itself isn't compressed. A stripe has
 index streams, data streams and a footer. The offset of a stream follows from the lengths of the streams before it.
+
+`schema_tree` and `footer_tree` show the footer as it is: known fields by name, unknown ones by number, bytes as hex.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -19,7 +25,9 @@ from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.compression import Codec, codec_of, next_checksum
 from bloomcli.formats.orc.schema import OrcType, read_types
+from bloomcli.model.schema import SchemaNode
 from bloomcli.storage.base import Source
+from bloomcli.values.trees import Tree, binary
 from bloomcli.words import counted
 
 _HINT: Final = "the file is cut off or damaged; get it from its source again"
@@ -336,3 +344,126 @@ def _read_postscript(source: Source) -> tuple[Any, int]:
             f"the postscript's magic is {message.magic!r}, not 'ORC'", path=source.path, offset=at, hint=_HINT
         )
     return message, at
+
+
+def schema_tree(footer: Footer) -> Iterator[SchemaNode]:
+    """Yield every type."""
+    for orc, message in zip(footer.types, footer.message.types, strict=True):
+        pairs = [
+            spec.parse("StringPair", raw, footer.path, footer.footer_at, f"types[{orc.id}].attributes")
+            for raw in message.attributes
+        ]
+        yield SchemaNode(
+            depth=len(orc.steps),
+            name=orc.steps[-1] if orc.steps else "",
+            path=".".join(orc.steps),
+            type=orc.name,
+            id=orc.id,
+            column=orc.id if not orc.children and orc.kind != "STRUCT" else None,
+            attributes=tuple((spec.text(pair.key), spec.text(pair.value)) for pair in pairs),
+        )
+
+
+_MESSAGES: Final = {
+    ("Footer", "statistics"): "ColumnStatistics",
+    ("Footer", "metadata"): "UserMetadataItem",
+    ("Footer", "encryption"): "Encryption",
+    ("Type", "attributes"): "StringPair",
+}
+"""Fields of type bytes in orc.proto that hold messages."""
+
+_ENUMS: Final = {
+    ("Type", "kind"): "TypeKind",
+    ("Stream", "kind"): "StreamKind",
+    ("ColumnEncoding", "kind"): "EncodingKind",
+    ("PostScript", "compression"): "CompressionKind",
+}
+"""Fields of type uint32 in orc.proto that hold enum values."""
+
+_LENGTH_DELIMITED: Final = 2
+_GROUP: Final = 3
+
+
+class _Writer:
+    """Turns messages into objects, up to a number of parts."""
+
+    def __init__(self, path: str, offset: int, field: str) -> None:
+        self._path, self._offset, self._field = path, offset, field
+        self._parts = 0
+
+    def _count(self) -> None:
+        self._parts += 1
+        if self._parts > orc_limits.DUMP_MAX_PARTS:
+            raise UnsupportedError(
+                f"metadata of more than {orc_limits.DUMP_MAX_PARTS} parts",
+                path=self._path,
+                offset=self._offset,
+                field=self._field,
+                hint="`bloom inspect` without --footer sums them up",
+            )
+
+    def message(self, message: Any) -> dict[str, Tree]:
+        """A message's fields that are set, then the unknown ones."""
+        found: dict[str, Tree] = {}
+        kind = message.DESCRIPTOR.name
+        for field, value in message.ListFields():
+            if field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED:
+                found[field.name] = [self._value(kind, field, item) for item in value]
+            else:
+                found[field.name] = self._value(kind, field, value)
+        for unknown in UnknownFieldSet(message):
+            number = str(unknown.field_number)
+            value = self._unknown(unknown)
+            if number in found:  # a repeated one
+                before = found[number]
+                found[number] = [*before, value] if isinstance(before, list) else [before, value]
+            else:
+                found[number] = value
+        return found
+
+    def _value(self, kind: str, field: Any, value: Any) -> Tree:
+        self._count()
+        inner = _MESSAGES.get((kind, field.name))
+        if inner is not None:
+            return self.message(spec.parse(inner, value, self._path, self._offset, f"{self._field}.{field.name}"))
+        enum = _ENUMS.get((kind, field.name))
+        if enum is not None:
+            return spec.name_of(enum, value)
+        if field.type == FieldDescriptor.TYPE_MESSAGE:
+            return self.message(value)
+        if isinstance(value, bytes):  # protobuf gives a string that isn't UTF-8 as bytes
+            return binary(value, text=(kind, field.name) == ("UserMetadataItem", "value"))
+        if isinstance(value, float) and not math.isfinite(value):
+            return str(value)
+        return value  # type: ignore[no-any-return]  # a number, a truth value or text
+
+    def _unknown(self, unknown: Any) -> Tree:
+        self._count()
+        if unknown.wire_type == _LENGTH_DELIMITED:
+            return binary(unknown.data, text=False)
+        if unknown.wire_type == _GROUP:
+            return {str(item.field_number): self._unknown(item) for item in unknown.data}
+        return int(unknown.data)
+
+
+def tree(message: Any, path: str, offset: int, field: str) -> dict[str, Tree]:
+    """A message as an object. Raises UnsupportedError if it has very many parts."""
+    return _Writer(path, offset, field).message(message)
+
+
+def footer_tree(footer: Footer) -> dict[str, Tree]:
+    """Postscript, footer, and the metadata section with the stripes' statistics. Raises CorruptFile,
+    UnsupportedError."""
+    path, at = footer.path, footer.footer_at
+    length = footer.postscript.metadata_length
+    raw = footer.read_metadata()
+    metadata = spec.parse("Metadata", raw, path, at - length, "metadata")
+    return {
+        "postscript": tree(footer.postscript, path, at + footer.postscript.footer_length, "postscript"),
+        "footer": {
+            "offset": at,
+            "length": int(footer.postscript.footer_length),
+            **tree(footer.message, path, at, "footer"),
+        },
+        "metadata": {"offset": at - length, "length": int(length), **tree(metadata, path, at - length, "metadata")},
+    }

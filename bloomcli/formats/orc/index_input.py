@@ -18,11 +18,11 @@ from bloomcli.formats import index_bits, wanted_values
 from bloomcli.formats.index_bits import BitsMaker
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.orc import spec
-from bloomcli.formats.orc.column_reader import DIRECT, REPEATED, TIMESTAMPS
-from bloomcli.formats.orc.filters import Filters
+from bloomcli.formats.orc.arrow_forms import MOMENT_BYTES, forms_of
+from bloomcli.formats.orc.bloom_filter import Filters
 from bloomcli.formats.orc.footer import Stream, StripeFooter
 from bloomcli.formats.orc.schema import OrcType, literal_column
-from bloomcli.formats.orc.value_reader import MOMENT_BYTES, ValueReader
+from bloomcli.formats.orc.values import DIRECT, REPEATED, TIMESTAMPS, Counted, ValueReader, Values
 from bloomcli.model.file import Column
 
 _LONGEST: Final = 64 << 20
@@ -87,28 +87,26 @@ def _stripe(
     filters: Filters, streams: StripeFooter, orc: OrcType, fpp: float, stop: Stop, none: RowGroupBits
 ) -> RowGroupBits:
     footer, typed = filters.footer, literal_column(orc)
-    reader = ValueReader(filters.source, footer, streams, orc, _LONGEST, stop)
+    reader = ValueReader(filters.source, footer, streams, orc, Counted, stop, _LONGEST)
     repeated = any(t.kind in REPEATED for t in footer.ancestors(orc))
     whole = _is_whole_dictionary(streams, orc)
-    maker = BitsMaker(reader.entries if whole else None if repeated else streams.stripe.rows, fpp)
-    for values in reader.dictionary() if whole else _referred(reader, streams.stripe.rows):
+    maker = BitsMaker(reader.leaf.entries if whole else None if repeated else streams.stripe.rows, fpp)
+    for values in reader.leaf.dictionary() if whole else _referred(reader, streams.stripe.rows):
         stop.check()
-        if values.null_count:  # a string is longer than what is read
+        if values.cut:  # a string is longer than what is read
             return none._replace(possible=True)
-        maker.add(_hashes(values, orc, typed))
+        maker.add(_hashes(forms_of(values, reader.leaf), orc, typed))
     if not maker.count:
         return none
     return none._replace(bits=maker.bits(), decoded=sum(s.length for s in _streams(filters, streams, orc)))
 
 
-def _referred(reader: ValueReader, rows: int) -> Iterator[pa.Array]:
+def _referred(reader: ValueReader[Counted], rows: int) -> Iterator[Values]:
     """The values of a stripe without a dictionary. Raises CorruptFile if a value refers to an entry."""
-    for found in reader.take(rows):
-        if not len(found.values):
-            continue
-        if reader.entries is not None:  # an empty dictionary
-            raise reader.fault("an index beyond the dictionary's entries")
-        yield found.values
+    for values, _ in reader.take(rows):
+        if reader.leaf.entries is not None:  # an empty dictionary
+            raise reader.leaf.fault("an index beyond the dictionary's entries")
+        yield values
 
 
 def _is_whole_dictionary(streams: StripeFooter, orc: OrcType) -> bool:
@@ -131,11 +129,11 @@ def _streams(filters: Filters, streams: StripeFooter, orc: OrcType) -> list[Stre
     return [stream for stream in found if stream is not None]
 
 
-def _hashes(values: pa.Array, orc: OrcType, typed: Column) -> bytes:
+def _hashes(forms: pa.Array, orc: OrcType, typed: Column) -> bytes:
     if orc.kind not in TIMESTAMPS:
-        return index_bits.hashes_of(values, typed)
-    count = len(values)
+        return index_bits.hashes_of(forms, typed)
+    count = len(forms)
     wide = bytearray(count * _WIDE)
-    data = memoryview(values.buffers()[2] or b"").cast("B")
-    kernels.index_moments(data[values.offset * MOMENT_BYTES :], count, wide)
+    data = memoryview(forms.buffers()[2] or b"").cast("B")
+    kernels.index_moments(data[forms.offset * MOMENT_BYTES :], count, wide)
     return wanted_values.xxh64_of(pa.Array.from_buffers(pa.binary(_WIDE), count, [None, pa.py_buffer(wide)]))

@@ -1,37 +1,134 @@
-"""The plan that adds filters to an ORC file, stripe by stripe.
+"""The plans that add filters to an ORC file, stripe by stripe, and that remove them.
 
-One job builds the filters of one column in one stripe. While they are written, other threads build the next filters,
-as many at a time as memory allows.
+To add filters, one job builds the filters of one column in one stripe. While they are written, other threads build
+the next filters, as many at a time as memory allows. To remove them, no column is read.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
 from bloomcli.concurrency.cancellation import Stop
-from bloomcli.errors import BloomError, CorruptFile, FilterExists, NoValues, UnsupportedError, UsageError
+from bloomcli.errors import BloomError, CorruptFile, FilterExists, NoValues, UnsupportedError, UsageError, WriteError
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, functions_for, size_for
-from bloomcli.formats.base import ChangeResult, Tick
+from bloomcli.formats.base import ChangeResult, PlanBase, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
+from bloomcli.formats.orc import hashes, spec
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc import spec, values
-from bloomcli.formats.orc.column_reader import REPEATED, TIMESTAMPS
-from bloomcli.formats.orc.filter_header import KINDS, ORIGINAL, UTF8, bad_writer, sound_for_old_readers
-from bloomcli.formats.orc.filter_writer import FilterStream, most_bytes
-from bloomcli.formats.orc.filters import Filters, Location
-from bloomcli.formats.orc.footer import Stream, Stripe, StripeFooter
-from bloomcli.formats.orc.plan_base import FOOTER_GROWTH, Change, removal
+from bloomcli.formats.orc.bloom_filter import (
+    KINDS,
+    ORIGINAL,
+    UTF8,
+    Filters,
+    FilterStream,
+    Location,
+    NewStream,
+    bad_writer,
+    most_bytes,
+    sound_for_old_readers,
+)
+from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.splice import Layout, NewStream, rebuild
+from bloomcli.formats.orc.splice import Layout, kept_bytes, rebuild
+from bloomcli.formats.orc.values import REPEATED, TIMESTAMPS
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import listed
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column
-from bloomcli.storage.base import Pieces
+from bloomcli.storage.base import KeptRange, Pieces, Source
 from bloomcli.version import __version__
 from bloomcli.words import counted
+
+FOOTER_GROWTH: Final = 64
+"""Bytes by which a footer may grow for each entry that changes, at most."""
+
+
+class Change(PlanBase):
+    """A change to a file that removes the streams at the positions `removed`, by stripe, and verifies the result."""
+
+    def __init__(self, filters: Filters) -> None:
+        footer = filters.footer
+        footer.refuse_unknown_version()
+        for before, stripe in itertools.pairwise(footer.stripes):
+            if stripe.offset < before.end:
+                raise CorruptFile(
+                    f"stripe {stripe.ordinal} overlaps the one before it",
+                    path=footer.path,
+                    offset=stripe.offset,
+                    field=stripe.field,
+                    hint="the file is damaged; get it from its source again",
+                )
+        self.filters = filters
+        self.footer = footer
+        footer.will_read_stripes()
+        self.removed: dict[int, set[int]] = {}
+        self.bytes_to_decode = 0
+
+    def outline(self) -> Iterator[KeptRange | int]:
+        """Each stripe's index and data as kept, and an equal share of the new bytes."""
+        share = self.new_bytes_bound // (len(self.footer.stripes) + 1)
+        for stripe in self.footer.stripes:
+            yield KeptRange(stripe.offset, stripe.index_length + stripe.data_length)
+            yield share
+        yield share
+
+    def _count(self) -> None:
+        streams = [
+            (s.offset, s.length)
+            for stripe in self.footer.stripes
+            for s in self.footer.stripe_footer(stripe).streams
+            if s.position in self.removed.get(stripe.ordinal, ())
+        ]
+        self.bytes_to_copy = kept_bytes(self.footer, streams)
+
+    def verify(self, written: Source, layout: Layout, filters: dict[tuple[int, str, int], int]) -> None:
+        """Re-read the finished file: every stripe has the planned streams, and the new filters have the planned
+        bytes.
+
+        `filters` has the checksum of each, by stripe, kind and column.
+        """
+        again = Footer(written)
+        again.will_read_stripes()
+        if len(again.stripes) != len(self.footer.stripes) or again.rows != self.footer.rows:
+            raise WriteError("the footer that was written isn't the one that was planned")
+        for old, stripe, (offset, new) in zip(self.footer.stripes, again.stripes, layout.stripes, strict=True):
+            if (stripe.offset, stripe.index_length, stripe.data_length) != (
+                offset,
+                new.index_length,
+                new.data_length,
+            ):
+                raise WriteError(f"stripe {stripe.ordinal} isn't where it was planned")
+            removed = self.removed.get(stripe.ordinal, set())
+            before = self.footer.stripe_footer(old)
+            after = again.stripe_footer(stripe)
+            kept = [(s.kind, s.column, s.length) for s in before.streams if s.position not in removed]
+            planned = [(stripe.ordinal, s.kind, s.column) in filters for s in after.streams]
+            added = list(itertools.compress(after.streams, planned))
+            rest = [s for s, new in zip(after.streams, planned, strict=True) if not new]
+            if [(s.kind, s.column, s.length) for s in rest] != kept:
+                raise WriteError(f"stripe {stripe.ordinal} lost or gained a stream")
+            for stream in added:
+                if again.stream_checksum(stream, stripe) != filters[stripe.ordinal, stream.kind, stream.column]:
+                    raise WriteError(f"the filters at {stream.offset} aren't the ones that were built")
+
+
+def removal(filters: Filters, location: Location) -> FilterChange:
+    """The report about the removal of a filter stream."""
+    streams, stream = location
+    known = stream.column < len(filters.footer.types)
+    return FilterChange(
+        stripe=streams.stripe.ordinal,
+        row_group=None,
+        filters=filters.footer.row_groups(streams.stripe),
+        column=filters.footer.types[stream.column].label if known else f"column {stream.column}",
+        action="remove",
+        bitset_bytes=None,
+        old_bitset_bytes=filters.bitset_bytes(location),
+    )
+
 
 _ENTRY_BOUND: Final = 32
 
@@ -269,7 +366,7 @@ class AddPlan(Change):
         """Bytes that building a column's filters in a stripe takes."""
         size = most_bytes(self.footer.row_groups(stripe), self.sizes[orc.id].bits)
         one = self.sizes[orc.id].bits // 8
-        return size * len(self._kinds(orc)) + one + values.memory(self.footer.stripe_footer(stripe), orc)
+        return size * len(self._kinds(orc)) + one + hashes.memory(self.footer.stripe_footer(stripe), orc)
 
     def _kinds(self, orc: OrcType) -> list[str]:
         both = self.rule.choice("kind") == "both" and sound_for_old_readers(self.footer, orc)
@@ -281,13 +378,13 @@ class AddPlan(Change):
         new = [FilterStream(kind, orc.id, self.footer.codec) for kind in self._kinds(orc)]
         rate, count, size = 0.0, 0, self.sizes[orc.id]
         index = self.filters.row_index(streams, orc.id)
-        for group, batches in enumerate(values.row_groups(self.filters.source, self.footer, streams, orc, stop)):
+        for group, batches in enumerate(hashes.row_groups(self.filters.source, self.footer, streams, orc, stop)):
             bits = KirschMitzenmacherFilter.empty(size.bits, size.functions)
             before = count
             for batch in batches:
                 bits.insert_hashes(batch.hashes, batch.count)
                 if batch.has_zero:
-                    bits.insert_hashes(values.zero_hashes(), 2)
+                    bits.insert_hashes(hashes.zero_hashes(), 2)
                 bits.insert_hashes(batch.other_hashes, len(batch.other_hashes) // 8)
                 count += batch.count
             if count == before and group < len(index) and index[group].number_of_values:
@@ -334,3 +431,40 @@ def _result_bytes(built: _NewFilters) -> int:
 
 def _data_bytes(streams: StripeFooter, orc: OrcType) -> int:
     return sum(s.length for s in streams.of_column(orc.id) if s.kind not in KINDS)
+
+
+class RemovePlan(Change):
+    """The plan that removes filters."""
+
+    def __init__(self, filters: Filters, columns: set[int] | None) -> None:
+        super().__init__(filters)
+        estimate = []
+        filters.source.will_read(filters.ranges(columns))  # to report the size of each
+        for stripe in self.footer.stripes:
+            streams = filters.footer.stripe_footer(stripe)
+            removed = [s for s in streams.streams if s.kind in KINDS and (columns is None or s.column in columns)]
+            self.removed[stripe.ordinal] = {s.position for s in removed}
+            estimate += [removal(filters, Location(streams, s)) for s in removed]
+        self._estimated = tuple(estimate)
+        self._count()
+        self.new_bytes_bound = (
+            self.footer.file_bytes
+            - self.footer.footer_at
+            + sum(s.footer_length for s in self.footer.stripes)
+            + (len(self.footer.stripes) + 1) * FOOTER_GROWTH
+        )
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """The file without the filters. Only the stripes' footers are read."""
+        del threads, tick
+        layout = Layout(self.footer)
+        for stripe in self.footer.stripes:
+            yield from layout.before(stripe)
+            streams = self.footer.stripe_footer(stripe)
+            yield from layout.add(rebuild(self.footer, streams, self.removed[stripe.ordinal], (), lambda _: ()))
+        yield from layout.tail()
+        self._result = ChangeResult(
+            changes=self.estimate,
+            bytes_decoded=0,
+            verify=lambda written: self.verify(written, layout, {}),
+        )

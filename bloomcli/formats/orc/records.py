@@ -14,10 +14,10 @@ import pyarrow.orc
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc.column_reader import TIMESTAMPS
+from bloomcli.formats.orc.arrow_forms import Numbered, forms_of
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
-from bloomcli.formats.orc.value_reader import ValueReader
+from bloomcli.formats.orc.values import TIMESTAMPS, ValueReader
 from bloomcli.formats.source_stream import SourceStream
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
@@ -105,18 +105,17 @@ class Records:
     def _micros(self, stripe: Stripe, orc: OrcType) -> pa.Array:
         """The timestamps of a column of a stripe."""
         footer = self._footer
-        reader = ValueReader(self._source, footer, footer.stripe_footer(stripe), orc, 0, Stop())
+        reader = ValueReader(self._source, footer, footer.stripe_footer(stripe), orc, Numbered, Stop())
         kind = pa.timestamp("us", "UTC" if orc.kind == "TIMESTAMP_INSTANT" else None)
         found, rows = [], []
-        for part in reader.take(stripe.rows):
+        for values, numbered in reader.take(stripe.rows):
+            moments = forms_of(values, reader.leaf).to_pylist()
             try:
-                micros = [
-                    millis * 1000 + rest // 1000 for millis, rest in map(_MOMENT.unpack, part.values.to_pylist())
-                ]
+                micros = [millis * 1000 + rest // 1000 for millis, rest in map(_MOMENT.unpack, moments)]
                 found.append(pa.array(micros, pa.int64()))
             except OverflowError:
                 raise self._fault(stripe, f"a timestamp of column {orc.label} is out of range") from None
-            rows.append(part.rows)
+            rows.append(numbered.numbers)
         present = pa.chunked_array(rows, pa.int64()).combine_chunks()
         at = pc.index_in(pa.array(range(stripe.rows), pa.int64()), value_set=present)
         return pa.chunked_array(found, pa.int64()).combine_chunks().take(at).cast(kind)

@@ -1,17 +1,21 @@
-"""Finds the rows of an ORC file that have values of a column."""
+"""Finds the rows of an ORC file that have values of a column.
+
+A column is read stripe by stripe, and row group by row group. Columns within unions aren't read from their streams:
+pyarrow decodes the stripe's top-level column, and their values and rows are extracted from it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import cached_property, partial
-from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.concurrency.cancellation import Stop
-from bloomcli.errors import UnsupportedError, UsageError
+from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.formats import answer, wanted_values
 from bloomcli.formats.arrays import int64s
 from bloomcli.formats.column_search import (
@@ -24,21 +28,193 @@ from bloomcli.formats.column_search import (
     each_row,
     is_nan,
 )
-from bloomcli.formats.orc import search_forms, values
-from bloomcli.formats.orc.column_reader import TIMESTAMPS
-from bloomcli.formats.orc.filter_header import KINDS
-from bloomcli.formats.orc.filters import Filters
+from bloomcli.formats.orc import arrow_forms, hashes, row_index
+from bloomcli.formats.orc.arrow_forms import Numbered, RowForms, forms_of, forms_of_arrow, indexes_of
+from bloomcli.formats.orc.bloom_filter import KINDS, Filters
 from bloomcli.formats.orc.footer import Stripe, StripeFooter
 from bloomcli.formats.orc.records import Records
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, literal_column
-from bloomcli.formats.orc.stripe_column import StripeColumn
-from bloomcli.formats.orc.value_reader import DECIMAL_BYTES, ValueBatch
+from bloomcli.formats.orc.streams import Position
+from bloomcli.formats.orc.values import TIMESTAMPS, ValueReader
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
 
 if TYPE_CHECKING:
     from bloomcli.formats.base import FilterFile
     from bloomcli.values.literals import Literal
+
+
+def _union_values(top: pa.Array, path: Sequence[OrcType]) -> RowForms:
+    """The values of a column within a union, and the row of each.
+
+    Args:
+        top: the top-level column that contains it, with all rows of a stripe.
+        path: the types from that column's down to its own.
+    """
+    array, rows = top, pa.array(range(len(top)), pa.int64())
+    for orc, child in pairwise(path):
+        at = orc.children.index(child.id)
+        if orc.kind == "UNION":
+            chosen = pc.equal(array.type_codes, pa.scalar(at, pa.int8()))
+            array, rows = array.field(at).filter(chosen), rows.filter(chosen)
+            continue
+        there = array.is_valid()
+        array, rows = array.filter(there), rows.filter(there)
+        if orc.kind == "STRUCT":
+            array = array.field(child.steps[-1])  # pyarrow leaves other fields out
+        else:
+            lists = array if orc.kind == "LIST" else pa.ListArray.from_arrays(array.offsets, _entries(array, at))
+            rows = rows.take(pc.list_parent_indices(lists))
+            array = lists.flatten()
+    there = array.is_valid()
+    return RowForms(forms_of_arrow(array.filter(there), path[-1]), rows.filter(there))
+
+
+def _entries(maps: pa.MapArray, at: int) -> pa.Array:
+    return maps.items if at else maps.keys
+
+
+class StripeColumn:
+    """A column of a stripe, read row group by row group.
+
+    Consecutive row groups are read one after the other. Otherwise the reader seeks, if the row indexes of the column
+    and of the types above it have usable positions, or decodes all rows before.
+    """
+
+    def __init__(
+        self, filters: Filters, stripe: StripeFooter, orc: OrcType, typed: Column, wanted: WantedValues
+    ) -> None:
+        self.ordinal = stripe.stripe.ordinal
+        self.wanted = wanted
+        self._filters, self._stripe, self._orc, self._typed = filters, stripe, orc, typed
+        self._types = [*filters.footer.ancestors(orc), orc]
+        self._trusts_positions = True
+        self._next: int | None = 0
+        """The row group at which the reader is; None while one is read."""
+        self._reader = self._open()
+        self.dictionary = self._dictionary_positions()
+
+    def _open(self) -> ValueReader[Numbered]:
+        longest = 0
+        if pa.types.is_large_binary(self.wanted.forms.type) and len(self.wanted.forms):
+            longest = pc.max(pc.binary_length(self.wanted.forms)).as_py()
+        filters = self._filters
+        self._next = 0
+        return ValueReader(filters.source, filters.footer, self._stripe, self._orc, Numbered, Stop(), longest)
+
+    def _dictionary_positions(self) -> pa.Int64Array | None:
+        """For each entry of the dictionary, the position of its form or null; None without a dictionary."""
+        leaf = self._reader.leaf
+        if leaf.entries is None:
+            return None
+        found = [pc.index_in(forms_of(part, leaf), value_set=self.wanted.forms) for part in leaf.dictionary()]
+        return pa.chunked_array(found, pa.int32()).combine_chunks().cast(pa.int64())
+
+    def row_group(self, group: int, rows: int) -> Iterator[RowForms]:
+        """The values of a row group; with a dictionary, positions of forms. Raises CorruptFile, UnsupportedError."""
+        if group != self._next and self._trusts_positions and self._seek(group):
+            try:
+                found = list(self._values(group, rows))
+            except CorruptFile:
+                found = None  # the positions may be wrong
+            if found is not None and self._is_whole(group, sum(len(part.rows) for part in found)):
+                yield from found
+                return
+            self._trusts_positions = False
+            self._reader = self._open()
+        if self._next is None or group < self._next:
+            self._reader = self._open()
+        for before in range(self._next or 0, group):
+            for _ in self._values(before, self._rows_in(before)):
+                pass
+        self._read_until(self._positions(group + 1) if self._trusts_positions else None)
+        yield from self._values(group, rows)
+
+    def _values(self, group: int, rows: int) -> Iterator[RowForms]:
+        self._next = None  # until all are consumed
+        for values, found in self._reader.take(rows):
+            if self.dictionary is None:
+                forms = forms_of(values, self._reader.leaf)
+            else:
+                forms = self._forms(indexes_of(values))
+            yield RowForms(forms, found.numbers)
+        self._next = group + 1
+
+    def _forms(self, indexes: pa.Int64Array) -> pa.Int64Array:
+        try:
+            return self.dictionary.take(indexes)  # type: ignore[union-attr]
+        except IndexError:
+            raise self._reader.leaf.fault("an index beyond the dictionary's entries") from None
+
+    def _rows_in(self, group: int) -> int:
+        footer = self._filters.footer
+        return footer.rows_in(self._stripe.stripe, group) if footer.stride else self._stripe.stripe.rows
+
+    def _is_whole(self, group: int, count: int) -> bool:
+        """Whether as many values were read as the row index counts. If not, its positions may be wrong."""
+        stats = self._entries[-1][group].statistics
+        return not stats.HasField("number_of_values") or bool(stats.number_of_values == count)
+
+    @cached_property
+    def _entries(self) -> list[Sequence[Any]]:
+        """The row indexes of all types from the root down to the column."""
+        streams = (self._stripe.find("ROW_INDEX", t.id) for t in self._types)
+        self._filters.source.will_read((s.offset, s.length) for s in streams if s is not None)
+        return [self._filters.index_entries(self._stripe, t.id) for t in self._types]
+
+    def _positions(self, group: int) -> list[dict[str, Position]] | None:
+        """The positions of a row group in the streams of each type; None if some are unknown."""
+        compressed = self._filters.footer.codec.name != "NONE"
+        columns = self._stripe.message.columns
+        found: list[dict[str, Position]] = []
+        for orc, entries, parts in zip(self._types, self._entries, self._reader.parts, strict=True):
+            if not parts:
+                found.append({})
+                continue
+            if group >= len(entries) or orc.id >= len(columns):
+                return None
+            encoding = "DICTIONARY" if orc is self._orc and self.dictionary is not None else "DIRECT"
+            here = row_index.stream_positions(
+                self._stripe, orc, encoding, entries[group].positions, compressed=compressed
+            )
+            if here is None:
+                return None
+            found.append(here)
+        return found
+
+    def _read_until(self, behind: list[dict[str, Position]] | None) -> None:
+        """Read ahead at most to the positions of the next row group, if they are known."""
+        for at, parts in enumerate(self._reader.parts):
+            for kind, part in parts.items():
+                part.read_until(None if behind is None else self._end(behind[at][kind]))
+
+    def _end(self, behind: Position) -> int:
+        return row_index.end_before(behind, compressed=self._filters.footer.codec.name != "NONE")
+
+    def _seek(self, group: int) -> bool:
+        """Go to a row group, and announce the ranges to read for it. Returns False if its positions can't be used."""
+        here, behind = self._positions(group), self._positions(group + 1)
+        if here is None:
+            return False
+        self._read_until(behind)
+        ranges = []
+        for at, (orc, parts) in enumerate(zip(self._types, self._reader.parts, strict=True)):
+            for kind in parts:
+                stream = self._stripe.find(kind, orc.id)
+                if stream is not None:
+                    start = min(here[at][kind].chunk, stream.length)
+                    end = stream.length if behind is None else min(self._end(behind[at][kind]), stream.length)
+                    ranges.append((stream.offset + start, max(end - start, 0)))
+        self._filters.source.will_read(ranges)
+        try:
+            for at, parts in enumerate(self._reader.parts):
+                for kind, part in parts.items():
+                    part.seek(here[at][kind])
+        except CorruptFile:
+            self._trusts_positions = False
+            self._reader = self._open()
+            return False
+        return True
 
 
 class OrcSearch(ColumnSearch):
@@ -75,19 +251,12 @@ class OrcSearch(ColumnSearch):
         """Whether filters are ignored, because writers hash some of the values differently."""
 
     def forms_of(self, literal: Literal) -> Sequence[bytes]:
-        """A value's bytes in the form that `ValueReader` yields."""
-        if self._orc.kind in TIMESTAMPS:
-            return [search_forms.moment(int.from_bytes(form, "little", signed=True)) for form in literal.encodings]
-        if self._orc.kind == "DECIMAL":
-            numbers = [int.from_bytes(form, "big", signed=True) for form in literal.encodings]
-            return [number.to_bytes(DECIMAL_BYTES, "little", signed=True) for number in numbers]
-        if self._orc.kind == "CHAR":
-            return [form.rstrip(b" ") for form in literal.encodings]
-        return literal.encodings
+        """A value's bytes in the form of the column's values."""
+        return arrow_forms.forms_of_literal(literal, self._orc)
 
     def hashes_of(self, forms: pa.Array) -> bytes:
         """The hashes of forms in ORC's filters."""
-        return search_forms.hashes_of(forms, self._orc, self._typed)
+        return arrow_forms.hashes_of(forms, self._orc, self._typed)
 
     def wanted(self, texts: pa.LargeBinaryArray, stop: Stop | None = None) -> WantedValues:
         """The values as the column stores them."""
@@ -98,13 +267,13 @@ class OrcSearch(ColumnSearch):
     def hashed_alike(self, literal: Literal) -> bool:
         """Whether all writers hash a value alike: all but timestamps before 1970 with parts of a millisecond."""
         return self._orc.kind not in TIMESTAMPS or not any(
-            map(search_forms.is_rounded_otherwise, self.forms_of(literal))
+            map(arrow_forms.is_rounded_otherwise, self.forms_of(literal))
         )
 
     def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """Yield each row group with the values that it may have."""
         self._ignores_filters = self._orc.kind in TIMESTAMPS and any(
-            search_forms.is_rounded_otherwise(form.as_py()) for form in wanted.forms
+            arrow_forms.is_rounded_otherwise(form.as_py()) for form in wanted.forms
         )
         if scope.row_groups is not None and wanted.literals is not None:
             return self._indexed(wanted, wanted.literals, scope.row_groups)
@@ -154,12 +323,12 @@ class OrcSearch(ColumnSearch):
         repeated = any(t.kind in COMPOUND and t.kind != "STRUCT" for t in self._filters.footer.ancestors(self._orc))
         for found in stripe.row_group(candidates.row_group, candidates.rows):
             if isinstance(stripe, _StripeValues) or stripe.dictionary is None:
-                at = pc.index_in(wanted_values.comparable(found.values, self._typed), value_set=chosen)
+                at = pc.index_in(wanted_values.comparable(found.forms, self._typed), value_set=chosen)
             else:
-                at = pc.index_in(found.values, value_set=candidates.forms)
+                at = pc.index_in(found.forms, value_set=candidates.forms)
             texts = owners.take(at)
-            if candidates.nan and wanted.nan is not None and pa.types.is_floating(found.values.type):
-                texts = pc.if_else(is_nan(found.values), wanted.nan, texts)
+            if candidates.nan and wanted.nan is not None and pa.types.is_floating(found.forms.type):
+                texts = pc.if_else(is_nan(found.forms), wanted.nan, texts)
             there = pc.indices_nonzero(texts.is_valid())
             if not len(there):
                 continue
@@ -213,15 +382,13 @@ class OrcSearch(ColumnSearch):
 
     def _in_union(self, candidates: Candidates) -> _StripeValues:
         """The column in a stripe, decoded by pyarrow with the top-level column that contains it."""
-        from bloomcli.formats.orc import union_values
-
         self._refuse_unreadable()
         footer = self._filters.footer
         above = [*footer.ancestors(self._orc), self._orc][1:]
         stripe = footer.stripes[candidates.stripe or 0]
         whole = self._records.stripe(stripe, frozenset({self._orc.id}))
         at = footer.types[0].children.index(above[0].id) if whole.num_columns > 1 else 0
-        read = partial(union_values.values_of, whole.column(at), above)
+        read = partial(_union_values, whole.column(at), above)
         return _StripeValues(self._records.guarded(stripe, read), footer.stride)
 
     def _refuse_unknown(self) -> None:
@@ -229,7 +396,7 @@ class OrcSearch(ColumnSearch):
         type's range then rule a value out."""
         self._filters.footer.refuse_unknown_version()
         orc = self._orc
-        if orc.fault is not None or (orc.kind not in values.HASHABLE and orc.kind != "BOOLEAN"):
+        if orc.fault is not None or (orc.kind not in hashes.HASHABLE and orc.kind != "BOOLEAN"):
             raise UnsupportedError(
                 f"column {orc.label} can't be searched: " + (orc.fault or f"values of {orc.name} aren't read here"),
                 path=self._file.source.path,
@@ -250,14 +417,14 @@ class OrcSearch(ColumnSearch):
 class _StripeValues(NamedTuple):
     """All values of a column of a stripe."""
 
-    values: ValueBatch
+    values: RowForms
     stride: int
 
-    def row_group(self, group: int, rows: int) -> Iterator[ValueBatch]:
+    def row_group(self, group: int, rows: int) -> Iterator[RowForms]:
         """The values of a row group."""
         first = group * self.stride
         inside = pc.and_(pc.greater_equal(self.values.rows, first), pc.less(self.values.rows, first + rows))
-        yield ValueBatch(self.values.values.filter(inside), pc.subtract(self.values.rows.filter(inside), first))
+        yield RowForms(self.values.forms.filter(inside), pc.subtract(self.values.rows.filter(inside), first))
 
 
 def _compound(filters: Filters, orc: OrcType) -> UsageError:

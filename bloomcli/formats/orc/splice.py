@@ -13,28 +13,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.orc import spec
-from bloomcli.formats.orc.filter_header import BLOOM_ENCODING, KINDS, UTF8, bad_writer
+from bloomcli.formats.orc.bloom_filter import BLOOM_ENCODING, KINDS, UTF8, NewStream, bad_writer
 from bloomcli.formats.orc.footer import ENCRYPTED_INDEX, INDEX_KINDS, Footer, Stripe, StripeFooter
 from bloomcli.storage.base import KeptRange, Piece
-
-
-class NewStream(NamedTuple):
-    """A new filter stream, compressed."""
-
-    kind: str
-    column: int
-    packed: Sequence[bytes]
-    checksum: int
-    """A checksum of its uncompressed bytes (see `compression.Packer`)."""
-
-    @property
-    def length(self) -> int:
-        """Bytes on disk."""
-        return sum(map(len, self.packed))
 
 
 @dataclass(slots=True)

@@ -1,19 +1,26 @@
-"""Converts row index statistics to bounds that are compared with literals."""
+"""Converts row index statistics to bounds that are compared with literals.
+
+A row group's minimum and maximum are also looked up in its filter: if one is missing, the filter is wrong.
+"""
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import TYPE_CHECKING, Any, Final
 
+from bloomcli.formats.deep_check import has_two_forms
+from bloomcli.formats.dictionary import HashLookup
+from bloomcli.formats.orc import hashes
 from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.model.file import Column
 from bloomcli.rules.writer_table import Part, fault_of
 
 if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
+
 
 _INTEGERS: Final = ("BYTE", "SHORT", "INT", "LONG")
 _TEXTS: Final = ("STRING", "CHAR", "VARCHAR")
@@ -150,3 +157,28 @@ def _up_to_zero(text: bytes, end: bytes) -> bytes:
     """A text up to its first zero byte, followed by `end`; a text without a zero byte unchanged."""
     before, zero, _ = text.partition(b"\0")
     return before + end if zero else text
+
+
+_SHORTENED: Final = ("STRING", "CHAR", "VARCHAR")
+_NOT_VALUES: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT", "LIST", "MAP", "UNION")
+"""Bounds of timestamps are rounded to milliseconds; filters of compound columns hold lengths."""
+
+
+def missing_bounds(stats: Any, orc: OrcType, typed: Column, bits: HashLookup) -> Iterator[tuple[str, bytes]]:
+    """Yield each bound that is a value but isn't in the filter: ("minimum" or "maximum", its PLAIN bytes in `typed`).
+
+    Source: the Apache ORC specification, StringStatistics: long bounds are shortened, in lower_bound and upper_bound,
+    and aren't values of the column.
+    """
+    if stats is None or orc.kind in _NOT_VALUES or orc.kind not in hashes.HASHABLE or orc.fault is not None:
+        return
+    low, high = bounds(stats, orc)
+    if orc.kind in _SHORTENED:
+        found = stats.string_statistics
+        low = low if found.HasField("minimum") else None
+        high = high if found.HasField("maximum") else None
+    for which, bound in (("minimum", low), ("maximum", high)):
+        if bound is None or has_two_forms(bound, orc.kind):
+            continue
+        if not bits.check(hashes.encoded_hash(bound, orc, typed)):
+            yield which, bound

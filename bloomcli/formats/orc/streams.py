@@ -1,6 +1,6 @@
 """Reads a stripe's data streams: decompresses them window by window, and decodes runs of numbers and bits.
 
-    bytes on disk -> chunks -> ByteStream -> Runs (integers, bytes) -> Presence (bits)
+    bytes on disk -> chunks -> ByteStream -> Runs (integers, bytes) -> Bits
 
 Only a window of the file, one or two chunks, and the requested values are in memory. The file's numbers determine how
 much is requested, so memory grows only with bytes that are actually read.
@@ -9,6 +9,7 @@ much is requested, so memory grows only with bytes that are actually read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli import kernels
@@ -30,6 +31,7 @@ _MOST_OF_A_RUN: Final = {8: 512, 1: 130}
 
 _LOWEST_FIRST: Final = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 """For each byte, the byte with its bits reversed, which is Arrow's order."""
+_DIGITS: Final = bytes.maketrans(b"01", b"\0\1")
 
 Decode = Callable[[bytes, int, bytearray, int, int], tuple[int, int]]
 """(data, position, out, values in out, values requested) -> (values in out now, position after them)."""
@@ -108,17 +110,6 @@ class ByteStream:
             self.at += size
             return memoryview(self.data)[self.at - size : self.at]
         return b"".join(self.pieces(size))
-
-    def take_varint(self) -> int:
-        """Return the next signed varint of any length (ORC specification, decimals), and advance past it. Slow: for
-        values that are shown or sampled. Raises as `pieces`."""
-        value = shift = 0
-        while True:
-            (byte,) = self.take(1)
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return (value >> 1) ^ -(value & 1)
 
     def pieces(self, size: int) -> Iterator[memoryview]:
         """Yield the next `size` bytes as loaded, and advance past them. Raises CorruptFile at the end."""
@@ -234,8 +225,36 @@ def byte_runs(stream: ByteStream) -> Runs:
     return Runs(stream, kernels.orc_byte_runs, 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Bitmap:
+    """Some bits of a stream."""
+
+    data: bytes
+    """The bytes that have them, the highest bit of a byte first."""
+    first: int
+    """The bits of the first byte before them."""
+    count: int
+
+    def ones(self) -> int:
+        """The number of bits that are set."""
+        bits = int.from_bytes(self.data, "big") >> (8 * len(self.data) - self.first - self.count)
+        return (bits & ((1 << self.count) - 1)).bit_count()
+
+    def arrow(self) -> pa.BooleanArray:
+        """The bits as Arrow's booleans."""
+        import pyarrow as pa
+
+        buffer = pa.py_buffer(self.data.translate(_LOWEST_FIRST))
+        return pa.Array.from_buffers(pa.bool_(), self.count, [None, buffer], offset=self.first)
+
+    def flags(self) -> bytes:
+        """A byte for each bit, 0 or 1."""
+        bits = f"{int.from_bytes(self.data, 'big'):0{8 * len(self.data)}b}"
+        return bits[self.first : self.first + self.count].encode().translate(_DIGITS)
+
+
 class Bits:
-    """Reads a stream of bits, a byte's highest first, as Arrow's booleans."""
+    """Reads a stream of bits: PRESENT has a 1 for each row that has a value."""
 
     def __init__(self, stream: ByteStream) -> None:
         self._bytes = byte_runs(stream)
@@ -243,16 +262,13 @@ class Bits:
         self._left = 0
         """Bits of the last byte that aren't consumed yet."""
 
-    def take(self, count: int) -> pa.BooleanArray:
+    def take(self, count: int) -> Bitmap:
         """The next `count` bits, a batch at most. Raises CorruptFile."""
-        import pyarrow as pa
-
-        offset = 8 - self._left if self._left else 0
+        first = 8 - self._left if self._left else 0
         before = self._last if self._left else b""
         data = before + bytes(self._bytes.take(max(-(-(count - self._left) // 8), 0)))
-        self._last, self._left = data[-1:], 8 * len(data) - offset - count
-        buffer = pa.py_buffer(data.translate(_LOWEST_FIRST))
-        return pa.Array.from_buffers(pa.bool_(), count, [None, buffer], offset=offset)
+        self._last, self._left = data[-1:], 8 * len(data) - first - count
+        return Bitmap(data, first, count)
 
     def seek(self, position: Position) -> None:
         """Go to a position. Raises CorruptFile."""
@@ -264,20 +280,3 @@ class Bits:
     def read_until(self, chunk: int | None) -> None:
         """As `ByteStream.read_until`."""
         self._bytes.read_until(chunk)
-
-
-class Presence:
-    """A PRESENT stream: a bit for each row, a byte's highest first, 1 if the row has a value."""
-
-    def __init__(self, stream: ByteStream) -> None:
-        self._bytes = byte_runs(stream)
-        self._rest = 0
-        self._rest_bits = 0
-
-    def take(self, rows: int) -> int:
-        """Return the number of the next `rows` (at most a batch) that have a value."""
-        size = max(-(-(rows - self._rest_bits) // 8), 0)
-        bits = self._rest << (8 * size) | int.from_bytes(self._bytes.take(size), "big")
-        self._rest_bits += 8 * size - rows
-        self._rest = bits & ((1 << self._rest_bits) - 1)
-        return (bits >> self._rest_bits).bit_count()

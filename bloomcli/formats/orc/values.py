@@ -1,112 +1,630 @@
-"""Hashes the values of columns, row group by row group, to build filters or to check them.
+"""Decodes a column's values in a stripe from its streams. Hashes, searches, samples, indexes and reports all read
+values here.
 
-Columns are read directly from their streams (see `column_reader`). Hashed is what orc-core hashes, by type:
+    rows of the stripe -> PRESENT and LENGTH of the column's ancestors -> the column's own PRESENT -> values
 
-    tinyint to bigint, date      the number                            Wang
-    timestamp                    milliseconds, rounded down            Wang
-    float (widened), double      the double's bits, NaN canonical      Wang
-    string, char, varchar        the bytes                             Murmur3
-    decimal                      its text, trailing zeros trimmed      Murmur3
-    list, map                    the number of elements                Wang
+    PRESENT                     which rows have a value            all kinds
+    DATA                        the values                         integers, floating point
+    DATA, LENGTH                bytes back to back, their lengths  strings and binaries, DIRECT
+    DATA, LENGTH,               indexes in a dictionary, its       strings, DICTIONARY
+      DICTIONARY_DATA             entries' lengths and bytes
+    DATA, SECONDARY             seconds, nanoseconds               timestamps (see `hashes`)
+    DATA, SECONDARY             varints, scales                    decimals
+    LENGTH                      numbers of elements                lists and maps
 
-Nulls are never hashed. If a floating-point column has a zero of either sign, filters get both zeros.
+Nulls have no bytes. Columns within a union aren't read. Values are read in batches: at most a batch of numbers, or
+4 MiB of strings, is in memory.
 
-A timestamp without a zone is hashed as the writer's wall clock showed it, as if it were UTC. Where readers disagree
-(see `timestamps`), the hashes of the other readings are returned too.
+Source: the Apache ORC specification (ORC v1), Column Encodings.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from functools import lru_cache, partial
+from itertools import accumulate
+from typing import Final, Generic, Protocol, Self, TypeVar
 
-from bloomcli import kernels
+from bloomcli import kernels, limits
 from bloomcli.concurrency.cancellation import Stop
+from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc.column_reader import TIMESTAMPS, BatchHashes, ColumnReader, why_unreadable
+from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.footer import Footer, StripeFooter
-from bloomcli.formats.orc.schema import OrcType
-from bloomcli.model.file import Column
+from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
+from bloomcli.formats.orc.streams import Bits, ByteStream, Runs, byte_runs, integers
+from bloomcli.formats.orc.zones import writer_zone
 from bloomcli.storage.base import Source
+from bloomcli.values import calendar
+from bloomcli.words import counted
 
-if TYPE_CHECKING:
-    from bloomcli.values.literals import Literal
-
-_INTEGERS: Final = ("BYTE", "SHORT", "INT", "LONG", "DATE")
+INTEGERS: Final = {"SHORT": 2, "INT": 4, "LONG": 8, "DATE": 4}
 FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
-_BYTES: Final = ("STRING", "VARCHAR", "CHAR", "BINARY")
-_NANOS_PER_MILLI: Final = 1_000_000
-_LONG: Final = (1 << 64) - 1
-"""Java's longs wrap around."""
-_ZEROS: Final = (struct.pack("<d", 0.0), struct.pack("<d", -0.0))
+STRINGS: Final = ("STRING", "VARCHAR", "CHAR", "BINARY")
+REPEATED: Final = ("LIST", "MAP")
+TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT")
+_KINDS: Final = frozenset((*INTEGERS, *FLOATS, *STRINGS, *REPEATED, *TIMESTAMPS, "BYTE", "DECIMAL"))
 
-HASHABLE: Final = frozenset((*_INTEGERS, *FLOATS, *_BYTES, *TIMESTAMPS, "DECIMAL"))
-"""Kinds of leaf columns that can have filters."""
-READABLE: Final = HASHABLE | {"LIST", "MAP"}
-"""Kinds whose filters can be checked against the column."""
+VERSIONS: Final = {"DIRECT": 1, "DIRECT_V2": 2, "DICTIONARY": 1, "DICTIONARY_V2": 2}
+DIRECT: Final = ("DIRECT", "DIRECT_V2")
+_ENCODINGS: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys((*INTEGERS, *REPEATED, *TIMESTAMPS, "BINARY", "DECIMAL"), DIRECT),
+    **dict.fromkeys((*FLOATS, "BYTE"), ("DIRECT",)),
+    **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), tuple(VERSIONS)),
+}
+"""The possible encodings of values of each kind."""
 
+DECIMAL_BYTES: Final = 16
+_TIMESTAMP_BYTES: Final = 16
+_TOGETHER_BYTES: Final = 4 << 20
+"""Maximum bytes of strings that are read together."""
+_SHOWN_BYTES: Final = 1024
+"""Maximum bytes of a string that reports show."""
+_SAMPLED_BYTES: Final = 1 << 16
+"""Maximum bytes of a string whose PLAIN bytes are asked for."""
+_TEXTS_HELD: Final = 64
+"""Texts of a dictionary's entries that are kept: equal values are often missing together."""
+_EXACT: Final = Context(prec=200)
+"""Enough digits for any decimal that is read."""
 
-def why_not_comparable(footer: Footer, orc: OrcType) -> str | None:
-    """Why a column's values can't be compared with its filters; None if they can."""
-    if orc.kind == "UNION":
-        return "they are a union's tags, which no reader asks for"
-    return why_unreadable(footer, orc)
-
-
-def zero_hashes() -> bytearray:
-    """Both zeros' hashes."""
-    out = bytearray(16)
-    kernels.orc_hash_double(b"".join(_ZEROS), 8, 0, 2, None, out)
-    return out
-
-
-def literal_hashes(literal: Literal, orc: OrcType, typed: Column) -> list[int]:
-    """The hashes to look up for a typed value."""
-    return [encoded_hash(encoded, orc, typed) for encoded in literal.encodings]
-
-
-def encoded_hash(encoded: bytes, orc: OrcType, typed: Column) -> int:
-    """The hash of a value, whose PLAIN bytes in the literal's column are `encoded`."""
-    out = bytearray(8)
-    if orc.kind in FLOATS:
-        kernels.orc_hash_double(encoded, len(encoded), 0, 1, None, out)
-    elif orc.kind in TIMESTAMPS:
-        millis = int.from_bytes(encoded, "little", signed=True) // _NANOS_PER_MILLI
-        kernels.orc_hash_long((millis & _LONG).to_bytes(8, "little"), 8, 1, 0, 1, None, out)
-    elif orc.kind == "DECIMAL":
-        unscaled = int.from_bytes(encoded, "big", signed=True)
-        return kernels.orc_hash_bytes(
-            kernels.orc_decimal_text(unscaled.to_bytes(16, "little", signed=True), typed.scale)
-        )
-    elif orc.kind == "CHAR":
-        text = encoded.decode("utf-8", "surrogateescape").rstrip(" ")  # no meaning: readers cut, then pad
-        padded = text.ljust(orc.maximum_length)
-        return kernels.orc_hash_bytes(padded.encode("utf-8", "surrogateescape"))
-    elif orc.kind in _BYTES:
-        return kernels.orc_hash_bytes(encoded)
-    else:
-        kernels.orc_hash_long(encoded, len(encoded), 1, 0, 1, None, out)
-    return int.from_bytes(out, "little")
+T = TypeVar("T")
 
 
-def row_groups(
-    source: Source, footer: Footer, streams: StripeFooter, orc: OrcType, stop: Stop, *, repeats: bool = False
-) -> Iterator[Iterator[BatchHashes]]:
-    """For each row group of a stripe, yield a column's hashes in batches. Consume each before the next.
+def why_unreadable(footer: Footer, orc: OrcType) -> str | None:
+    """Why a column's values can't be read; None where they can."""
+    if orc.kind == "DECIMAL" and orc.fault is not None:
+        return orc.fault
+    if any(t.kind == "UNION" for t in footer.ancestors(orc)):
+        return "it lies within a union"
+    return None if orc.kind in _KINDS else f"how values of {orc.name} are hashed isn't known"
 
-    Hashes of other readings are given for the first of equal neighbours, or with `repeats` for each.
 
-    Raises CorruptFile if the stripe can't be decoded, UnsupportedError; Stopped soon after `stop` is set.
+def _batches(count: int) -> Iterator[int]:
+    """Split `count` into parts of at most a batch."""
+    while count > 0:
+        yield min(count, limits.ROWS_PER_BATCH)
+        count -= limits.ROWS_PER_BATCH
+
+
+class ColumnStreams:
+    """One column's streams in one stripe, by kind. Raises UnsupportedError for a file of an unknown version, in which
+    they may mean something else."""
+
+    def __init__(self, source: Source, footer: Footer, stripe: StripeFooter, orc: OrcType, stop: Stop) -> None:
+        footer.refuse_unknown_version()
+        self.orc = orc
+        self.stop = stop
+        self._source = source
+        self._footer = footer
+        self._stripe = stripe
+
+    def open(self, kind: str) -> ByteStream:
+        """Open a stream at its start."""
+        found = self._stripe.find(kind, self.orc.id)
+        return ByteStream(self._source, self._footer.codec, self._stripe.stripe, found, self.stop)
+
+    def presence(self) -> Bits | None:
+        """The PRESENT stream; None if all rows have a value."""
+        return Bits(self.open("PRESENT")) if self._stripe.find("PRESENT", self.orc.id) is not None else None
+
+    def encoding(self) -> tuple[str, int]:
+        """The column's encoding, and the number of its dictionary's entries."""
+        columns = self._stripe.message.columns
+        field = f"{self._stripe.stripe.field}.footer.columns[{self.orc.id}]"
+        if self.orc.id >= len(columns):
+            raise CorruptFile(
+                f"column {self.orc.label} has no encoding",
+                path=self._footer.path,
+                offset=self._stripe.stripe.offset,
+                field=field,
+                hint="the file is damaged; get it from its source again",
+            )
+        found = columns[self.orc.id]
+        name = spec.name_of("EncodingKind", found.kind)
+        if name not in _ENCODINGS[self.orc.kind]:
+            unknown = name not in VERSIONS
+            raise (UnsupportedError if unknown else CorruptFile)(
+                f"column {self.orc.label}, {self.orc.name}, in the encoding {name}",
+                path=self._footer.path,
+                offset=self._stripe.stripe.offset,
+                field=field,
+                hint="rewrite the file with a released writer" if unknown else "the file is damaged",
+            )
+        return name, int(found.dictionary_size)
+
+    def lengths(self) -> Runs:
+        """The LENGTH stream."""
+        return integers(self.open("LENGTH"), VERSIONS[self.encoding()[0]], signed=False)
+
+    def zone(self) -> kernels.WriterZone:
+        """The time zone of the column's timestamps. Raises UnsupportedError if it is unknown."""
+        zone = writer_zone(_zone_name(self._stripe, self.orc))
+        if zone is None:
+            raise UnsupportedError(
+                f"column {self.orc.label} can't be read: {why_zone_unknown(self._stripe, self.orc)}",
+                path=self._footer.path,
+                offset=self._stripe.stripe.offset,
+                field=f"{self._stripe.stripe.field}.footer.writerTimezone",
+                hint="leave it out of --columns; where time zone data are missing, `pip install tzdata` brings them",
+            )
+        return zone
+
+
+def _zone_name(stripe: StripeFooter, orc: OrcType) -> str:
+    return "UTC" if orc.kind == "TIMESTAMP_INSTANT" else spec.text(stripe.message.writer_timezone)
+
+
+def why_zone_unknown(stripe: StripeFooter, orc: OrcType) -> str | None:
+    """Why a stripe's timestamps can't be converted; None if they can, and for all other kinds."""
+    if orc.kind not in TIMESTAMPS or writer_zone(name := _zone_name(stripe, orc)) is not None:
+        return None
+    if not name:
+        return "the stripe doesn't name its writer's time zone, and each reader takes its own"
+    return f"nothing is known here of its writer's time zone, {name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Non-null values of a column, in order. They are valid until the next ones are read.
+
+    By the column's kind, `data` has for each value
+
+        BOOLEAN                a byte, 0 or 1
+        BYTE                   an int8
+        SHORT to LONG, DATE    an int64
+        LIST, MAP              the number of elements, an int64
+        FLOAT, DOUBLE          4 or 8 bytes
+        DECIMAL                16 bytes, little-endian two's complement, in the column's scale
+        TIMESTAMP              an int64, and another in `nanos`: the two streams' numbers (see `hashes`)
+        strings and binaries   its bytes, back to back; `lengths` has int64s
+        the same, DICTIONARY   the index of its entry, an int64
     """
-    reader = ColumnReader(source, footer, streams, orc, stop, repeats=repeats)
-    for group in range(footer.row_groups(streams.stripe)):
-        yield reader.take(footer.rows_in(streams.stripe, group))
+
+    count: int
+    data: bytes | bytearray | memoryview
+    lengths: memoryview | None = None
+    nanos: memoryview | None = None
+    digest: int | None = None
+    """ORC's hash of a string that is too long to be read together with others: it comes alone, and `data` is cut off
+    where it is longer than the reader's `longest`."""
+
+    @property
+    def cut(self) -> bool:
+        """Whether `data` is only the start of a string."""
+        return self.lengths is not None and self.digest is not None and len(self.data) < self.lengths.cast("q")[0]
 
 
-def memory(streams: StripeFooter, orc: OrcType) -> int:
-    """Maximum bytes of memory for reading a column of a stripe, apart from a few windows and batches: those of its
-    dictionary's hashes."""
-    columns = streams.message.columns
-    entries = columns[orc.id].dictionary_size if orc.id < len(columns) else 0
-    return 8 * min(int(entries), orc_limits.DICTIONARY_MAX)
+Decode = Callable[[int], Iterator[Values]]
+"""Yields the next values, at most a batch, in parts."""
+SeekableStream = ByteStream | Runs | Bits
+"""A stream that can be read from a position of the row index."""
+
+
+class LeafReader:
+    """Reads a column's own values, whichever rows they are of: from the first one, or from positions that its `parts`
+    seek.
+
+    Args:
+        streams: the column's streams.
+        longest: bytes of the longest string that is given whole, if it is longer than 4 MiB.
+
+    Raises:
+        CorruptFile, UnsupportedError: the column's encoding can't be read.
+    """
+
+    def __init__(self, streams: ColumnStreams, longest: int = 0) -> None:
+        self.orc = streams.orc
+        self._streams = streams
+        self._longest = longest
+        self.entries: int | None = None
+        """The number of the dictionary's entries; None without a dictionary."""
+        self.zone: kernels.WriterZone | None = None
+        """The writer's time zone, of timestamps."""
+        self.parts: dict[str, SeekableStream] = {}
+        """The column's streams with positions, by kind, without PRESENT."""
+        self._decode = self._opened()
+        self._entry_text = lru_cache(maxsize=_TEXTS_HELD)(self._read_entry_text)
+
+    def take(self, count: int) -> Iterator[Values]:
+        """Yield the next `count` values; with a dictionary, indexes of its entries. Consume all of them before the
+        next call. Raises CorruptFile, UnsupportedError, Stopped."""
+        for batch in _batches(count):
+            self._streams.stop.check()
+            yield from self._decode(batch)
+
+    def dictionary(self) -> Iterator[Values]:
+        """Yield the entries of the dictionary. Raises CorruptFile, UnsupportedError, Stopped."""
+        entries = self.entries or 0
+        if entries > orc_limits.DICTIONARY_MAX:
+            raise self.fault(
+                f"a dictionary of {counted(entries, 'entry')}, more than the {orc_limits.DICTIONARY_MAX}"
+                " that are read"
+            )
+        decode = _strings(self._streams.open("DICTIONARY_DATA"), self._streams.lengths(), self._longest)
+        for batch in _batches(entries):
+            self._streams.stop.check()
+            yield from decode(batch)
+
+    def fault(self, reason: str, kind: str = "DATA") -> CorruptFile:
+        """An error about the bytes of one of the column's streams."""
+        return self._streams.open(kind).fault(reason)
+
+    def plain(self, numbers: Sequence[int]) -> dict[int, bytes | None]:
+        """Read the PLAIN bytes (see `schema.literal_column`) of some of the next values, and advance past the last.
+
+        Args:
+            numbers: which values, ascending, counted from the next one.
+
+        Returns:
+            The bytes by number; None for a string of more than 64 KiB.
+
+        Raises:
+            CorruptFile, UnsupportedError, Stopped: as `take`.
+        """
+        if not numbers:
+            return {}
+        if self.entries is None:
+            return _picked(self.take(numbers[-1] + 1), numbers, self._plain)
+        indexes = _picked(self.take(numbers[-1] + 1), numbers, _integer)
+        order = sorted(set(indexes.values()))
+        if not 0 <= order[0] <= order[-1] < self.entries:
+            raise self.fault("an index beyond the dictionary's entries")
+        found = _picked(self.dictionary(), order, self._plain)
+        return {number: found[index] for number, index in indexes.items()}
+
+    def text(self, values: Values, at: int) -> str:
+        """The text of a value that `take` returned. Bytes that aren't UTF-8 are escaped, and a long string is cut
+        off. With a dictionary, it is read up to the value's entry: all entries may not fit in memory."""
+        return self._text(values, at) if self.entries is None else self._entry_text(_integer(values, at))
+
+    def _read_entry_text(self, index: int) -> str:
+        return _picked(self.dictionary(), [index], self._text)[index]
+
+    def _plain(self, values: Values, at: int) -> bytes | None:
+        kind = self.orc.kind
+        if kind in STRINGS:
+            data, size = _start(values, at, _SAMPLED_BYTES)
+            return bytes(data) if len(data) == size else None
+        if kind in FLOATS:
+            return bytes(values.data[at * FLOATS[kind] : (at + 1) * FLOATS[kind]])
+        number = self._number(values, at)
+        if kind in TIMESTAMPS:
+            return number.to_bytes(_TIMESTAMP_BYTES, "little", signed=True)
+        if kind == "DECIMAL":
+            return number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
+        return number.to_bytes(8 if kind in {"LONG", *REPEATED} else 4, "little", signed=True)
+
+    def _text(self, values: Values, at: int) -> str:
+        kind = self.orc.kind
+        if kind in STRINGS:
+            data, size = _start(values, at, _SHOWN_BYTES)
+            text = str(bytes(data)) if kind == "BINARY" else bytes(data).decode("utf-8", "backslashreplace")
+            return text if len(data) == size else f"{text}... ({counted(size, 'byte')})"
+        if kind in FLOATS:
+            (number,) = struct.unpack_from("<f" if kind == "FLOAT" else "<d", values.data, at * FLOATS[kind])
+            return str(number)
+        whole = self._number(values, at)
+        if kind == "DATE":
+            return calendar.format_date(whole)
+        if kind in TIMESTAMPS:
+            return calendar.format_timestamp(whole).replace("T", " ") + ("Z" if kind == "TIMESTAMP_INSTANT" else "")
+        if kind == "DECIMAL":
+            return f"{Decimal(whole).scaleb(-self.orc.scale, _EXACT):.{self.orc.scale}f}"
+        return str(whole)
+
+    def _number(self, values: Values, at: int) -> int:
+        """An integer, a date, a number of elements, a decimal's digits, or nanoseconds on the writer's wall clock."""
+        if self.orc.kind == "BYTE":
+            return int.from_bytes(values.data[at : at + 1], "little", signed=True)
+        if self.orc.kind == "DECIMAL":
+            return int.from_bytes(values.data[at * DECIMAL_BYTES : (at + 1) * DECIMAL_BYTES], "little", signed=True)
+        number = _integer(values, at)
+        if values.nanos is None or self.zone is None:
+            return number
+        return self.zone.wall(number, values.nanos.cast("q")[at])
+
+    def _opened(self) -> Decode:
+        """Open the column's streams."""
+        orc, streams = self.orc, self._streams
+        if orc.kind == "BOOLEAN":
+            bits = Bits(streams.open("DATA"))
+            self.parts = {"DATA": bits}
+            return lambda count: iter((Values(count, bits.take(count).flags()),))
+        encoding, entries = streams.encoding()
+        version = VERSIONS[encoding]
+        if orc.kind in REPEATED:
+            lengths = streams.lengths()
+            self.parts = {"LENGTH": lengths}
+            return _elements(lengths, streams.open("LENGTH"))
+        data = streams.open("DATA")
+        if orc.kind in INTEGERS:
+            numbers = integers(data, version, signed=True)
+            self.parts = {"DATA": numbers}
+            return _integers(numbers, data, INTEGERS[orc.kind])
+        if orc.kind == "BYTE":
+            small = byte_runs(data)
+            self.parts = {"DATA": small}
+            return lambda count: iter((Values(count, small.take(count)),))
+        if orc.kind in FLOATS:
+            self.parts = {"DATA": data}
+            width = FLOATS[orc.kind]
+            return lambda count: iter((Values(count, data.take(count * width)),))
+        if orc.kind in TIMESTAMPS:
+            self.zone = streams.zone()
+            seconds = integers(data, version, signed=True)
+            nanos = integers(streams.open("SECONDARY"), version, signed=False)
+            self.parts = {"DATA": seconds, "SECONDARY": nanos}
+            return lambda count: iter((Values(count, seconds.take(count), nanos=nanos.take(count)),))
+        if orc.kind == "DECIMAL":
+            scales = integers(streams.open("SECONDARY"), version, signed=True)
+            self.parts = {"DATA": data, "SECONDARY": scales}
+            return _decimals(data, scales, orc)
+        if encoding in DIRECT:
+            lengths = streams.lengths()
+            self.parts = {"DATA": data, "LENGTH": lengths}
+            return _strings(data, lengths, self._longest)
+        self.entries = entries
+        indexes = integers(data, version, signed=False)
+        self.parts = {"DATA": indexes}
+        return lambda count: iter((Values(count, indexes.take(count)),))
+
+
+def _integer(values: Values, at: int) -> int:
+    number: int = memoryview(values.data).cast("q")[at]
+    return number
+
+
+def _start(values: Values, at: int, most: int) -> tuple[bytes | bytearray | memoryview, int]:
+    """At most the first `most` bytes of a string, and the size of all of it."""
+    sizes = memoryview(values.lengths or b"").cast("q")
+    first = sum(sizes[:at])
+    return values.data[first : first + min(sizes[at], most)], sizes[at]
+
+
+def _picked(parts: Iterator[Values], numbers: Sequence[int], form: Callable[[Values, int], T]) -> dict[int, T]:
+    """Make a form of the values with these ascending numbers."""
+    found: dict[int, T] = {}
+    first = at = 0
+    for values in parts:
+        while at < len(numbers) and numbers[at] < first + values.count:
+            found[numbers[at]] = form(values, numbers[at] - first)
+            at += 1
+        first += values.count
+        if at == len(numbers):
+            break
+    return found
+
+
+def _sum(lengths: memoryview, count: int, stream: ByteStream) -> int:
+    """The sum of lengths. Raises CorruptFile for an impossible one."""
+    try:
+        return kernels.orc_sum(lengths, count)
+    except kernels.RunError as error:
+        raise stream.fault(str(error)) from None
+
+
+def _elements(lengths: Runs, stream: ByteStream) -> Decode:
+    def decode(count: int) -> Iterator[Values]:
+        taken = lengths.take(count)
+        _sum(taken, count, stream)  # refuses impossible lengths
+        yield Values(count, taken)
+
+    return decode
+
+
+def _integers(runs: Runs, data: ByteStream, width: int) -> Decode:
+    def decode(count: int) -> Iterator[Values]:
+        values = runs.take(count)
+        if not kernels.orc_fit(values, count, width):
+            raise data.fault(f"an integer that its column's {counted(width, 'byte')} can't hold")
+        yield Values(count, values)
+
+    return decode
+
+
+def _decimals(data: ByteStream, scales: Runs, orc: OrcType) -> Decode:
+    most = SHORT_DIGITS if orc.precision <= SHORT_DIGITS else orc_limits.DECIMAL_DIGITS
+
+    def decode(count: int) -> Iterator[Values]:
+        taken = scales.take(count)
+        out = bytearray(count * DECIMAL_BYTES)
+        done = 0
+        try:
+            while True:
+                done, data.at = kernels.orc_decimals(data.data, data.at, taken, done, count, orc.scale, most, out)
+                if done == count:
+                    break
+                data.more()
+        except kernels.RunError as error:
+            raise data.fault(str(error)) from None
+        yield Values(count, out)
+
+    return decode
+
+
+def _strings(data: ByteStream, runs: Runs, longest: int) -> Decode:
+    total = 0
+
+    def decode(count: int) -> Iterator[Values]:
+        nonlocal total
+        lengths = runs.take(count)
+        size = _sum(lengths, count, data)
+        total += size
+        data.check_size(total)  # before that much is read
+        if size <= _TOGETHER_BYTES:
+            yield Values(count, data.take(size), lengths)
+            return
+        ends = list(accumulate(lengths.cast("q"), initial=0))
+        first = 0
+        while first < count:
+            last = max(bisect_right(ends, ends[first] + _TOGETHER_BYTES) - 1, first + 1)
+            size = ends[last] - ends[first]
+            some = lengths[first * 8 : last * 8]
+            if size <= _TOGETHER_BYTES:
+                yield Values(last - first, data.take(size), some)
+            else:
+                yield _long(data, size, size if size <= longest else _SHOWN_BYTES, some)
+            first = last
+
+    return decode
+
+
+def _long(data: ByteStream, size: int, kept: int, lengths: memoryview) -> Values:
+    """Read one string, and keep its first `kept` bytes."""
+    start = bytearray()
+    murmur = kernels.OrcMurmur()
+    for piece in data.pieces(size):
+        murmur.update(piece)
+        if len(start) < kept:
+            start += piece[: kept - len(start)]
+    return Values(1, start, lengths, digest=murmur.digest())
+
+
+class Rows(Protocol):
+    """Rows of a stripe, at most a batch of them, as the levels above a column lead to its values."""
+
+    @classmethod
+    def batches(cls, count: int) -> Iterator[Self]:
+        """All of `count` rows, in batches."""
+
+    def __len__(self) -> int:
+        """Their number."""
+
+    def where(self, present: Bits) -> Self:
+        """Those that have a value. Takes as many of the next bits."""
+
+    def elements(self, lengths: memoryview, total: int) -> Iterator[Self]:
+        """The row of each element of their lists or maps, which have `total` elements, in batches."""
+
+    def part(self, first: int, count: int) -> Self:
+        """Some of them."""
+
+
+class Counted:
+    """Rows whose number is known, and nothing else."""
+
+    __slots__ = ("_count",)
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    @classmethod
+    def batches(cls, count: int) -> Iterator[Self]:
+        """All of `count` rows, in batches."""
+        return map(cls, _batches(count))
+
+    def __len__(self) -> int:
+        """Their number."""
+        return self._count
+
+    def where(self, present: Bits) -> Self:
+        """Those that have a value."""
+        return type(self)(present.take(self._count).ones())
+
+    def elements(self, lengths: memoryview, total: int) -> Iterator[Self]:
+        """The elements of their lists or maps, in batches."""
+        del lengths
+        return self.batches(total)
+
+    def part(self, first: int, count: int) -> Self:
+        """Some of them."""
+        del first
+        return type(self)(count)
+
+
+R = TypeVar("R", bound=Rows)
+
+
+class _Level:
+    """Maps the rows of a struct, list or map above the column to its children's."""
+
+    def __init__(self, streams: ColumnStreams) -> None:
+        self._presence = streams.presence()
+        self._lengths = streams.lengths() if streams.orc.kind in REPEATED else None
+        self._stream = streams.open("LENGTH")
+        self._stop = streams.stop
+        self.parts: dict[str, SeekableStream] = {}
+        if self._presence is not None:
+            self.parts["PRESENT"] = self._presence
+        if self._lengths is not None:
+            self.parts["LENGTH"] = self._lengths
+
+    def children(self, chunks: Iterator[R], count: Callable[[int], None]) -> Iterator[R]:
+        """The children of each chunk's rows. `count` is called with their number before they are given."""
+        for chunk in chunks:
+            there = chunk if self._presence is None else chunk.where(self._presence)
+            if self._lengths is None:
+                count(len(there))
+                yield there
+            elif len(there):
+                self._stop.check()
+                sizes = self._lengths.take(len(there))
+                total = _sum(sizes, len(there), self._stream)
+                count(total)
+                yield from there.elements(sizes, total)
+
+
+class ValueReader(Generic[R]):
+    """Reads one column of one stripe, from the first row or from a position that its `parts` seek.
+
+    Args:
+        source, footer: the file.
+        stripe: the stripe's footer.
+        orc: the column.
+        rows: `Counted`, or a class that also knows which rows they are.
+        stop: ends reading.
+        longest: as in `LeafReader`.
+
+    Raises:
+        CorruptFile, UnsupportedError: an encoding can't be read.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        footer: Footer,
+        stripe: StripeFooter,
+        orc: OrcType,
+        rows: type[R],
+        stop: Stop,
+        longest: int = 0,
+    ) -> None:
+        self._footer, self._stripe, self._rows = footer, stripe.stripe, rows
+        self._levels = [_Level(ColumnStreams(source, footer, stripe, t, stop)) for t in footer.ancestors(orc)]
+        streams = ColumnStreams(source, footer, stripe, orc, stop)
+        self._presence = streams.presence()
+        self.leaf = LeafReader(streams, longest)
+        own = self.leaf.parts if self._presence is None else {"PRESENT": self._presence, **self.leaf.parts}
+        self.parts: list[Mapping[str, SeekableStream]] = [*(level.parts for level in self._levels), own]
+        """For each type from the root down to the column, its streams with positions, by kind."""
+        self._seen = [0] * (len(self._levels) + 1)
+        """The rows so far of each ancestor and of the column, nulls included."""
+
+    def take(self, rows: int) -> Iterator[tuple[Values, R]]:
+        """Yield the non-null values of the next rows, and the row of each, counted from the first of these rows.
+        Consume all of them before the next call. Raises CorruptFile, UnsupportedError, Stopped."""
+        self._count(0, rows)
+        chunks = self._rows.batches(rows)
+        for depth, level in enumerate(self._levels, 1):
+            chunks = level.children(chunks, partial(self._count, depth))
+        for chunk in chunks:
+            there = chunk if self._presence is None else chunk.where(self._presence)
+            at = 0
+            for values in self.leaf.take(len(there)):
+                yield values, there.part(at, values.count)
+                at += values.count
+
+    def _count(self, depth: int, count: int) -> None:
+        self._seen[depth] += count
+        if self._seen[depth] > orc_limits.VALUES_MAX:
+            raise UnsupportedError(
+                f"a stripe with more than {orc_limits.VALUES_MAX} values of a column",
+                path=self._footer.path,
+                offset=self._stripe.offset,
+                field=self._stripe.field,
+                hint="write the file with smaller stripes",
+            )

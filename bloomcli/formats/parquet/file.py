@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bloomcli import limits
 from bloomcli.formats.answer import WRONG, Contents, UnitFacts
-from bloomcli.formats.base import Plan
+from bloomcli.formats.base import FilterBounds, Plan
 from bloomcli.formats.dictionary import ReadBudget
-from bloomcli.formats.filter_bounds import FilterBounds
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
 from bloomcli.formats.parquet import bounds, describe, extension, values
 from bloomcli.formats.parquet.file_end import end_ranges

@@ -10,8 +10,8 @@ from pyarrow import orc
 from support.golden import ORC
 
 import bloomcli
+from bloomcli.formats.orc import footer
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc import message_tree
 from bloomcli.formats.orc.columns import CONTRADICTED
 from bloomcli.model.file import ColumnSummary
 
@@ -123,7 +123,7 @@ def test_unknown_fields_of_messages_have_their_numbers() -> None:
 
 
 def test_footers_of_very_many_parts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_tree.orc_limits, "DUMP_MAX_PARTS", 50)
+    monkeypatch.setattr(footer.orc_limits, "DUMP_MAX_PARTS", 50)
     with pytest.raises(bloomcli.BloomError, match="more than 50 parts"):
         bloomcli.inspect(JAVA, footer=True)
 

@@ -12,9 +12,8 @@ from bloomcli import kernels
 from bloomcli.errors import UsageError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import Lookup, UnitFacts
-from bloomcli.formats.base import DeepCheck, FilterFile, Plan, Tick
+from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, Plan, Tick
 from bloomcli.formats.deep_check import FilterComparison, add_missing, missing_values_message, stray_bits_message
-from bloomcli.formats.filter_bounds import FilterBounds
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.model.validate import Finding

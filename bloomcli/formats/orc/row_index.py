@@ -1,44 +1,86 @@
-"""Lists the streams of a column, the entries of its row index, and its filters merged by stripe."""
+"""The row index of a column in a stripe: its entries as reports list them, and the start of a row group in each of
+the column's streams.
+
+An entry has numbers for PRESENT, if the stripe has that stream, and then for the streams of the column's kind:
+
+    compressed file     bytes to the chunk, bytes to skip in it       uncompressed file: bytes to the place
+    runs of numbers     and values to skip in the run
+    runs of bits        and bytes to skip in the run, bits to skip in the byte
+
+Dictionaries and the lengths of their entries have none: they belong to the whole stripe.
+
+Source: the Apache ORC specification, Row Group Index; orc-core's RecordReaderImpl and TreeWriterBase.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from bloomcli.errors import BloomError
 from bloomcli.formats.answer import ENCRYPTED, WRONG
 from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.orc import bounds, spec, statistics
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc.filter_header import LoadedStream
-from bloomcli.formats.orc.filters import Filters, Location
-from bloomcli.formats.orc.footer import Footer, Stripe
+from bloomcli.formats.orc import spec, statistics
+from bloomcli.formats.orc.bloom_filter import Filters, LoadedStream
+from bloomcli.formats.orc.compression import HEADER
+from bloomcli.formats.orc.footer import Stripe, StripeFooter
 from bloomcli.formats.orc.schema import OrcType, literal_column
-from bloomcli.model.file import IndexEntry, MergedFilter, PageFacts
+from bloomcli.formats.orc.streams import Position
+from bloomcli.formats.orc.values import DIRECT, FLOATS, INTEGERS, REPEATED, TIMESTAMPS
+from bloomcli.model.file import IndexEntry
 from bloomcli.values.literals import decode_bound, render
 
+_RAW, _RUNS, _BITS = 0, 1, 2
+"""The number of further numbers after the place."""
+_TEXTS: Final = ("STRING", "VARCHAR", "CHAR")
+_STREAMS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
+    **dict.fromkeys((*INTEGERS, "BYTE"), (("DATA", _RUNS),)),
+    **dict.fromkeys(FLOATS, (("DATA", _RAW),)),
+    **dict.fromkeys((*_TEXTS, "BINARY"), (("DATA", _RAW), ("LENGTH", _RUNS))),
+    **dict.fromkeys(TIMESTAMPS, (("DATA", _RUNS), ("SECONDARY", _RUNS))),
+    **dict.fromkeys(REPEATED, (("LENGTH", _RUNS),)),
+    "BOOLEAN": (("DATA", _BITS),),
+    "DECIMAL": (("DATA", _RAW), ("SECONDARY", _RUNS)),
+    "STRUCT": (),
+}
+_PAST_BYTES: Final = 8 << 10
+"""Bytes after the next row group's start into which the last run of an uncompressed stream can reach."""
+_CHUNK_BYTES: Final = 64 << 10
+"""Bytes of a compressed chunk that are read ahead. A larger chunk takes another read."""
 
-def streams(footer: Footer, column: int) -> Iterator[PageFacts]:
-    """Yield the column's streams, stripe by stripe; a row with a problem for a stripe that can't be read."""
-    footer.will_read_stripes()
-    for stripe in footer.stripes:
-        try:
-            found = footer.stripe_footer(stripe)
-        except BloomError as error:
-            yield PageFacts(row_group=0, stripe=stripe.ordinal, kind="?", offset=stripe.offset, problem=error.reason)
-            continue
-        encodings = found.message.columns
-        encoding = spec.name_of("EncodingKind", encodings[column].kind) if column < len(encodings) else None
-        for stream in found.of_column(column):
-            yield PageFacts(
-                row_group=0,
-                stripe=stripe.ordinal,
-                kind=stream.kind,
-                offset=stream.offset,
-                compressed_bytes=stream.length,
-                encoding=encoding,
-                problem=ENCRYPTED if column in footer.encrypted_columns else None,
-            )
+
+def stream_positions(
+    stripe: StripeFooter, orc: OrcType, encoding: str, entry: Sequence[int], *, compressed: bool
+) -> dict[str, Position] | None:
+    """The positions of the column's streams by kind; None if an entry doesn't have the numbers of these streams."""
+    streams = _STREAMS.get(orc.kind)
+    if streams is None:
+        return None
+    if orc.kind in _TEXTS and encoding not in DIRECT:
+        streams = (("DATA", _RUNS),)
+    present = stripe.find("PRESENT", orc.id) is not None
+    if present:
+        streams = (("PRESENT", _BITS), *streams)
+    place = 2 if compressed else 1
+    if len(entry) != sum(place + more for _, more in streams):
+        return None
+    numbers = iter(entry)
+    found = {}
+    for kind, more in streams:
+        chunk, skip = next(numbers), next(numbers) if compressed else 0
+        found[kind] = Position(chunk, skip, next(numbers) if more else 0, next(numbers) if more == _BITS else 0)
+        if found[kind].bits > 7:
+            return None
+    return found
+
+
+def end_before(position: Position, *, compressed: bool) -> int:
+    """The approximate end of the bytes that the row group before a position needs, from the stream's start."""
+    if not compressed:
+        return position.chunk + _PAST_BYTES
+    inside = position.skip or position.values or position.bits
+    return position.chunk + (HEADER + _CHUNK_BYTES if inside else 0)
 
 
 def index(filters: Filters, column: int) -> Iterator[IndexEntry]:
@@ -110,7 +152,7 @@ def _entry(orc: OrcType, stripe: int, row_group: int, entry: Any, loaded: Loaded
     problem = None
     if loaded is not None and row_group < len(loaded.filters):
         bits = loaded.filters[row_group]
-        if any(bounds.missing_bounds(stats, orc, typed, bits)):
+        if any(statistics.missing_bounds(stats, orc, typed, bits)):
             low = high = None
             problem = f"min/max not shown: {WRONG}"
     known = stats is not None and stats.HasField("number_of_values")
@@ -123,45 +165,4 @@ def _entry(orc: OrcType, stripe: int, row_group: int, entry: Any, loaded: Loaded
         max=None if high is None or decode_bound(high, typed) is None else render(high, typed),
         positions=tuple(map(int, entry.positions)),
         problem=problem,
-    )
-
-
-def merged_filters(filters: Filters, column: int) -> Iterator[MergedFilter]:
-    """Yield each stripe's filters merged, as orc-core's FileDump does with --rowindex."""
-    filters.source.will_read(filters.ranges({column}))
-    for location in filters.locations({column}):
-        try:
-            loaded = filters.load(location)
-        except FilterProblem as error:
-            yield MergedFilter(
-                stripe=location.streams.stripe.ordinal,
-                encoding=location.stream.kind,
-                filters=0,
-                problem=error.reason,
-            )
-        else:
-            yield _merged(location, loaded)
-
-
-def _merged(location: Location, loaded: LoadedStream) -> MergedFilter:
-    stripe, encoding = location.streams.stripe.ordinal, location.stream.kind
-    shapes = {(f.bits, f.k) for f in loaded.filters}
-    if len(shapes) != 1:
-        reason = "the row groups' filters differ in size" if shapes else "no filters"
-        return MergedFilter(stripe=stripe, encoding=encoding, filters=len(loaded.filters), problem=reason)
-    ((bits, k),) = shapes
-    together = 0
-    for one in loaded.filters:
-        together |= int.from_bytes(one.bitset, "little")
-    fill = together.bit_count() / bits
-    return MergedFilter(
-        stripe=stripe,
-        encoding=encoding,
-        filters=len(loaded.filters),
-        hash_functions=k,
-        bits=bits,
-        set_bits=together.bit_count(),
-        fill=fill,
-        fpp=fill**k,
-        problem=loaded.untrusted,
     )

@@ -1,0 +1,195 @@
+"""Values as Arrow arrays, in the forms that `find` compares (`wanted_values.WantedValues.forms`) and an index has:
+integers, floating point unchanged, strings without the blanks that a CHAR ends with, decimals as 16 bytes
+(little-endian, in the column's scale), timestamps as 12 (milliseconds on the writer's wall clock and the nanoseconds
+above them).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bloomcli import kernels, limits
+from bloomcli.formats import arrow_forms
+from bloomcli.formats.orc import hashes
+from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.streams import Bits
+from bloomcli.formats.orc.values import DECIMAL_BYTES, FLOATS, INTEGERS, TIMESTAMPS, LeafReader, Values
+from bloomcli.formats.wanted_values import without_blanks
+from bloomcli.model.file import Column
+from bloomcli.values.literals import Literal
+
+MOMENT_BYTES: Final = 12
+_NANOS_PER_MILLI: Final = 1_000_000
+_HASH_BYTES: Final = 8
+_FLOATS: Final = {"FLOAT": pa.float32(), "DOUBLE": pa.float64()}
+
+
+class Numbered:
+    """Rows with their numbers (see `values.Rows`)."""
+
+    __slots__ = ("numbers",)
+
+    def __init__(self, numbers: pa.Int64Array) -> None:
+        self.numbers = numbers
+
+    @classmethod
+    def batches(cls, count: int) -> Iterator[Self]:
+        """The numbers up to `count`, in batches."""
+        batch = pa.array(range(min(count, limits.ROWS_PER_BATCH)), pa.int64())
+        for first in range(0, count, limits.ROWS_PER_BATCH):
+            yield cls(pc.add(batch[: count - first], first))
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.numbers)
+
+    def where(self, present: Bits) -> Self:
+        """Those that have a value."""
+        return type(self)(self.numbers.filter(present.take(len(self)).arrow()))
+
+    def elements(self, lengths: memoryview, total: int) -> Iterator[Self]:
+        """The row of each element of their lists or maps, in batches."""
+        ends = pc.cumulative_sum(_array(pa.int64(), lengths, len(self)))
+        if total <= limits.ROWS_PER_BATCH:
+            bounds = pa.concat_arrays([pa.array([0], pa.int64()), ends])
+            yield type(self)(self.numbers.take(_parents(bounds, total)))
+            return
+        starts = [0, *ends.to_pylist()]
+        for start in range(0, total, limits.ROWS_PER_BATCH):
+            count = min(limits.ROWS_PER_BATCH, total - start)
+            first, last = bisect_right(starts, start) - 1, bisect_left(starts, start + count)
+            clipped = [min(max(bound - start, 0), count) for bound in starts[first : last + 1]]
+            yield type(self)(self.numbers[first:last].take(_parents(pa.array(clipped, pa.int64()), count)))
+
+    def part(self, first: int, count: int) -> Self:
+        """Some of them."""
+        return type(self)(self.numbers[first : first + count])
+
+
+class RowForms(NamedTuple):
+    """Forms of values, in order."""
+
+    forms: pa.Array
+    """Null for a string that is longer than any value to find."""
+    rows: pa.Int64Array
+    """The row of each, counted from the first requested row."""
+
+
+def _parents(bounds: pa.Int64Array, total: int) -> pa.Int64Array:
+    return pc.list_parent_indices(pa.LargeListArray.from_arrays(bounds, pa.nulls(total)))
+
+
+def _array(kind: pa.DataType, values: Any, count: int) -> pa.Array:
+    return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(bytes(values))])
+
+
+def forms_of(values: Values, leaf: LeafReader) -> pa.Array:
+    """The forms of a column's values; of a dictionary's entries, not of their indexes. A string that was cut off is
+    null. Raises CorruptFile."""
+    orc, count = leaf.orc, values.count
+    if orc.kind == "BOOLEAN":
+        return _array(pa.uint8(), values.data, count)
+    if orc.kind in INTEGERS:
+        return _array(pa.int64(), values.data, count).cast(pa.int64() if INTEGERS[orc.kind] == 8 else pa.int32())
+    if orc.kind == "BYTE":
+        return _array(pa.int8(), values.data, count).cast(pa.int32())
+    if orc.kind in FLOATS:
+        return _array(_FLOATS[orc.kind], values.data, count)
+    if values.nanos is not None and leaf.zone is not None:
+        out = bytearray(count * MOMENT_BYTES)
+        try:
+            kernels.orc_moments(values.data, values.nanos, count, leaf.zone, out)
+        except kernels.RunError as error:
+            raise leaf.fault(str(error), "SECONDARY") from None
+        return _array(pa.binary(MOMENT_BYTES), out, count).cast(pa.large_binary())
+    if orc.kind == "DECIMAL":
+        return _array(pa.binary(DECIMAL_BYTES), values.data, count).cast(pa.large_binary())
+    if values.cut:
+        return pa.nulls(1, pa.large_binary())
+    return trimmed(_binaries(values), orc)
+
+
+def indexes_of(values: Values) -> pa.Int64Array:
+    """The indexes of entries of a dictionary."""
+    return _array(pa.int64(), values.data, values.count)
+
+
+def _binaries(values: Values) -> pa.LargeBinaryArray:
+    ends = pc.cumulative_sum(_array(pa.int64(), values.lengths, values.count))
+    offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends])
+    buffers = [None, offsets.buffers()[1], pa.py_buffer(bytes(values.data))]
+    return pa.Array.from_buffers(pa.large_binary(), values.count, buffers, offset=offsets.offset)
+
+
+def trimmed(forms: pa.Array, orc: OrcType) -> pa.Array:
+    """Values of a CHAR without the blanks at their ends, which have no meaning."""
+    return without_blanks(forms) if orc.kind == "CHAR" else forms
+
+
+def forms_of_literal(literal: Literal, orc: OrcType) -> Sequence[bytes]:
+    """A value's bytes in the form that `forms_of` returns."""
+    if orc.kind in TIMESTAMPS:
+        return [_moment(int.from_bytes(form, "little", signed=True)) for form in literal.encodings]
+    if orc.kind == "DECIMAL":
+        numbers = [int.from_bytes(form, "big", signed=True) for form in literal.encodings]
+        return [arrow_forms.decimal_form(number) for number in numbers]
+    if orc.kind == "CHAR":
+        return [form.rstrip(b" ") for form in literal.encodings]
+    return literal.encodings
+
+
+def forms_of_arrow(array: pa.Array, orc: OrcType) -> pa.Array:
+    """The forms of values that pyarrow has decoded."""
+    if orc.kind in TIMESTAMPS:
+        nanos = array.cast(pa.timestamp("ns")).view(pa.int64()).to_pylist()
+        return pa.array(list(map(_moment, nanos)), pa.large_binary())
+    return trimmed(arrow_forms.forms_of(array), orc)
+
+
+def _moment(nanos: int) -> bytes:
+    """A timestamp's bytes as `kernels.orc_moments` writes them."""
+    millis, rest = divmod(nanos, _NANOS_PER_MILLI)
+    wide = (millis & (1 << 64) - 1).to_bytes(8, "little")
+    return wide + rest.to_bytes(MOMENT_BYTES - 8, "little")
+
+
+def is_rounded_otherwise(moment: bytes) -> bool:
+    """Whether ORC C++ hashes a timestamp as a millisecond later: before 1970, with a part of a millisecond."""
+    millis, rest = moment[: MOMENT_BYTES - 4], moment[MOMENT_BYTES - 4 :]
+    return int.from_bytes(millis, "little", signed=True) < 0 and any(rest)
+
+
+def hashes_of(forms: pa.Array, orc: OrcType, typed: Column) -> bytes:
+    """ORC's hashes of forms, uint64s in native order."""
+    count = len(forms)
+    if not count:
+        return b""
+    out = bytearray(count * _HASH_BYTES)
+    if not pa.types.is_large_binary(forms.type):
+        data = memoryview(forms.buffers()[1]).cast("B")
+        width = forms.type.bit_width // 8
+        if orc.kind in FLOATS:
+            kernels.orc_hash_double(data, width, forms.offset, count, None, out)
+        else:
+            kernels.orc_hash_long(data, width, 1, forms.offset, count, None, out)
+        return bytes(out)
+    found = memoryview(out).cast("Q")
+    one = bytearray(_HASH_BYTES)
+    for at, form in enumerate(forms):
+        data = memoryview(form.as_buffer()).cast("B")
+        if orc.kind in TIMESTAMPS:
+            kernels.orc_hash_long(data[:8], 8, 1, 0, 1, None, one)
+            found[at] = int.from_bytes(one, "little")
+        elif orc.kind == "DECIMAL":
+            kernels.orc_hash_decimals(data, 1, typed.scale, one)
+            found[at] = int.from_bytes(one, "little")
+        elif orc.kind == "CHAR":
+            found[at] = hashes.encoded_hash(bytes(data), orc, typed)
+        else:
+            found[at] = kernels.orc_hash_bytes(data)
+    return bytes(out)

@@ -1,0 +1,422 @@
+"""The filters of an ORC file: which columns can have them, where they are, how a stream of them is read and written,
+and whether readers may use them.
+
+    BLOOM_FILTER, BLOOM_FILTER_UTF8: one filter for each row group
+
+    BloomFilterIndex { BloomFilter { numHashFunctions, bitset (longs) | utf8bitset (the same longs, LE) } ... }
+
+Only this module decides whether a filter can be used. Readers must ignore some well-formed filters;
+`why_untrusted` says why (orc-core's StripePlanner and RecordReaderImpl, BloomFilterIO).
+
+`FilterStream` writes a stream: it encodes and compresses each row group's filter as soon as it is built. protobuf's
+classes would hold every filter of the stripe in memory twice.
+
+Source: orc_proto.proto.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Container, Iterator, Sequence
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
+from bloomcli.formats.base import FilterProblem
+from bloomcli.formats.orc import hashes, spec, statistics
+from bloomcli.formats.orc.compression import Codec, Packer
+from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
+from bloomcli.formats.orc.schema import SHORT_DIGITS, OrcType
+from bloomcli.formats.orc.values import TIMESTAMPS, why_zone_unknown
+from bloomcli.hints import replacing
+from bloomcli.rules.writer_table import Part, faults
+from bloomcli.storage.base import Source
+from bloomcli.words import counted
+
+UTF8: Final = "BLOOM_FILTER_UTF8"
+ORIGINAL: Final = "BLOOM_FILTER"
+KINDS: Final = (UTF8, ORIGINAL)
+"""The kinds of filter streams. Readers prefer the first."""
+
+BLOOM_ENCODING: Final = 1
+"""ColumnEncoding.bloomEncoding of columns with a BLOOM_FILTER_UTF8 stream: UTF-8 strings, UTC timestamps."""
+
+_HIVE_12055: Final = 3
+_ORC_135: Final = 6
+_FUNCTIONS_MAX: Final = 1024
+HINT_REPLACE: Final = replacing()
+
+
+class LoadedStream(NamedTuple):
+    """The filters of one column in one stripe."""
+
+    stream: Stream
+    filters: tuple[KirschMitzenmacherFilter, ...]
+    """One for each row group."""
+    untrusted: str | None
+    """Why readers must not use them; None if they may."""
+
+    @property
+    def utf8(self) -> bool:
+        """Whether it is a BLOOM_FILTER_UTF8 stream."""
+        return self.stream.kind == UTF8
+
+
+def problem(reason: str, footer: Footer, stream: Stream, stripe: int, id: str) -> FilterProblem:  # noqa: A002
+    """The error about a filter stream."""
+    error = FilterProblem(
+        reason,
+        path=footer.path,
+        offset=stream.offset,
+        field=f"stripes[{stripe}].streams[{stream.position}]",
+        hint=HINT_REPLACE,
+    )
+    error.id = id
+    return error
+
+
+def load(footer: Footer, stripe_footer: StripeFooter, stream: Stream) -> LoadedStream:
+    """Read a filter stream. Raises FilterProblem."""
+    stripe = stripe_footer.stripe
+    try:
+        data = footer.read_stream(stream, stripe)
+        index = spec.parse("BloomFilterIndex", data, footer.path, stream.offset, stripe.field)
+    except (CorruptFile, UnsupportedError) as error:
+        raise problem(
+            f"the stream can't be read: {error.reason}", footer, stream, stripe.ordinal, "filter-header"
+        ) from None
+    del data  # up to 128 MiB, and the message is as large
+    wanted = footer.row_groups(stripe)
+    if len(index.bloom_filter) != wanted:
+        raise problem(
+            f"{counted(len(index.bloom_filter), 'filter')} for {counted(wanted, 'row group')}",
+            footer,
+            stream,
+            stripe.ordinal,
+            "filter-count",
+        )
+    filters = tuple(_filter(item, footer, stream, stripe.ordinal) for item in index.bloom_filter)
+    orc = footer.types[stream.column]
+    return LoadedStream(
+        stream=stream, filters=filters, untrusted=why_untrusted(footer, stripe_footer, orc, stream.kind)
+    )
+
+
+def _filter(item: Any, footer: Footer, stream: Stream, stripe: int) -> KirschMitzenmacherFilter:
+    if stream.kind == UTF8:
+        bits = item.utf8bitset
+    else:
+        longs = array("Q", item.bitset)
+        bits = longs.tobytes()
+    if not bits or len(bits) % 8:
+        raise problem(
+            f"a bitset of {counted(len(bits), 'byte')}; it has to be a positive multiple of 8",
+            footer,
+            stream,
+            stripe,
+            "filter-num-bytes",
+        )
+    if not 1 <= item.num_hash_functions <= _FUNCTIONS_MAX:
+        raise problem(
+            f"{item.num_hash_functions} hash functions can't be", footer, stream, stripe, "filter-hash-functions"
+        )
+    return KirschMitzenmacherFilter(bits, item.num_hash_functions)
+
+
+def bad_writer(footer: Footer) -> bool:
+    """Whether the file's writer hashed wrongly: readers ignore all filters of such a file."""
+    return any(fault.part is Part.FILTER for fault in faults(footer.created_by))
+
+
+def holds_lengths(footer: Footer, orc: OrcType) -> bool:
+    """Whether the filters are ORC C++'s for lists, maps or unions: it inserts nothing for batches without nulls.
+
+    Predicates are on leaf columns, so no reader uses these filters, and no row is lost.
+    """
+    return footer.message.writer == spec.ORC_CPP and orc.kind in {"LIST", "MAP", "UNION"}
+
+
+def why_untrusted(footer: Footer, stripe_footer: StripeFooter, orc: OrcType, kind: str) -> str | None:
+    """Why readers must not use the filters of a column; None if they may."""
+    if bad_writer(footer):
+        shown = spec.text(footer.message.software_version) or "of an unknown version, before 1.6.11"
+        return f"ORC C++ {shown} hashed values wrongly"
+    if holds_lengths(footer, orc):
+        return "ORC C++ leaves lengths of lists and maps, and tags of unions, out where a batch has no nulls"
+    if orc.kind == "DECIMAL" and orc.precision <= SHORT_DIGITS and footer.version not in spec.VERSIONS:
+        version = ".".join(map(str, footer.version))
+        return f"orc-core hashes short decimals as numbers in files of version {version}, and looks texts up"
+    writer = footer.postscript.writer_version
+    if kind == ORIGINAL:
+        if orc.kind in {"STRING", "CHAR", "VARCHAR"} and writer < _HIVE_12055:
+            return "strings were hashed in the writer's own character set before HIVE-12055"
+        if orc.kind == "DECIMAL":
+            return "decimals in BLOOM_FILTER streams were hashed wrongly before ORC-101"
+        if orc.kind == "TIMESTAMP" and writer < _ORC_135:
+            return "timestamps were hashed in the writer's local time before ORC-135"
+        return None
+    encoding = stripe_footer.bloom_encoding(orc.id)
+    if encoding is not None and encoding > BLOOM_ENCODING:
+        return f"bloomEncoding {encoding} is not known"
+    if not encoding and orc.kind == "TIMESTAMP":
+        return "without bloomEncoding 1 timestamps are in the writer's local time"
+    return None
+
+
+def sound_for_old_readers(footer: Footer, orc: OrcType) -> bool:
+    """Whether old readers may use a BLOOM_FILTER stream with the bits of the BLOOM_FILTER_UTF8 stream."""
+    if orc.kind in {"STRING", "CHAR", "VARCHAR"}:
+        return int(footer.postscript.writer_version) >= _HIVE_12055
+    return orc.kind not in {"DECIMAL", "TIMESTAMP"}
+
+
+def unfilterable_types(footer: Footer) -> dict[int, str]:
+    """Types that can't have a filter, by column id, each with the reason as a noun phrase."""
+    found: dict[int, str] = {}
+    for orc in footer.types:
+        if orc.id in footer.encrypted_columns:
+            found[orc.id] = "encrypted: bloom has no keys; let the engine that wrote the file write it with filters"
+        elif orc.kind == "BOOLEAN":
+            found[orc.id] = "boolean: it has two values, and no reader uses a filter on it"
+        elif not orc.id:
+            found[orc.id] = f"{orc.name} at the file's root, which is no struct: readers look columns up by name"
+        elif any(t.kind == "UNION" for t in footer.ancestors(orc)):
+            found[orc.id] = "within a union: its values can't be hashed exactly"
+        elif orc.kind not in hashes.HASHABLE or orc.fault is not None:
+            found[orc.id] = f"{orc.name}: its values can't be hashed exactly"
+        elif orc.kind in TIMESTAMPS and (reason := _why_zone_unknown(footer, orc)) is not None:
+            found[orc.id] = f"{orc.name}: {reason}"
+    return found
+
+
+def _why_zone_unknown(footer: Footer, orc: OrcType) -> str | None:
+    """Why the timestamps of some stripe can't be converted; None if all can be."""
+    stripes = (footer.stripe_footer(s) for s in footer.stripes if s.rows)
+    return next((why for s in stripes if (why := why_zone_unknown(s, orc)) is not None), None)
+
+
+class Location(NamedTuple):
+    """The location of one column's filters in one stripe."""
+
+    streams: StripeFooter
+    stream: Stream
+
+
+class Filters:
+    """The filter streams that the stripes' footers list. Each is read on demand.
+
+    Attributes:
+        source: the file's bytes.
+        footer: its metadata.
+    """
+
+    def __init__(self, source: Source, footer: Footer) -> None:
+        self.source = source
+        self.footer = footer
+
+    def locations(self, columns: set[int] | None) -> Iterator[Location]:
+        """Every filter stream of these columns (None: all), stripe by stripe, in the order of the file."""
+        self.footer.will_read_stripes()
+        for stripe in self.footer.stripes:
+            streams = self.footer.stripe_footer(stripe)
+            chosen = streams.streams
+            if columns is not None:
+                chosen = tuple(sorted((s for c in columns for s in streams.of_column(c)), key=lambda s: s.position))
+            yield from (Location(streams, stream) for stream in chosen if stream.kind in KINDS)
+
+    def ranges(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
+        """Yield the offset and length of these columns' filter streams (None: all)."""
+        return ((stream.offset, stream.length) for _, stream in self.locations(columns))
+
+    def ranges_with_index(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
+        """Yield the offset and length of these columns' filter streams and row indexes."""
+        for streams, stream in self.locations(columns):
+            yield stream.offset, stream.length
+            index = streams.find("ROW_INDEX", stream.column)
+            if index is not None:
+                yield index.offset, index.length
+
+    def value_ranges(self, streams: StripeFooter, column: int) -> Iterator[tuple[int, int]]:
+        """Yield the offset and length of the streams with a column's values in a stripe, and of its row index."""
+        above = self.footer.ancestors(self.footer.types[column])
+        for stream in streams.of_column(column):
+            if stream.kind not in KINDS:
+                yield stream.offset, stream.length
+        for kind in ("PRESENT", "LENGTH"):
+            found = (streams.find(kind, orc.id) for orc in above)
+            yield from ((s.offset, s.length) for s in found if s is not None)
+
+    def preferred(self, streams: StripeFooter, column: int) -> Stream | None:
+        """The filter stream of a column that readers use; None where it has none in the stripe."""
+        return next((s for kind in KINDS if (s := streams.find(kind, column)) is not None), None)
+
+    def location(self, column: int, row_group: int, stripe: int) -> Location | None:
+        """The filters of a column in a stripe that readers use; None where it has none."""
+        del row_group
+        streams = self.footer.stripe_footer(self.footer.stripes[stripe])
+        stream = self.preferred(streams, column)
+        return None if stream is None else Location(streams, stream)
+
+    def load(self, location: Location) -> LoadedStream:
+        """Read a stream's filters. Raises FilterProblem."""
+        streams, stream = location
+        if stream.column >= len(self.footer.types):
+            raise problem(
+                f"the stream is of column {stream.column}, the file has {len(self.footer.types)}",
+                self.footer,
+                stream,
+                streams.stripe.ordinal,
+                "filter-column",
+            )
+        if stream.column in self.footer.encrypted_columns:
+            raise problem(
+                "the filters are encrypted with their column",
+                self.footer,
+                stream,
+                streams.stripe.ordinal,
+                "filter-encrypted",
+            )
+        return load(self.footer, streams, stream)
+
+    def columns(self) -> set[int]:
+        """Ids of the columns with filters in any stripe; without structs, whose filters are empty."""
+        types = self.footer.types
+        found = {stream.column for _, stream in self.locations(None)}
+        return {column for column in found if column < len(types) and types[column].kind != "STRUCT"}
+
+    def bitset_bytes(self, location: Location) -> int | None:
+        """Bytes of each filter in a stream; None if the stream can't be read, or sizes differ."""
+        try:
+            sizes = {len(f.bitset) for f in self.load(location).filters}
+        except FilterProblem:
+            return None
+        return sizes.pop() if len(sizes) == 1 else None
+
+    def row_index(self, streams: StripeFooter, column: int) -> list[Any]:
+        """The statistics of each row group of a column; empty where there is no (readable) row index."""
+        return [entry.statistics for entry in self.index_entries(streams, column)]
+
+    def index_entries(self, streams: StripeFooter, column: int) -> Sequence[Any]:
+        """The row index entry of each row group of a column. Empty if there is no readable row index, or if it has
+        another number of entries than the stripe has row groups: its statistics and positions are of other rows."""
+        stream = streams.find("ROW_INDEX", column)
+        if stream is None or not self.footer.stride or column in self.footer.encrypted_columns:
+            return []  # the index of an encrypted column describes its mask
+        try:
+            data = self.footer.read_index(stream, streams.stripe)
+            index = spec.parse("RowIndex", data, self.source.path, stream.offset, streams.stripe.field)
+        except (CorruptFile, UnsupportedError):
+            return []  # statistics are optional
+        entries = list(index.entry)
+        statistics.believe((e.statistics for e in entries), self.footer.types[column], self.footer.created_by)
+        return entries if len(entries) == self.footer.row_groups(streams.stripe) else []
+
+    @cached_property
+    def unfilterable(self) -> dict[int, str]:
+        """Why types can't have a filter, by id. Types that can have one are left out."""
+        return unfilterable_types(self.footer)
+
+    @cached_property
+    def not_comparable(self) -> dict[int, str]:
+        """Why the values of columns can't be compared with their filters, by id. Others are left out."""
+        found = ((t.id, hashes.why_not_comparable(self.footer, t)) for t in self.footer.types)
+        return {column: why for column, why in found if why is not None}
+
+    def checkable(self, stream: Stream, columns: set[int] | None) -> bool:
+        """Whether a stream holds filters of these columns (None: all) that can be compared with the values."""
+        return (
+            stream.kind in KINDS
+            and (columns is None or stream.column in columns)
+            and stream.column < len(self.footer.types)
+            and stream.column not in self.footer.encrypted_columns
+        )
+
+    def bytes_to_check(self, streams: StripeFooter, column: int) -> int:
+        """Compressed bytes of a column's values in a stripe, which are compared with its filters."""
+        found = () if column in self.not_comparable else streams.of_column(column)
+        return sum(s.length for s in found if s.kind not in KINDS)
+
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
+        """Compressed bytes of all values of these columns that are compared with filters in the stripes `units`."""
+        total = 0
+        self.footer.will_read_stripes()
+        for stripe in self.footer.stripes:
+            if units is None or stripe.ordinal in units:
+                streams = self.footer.stripe_footer(stripe)
+                wanted = {s.column for s in streams.streams if self.checkable(s, columns)}
+                total += sum(self.bytes_to_check(streams, column) for column in wanted)
+        return total
+
+
+_ENTRY: Final = b"\x0a"
+"""BloomFilterIndex.bloomFilter, a message."""
+_FUNCTIONS: Final = b"\x08"
+"""BloomFilter.numHashFunctions."""
+_LONG: Final = 0x11
+"""BloomFilter.bitset, one of its longs."""
+_UTF8_BITS: Final = b"\x1a"
+"""BloomFilter.utf8bitset."""
+_LONGS_AT_A_TIME: Final = 8192
+_FRAME: Final = 32
+"""Maximum bytes of an entry without its bits."""
+
+
+def most_bytes(filters: int, bits: int) -> int:
+    """Maximum uncompressed bytes of a BLOOM_FILTER_UTF8 stream of `filters` filters, each of `bits` bits."""
+    return filters * (bits // 8 + _FRAME)
+
+
+class NewStream(NamedTuple):
+    """A new filter stream, compressed."""
+
+    kind: str
+    column: int
+    packed: Sequence[bytes]
+    checksum: int
+    """A checksum of its uncompressed bytes (see `compression.Packer`)."""
+
+    @property
+    def length(self) -> int:
+        """Bytes on disk."""
+        return sum(map(len, self.packed))
+
+
+class FilterStream:
+    """Writes one filter stream, row group by row group."""
+
+    def __init__(self, kind: str, column: int, codec: Codec) -> None:
+        self._kind = kind
+        self._column = column
+        self._packer = Packer(codec)
+
+    def add(self, bits: KirschMitzenmacherFilter) -> None:
+        """Append the next row group's filter."""
+        size = len(bits.bitset)
+        head = _FUNCTIONS + _varint(bits.k)
+        if self._kind == UTF8:
+            head += _UTF8_BITS + _varint(size)
+            self._packer.write(_ENTRY + _varint(len(head) + size) + head)
+            self._packer.write(bits.bitset)
+            return
+        self._packer.write(_ENTRY + _varint(len(head) + size // 8 * 9) + head)
+        view = memoryview(bits.bitset)
+        for at in range(0, size, _LONGS_AT_A_TIME * 8):
+            part = bytes(view[at : at + _LONGS_AT_A_TIME * 8])
+            longs = bytearray([_LONG]) * (len(part) // 8 * 9)
+            for byte in range(8):
+                longs[byte + 1 :: 9] = part[byte::8]
+            self._packer.write(longs)
+
+    def finish(self) -> NewStream:
+        """The stream, after every filter is added."""
+        packed = self._packer.finish()
+        return NewStream(self._kind, self._column, packed, self._packer.checksum)
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])

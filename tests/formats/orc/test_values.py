@@ -1,0 +1,84 @@
+"""The values that hashes, find, samples, an index and reports have in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support import orcfiles, work
+from support.orcvalues import row_groups
+
+import bloomcli
+from bloomcli import limits
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.formats.orc.file import OrcFile
+from bloomcli.formats.orc.hashes import column_hasher
+from bloomcli.formats.orc.values import ColumnStreams, LeafReader
+from bloomcli.storage.registry import open_source
+from bloomcli.values.literals import parse
+
+DICTIONARY = 1.0
+DIRECT = 0.0
+LONG = "é" * (5 << 19)
+"""5 MiB: more than what is read together."""
+
+
+@pytest.mark.parametrize("threshold", [DIRECT, DICTIONARY])
+@pytest.mark.parametrize("compression", ["uncompressed", "zlib"])
+def test_strings_that_are_too_long_to_be_read_together_are_hashed_shown_and_found(
+    tmp_path: Path, threshold: float, compression: str
+) -> None:
+    texts = ["a", LONG, "", LONG, f"{LONG}b", "c"]
+    path = orcfiles.write(
+        tmp_path / "f.orc", {"t": texts}, compression=compression, dictionary_key_size_threshold=threshold
+    )
+    with open_source(path) as source:
+        footer = OrcFile(source).footer
+        (found,) = row_groups(source, footer, footer.stripes[0], footer.types[1])
+        size = len(LONG.encode())
+        cut = f"{LONG[:512]}... ({size:d} bytes)"
+        assert memoryview(found.hashes).cast("Q").tolist() == list(map(orcfiles.text_hash, texts))
+        assert [found.value(at) for at in range(6)] == ["a", cut, "", cut, cut.replace(f"{size}", f"{size + 1}"), "c"]
+    for value, rows in (("c", [5]), (LONG, [1, 3]), (f"{LONG}b", [4]), (LONG[:-1], [])):
+        assert [row["row"] for batch in bloomcli.find(path, value, column="t") for row in batch.to_pylist()] == rows
+
+
+@pytest.mark.parametrize("name", sorted(set(orcfiles.CASES) - {"bool", "all_null"}))
+@pytest.mark.parametrize("batch", [1, 65_536])
+def test_picked_values_have_the_bytes_of_their_literals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, batch: int
+) -> None:
+    monkeypatch.setattr(limits, "ROWS_PER_BATCH", batch)
+    case = orcfiles.CASES[name]
+    array = pa.array(case.values, case.type)
+    path = orcfiles.write(tmp_path / "f.orc", {"c": array}, dictionary_key_size_threshold=DICTIONARY)
+    with open_source(path) as source:
+        file = OrcFile(source)
+        orc = file.footer.types[1]
+        stripe = file.footer.stripe_footer(file.footer.stripes[0])
+        column = file.literal_column(file.leaves[0])
+        leaf = LeafReader(ColumnStreams(source, file.footer, stripe, orc, Stop()))
+        expected: list[Any] = [v for v in case.values if v is not None]
+        wanted = sorted({0, len(expected) // 2, len(expected) - 1})
+        found = leaf.plain(wanted)
+        assert sorted(found) == wanted
+        for number, plain in found.items():
+            literal = parse(case.text(expected[number]), column, path=str(path))
+            assert plain in literal.encodings or (literal.unknowable is not None and plain)
+
+
+def test_an_entry_of_a_dictionary_is_read_once_for_the_texts_of_equal_values(tmp_path: Path) -> None:
+    rows = 2000
+    path = orcfiles.write(tmp_path / "f.orc", {"t": ["same"] * rows}, dictionary_key_size_threshold=DICTIONARY)
+    with open_source(path) as source:
+        footer = OrcFile(source).footer
+        stripe = footer.stripes[0]
+        hasher = column_hasher(source, footer, footer.stripe_footer(stripe), footer.types[1], Stop())
+        assert hasher.leaf.entries == 1
+        (batch,) = hasher.take(rows)
+        texts: set[str] = set()
+        calls = work.calls(lambda: texts.update(hasher.leaf.text(batch.values, at) for at in range(rows)))
+        assert texts == {"same"}
+        assert calls < 4 * rows
