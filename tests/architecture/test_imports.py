@@ -169,9 +169,8 @@ def test_every_package_has_its_folder_of_tests() -> None:
 
 
 def test_formats_have_the_same_file_names() -> None:
-    wanted = {"spec.py", "footer.py", "filter_header.py", "values.py", "splice.py", "describe.py", "file.py"}
-    wanted |= {"plan.py", "plan_base.py", "plan_reduce.py", "check.py", "filterable.py", "filters.py"}
-    wanted |= {"format.py", "limits.py"}
+    names = "spec footer schema columns values dictionary splice describe file plan check search sampling index_input"
+    wanted = {f"{name}.py" for name in (*names.split(), "format", "limits")}
     folders = [f for f in (PACKAGE / "formats").iterdir() if (f / "__init__.py").is_file()]
     assert folders
     for folder in folders:
