@@ -1,5 +1,431 @@
-# Queries the filters of many local Parquet files, one after the other, with `pruning.pxi`: which row groups they
-# don't rule out. Python gets one item for consecutive files that are ruled out.
+# Determines which row groups of a Parquet file the filters rule out for some hashes, without Python objects: `find`
+# queries very many files. It reads a local file's tail and footer and, of each filter of one column, the header and
+# the blocks of the hashes. Files that aren't usual are left to the code that opens files. For many hashes, which
+# ascend, it determines which ones may be in the file, and reads the filter once, in windows. Python gets one item for
+# consecutive files that are ruled out.
+#
+# Sources: FileMetaData, RowGroup and ColumnChunk of the Parquet format's parquet.thrift; BloomFilter.md.
+
+cdef extern from *:
+    """
+    #ifdef _WIN32
+    #define bloom_pread(fd, to, size, at) ((void)(fd), (void)(to), (void)(size), (void)(at), (int64_t)-1)
+    #define bloom_open(path, size, mtime_ns) ((void)(path), (void)(size), (void)(mtime_ns), -1)
+    #define bloom_close(fd) ((void)(fd))
+    #define bloom_clock() (0.0)
+    #else
+    #include <fcntl.h>
+    #include <sys/stat.h>
+    #include <time.h>
+    #include <unistd.h>
+    #define bloom_pread(fd, to, size, at) ((int64_t)pread((fd), (to), (size_t)(size), (off_t)(at)))
+    #define bloom_close(fd) ((void)close(fd))
+
+    #ifdef __APPLE__
+    #define bloom_mtime st_mtimespec
+    #else
+    #define bloom_mtime st_mtim
+    #endif
+
+    /* Opens a regular file for reading, and returns its size and modification time; -1 for anything else. */
+    static int bloom_open(const char* path, int64_t* size, int64_t* mtime_ns) {
+        struct stat info;
+        int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);  /* opening a FIFO must not wait for a writer */
+        if (fd < 0)
+            return -1;
+        if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+            close(fd);
+            return -1;
+        }
+        *size = (int64_t)info.st_size;
+        *mtime_ns = (int64_t)info.bloom_mtime.tv_sec * 1000000000 + (int64_t)info.bloom_mtime.tv_nsec;
+        return fd;
+    }
+
+    static double bloom_clock(void) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    }
+    #endif
+    """
+    int64_t bloom_pread(int fd, void* to, int64_t size, int64_t at) noexcept nogil
+    int bloom_open(const char* path, int64_t* size, int64_t* mtime_ns) noexcept nogil
+    void bloom_close(int fd) noexcept nogil
+    double bloom_clock() noexcept nogil
+
+cdef enum:
+    TAIL_BYTES = 8
+    HEADER_READ_BYTES = 64              # bytes that are read for a filter's header, which has 16 to 18
+    FOOTER_MOST_BYTES = 64 << 20        # the largest footer that is read here
+    WHOLE_MOST_BYTES = 1 << 20          # the largest filter that is read whole
+    BLOCK_READ_BYTES = 4096             # bytes of a filter that take as long to read as a single block
+    SAME_FIELDS = 8                     # fields of the footer with ids below this can be compared
+    DENSE = 16                          # hashes per block from which on eight hashes of a block are tested at a time
+    WINDOW_BLOCKS = 8192                # blocks of a filter that are read at once for many hashes: 256 KiB
+    CHUNK_DEPTH = 4                     # the nesting depth of a column chunk in the footer
+    FIRST_DATA = 4                      # after the magic bytes
+    ENCODING_STATS_MOST = 1 << 19
+    COLUMN_ITEMS = 4                    # numbers of a column: its physical type, its flags, its kind of bounds, their size
+    ORDERED = 1                         # flags: min_value and max_value can be trusted,
+    DEPRECATED = 2                      # min and max can be
+
+
+cdef struct QueryState:
+    # the query
+    int fd
+    int64_t file_bytes
+    int max_depth
+    const unsigned char* hashes
+    Py_ssize_t hash_count
+    const int* columns                  # COLUMN_ITEMS numbers of each leaf column
+    Py_ssize_t column_count
+    Py_ssize_t searched                 # the ordinal of the searched column
+    const unsigned char* summed         # for each leaf column whether its bytes are summed up; NULL: whole row groups
+    const unsigned char* same[SAME_FIELDS]   # the values of the opened file's footer fields
+    Py_ssize_t same_bytes[SAME_FIELDS]       # and their lengths; -1: the field is missing
+    bint compared[SAME_FIELDS]
+    unsigned char* window               # allocated by malloc for many hashes; else NULL
+    # the results
+    int64_t data_end
+    int64_t row_groups
+    int64_t chunk_bytes
+    int64_t scan_bytes
+    int64_t bytes_read
+    int64_t values                      # of the searched column in the last row group
+    Positions* left                     # receives the numbers of the row groups that aren't ruled out
+    Positions* hits                     # for many hashes: receives the positions of those that the file may have
+
+
+cdef bint _read_exactly(QueryState* r, void* to, int64_t size, int64_t at) noexcept nogil:
+    if bloom_pread(r.fd, to, size, at) != size:
+        return False
+    r.bytes_read += size
+    return True
+
+
+cdef bint _index_inside(Walk* w, Fields* chunk, int offset_id, int length_id, int64_t data_end) noexcept nogil:
+    """Return whether a page index lies within the file's data, or doesn't exist."""
+    cdef int64_t offset, length
+    if not _number(w, chunk, offset_id, CT_I64, &offset) or not _number(w, chunk, length_id, CT_I32, &length):
+        return True
+    if offset == 0 or length == 0:
+        return True
+    return FIRST_DATA <= offset <= data_end and 0 < length <= data_end - offset
+
+
+cdef bint _usual_chunk(QueryState* r, Walk* w, Py_ssize_t start, const int* column, ChunkFields* found, int64_t* values,
+                       int64_t* packed) noexcept nogil:
+    """Decode a ColumnChunk, its number of values and its compressed bytes. False if opening the file would report it,
+    or if its data aren't in the file."""
+    cdef int max_depth = r.max_depth - CHUNK_DEPTH
+    return (
+        _chunk_fields(w, start, max_depth, found) == CHUNK_SOUND
+        and _chunk_sound(w, found, column[0], max_depth, ENCODING_STATS_MOST)
+        and _index_inside(w, &found.chunk, 4, 5, r.data_end) and _index_inside(w, &found.chunk, 6, 7, r.data_end)
+        and _number(w, &found.meta, 5, CT_I64, values) and _number(w, &found.meta, 7, CT_I64, packed)
+    )
+
+
+cdef Py_ssize_t _add_bounds(Walk* w, ChunkFields* found, const int* column, uint64_t* hashes) noexcept nogil:
+    """Add the hashes of the bounds that are certainly values of the chunk. Return their number."""
+    cdef ChunkBounds b
+    cdef Py_ssize_t count = 0
+    _chunk_bounds(w, found, column[1] & ORDERED, column[1] & DEPRECATED, &b)
+    if b.has_low and _is_certain(b.low, b.low_bytes, _boolean(&found.stats, 8), column[2], column[3]):
+        hashes[count] = _xxh64(b.low, b.low_bytes)
+        count += 1
+    if b.has_high and _is_certain(b.high, b.high_bytes, _boolean(&found.stats, 7), column[2], column[3]):
+        hashes[count] = _xxh64(b.high, b.high_bytes)
+        count += 1
+    return count
+
+
+cdef bint _filter_rules_out(QueryState* r, int64_t offset, int64_t claimed, const uint64_t* bounds,
+                            Py_ssize_t bound_count) noexcept nogil:
+    """Return whether the filter at `offset` is usable and contains all bounds and none of the hashes. `claimed`: its
+    length in the metadata, or -1."""
+    cdef unsigned char[HEADER_READ_BYTES] head
+    cdef unsigned char* start = head
+    cdef unsigned char* whole = NULL
+    cdef const unsigned char* bits = NULL
+    cdef int64_t room = r.data_end - offset, first, nbytes = 0, total
+    cdef Py_ssize_t header = 0
+    cdef bint out
+    if claimed > room:
+        return False
+    if r.hits != NULL:
+        return _gather_from_filter(r, offset, claimed, room, bounds, bound_count)
+    first = min(<int64_t>HEADER_READ_BYTES, room if claimed < 0 else claimed)
+    if claimed > 0 and claimed <= WHOLE_MOST_BYTES and (r.hash_count + bound_count) * BLOCK_READ_BYTES >= claimed:
+        first = claimed
+        whole = <unsigned char*>malloc(<size_t>claimed)
+        if whole == NULL:
+            return False
+        start = whole
+    out = _read_exactly(r, start, first, offset) and _usual_header(start, first, &header, &nbytes)
+    total = header + nbytes
+    out = out and total <= room and (claimed < 0 or claimed == total)
+    if whole != NULL:
+        bits = whole + header
+    out = out and _blocks_rule_out(r, bits, offset + header, nbytes // 32, bounds, bound_count)
+    free(whole)
+    return out
+
+
+cdef bint _blocks_rule_out(QueryState* r, const unsigned char* bits, int64_t at, uint64_t z, const uint64_t* bounds,
+                           Py_ssize_t bound_count) noexcept nogil:
+    """Return whether a filter contains all bounds and none of the hashes. `bits`: NULL to read single blocks."""
+    cdef unsigned char[32] read
+    cdef const unsigned char* block
+    cdef Py_ssize_t i
+    cdef uint64_t h
+    for i in range(r.hash_count + bound_count):
+        h = bounds[i] if i < bound_count else _load64(r.hashes + (i - bound_count) * 8)
+        block = read
+        if bits != NULL:
+            block = bits + 32 * _block(h, z)
+        elif not _read_exactly(r, read, 32, at + 32 * _block(h, z)):
+            return False
+        if bloom_has(block, h) != (i < bound_count):
+            return False
+    return True
+
+
+cdef bint _gather_from_filter(QueryState* r, int64_t offset, int64_t claimed, int64_t room, const uint64_t* bounds,
+                              Py_ssize_t bound_count) noexcept nogil:
+    """Return whether the filter at `offset` is usable and contains all bounds. Gathers the hashes that it
+    contains."""
+    cdef unsigned char[HEADER_READ_BYTES] head
+    cdef unsigned char[32] block
+    cdef int64_t first = min(<int64_t>HEADER_READ_BYTES, room if claimed < 0 else claimed), nbytes = 0, total
+    cdef Py_ssize_t header = 0, i
+    cdef uint64_t z
+    if not _read_exactly(r, head, first, offset) or not _usual_header(head, first, &header, &nbytes):
+        return False
+    total = header + nbytes
+    if total > room or (claimed >= 0 and claimed != total):
+        return False
+    z = nbytes // 32
+    for i in range(bound_count):
+        if not _read_exactly(r, block, 32, offset + header + 32 * _block(bounds[i], z)):
+            return False
+        if not bloom_has(block, bounds[i]):
+            return False
+    return _gather_hits(r, offset + header, z)
+
+
+cdef Py_ssize_t _hashes_before(QueryState* r, Py_ssize_t at, int64_t block, uint64_t z) noexcept nogil:
+    """Return the position of the first hash, from `at` on, whose block is `block` or a later one. The blocks of
+    ascending hashes ascend."""
+    cdef Py_ssize_t end = r.hash_count, middle
+    while at < end:
+        middle = at + (end - at) // 2
+        if <int64_t>_block(_load64(r.hashes + middle * 8), z) < block:
+            at = middle + 1
+        else:
+            end = middle
+    return at
+
+
+cdef bint _gather_hits(QueryState* r, int64_t start, uint64_t z) noexcept nogil:
+    """Gather the positions of the hashes that a filter contains; False if it can't be read."""
+    cdef unsigned char[LOOKUP_BATCH] flags
+    cdef const unsigned char* bits
+    cdef int64_t first, after
+    cdef int64_t most = WINDOW_BLOCKS if r.hash_count * BLOCK_READ_BYTES >= <int64_t>z * 32 else 1
+    cdef Py_ssize_t at = 0, end, some
+    cdef size_t there
+    cdef bint dense = <uint64_t>r.hash_count >= DENSE * z
+    while at < r.hash_count:
+        first = _block(_load64(r.hashes + at * 8), z)
+        end = _hashes_before(r, at, first + most, z)
+        after = _block(_load64(r.hashes + (end - 1) * 8), z) + 1
+        if not _read_exactly(r, r.window, (after - first) * 32, start + first * 32):
+            return False
+        bits = <const unsigned char*>(<uintptr_t>r.window - first * 32)  # the address of block 0
+        while at < end:
+            some = min(end - at, <Py_ssize_t>LOOKUP_BATCH)
+            if dense:
+                there = bloom_check_ascending(bits, z, r.hashes + at * 8, some, flags)
+            else:
+                there = bloom_check(bits, z, r.hashes + at * 8, some, flags)
+            if not _append_ones(r.hits, flags, some, there, at):
+                return False
+            at += some
+    return True
+
+
+cdef bint _chunk_ruled_out(QueryState* r, Walk* w, ChunkFields* chunk, const int* column) noexcept nogil:
+    """Return whether a chunk's filter can be used, and contains none of the hashes. Many hashes are gathered
+    instead."""
+    cdef uint64_t[2] bounds
+    cdef Py_ssize_t bound_count = _add_bounds(w, chunk, column, bounds)
+    cdef int64_t offset = 0, claimed = -1
+    if not _number(w, &chunk.meta, 14, CT_I64, &offset) or not FIRST_DATA <= offset < r.data_end:
+        return False
+    if chunk.meta.kind[15] and (not _number(w, &chunk.meta, 15, CT_I32, &claimed) or claimed <= 0):
+        return False
+    return _filter_rules_out(r, offset, claimed, bounds, bound_count)
+
+
+cdef bint _add(int64_t* total, int64_t number, int64_t most) noexcept nogil:
+    """Add a number that isn't negative; False if the sum is more than `most`."""
+    if number > most - total[0]:
+        return False
+    total[0] += number
+    return True
+
+
+cdef Py_ssize_t _chunks_of_group(QueryState* r, Walk* w, Py_ssize_t pos, bint* out) noexcept nogil:
+    """Walk the column chunks of a row group. Return the end of the list at `pos`, or -1 if a chunk isn't usual.
+    `out`: whether the row group can't have one of the hashes."""
+    cdef ChunkFields chunk
+    cdef int kind = 0
+    cdef int64_t values = 0, packed = 0
+    cdef uint64_t count = 0
+    cdef Py_ssize_t i
+    pos = _list_head(w, pos, &kind, &count)
+    if pos < 0 or kind != CT_STRUCT or count != <uint64_t>r.column_count:
+        return -1
+    for i in range(r.column_count):
+        if i != r.searched and (r.summed == NULL or not r.summed[i]):
+            pos = _skip(w, pos, CT_STRUCT, r.max_depth - CHUNK_DEPTH, True)
+            if pos < 0:
+                return -1
+            continue
+        if not _usual_chunk(r, w, pos, r.columns + i * COLUMN_ITEMS, &chunk, &values, &packed):
+            return -1
+        pos = chunk.chunk.end
+        if r.summed != NULL and r.summed[i] and not _add(&r.scan_bytes, packed, r.data_end):
+            return -1
+        if i == r.searched:
+            if not _add(&r.chunk_bytes, packed, r.data_end):
+                return -1
+            r.values = values
+            out[0] = not values or _chunk_ruled_out(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
+    return pos
+
+
+cdef Py_ssize_t _group(QueryState* r, Walk* w, Py_ssize_t pos, bint* out) noexcept nogil:
+    """Walk the row group at `pos` of the footer. Return its end, or -1 if it isn't usual: its fields must be in the
+    order of their ids. `out`: whether it can't have one of the hashes."""
+    cdef int kind, field_id = 0, before = 0
+    cdef uint64_t raw = 0
+    cdef int64_t rows = -1, packed = 0
+    cdef bint has_chunks = False
+    while True:
+        pos = _field_head(w, pos, &kind, &field_id)
+        if pos < 0 or (kind and field_id <= before):
+            return -1
+        if kind == 0:
+            break
+        before = field_id
+        if field_id == 1:
+            has_chunks = True
+            pos = _chunks_of_group(r, w, pos, out) if kind == CT_LIST else -1
+        elif (field_id == 3 or field_id == 6) and kind == CT_I64:
+            pos = _varint(w, pos, &raw)
+            if field_id == 3:
+                rows = <int64_t>(raw >> 1) ^ -<int64_t>(raw & 1)
+            else:
+                packed = <int64_t>(raw >> 1) ^ -<int64_t>(raw & 1)
+        else:
+            pos = _skip(w, pos, kind, r.max_depth - CHUNK_DEPTH + 1, False)
+        if pos < 0:
+            return -1
+    if not has_chunks or rows < 0 or r.values < rows:  # a row has a value or a null in each column
+        return -1
+    if r.summed == NULL and (packed <= 0 or not _add(&r.scan_bytes, packed, r.data_end)):
+        return -1
+    return pos
+
+
+cdef Py_ssize_t _groups(QueryState* r, Walk* w, Py_ssize_t pos) noexcept nogil:
+    """Walk all row groups. Return the end of the list at `pos` of the footer, or -1 if one isn't usual."""
+    cdef int kind = 0
+    cdef uint64_t count = 0, i
+    cdef Py_ssize_t hits = 0
+    cdef bint out
+    pos = _list_head(w, pos, &kind, &count)
+    if pos < 0 or (count and kind != CT_STRUCT):
+        return -1
+    for i in range(count):
+        out = False
+        if r.hits != NULL:
+            hits = r.hits.count
+        pos = _group(r, w, pos, &out)
+        if r.hits != NULL:
+            if not out:  # the row group may have any of the hashes
+                return -1
+            out = r.hits.count == hits
+        if pos < 0 or not (out or _append(r.left, <int64_t>i)):
+            return -1
+    r.row_groups = <int64_t>count
+    return pos
+
+
+cdef bint _usual_footer(QueryState* r, const unsigned char* footer, Py_ssize_t size) noexcept nogil:
+    """Walk a footer. Return whether it is usual, and like the opened file's."""
+    cdef Walk w
+    cdef int kind, field_id = 0, before = 0
+    cdef unsigned int found = 0
+    cdef uint64_t raw = 0
+    cdef Py_ssize_t pos = 0, start
+    w.data, w.end, w.fault, w.at = footer, size, 0, 0
+    while True:
+        pos = _field_head(&w, pos, &kind, &field_id)
+        if pos < 0 or (kind and field_id <= before) or field_id == 8 or field_id == 9:  # encryption
+            return False
+        if kind == 0:
+            break
+        before, start = field_id, pos
+        if field_id < SAME_FIELDS:
+            found |= 1u << field_id
+        if (field_id == 2 or field_id == 4 or field_id == 7) and kind != CT_LIST:
+            return False
+        if (field_id == 3 and kind != CT_I64) or (field_id == 6 and kind != CT_BINARY):
+            return False
+        if field_id == 4:
+            pos = _groups(r, &w, pos)
+        elif field_id == 3:
+            pos = _varint(&w, pos, &raw)
+        else:
+            pos = _skip(&w, pos, kind, r.max_depth - 1, False)
+        if pos < 0:
+            return False
+        if field_id < SAME_FIELDS and r.compared[field_id] and (
+            pos - start != r.same_bytes[field_id] or memcmp(footer + start, r.same[field_id], pos - start) != 0
+        ):
+            return False
+    for field_id in range(SAME_FIELDS):
+        if r.compared[field_id] and r.same_bytes[field_id] >= 0 and not found >> field_id & 1:
+            return False
+    return (found >> 3 & 1) and (found >> 4 & 1) and not raw & 1  # the number of rows isn't negative
+
+
+cdef bint _usual_file(QueryState* r, int fd, int64_t file_bytes) noexcept nogil:
+    """Read a file's footer and filters into `r`. Return whether the file is usual, and like the opened one."""
+    cdef unsigned char[TAIL_BYTES] tail
+    cdef unsigned char* footer
+    cdef int64_t size
+    cdef bint usual
+    r.fd, r.row_groups, r.chunk_bytes, r.scan_bytes, r.bytes_read = fd, 0, 0, 0, 0
+    if file_bytes < TAIL_BYTES + FIRST_DATA or not _read_exactly(r, tail, TAIL_BYTES, file_bytes - TAIL_BYTES):
+        return False
+    size = _load32(tail)
+    if memcmp(tail + 4, b"PAR1", 4) != 0 or size == 0 or size > FOOTER_MOST_BYTES:
+        return False
+    r.data_end = file_bytes - TAIL_BYTES - size
+    if r.data_end < FIRST_DATA:
+        return False
+    footer = <unsigned char*>malloc(<size_t>size)
+    if footer == NULL:
+        return False
+    usual = _read_exactly(r, footer, size, r.data_end) and _usual_footer(r, footer, size)
+    free(footer)
+    return usual
+
 
 cdef struct Outcome:
     # the results of a file

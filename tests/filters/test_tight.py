@@ -13,7 +13,7 @@ from support.reference import packed
 from bloomcli import limits
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.parquet.hash_buffer import HashBuffer
+from bloomcli.formats.parquet.plan import HashBuffer
 from bloomcli.formats.size_rule import SizeRule
 
 

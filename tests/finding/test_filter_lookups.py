@@ -20,7 +20,7 @@ from bloomcli.concurrency.threads import Threads
 from bloomcli.finding.filter_lookups import FileToSearch, files_to_search, look_up
 from bloomcli.finding.lake import Search
 from bloomcli.formats.filter_lookup import FilterLookup
-from bloomcli.formats.parquet.filters import Filters, ProbedFilter
+from bloomcli.formats.parquet.bloom_filter import Filters, ProbedFilter
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.listing import expand
 

@@ -127,7 +127,7 @@ def test_what_add_makes_of_another_column_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Fields], None], message: str
 ) -> None:
     """A package that doesn't check the other columns' metadata before it writes."""
-    without(tmp_path, monkeypatch, "formats/parquet/plan_base.py", "if puts:", "if puts is None:")
+    without(tmp_path, monkeypatch, "formats/parquet/plan.py", "if puts:", "if puts is None:")
     table = pa.table({"a": pa.array(range(50), pa.int64()), "b": pa.array(range(50), pa.int64())})
     path = write(tmp_path / "f.parquet", table, rows=50, store_schema=False)
     assert re.search(message, broken(footers.edited(path.read_bytes(), change), ".parquet"), re.DOTALL)
@@ -136,7 +136,7 @@ def test_what_add_makes_of_another_column_is_reported(
 @pytest.mark.slow
 def test_an_error_that_comes_to_another_column_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that writes new filters over the claimed place of another column's filter."""
-    without(tmp_path, monkeypatch, "formats/parquet/plan_base.py", "if puts:", "if puts is None:")
+    without(tmp_path, monkeypatch, "formats/parquet/plan.py", "if puts:", "if puts is None:")
     table = pa.table({"a": pa.array(range(50), pa.int64()), "b": pa.array(range(50), pa.int64())})
     path = write(tmp_path / "f.parquet", table, rows=50, store_schema=False)
     data = path.read_bytes()

@@ -12,7 +12,7 @@ from support.golden import FIXTURES
 from thriftpy2.protocol.compact import TCompactProtocol
 from thriftpy2.transport import TMemoryBuffer
 
-from bloomcli.formats.parquet import idl, spec, variants
+from bloomcli.formats.parquet import bloom_filter, idl, spec
 from bloomcli.formats.parquet.footer import read_footer
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.storage.registry import open_source
@@ -65,10 +65,10 @@ def test_thriftpy2_decodes_the_same_footer(path: Path) -> None:
     assert footer.rows == decoded.num_rows
 
 
-@pytest.mark.parametrize("variant", [variants.CURRENT, variants.HEADER, variants.PAGE])
+@pytest.mark.parametrize("variant", [bloom_filter.CURRENT, bloom_filter.HEADER, bloom_filter.PAGE])
 def test_thriftpy2_decodes_the_headers_that_are_written(variant: str) -> None:
-    raw = variants.write_header(1 << 20, variant)
-    name = "PageHeader" if variant == variants.PAGE else "BloomFilterHeader"
+    raw = bloom_filter.write_header(1 << 20, variant)
+    name = "PageHeader" if variant == bloom_filter.PAGE else "BloomFilterHeader"
     decoded = getattr(parquet_idl.module(), name)()
     decoded.read(TCompactProtocol(TMemoryBuffer(raw), decode_response=False))
     assert compare(Struct(name, raw, 0, Location("", 0, "")), decoded) >= 1
@@ -85,8 +85,8 @@ def test_today_s_header_is_what_thriftpy2_writes(size: int) -> None:
     )
     out = TMemoryBuffer()
     header.write(TCompactProtocol(out))
-    assert variants.write_header(size) == out.getvalue()
-    assert variants.is_usual(out.getvalue())
+    assert bloom_filter.write_header(size) == out.getvalue()
+    assert bloom_filter.is_usual(out.getvalue())
 
 
 def test_a_value_that_the_idl_has_no_name_for_keeps_its_number() -> None:

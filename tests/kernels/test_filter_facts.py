@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from bloomcli import kernels
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.deep_check import has_two_forms
-from bloomcli.formats.parquet.bounds import kind_of_bounds
-from bloomcli.formats.parquet.variants import write_header
+from bloomcli.formats.parquet.bloom_filter import write_header
+from bloomcli.formats.parquet.statistics import kind_of_bounds
 from bloomcli.model.file import Column
 
 HEADER = write_header(32)

@@ -18,7 +18,7 @@ from thriftpy2.transport import TMemoryBuffer
 
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet import page_header
+from bloomcli.formats.parquet import pages
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.kernels import CompactError, PageHeader, compact_struct
 
@@ -196,7 +196,7 @@ def fields_by_walk(data: bytes) -> list[object]:
 def fields_by_header(data: bytes) -> list[object]:
     try:
         try:
-            header = page_header.parse(data, 0, len(data))
+            header = pages.parse(data, 0, len(data))
         except CompactError as error:
             raise LOCATION.fault(error.reason, error.offset) from None
         header.location = LOCATION

@@ -11,9 +11,9 @@ from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.filters import hashes
 from bloomcli.formats.answer import Lookup, UnitFacts
 from bloomcli.formats.base import DeepCheck, FilterFile, Plan, Tick
+from bloomcli.formats.parquet import bloom_filter
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet import variants
-from bloomcli.formats.parquet.filter_header import DRAFT_REASON, unknown_kind
+from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, unknown_kind
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, FilterFacts, Severity
@@ -33,7 +33,7 @@ def is_bare(source: Source) -> bool:
         return False
     head = source.read_at(0, min(source.size, parquet_limits.FILTER_HEADER_MAX_BYTES))
     try:
-        header = variants.parse_header(head, Location(source.path, 0, "header"))
+        header = bloom_filter.parse_header(head, Location(source.path, 0, "header"))
     except CorruptFile:
         return False
     return header.algorithm == "BLOCK" and header.header_bytes + header.num_bytes == source.size
@@ -50,12 +50,12 @@ class BareFilter(FilterFile):
     def __init__(self, source: Source) -> None:
         self.source = source
         data = source.read_at(0, source.size)
-        self.header = variants.parse_header(data, Location(source.path, 0, "header"))
+        self.header = bloom_filter.parse_header(data, Location(source.path, 0, "header"))
         self.raw = data[: self.header.header_bytes]
         self._unknown = unknown_kind(self.header)
         bitset = data[self.header.header_bytes :]
         try:
-            self.bits = variants.filter_class(self.header.variant).from_bytes(bitset)
+            self.bits = bloom_filter.filter_class(self.header.variant).from_bytes(bitset)
         except ValueError as error:
             raise CorruptFile(str(error), path=source.path, offset=0, field="header.numBytes") from None
 

@@ -22,13 +22,11 @@ from bloomcli.formats.deep_check import (
     run_in_order,
     stray_bits_message,
 )
-from bloomcli.formats.parquet import bounds, layout, values
+from bloomcli.formats.parquet import statistics, values
+from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, HINT_REPLACE, Filters, LoadedFilter, is_usual
 from bloomcli.formats.parquet.describe import non_null_values
-from bloomcli.formats.parquet.filter_header import DRAFT_REASON, HINT_REPLACE, LoadedFilter
-from bloomcli.formats.parquet.filters import Filters
-from bloomcli.formats.parquet.page_check import first_headers
-from bloomcli.formats.parquet.pages import BadChecksum, chunk_range
-from bloomcli.formats.parquet.variants import is_usual
+from bloomcli.formats.parquet.footer import FILTER, Region, regions
+from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_headers
 from bloomcli.hints import removing
 from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Severity
 from bloomcli.model.validate import Finding
@@ -101,7 +99,7 @@ def sound(
     if loaded.header.draft:
         yield _finding(chunk, loaded, "filter-draft", Severity.ERROR, DRAFT_REASON)
         return
-    for which, bound in bounds.lost(chunk, loaded.bits) if facts[0].untrusted == WRONG else ():
+    for which, bound in statistics.lost(chunk, loaded.bits) if facts[0].untrusted == WRONG else ():
         lost = _finding(chunk, loaded, "value-missing", Severity.ERROR, missing_bound_message(which))
         yield replace(lost, missing=(render(bound, chunk.column),))
     if not is_usual(loaded.header_raw):
@@ -166,11 +164,11 @@ def _finding(
 def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
     """Yield filters of these columns (None: all) that share bytes with pages, page indexes or other filters."""
     filters.source.will_read(filters.headers(None, unwritten=True))
-    claims = layout.regions(filters.footer, filters.length)
-    reach: layout.Region | None = None
+    claims = regions(filters.footer, filters.length)
+    reach: Region | None = None
     for region in claims:
-        if reach is not None and region.start < reach.end and layout.FILTER in (region.kind, reach.kind):
-            owner = region if region.kind == layout.FILTER else reach
+        if reach is not None and region.start < reach.end and FILTER in (region.kind, reach.kind):
+            owner = region if region.kind == FILTER else reach
             if columns is None or owner.key.column in columns:
                 yield Finding(
                     id="filter-overlap",
@@ -300,7 +298,7 @@ def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
         offset=loaded.offset,
         hint=f"{removing(chunk.column.path)} takes it out: no reader uses it",
     )
-    missing = {which: bound for which, bound in bounds.lost(chunk, loaded.bits) if loaded.bits.set_bits}
+    missing = {which: bound for which, bound in statistics.lost(chunk, loaded.bits) if loaded.bits.set_bits}
     if missing:
         which, bound = next(iter(missing.items()))
         lost = finding(id="value-missing", severity=Severity.ERROR, message=missing_bound_message(which))

@@ -9,10 +9,9 @@ from bloomcli import kernels
 from bloomcli.filters import sizing
 from bloomcli.formats.answer import WRONG
 from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.parquet import bounds, idl, spec, variants
+from bloomcli.formats.parquet import bloom_filter, idl, spec, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.filter_header import DRAFT_REASON, LoadedFilter
-from bloomcli.formats.parquet.filters import Filters
+from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, Filters, LoadedFilter
 from bloomcli.formats.parquet.footer import Claim
 from bloomcli.model.file import ColumnChunk, FilterFacts
 
@@ -101,7 +100,7 @@ def usual_facts(filters: Filters, claim: Claim) -> FilterFacts | None:
         fill=fill,
         fpp=fpp,
         bits_per_value=per_value,
-        variant=variants.CURRENT,
+        variant=bloom_filter.CURRENT,
         untrusted=WRONG if wrong else None,
     )
 
@@ -109,7 +108,7 @@ def usual_facts(filters: Filters, claim: Claim) -> FilterFacts | None:
 def _untrusted(chunk: ColumnChunk, loaded: LoadedFilter) -> str | None:
     if loaded.header.draft:
         return DRAFT_REASON
-    return WRONG if loaded.bits.set_bits and any(bounds.lost(chunk, loaded.bits)) else None
+    return WRONG if loaded.bits.set_bits and any(statistics.lost(chunk, loaded.bits)) else None
 
 
 def raw(loaded: LoadedFilter, row_group: int) -> tuple[bytes, bytes]:

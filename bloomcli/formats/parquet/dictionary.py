@@ -12,8 +12,8 @@ from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.answer import Lookup
 from bloomcli.formats.dictionary import DictionaryEntries, ReadBudget
-from bloomcli.formats.parquet import bounds, values
-from bloomcli.formats.parquet.filters import Filters
+from bloomcli.formats.parquet import statistics, values
+from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, read_page, read_pages
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
@@ -55,7 +55,7 @@ class ChunkDictionary:
             return None
         found = _entries(self._filters.source, chunk, self._filters.footer.start, self._budget)
         # a dictionary without its chunk's bounds is wrong, or the bounds are
-        return None if found is None or any(bounds.lost(chunk, found)) else found
+        return None if found is None or any(statistics.lost(chunk, found)) else found
 
 
 def _may_exclude(chunk: ColumnChunk) -> bool:

@@ -12,12 +12,14 @@ from bloomcli.formats.answer import WRONG, Contents, UnitFacts
 from bloomcli.formats.base import FilterBounds, Plan
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
-from bloomcli.formats.parquet import bounds, describe, extension, values
+from bloomcli.formats.parquet import describe, extension, statistics, values
+from bloomcli.formats.parquet.bloom_filter import FilterProblem, Filters, ProbedFilter, unfilterable, unreadable
 from bloomcli.formats.parquet.file_end import end_ranges
 from bloomcli.formats.parquet.filter_header import FilterProblem, ProbedFilter
 from bloomcli.formats.parquet.filterable import unfilterable, unreadable
 from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import Footer, read_footer
+from bloomcli.formats.parquet.index_input import end_ranges
 from bloomcli.formats.parquet.lookups import lookups_of
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import SIGNATURE, Column, ColumnChunk
@@ -117,7 +119,7 @@ class ParquetFile(LocatedFile):
 
     def schema_tree(self) -> Iterator[SchemaNode]:
         """Every element of the schema."""
-        from bloomcli.formats.parquet.schema_tree import schema_tree
+        from bloomcli.formats.parquet.schema import schema_tree
 
         return schema_tree(self.footer.top)
 
@@ -172,7 +174,7 @@ class ParquetFile(LocatedFile):
             keys = self.footer.chunk_keys({column.index})
             return (self.footer.chunk(key) for key in keys if units is None or key.row_group in units)
 
-        self.filters.will_look_up(lambda: ((c, [*hashed, *bounds.hashes(c)]) for c in chunks()))
+        self.filters.will_look_up(lambda: ((c, [*hashed, *statistics.hashes(c)]) for c in chunks()))
         for chunk in chunks():
             found, problem = self._usable(chunk, len(hashed))
             draft = found is not None and found.header.draft
@@ -213,10 +215,10 @@ class ParquetFile(LocatedFile):
         if chunk.bloom_filter_offset is None:
             return None, None
         try:
-            found = self.filters.load_for(chunk, hashes + bounds.MOST)
+            found = self.filters.load_for(chunk, hashes + statistics.MOST)
         except FilterProblem as problem:
             return None, problem.reason
-        if not found.header.draft and any(bounds.lost(chunk, found.bits)):
+        if not found.header.draft and any(statistics.lost(chunk, found.bits)):
             return None, WRONG
         return found, None
 
@@ -293,7 +295,7 @@ class ParquetFile(LocatedFile):
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """The filters, and the first page headers of their chunks."""
-        from bloomcli.formats.parquet.page_check import header_ranges
+        from bloomcli.formats.parquet.pages import header_ranges
 
         yield from self.filters.ranges(columns)
         for chunk in self.filters.locations(columns):
@@ -329,12 +331,12 @@ class ParquetFile(LocatedFile):
 
     def plan_remove(self, columns: set[int] | None) -> Plan:
         """Plan to remove filters."""
-        from bloomcli.formats.parquet.plan_reduce import RemovePlan
+        from bloomcli.formats.parquet.plan import RemovePlan
 
         return RemovePlan(self.filters, columns)
 
     def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
         """Plan to shrink filters."""
-        from bloomcli.formats.parquet.plan_reduce import FoldPlan
+        from bloomcli.formats.parquet.plan import FoldPlan
 
         return FoldPlan(self.filters, columns, rule)

@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 from bloomcli import kernels, limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.formats.parquet import contradictions, spec
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.bounds import NO_VALUES, kind_of_bounds
+from bloomcli.formats.parquet import spec, statistics
 from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import Location, Struct
+from bloomcli.formats.parquet.statistics import NO_VALUES, kind_of_bounds
 from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.rules.writer_table import Part, faults
@@ -30,6 +30,13 @@ _ORDERS: Final = ("TYPE_ORDER", "IEEE_754_TOTAL_ORDER")
 """The orders of bounds that are known here. Zeros of both signs are equal in lookups, and NaN isn't used."""
 _INTERVALS: Final = (b"duckdb.interval_bloom_filter", b"normalized-v1")
 """Key and value in the metadata with which DuckDB declares that its filters have both hashes of each interval."""
+PAGES: Final = "pages"
+FILTER: Final = "filter"
+COLUMN_INDEX: Final = "column index"
+OFFSET_INDEX: Final = "offset index"
+
+OFFSET_FIELDS: Final = {COLUMN_INDEX: "column_index_offset", OFFSET_INDEX: "offset_index_offset"}
+_REGIONS: Final = {field: kind for kind, field in OFFSET_FIELDS.items()}
 
 
 class Tail(NamedTuple):
@@ -396,13 +403,13 @@ class Footer:
         if not column.max_definition_level:
             nulls = 0
         elif nulls is not None and (
-            contradictions.in_counts(found.num_values, nulls, bounds=low is not None or high is not None) is not None
+            statistics.in_counts(found.num_values, nulls, bounds=low is not None or high is not None) is not None
             or (nulls and not trust.null_count)
         ):
             nulls = None
-        if contradictions.has_nan(low, high, column):
+        if statistics.has_nan(low, high, column):
             return nulls, None, None
-        return nulls, low, contradictions.upper_bound(high, column, found.is_max_value_exact)
+        return nulls, low, statistics.upper_bound(high, column, found.is_max_value_exact)
 
     def row_group_bytes(self, index: int) -> int:
         """Compressed bytes of a row group: the sum over its chunks, which a reader can skip."""
@@ -423,6 +430,36 @@ def first_page(data_page_offset: int, dictionary_page_offset: int | None) -> tup
     if dictionary_page_offset is not None and 0 < dictionary_page_offset < data_page_offset:
         return dictionary_page_offset, data_page_offset - dictionary_page_offset
     return data_page_offset, None
+
+
+class Region(NamedTuple):
+    """One claim: bytes [start, end) hold `kind` of the chunk at `key`."""
+
+    start: int
+    end: int
+    kind: str
+    key: ChunkKey
+
+
+def regions(footer: Footer, unwritten: Callable[[ChunkKey], int | None]) -> list[Region]:
+    """The byte ranges of a file that hold pages, filters and page indexes, according to the footer, ordered by start.
+
+    A filter whose size isn't known at all is left out. `unwritten` returns a filter's size if the metadata have none.
+    """
+    found: list[Region] = []
+    for key in footer.chunk_keys():
+        chunk = footer.metadata(key)
+        pages, claim = footer.extents(key, chunk)
+        if pages is not None:
+            found.append(Region(pages.start, pages.stop, PAGES, key))
+        if claim is not None:
+            start, length = claim
+            size = unwritten(key) if length is None else length
+            if size is not None and size > 0:
+                found.append(Region(start, start + size, FILTER, key))
+        for field, offset, length in footer.index_extents(key, chunk):
+            found.append(Region(offset, offset + length, _REGIONS[field], key))
+    return sorted(found)
 
 
 def read_tail(source: Source) -> Tail:

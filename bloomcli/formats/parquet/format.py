@@ -11,7 +11,7 @@ PARQUET: Final = Format(
     title="Parquet",
     opener="bloomcli.formats.parquet.file:ParquetFile",
     indexed_values="bloomcli.formats.parquet.lookups:hashed_values",
-    writers=("bloomcli.formats.parquet.plan", "bloomcli.formats.parquet.plan_reduce"),
+    writers=("bloomcli.formats.parquet.plan", "bloomcli.formats.parquet.plan"),
     magics=(
         Magic(b"PAR1", -4),
         Magic(b"PARE", -4),

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.formats.arrays import counting
-from bloomcli.formats.parquet import codecs, page_file, page_selection, value_sizes
+from bloomcli.formats.parquet import codecs, page_file, page_selection, pages
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_file import RawPage
@@ -255,7 +255,7 @@ def _next(reader: _Reader) -> RawPage | None:
             hint="rewrite the file with smaller pages",
         )
     data = bytes(reader.take(header.size + packed))
-    longest = value_sizes.longest(reader, header, at)
+    longest = pages.longest(reader, header, at)
     hides_codec = header.is_packed and not header.is_compressed
     return RawPage(data, 0 if is_dictionary else count, size, is_dictionary, at, longest, hides_codec)
 

@@ -10,11 +10,10 @@ from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.answer import ENCRYPTED
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
-from bloomcli.formats.parquet.contradictions import PageBounds
-from bloomcli.formats.parquet.filters import Filters
+from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
-from bloomcli.formats.parquet.page_header import PageHeader
-from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader
+from bloomcli.formats.parquet.statistics import PageBounds
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.values.literals import decode_bound, render
 from bloomcli.words import plural

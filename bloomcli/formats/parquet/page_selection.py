@@ -1,7 +1,7 @@
 """Selects the pages of a column chunk that can hold a value, by its column index and offset index.
 
 A page is left out if its bounds exclude every value, or if it has only nulls; readers do the same. An index that
-contradicts itself or the row group (`contradictions.PageBounds`) isn't used: all pages are read.
+contradicts itself or the row group (`statistics.PageBounds`) isn't used: all pages are read.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from bloomcli.errors import BloomError
 from bloomcli.formats.parquet import page_list
-from bloomcli.formats.parquet.filters import Filters
+from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, read_page
 from bloomcli.model.file import ColumnChunk

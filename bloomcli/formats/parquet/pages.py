@@ -3,6 +3,12 @@
 Filters hash values in PLAIN encoding, and a PLAIN page contains exactly these bytes, without nulls. This module
 therefore assembles no columns: it decompresses a page (codecs), counts the non-null values by their levels, and
 passes the remaining bytes to the kernels. Logical types, nesting and schema hints of engines don't affect the hashes.
+
+Files with small pages have a header for every few hundred values, so compiled code parses headers; if one is invalid,
+a walk over all its fields finds the fault.
+
+A writer that copies pages (parquet-java's ParquetRewriter) can write headers that don't match the pages. Two small
+reads, of a header and the first bytes of its page, find most such faults before a reader does.
 """
 
 from __future__ import annotations
@@ -14,15 +20,94 @@ from typing import Final, NamedTuple
 from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.formats.parquet import codecs, page_header, spec
+from bloomcli.formats.parquet import codecs, spec
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.codecs import Buffer
-from bloomcli.formats.parquet.page_header import PageHeader
 from bloomcli.formats.parquet.page_windows import AnyBody, Body, Feed, LargeBody, PageBytes, is_large, raw_windows
-from bloomcli.formats.parquet.spec import Location
+from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
+
+_HEADS: Final = {
+    "DATA_PAGE": ("data_page_header", "DataPageHeader"),
+    "DATA_PAGE_V2": ("data_page_header_v2", "DataPageHeaderV2"),
+    "DICTIONARY_PAGE": ("dictionary_page_header", "DictionaryPageHeader"),
+}
+_DICTIONARY: Final = ("PLAIN", "PLAIN_DICTIONARY")
+"""The encodings of a dictionary's entries: the second is its old name."""
+
+
+class PageHeader(kernels.PageHeader):
+    """A page header. `required` and `required_of_head` read its fields, and reject impossible values."""
+
+    __slots__ = ("location",)
+
+    location: Location
+    """The header's location, for errors; set by the caller of `parse`."""
+
+    def required(self, field: str) -> int:
+        """Return a required integer field, which must be at least 0. Raises CorruptFile."""
+        value: int = getattr(self, field)
+        return value if value >= 0 else self._walked().required_int(field)
+
+    def required_of_head(self, field: str) -> int:
+        """Return a required integer field of the structure for the page's type, which must exist."""
+        value: int = getattr(self, field)
+        if value >= 0:
+            return value
+        name, struct = _HEADS[self.kind]
+        head = self._walked().struct(name, struct)
+        assert head is not None  # noqa: S101  the caller checks has_head
+        return head.required_int(field)
+
+    @property
+    def kind(self) -> str:
+        """The name of the page's type. Raises CorruptFile if it is missing."""
+        return spec.enum_name("PageType", self.required("type"))
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the chunk's codec has compressed the page's values.
+
+        Arrow before 3.0 compressed pages of version 2 and wrote `is_compressed` = false (ARROW-10353): their sizes
+        contradict the field.
+        """
+        return self.is_compressed or self.compressed_page_size != self.uncompressed_page_size
+
+    @property
+    def head_field(self) -> str | None:
+        """The name of the structure for the page's type; None if the IDL has none."""
+        found = _HEADS.get(self.kind)
+        return None if found is None else found[0]
+
+    def encoding_name(self) -> str:
+        """The encoding of the page's values. Raises CorruptFile if it is missing, and UnsupportedError for a
+        dictionary whose entries aren't PLAIN, which Arrow refuses too."""
+        name = spec.enum_name("Encoding", self.required_of_head("encoding"))
+        if self.kind == "DICTIONARY_PAGE" and name not in _DICTIONARY:
+            raise UnsupportedError(
+                f"a dictionary in the encoding {name}",
+                path=self.location.path,
+                offset=self.location.base,
+                field=self.location.field,
+                hint="the header is damaged; get the file from its source again",
+            )
+        return name
+
+    def head(self) -> Struct | None:
+        """The structure for the page's type, walked; None if the header or the IDL has none."""
+        found = _HEADS.get(self.kind)
+        return None if found is None or not self.has_head else self._walked().struct(*found)
+
+    def _walked(self) -> Struct:
+        return Struct("PageHeader", self.data[self.start : self.end], 0, self.location)
+
+
+def parse(data: bytes, start: int, end: int) -> PageHeader:
+    """Parse the header at `start` of bytes that end at `end`. Raises CompactError."""
+    return PageHeader(data, start, end, parquet_limits.THRIFT_MAX_DEPTH)
+
 
 _HINT: Final = "the column's pages are damaged; get the file from its source again"
 WINDOW: Final = 1 << 20
@@ -168,7 +253,7 @@ class ChunkReader:
             room = min(size, self.end - self.position)
             skip = self._skip(room)
             try:
-                header = page_header.parse(self._window, skip, skip + room)
+                header = parse(self._window, skip, skip + room)
             except kernels.CompactError as error:
                 if size >= HEADER_WINDOW and (room < size or size >= parquet_limits.PAGE_HEADER_MAX_BYTES):
                     raise location.fault(error.reason, error.offset - skip) from None
@@ -426,3 +511,178 @@ def _count(feed: Feed, size: int, count: int, highest: int, location: Location, 
             feed.more()
     except kernels.PageError as error:
         raise location.fault(str(error), 0) from None
+
+
+_ZSTD_SKIPPED: Final = tuple(bytes([first, 0x2A, 0x4D, 0x18]) for first in range(0x50, 0x60))
+_STARTS: Final = {"GZIP": (b"\x1f\x8b",), "ZSTD": (b"\x28\xb5\x2f\xfd", *_ZSTD_SKIPPED)}
+"""The first bytes of compressed data. ZSTD: a frame or a skippable frame (RFC 8878)."""
+_SNAPPY_LENGTH: Final = 5
+"""Maximum length of a 32-bit varint."""
+
+
+class HeaderFault(NamedTuple):
+    """A statement in a page's header that contradicts the page or the metadata."""
+
+    reason: str
+    offset: int
+
+
+def first_headers(source: Source, chunk: ColumnChunk, data_end: int) -> HeaderFault | None:
+    """Check the header of the chunk's first page and, after a dictionary, of the second; None if both are right."""
+    if not chunk.num_values or chunk.encrypted:
+        return None
+    try:
+        reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW)
+        fault, kind = _header(reader, chunk)
+        if fault is None and kind == "DICTIONARY_PAGE":
+            fault, kind = _header(reader, chunk)
+            if fault is None and kind == "DICTIONARY_PAGE":
+                return HeaderFault("a second dictionary page", reader.position)
+    except CorruptFile as error:
+        return HeaderFault(error.reason, chunk.data_offset if error.offset is None else error.offset)
+    return fault
+
+
+def header_ranges(chunk: ColumnChunk) -> Iterator[tuple[int, int]]:
+    """Yield the offset and length of each range that `first_headers` reads, as far as the metadata give it."""
+    if chunk.num_values and not chunk.encrypted:
+        yield chunk.data_offset, 2 * HEADER_WINDOW
+        if chunk.dictionary_bytes is not None:
+            yield chunk.data_offset + chunk.dictionary_bytes, 2 * HEADER_WINDOW
+
+
+def dictionary_entries(source: Source, chunk: ColumnChunk, data_end: int) -> int | None:
+    """The number of dictionary entries in the header of the chunk's first page; None if that page isn't a dictionary
+    or can't be read. Takes one small read."""
+    try:
+        header = ChunkReader(source, chunk, data_end, HEADER_WINDOW).header()
+        if header.kind != "DICTIONARY_PAGE" or not header.has_head:
+            return None
+        return header.required_of_head("num_values")
+    except CorruptFile:
+        return None
+
+
+def _header(reader: ChunkReader, chunk: ColumnChunk) -> tuple[HeaderFault | None, str]:
+    """Check a page's header, and advance past the page. Return the fault, if any, and the page's type."""
+    at = reader.position
+    header = reader.header()
+    kind = header.kind
+    packed, size = header.required("compressed_page_size"), header.required("uncompressed_page_size")
+    reader.position += header.size
+    reader.room(packed)
+    reason = _page(reader, header, kind, packed, size, chunk)
+    reader.position += packed
+    return None if reason is None else HeaderFault(reason, at), kind
+
+
+def _page(
+    reader: ChunkReader, header: PageHeader, kind: str, packed: int, size: int, chunk: ColumnChunk
+) -> str | None:
+    field = header.head_field
+    if field is None:
+        return None  # index pages and unknown types
+    if not header.has_head:
+        return f"the page header has no {field}"
+    count = header.required_of_head("num_values")
+    if kind != "DICTIONARY_PAGE" and count > chunk.num_values:
+        return f"a page of {counted(count, 'value')}, and the column chunk has {chunk.num_values}"
+    levels = 0
+    compressed = True
+    if kind == "DATA_PAGE_V2":
+        levels = header.required_of_head("repetition_levels_byte_length")
+        levels += header.required_of_head("definition_levels_byte_length")
+        compressed = header.is_packed
+        if levels > min(packed, size):
+            return f"levels of {counted(levels, 'byte')} in a page of {min(packed, size)}"
+    if chunk.codec == "UNCOMPRESSED" or not compressed:
+        return None if packed == size else f"{counted(packed, 'byte')} that aren't compressed can't become {size}"
+    if not can_become(packed - levels, size - levels, chunk):
+        return f"a page of {counted(size - levels, 'byte')} can't be in {packed - levels} compressed ones"
+    return _compressed(bytes(reader.peek(min(packed, HEADER_WINDOW)))[levels:], size - levels, chunk.codec)
+
+
+def _compressed(start: bytes, size: int, codec: str) -> str | None:
+    """Return why the first bytes can't be the codec's output; None if they can."""
+    if len(start) < _SNAPPY_LENGTH or not size:
+        return None
+    if codec == "SNAPPY":
+        announced = shift = 0
+        for byte in start[:_SNAPPY_LENGTH]:
+            announced |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+        return None if announced == size else f"{counted(size, 'byte')} are announced, and SNAPPY says {announced}"
+    if codec in _STARTS and not start.startswith(_STARTS[codec]):
+        return f"the bytes after the header aren't {codec}"
+    return None
+
+
+def refuse_damaged_pages(source: Source, chunk: ColumnChunk, data_end: int) -> None:
+    """Raise CorruptFile if `validate` would report the chunk's first headers; such a chunk gets no filter."""
+    fault = first_headers(source, chunk, data_end)
+    if fault is not None:
+        raise ChunkReader(source, chunk, data_end).fault(fault.reason, fault.offset)
+
+
+_INT96_BYTES: Final = 12
+
+
+def longest(reader: ChunkReader, header: PageHeader, at: int) -> int:
+    """The size of the longest value of a page whose values can share bytes: a dictionary, or one in DELTA_BYTE_ARRAY.
+
+    0 for other pages, whose values aren't larger than the page. For types other than BYTE_ARRAY it is their length,
+    or 12.
+
+    Args:
+        reader: the reader of the chunk; keeps its position.
+        header: the page's header.
+        at: the page's file offset.
+
+    Raises:
+        CorruptFile, UnsupportedError: the page can't be read.
+    """
+    column = reader.chunk.column
+    if column.physical != "BYTE_ARRAY":
+        return column.type_length or _INT96_BYTES
+    encoding = header.encoding_name()
+    if header.kind != "DICTIONARY_PAGE" and encoding != "DELTA_BYTE_ARRAY":
+        return 0
+    back, reader.position = reader.position, at
+    try:
+        page = read_page(reader, lambda _: False)
+        if page is None or page.body is None:
+            return 0
+        size, together = _longest(page)
+    except kernels.PageError as error:
+        raise reader.fault(str(error), at) from None
+    finally:
+        reader.position = back
+    most = parquet_limits.PAGE_SHARED_MAX_BYTES
+    if together > most:
+        raise UnsupportedError(
+            f"a page whose values have {together:.0f} bytes; at most {most} are decoded",
+            path=reader.source.path,
+            offset=at,
+            field=reader.field,
+            hint="rewrite the file with smaller pages",
+        )
+    return size
+
+
+def _longest(page: Page) -> tuple[int, float]:
+    """(size of the longest value, size of all values if they share bytes with the previous one, else 0)."""
+    assert page.body is not None  # noqa: S101  none was skipped
+    data = page.body.whole()
+    if page.dictionary:
+        return kernels.longest_plain(data, page.start, page.num_values), 0
+    if not page.non_null:
+        return 0, 0
+    prefixes, suffixes, skipped = kernels.Deltas(), kernels.Deltas(), kernels.Deltas()
+    skipped.feed(data, page.start, True)
+    if skipped.skip() != kernels.ALL_DONE:
+        raise kernels.PageError("a delta block runs past the page's end")
+    prefixes.feed(data, page.start, True)
+    suffixes.feed(data, skipped.position, True)
+    return kernels.longest_delta_byte_array(prefixes, suffixes)

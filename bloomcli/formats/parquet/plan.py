@@ -1,36 +1,272 @@
-"""The plan that adds filters to a Parquet file."""
+"""Plans changes of a Parquet file: filters that are added, removed or folded. To remove or fold, no column is read.
+
+Before filters are added, the whole footer is checked, because metadata of other columns can conflict with them. New
+filters are written where the footer was. If a chunk or a filter of another column claims bytes there, a reader would
+read the new filters in its place. `validate` also refuses files with unreadable metadata. Filters are therefore added
+only if `validate` can read the metadata of every column chunk and nothing claims bytes after the data. Faults within
+the data (overlapping pages, a damaged page, a filter that lacks values) don't prevent adding: they remain.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from bloomcli import kernels, limits
 from bloomcli.concurrency.cancellation import Stop
-from bloomcli.errors import FilterExists, NoValues, UnsupportedError, UsageError
+from bloomcli.errors import CorruptFile, FilterExists, NoValues, UnsupportedError, UsageError, WriteError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats.base import Tick
+from bloomcli.formats.base import ChangeResult, PlanBase, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
-from bloomcli.formats.parquet import extension, values
+from bloomcli.formats.folding import Folding
+from bloomcli.formats.parquet import extension, splice, values
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet.bloom_filter import (
+    CURRENT,
+    Filters,
+    field_of,
+    filter_class,
+    load,
+    parse_header,
+    unfilterable,
+    write_header,
+)
 from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.encodings import width_of
-from bloomcli.formats.parquet.filter_header import field_of
-from bloomcli.formats.parquet.filterable import unfilterable
-from bloomcli.formats.parquet.filters import Filters
-from bloomcli.formats.parquet.footer import ChunkKey
-from bloomcli.formats.parquet.hash_buffer import HashBuffer
-from bloomcli.formats.parquet.page_check import dictionary_entries, refuse_damaged_pages
-from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range
-from bloomcli.formats.parquet.plan_base import HEADER_BOUND, Change, refuse_signed
-from bloomcli.formats.parquet.variants import CURRENT, filter_class
+from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range, dictionary_entries, refuse_damaged_pages
+from bloomcli.formats.parquet.spec import Location
 from bloomcli.formats.size_rule import SizeRule
+from bloomcli.hints import removing
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.rules.writer_table import dictionaries_hold_values_only
-from bloomcli.storage.base import STEP_BYTES, KeptRange, Pieces
+from bloomcli.storage.base import STEP_BYTES, KeptRange, Pieces, PlacedBytes, Source
+from bloomcli.words import counted, were
+
+
+class HashBuffer:
+    """The hashes of a column chunk, up to a maximum size.
+
+    Args:
+        most: the maximum number of bytes. If there are more hashes, all are dropped.
+
+    Attributes:
+        complete: all inserted hashes are in the buffer.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.complete = most > 0
+        self._most = most
+        self._parts: list[tuple[bytes | bytearray, int]] = []
+        self._bytes = 0
+
+    def insert_hashes(self, hashes: bytes | bytearray, count: int) -> None:
+        """Keep `count` hashes, little-endian uint64s. The buffer isn't copied, so it must not change afterwards."""
+        self._bytes += len(hashes)
+        if self._bytes > self._most:
+            self.complete = False
+            self._parts.clear()
+        if self.complete:
+            self._parts.append((hashes, count))
+
+    def filter(self, nbytes: int) -> SplitBlockFilter:
+        """A filter of `nbytes` bytes with all hashes."""
+        bits = SplitBlockFilter.empty(nbytes)
+        for hashes, count in self._parts:
+            bits.insert_hashes(hashes, count)
+        return bits
+
+
+HEADER_BOUND: Final = 32
+"""The maximum size of a filter's header."""
+
+
+class _FilterDigest(NamedTuple):
+    """The size and the digest of a written filter, which `verify` compares."""
+
+    bytes: int
+    """The filter's size with its header."""
+    digest: int
+    """The XXH64 of the bitset."""
+
+
+def refuse_signed(footer: Footer) -> None:
+    """Raise UnsupportedError if the footer is signed: every change breaks the signature."""
+    if (error := footer.signed_error) is not None:
+        raise error
+
+
+class Change(PlanBase):
+    """A change to a file: removes the filters of some chunks, may add others, and verifies the finished file."""
+
+    def __init__(self, filters: Filters, removed: set[ChunkKey], *, puts: bool, appends: bool = False) -> None:
+        """`removed`: the chunks whose filters are removed. `puts`: the change adds filters, new or folded ones.
+
+        `appends`: keep the whole file, with its footer, and append filters and footer.
+        """
+        refuse_signed(filters.footer)
+        if removed:
+            extension.refuse(filters.footer)
+        if puts:
+            refuse_damaged_footer(filters.source, filters.footer, removed)
+        self.filters = filters
+        self.removed = removed
+        self.lengths = filters.unwritten_lengths if removed else {}
+        filters.source.will_read(filters.headers(None, unwritten=True))
+        self.appends = appends
+        self._earlier: int | None = None
+        """The size of an earlier version of the file, if the change restores it."""
+        self.keep = splice.plan(filters.footer, {}, removed, self.lengths, appends=appends).keep
+        self.bytes_to_copy = sum(length for _, length in self.keep)
+        self.variant = CURRENT
+        self._new: dict[ChunkKey, _FilterDigest] = {}
+        self._filter_bytes = 0
+
+    def outline(self) -> Iterator[KeptRange | int]:
+        """Yield the ranges that are kept, then the maximum size of filters and footer."""
+        yield from itertools.starmap(KeptRange, self.keep)
+        yield self.new_bytes_bound
+
+    def give_back(self) -> None:
+        """Plan to restore an earlier version of the file, if only the removed filters were appended to it."""
+        plan = splice.plan(self.filters.footer, {}, self.removed, self.lengths)
+        self._earlier = splice.earlier_size(self.filters.source, self.filters.footer, self.removed, plan.tail)
+        if self._earlier is not None:
+            self.keep = ((0, self._earlier - len(plan.tail)),)
+            self.bytes_to_copy = self._earlier - len(plan.tail)
+
+    def put(self, key: ChunkKey, bits: SplitBlockFilter, *, early: bool = False) -> Pieces:
+        """Yield the next filter. With `early`, the body isn't complete yet, and the filter is placed after it."""
+        header = write_header(bits.nbytes, self.variant)
+        at = self.bytes_to_copy + self._filter_bytes
+        self._new[key] = _FilterDigest(len(header) + bits.nbytes, kernels.xxh64(bits.bitset))
+        self._filter_bytes += len(header) + bits.nbytes
+        if early:
+            yield PlacedBytes(at, header)
+            yield PlacedBytes(at + len(header), bits.bitset)
+        else:
+            yield header
+            yield bits.bitset
+
+    def finish(self, changes: Iterable[FilterChange], decoded: int, remarks: tuple[str, ...] = ()) -> Pieces:
+        """Check the patched footer, and yield it."""
+        footer, new = self.filters.footer, self._new
+        sizes = {key: written.bytes for key, written in new.items()}
+        write_lengths = self.variant == CURRENT
+        plan = splice.plan(
+            footer, sizes, self.removed, self.lengths, write_lengths=write_lengths, appends=self.appends
+        )
+        if self._earlier is not None:
+            plan = plan._replace(keep=tuple(self.keep), unreclaimed=0)
+        moved = not self.appends and (len(plan.keep) > 1 or plan.copied_bytes != footer.start)
+        splice.check(footer, plan.footer, self.removed | new.keys(), moved)
+
+        def verify(written: Source) -> None:
+            if written.size != plan.total_bytes:
+                raise WriteError(
+                    f"{counted(written.size, 'byte')} {were(written.size)} written, {plan.total_bytes} were planned"
+                )
+            again = read_footer(written)
+            if again.raw != plan.footer:
+                raise WriteError("the footer that was written isn't the one that was planned")
+            written.will_read((offset, new[key].bytes) for key, offset in plan.offsets.items())
+            keys = again.chunk_keys({key.column for key in plan.offsets})
+            chunks = {(key.row_group, key.column): key for key in keys}
+            for key, offset in plan.offsets.items():
+                chunk = again.chunk(chunks[key.row_group, key.column])
+                loaded = load(written, chunk, again.start)
+                if loaded.offset != offset or kernels.xxh64(loaded.bits.bitset) != new[key].digest:
+                    raise WriteError(f"the filter at {offset} isn't the one that was built")
+                del loaded  # the next one may be as large
+
+        yield plan.tail
+        self._result = ChangeResult(
+            changes=tuple(changes),
+            bytes_decoded=decoded,
+            verify=verify,
+            bytes_unreclaimed=plan.unreclaimed,
+            remarks=remarks,
+        )
+
+
+_HINT: Final = "the file is damaged; get it from its source again"
+
+
+def refuse_damaged_footer(source: Source, footer: Footer, removed: AbstractSet[ChunkKey]) -> None:
+    """Raise CorruptFile if filters can't be added to the file.
+
+    Raises UnsupportedError for a chunk whose data is in another file. The change removes the filters of the chunks
+    in `removed`.
+    """
+    for index in range(footer.row_group_count):
+        chunks = footer.row_group(index).chunks
+        if len(chunks) != len(footer.columns):
+            raise footer.location.fault(
+                f"row group {index} has {counted(len(chunks), 'column chunk')}, the schema has "
+                f"{len(footer.columns)} leaves",
+                0,
+                f"row_groups[{index}].columns",
+            )
+        for ordinal, start in enumerate(chunks):
+            _look_at(source, footer, ChunkKey(index, ordinal, start), removed)
+
+
+def _look_at(source: Source, footer: Footer, key: ChunkKey, removed: AbstractSet[ChunkKey]) -> None:
+    found = footer.metadata(key)
+    pages, claim = footer.extents(key, found)
+    footer.index_extents(key, found)
+    if pages is not None and pages.stop > footer.start:
+        meta = footer.meta_struct(key)
+        raise CorruptFile(
+            f"the metadata locate the pages of column {footer.columns[key.column].path} in row group {key.row_group} "
+            f"at {pages.start} to {pages.stop}, outside the file's data, which end at {footer.start}, where new "
+            "filters go",
+            path=footer.path,
+            offset=meta.location.base + meta.start,
+            field=f"{meta.location.field}.total_compressed_size",
+            hint=_HINT,
+        )
+    if found.bloom_filter_offset is not None or found.bloom_filter_length is not None:
+        footer.chunk(key, found)  # raises the errors that `validate` reports
+    if claim is not None and key not in removed:
+        _refuse_filter(source, footer, key, *claim)
+
+
+def _refuse_filter(source: Source, footer: Footer, key: ChunkKey, offset: int, length: int | None) -> None:
+    """Raise CorruptFile if a filter that stays in the file claims bytes after the data."""
+    size = _size(source, footer, offset) if length is None else length
+    if offset < footer.start and size <= footer.start - offset:
+        return
+    name = footer.columns[key.column].path
+    to = f" to {offset + size}" if size else ""
+    raise CorruptFile(
+        f"the metadata locate a filter of column {name} in row group {key.row_group} at {offset}{to}, outside the "
+        f"file's data, which end at {footer.start}, where new filters go: readers would take these for its bits",
+        path=footer.path,
+        offset=offset,
+        field=f"row_groups[{key.row_group}].columns[{key.column}].meta_data.bloom_filter_offset",
+        hint=f"{removing(name)} takes it out",
+    )
+
+
+def _size(source: Source, footer: Footer, offset: int) -> int:
+    """The length of a filter, from its header; 0 if it can't extend beyond the data."""
+    room = footer.start - offset
+    if room <= 0 or room >= limits.FILTER_MAX_BYTES + parquet_limits.FILTER_HEADER_MAX_BYTES:
+        return 0  # no filter is so large
+    data = source.read_at(offset, min(parquet_limits.FILTER_HEADER_MAX_BYTES, room))
+    try:
+        header = parse_header(data, Location(footer.path, offset, ""))
+    except CorruptFile:
+        # a header that the footer cuts off would continue in the new filters
+        return 0 if len(data) == parquet_limits.FILTER_HEADER_MAX_BYTES else room + 1
+    return header.header_bytes + max(header.num_bytes, 0)
+
 
 _SLICE_BYTES: Final = 2 * STEP_BYTES
 """Bytes of the body that are copied at a time. Finished filters may be written after each slice."""
@@ -382,3 +618,67 @@ def _slices(offset: int, length: int) -> Iterator[KeptRange]:
 def _bytes_to_read(chunk: ColumnChunk) -> int:
     """The size of a chunk's pages; 0 without values."""
     return chunk.compressed_bytes if chunk.num_values else 0
+
+
+class RemovePlan(Change):
+    """The plan that removes filters."""
+
+    def __init__(self, filters: Filters, columns: set[int] | None) -> None:
+        super().__init__(filters, set(filters.filter_keys(columns)), puts=False)
+        filters.source.will_read(filters.headers(columns))
+        self.give_back()
+        chunks = (filters.footer.chunk(key) for key in sorted(self.removed))
+        self._estimated = tuple(
+            FilterChange(
+                row_group=chunk.row_group,
+                column=chunk.column.path,
+                action="remove",
+                bitset_bytes=None,
+                old_bitset_bytes=filters.bitset_bytes(chunk),
+            )
+            for chunk in chunks
+        )
+        self.bytes_to_decode = 0
+        self.new_bytes_bound = len(filters.footer.raw) + 8
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """The file without the filters. No column is read."""
+        del threads, tick
+        yield from itertools.starmap(KeptRange, self.keep)
+        yield from self.finish(self.estimate, 0)
+
+
+class FoldPlan(Change):
+    """The plan that halves filters as often as their measured rate allows."""
+
+    def __init__(self, filters: Filters, columns: set[int] | None, rule: SizeRule) -> None:
+        footer = filters.footer
+        folding = self._folding = Folding[ChunkKey](rule, lambda key: filters.load(footer.chunk(key)).bits)
+        changes: list[FilterChange] = []
+        filters.source.will_read(filters.ranges(columns))
+        for key in filters.filter_keys(columns):
+            chunk = footer.chunk(key)
+            loaded = filters.load(chunk)
+            # a filter of the 2018 drafts isn't folded: it has to be replaced
+            foldable = not loaded.header.draft
+            changes.append(folding.fold(key, loaded.bits, chunk.row_group, chunk.column.path, foldable=foldable))
+            del loaded  # the next one may be as large
+        super().__init__(filters, set(folding.sizes), puts=bool(folding.sizes))
+        self._estimated = tuple(changes)
+        self.bytes_to_decode = 0
+        self.new_bytes_bound = (
+            sum(size + HEADER_BOUND for size in folding.sizes.values())
+            + len(footer.raw)
+            + 20 * len(folding.sizes)
+            + 8
+        )
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """The rest of the file, then the folded filters."""
+        del threads, tick
+        yield from itertools.starmap(KeptRange, self.keep)
+        for key in self._folding.sizes:
+            bits = self._folding.take(key)
+            yield from self.put(key, bits)
+            del bits  # the next one may be as large
+        yield from self.finish(self.estimate, 0)

@@ -16,7 +16,7 @@ from typing import Any
 
 from bloomcli.formats.column_search import Candidates
 from bloomcli.formats.parquet import page_list, page_selection
-from bloomcli.formats.parquet.filters import Filters
+from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.page_selection import PagePlace, Selection
 from bloomcli.model.file import ColumnChunk

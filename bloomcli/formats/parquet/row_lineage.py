@@ -24,7 +24,7 @@ from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import Footer
-from bloomcli.formats.parquet.plan_base import refuse_signed
+from bloomcli.formats.parquet.plan import refuse_signed
 from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import BINARY, BOOLEAN_TRUE, I32, I64, LIST, STRUCT, Struct, varint, zigzag
 from bloomcli.formats.parquet.splice import Edit, apply_edits

@@ -8,9 +8,8 @@ from typing import Final
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.parquet import values
+from bloomcli.formats.parquet.bloom_filter import Filters, bitset_bytes_in
 from bloomcli.formats.parquet.describe import non_null_values
-from bloomcli.formats.parquet.filter_header import bitset_bytes_in
-from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.values import HashedPage
 from bloomcli.formats.sampling import Extent, RowGroupValues, SampleBatch, SplitBlockBuilder, UnitValues

@@ -26,7 +26,7 @@ from bloomcli.formats.column_search import (
 )
 from bloomcli.formats.filter_lookup import FilterLookup
 from bloomcli.formats.parquet import like_files, page_decoder
-from bloomcli.formats.parquet.filters import Filters
+from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.lookups import stored_forms
 from bloomcli.formats.parquet.records import Records

@@ -18,23 +18,41 @@ without a filter: 0 or -1, which some writers write (PARQUET-1979), or a length 
 
 Removed filters are cut out if they lie at the file's end among filters and page indexes; the bytes after them move
 up, and the offsets of page indexes change. Elsewhere (between row groups) their bytes stay in the file, unused,
-because pages can't move.
+because pages can't move: their offsets are also in the page indexes, while those of filters and page indexes are only
+in the footer.
+
+`earlier_size` finds the earlier version of a file in an object store that can only append to whole objects:
+
+    body | footer | length | PAR1 | filters | footer'| length | PAR1
+
+The earlier file ends with the first PAR1 after the body. It may itself have been made from an earlier one.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from itertools import accumulate
 from typing import Final, NamedTuple
 
 from bloomcli.errors import CorruptFile, WriteError
-from bloomcli.formats.parquet import layout, spec
-from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet.footer import (
+    FILTER,
+    OFFSET_FIELDS,
+    PAGES,
+    ChunkKey,
+    Footer,
+    Region,
+    read_footer,
+    regions,
+)
 from bloomcli.formats.parquet.spec import Struct, zigzag
+from bloomcli.storage.base import Fingerprint, Source
 
 OFFSET: Final = "bloom_filter_offset"
 LENGTH: Final = "bloom_filter_length"
-_KINDS: Final = {OFFSET: spec.I64, LENGTH: spec.I32} | dict.fromkeys(layout.OFFSET_FIELDS.values(), spec.I64)
+_KINDS: Final = {OFFSET: spec.I64, LENGTH: spec.I32} | dict.fromkeys(OFFSET_FIELDS.values(), spec.I64)
 _SHORT_MAX: Final = 15
 
 
@@ -172,12 +190,12 @@ def plan(
 
     Returns the plan; nothing is written.
     """
-    claims: list[layout.Region] = []
+    claims: list[Region] = []
     if removed:  # otherwise nothing is cut, and the other chunks needn't be read
         # claims after the data are wrong: no bytes there can be cut or moved
-        claims = layout.regions(footer, filter_lengths.get)
-        claims = [r for r in claims if r.kind == layout.PAGES or r.start < footer.start]
-    movable = layout.movable_start(claims, footer.start) if removed else footer.start
+        claims = regions(footer, filter_lengths.get)
+        claims = [r for r in claims if r.kind == PAGES or r.start < footer.start]
+    movable = movable_start(claims, footer.start) if removed else footer.start
     cuts, unreclaimed = _cuts(claims, removed, movable)
     body = footer.file_bytes if appends else footer.start
     if appends:
@@ -208,15 +226,15 @@ def plan(
     )
 
 
-def _cuts(claims: list[layout.Region], removed: set[ChunkKey], movable: int) -> tuple[list[tuple[int, int]], int]:
+def _cuts(claims: list[Region], removed: set[ChunkKey], movable: int) -> tuple[list[tuple[int, int]], int]:
     """(merged ranges to cut, bytes of removed filters that stay in the file). `claims` are sorted by start."""
-    kept = [r for r in claims if not (r.kind == layout.FILTER and r.key in removed)]
+    kept = [r for r in claims if not (r.kind == FILTER and r.key in removed)]
     starts = [r.start for r in kept]
     reach = [0, *accumulate((r.end for r in kept), max)]  # reach[n]: the end of the first n ranges that stay
     cuts: list[tuple[int, int]] = []
     unreclaimed = 0
     for region in claims:
-        if region.kind != layout.FILTER or region.key not in removed:
+        if region.kind != FILTER or region.key not in removed:
             continue
         shared = reach[bisect_left(starts, region.end)] > region.start
         if region.start < movable or shared:
@@ -229,7 +247,7 @@ def _cuts(claims: list[layout.Region], removed: set[ChunkKey], movable: int) -> 
 
 
 def _moves(
-    footer: Footer, claims: list[layout.Region], cuts: list[tuple[int, int]], set_already: set[ChunkKey]
+    footer: Footer, claims: list[Region], cuts: list[tuple[int, int]], set_already: set[ChunkKey]
 ) -> list[Edit]:
     """Edits of the offsets of page indexes and kept filters after a cut."""
     edits: list[Edit] = []
@@ -238,13 +256,13 @@ def _moves(
     shifts = [0, *accumulate(end - start for start, end in cuts)]
     for region in claims:
         shift = shifts[bisect_right(ends, region.start)]
-        if not shift or region.kind == layout.PAGES:
+        if not shift or region.kind == PAGES:
             continue
-        if region.kind == layout.FILTER:
+        if region.kind == FILTER:
             if region.key not in set_already:
                 edits += set_fields(footer.meta_struct(region.key), {OFFSET: region.start - shift})
         else:
-            moved.setdefault(region.key, {})[layout.OFFSET_FIELDS[region.kind]] = region.start - shift
+            moved.setdefault(region.key, {})[OFFSET_FIELDS[region.kind]] = region.start - shift
     for key, values in moved.items():
         edits += set_fields(footer.chunk_struct(key), values)
     return edits
@@ -289,7 +307,7 @@ def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None
 def _strip_movable(footer: Footer) -> bytes:
     """The footer without any field that a cut changes."""
     edits: list[Edit] = []
-    nothing: dict[str, int | None] = dict.fromkeys(layout.OFFSET_FIELDS.values())
+    nothing: dict[str, int | None] = dict.fromkeys(OFFSET_FIELDS.values())
     for key in footer.chunk_keys():
         outer = footer.chunk_struct(key)
         if outer.span("meta_data") is not None:
@@ -301,3 +319,81 @@ def _strip_movable(footer: Footer) -> bytes:
 def _translate(footer: Footer, keys: set[ChunkKey]) -> set[ChunkKey]:
     wanted = {(p.row_group, p.column) for p in keys}
     return {p for p in footer.chunk_keys({c for _, c in wanted}) if (p.row_group, p.column) in wanted}
+
+
+def movable_start(claims: list[Region], end: int) -> int:
+    """Return the start of the contiguous filters and page indexes that end at `end`, the footer's start.
+
+    They begin after the last unclaimed bytes, whose content is unknown, so that they must not move.
+    """
+    start = end
+    pages_end = max((r.end for r in claims if r.kind == PAGES), default=len(spec.MAGIC))
+    for region in sorted((r for r in claims if r.kind != PAGES), key=lambda r: r.end, reverse=True):
+        if region.end == start and region.start >= pages_end:
+            start = region.start
+        elif region.end > start and region.start < start:
+            break  # claims overlap: these bytes can belong to others too
+    return start
+
+
+_MOST: Final = 100
+"""The maximum number of earlier footers that are read."""
+
+
+def earlier_size(source: Source, footer: Footer, removed: set[ChunkKey], tail: bytes) -> int | None:
+    """The size in bytes of the earlier file that the file becomes without some filters; None if there is none.
+
+    That is a file that ends with `tail`, byte for byte, and contains everything that the tail refers to.
+
+    Args:
+        source: the file.
+        footer: its footer.
+        removed: the chunks whose filters are removed.
+        tail: footer, length and magic of the file without these filters.
+    """
+    claims = regions(footer, lambda _: None)
+    needed = max((c.end for c in claims if c.kind != FILTER or c.key not in removed), default=len(spec.MAGIC))
+    waiting = [start for start in _starts(claims, removed) if start <= footer.start]
+    seen: set[int] = set()
+    while waiting and len(seen) < _MOST:
+        end = waiting.pop()
+        if end in seen or end - len(tail) < needed:
+            continue
+        seen.add(end)
+        if source.read_at(end - len(tail), len(tail)) == tail:
+            return end
+        try:
+            earlier = read_footer(_Beginning(source, end))
+            waiting += [start for start in _starts(regions(earlier, lambda _: None), None) if start < end]
+        except CorruptFile:
+            continue  # no footer ends here
+    return None
+
+
+def _starts(claims: list[Region], keys: set[ChunkKey] | None) -> Iterator[int]:
+    """Yield the starts of filters (None: of any chunk) that follow no other range that the footer locates."""
+    ends = {claim.end for claim in claims}
+    for claim in claims:
+        if claim.kind == FILTER and (keys is None or claim.key in keys) and claim.start not in ends:
+            yield claim.start
+
+
+class _Beginning(Source):
+    """The first bytes of a file, as a file."""
+
+    def __init__(self, source: Source, size: int) -> None:
+        self.path, self.size, self._source = source.path, size, source
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """The fingerprint of the whole file."""
+        return self._source.fingerprint
+
+    def _current(self) -> Fingerprint:
+        return self.fingerprint
+
+    def _read(self, offset: int, length: int) -> bytes:
+        return self._source.read_at(offset, length)
+
+    def close(self) -> None:
+        """Do nothing: the caller closes the file."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from bloomcli.formats.parquet.footer import Footer
-from bloomcli.formats.parquet.schema_tree import schema_tree
+from bloomcli.formats.parquet.schema import schema_tree
 from bloomcli.formats.table_names import ELEMENT, KEY, VALUE, FileColumn, find_columns, other_path
 from bloomcli.model.file import Column
 from bloomcli.model.schema import ColumnNames, SchemaNode

@@ -15,7 +15,7 @@ from support.tables import packed, write
 import bloomcli
 from bloomcli.errors import BloomError, UsageError
 from bloomcli.filters import sizing
-from bloomcli.formats.parquet.variants import CURRENT, DRAFTS
+from bloomcli.formats.parquet.bloom_filter import CURRENT, DRAFTS
 
 LONG = packed("<q")
 

@@ -13,8 +13,7 @@ from support.thrift import BINARY, I32, STRUCT
 
 from bloomcli.errors import CorruptFile
 from bloomcli.formats.parquet.file import ParquetFile
-from bloomcli.formats.parquet.page_check import first_headers
-from bloomcli.formats.parquet.pages import HEADER_WINDOW, read_pages
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, first_headers, read_pages
 from bloomcli.model.file import ColumnChunk
 
 ROWS = 40

@@ -13,7 +13,7 @@ import pytest
 import bloomcli
 from bloomcli.errors import CorruptFile
 from bloomcli.filters.split_block import MaskedSplitBlockFilter, SplitBlockFilter, UnreadFilter, is_sparse
-from bloomcli.formats.parquet import filter_header
+from bloomcli.formats.parquet import bloom_filter
 from bloomcli.model.probe import ProbeReport
 from bloomcli.storage.local.source import LocalSource
 
@@ -42,7 +42,7 @@ def assert_same(path: Path, patched: pytest.MonkeyPatch) -> ProbeReport | tuple[
     """The report from single blocks, after checking that whole filters give the same."""
     by_blocks = probed(path)
     with patched.context() as whole:
-        whole.setattr(filter_header, "is_sparse", lambda *_: False)
+        whole.setattr(bloom_filter, "is_sparse", lambda *_: False)
         assert probed(path) == by_blocks
     return by_blocks
 

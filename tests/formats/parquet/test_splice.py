@@ -17,8 +17,8 @@ from support.tables import CASES, write
 
 import bloomcli
 from bloomcli.errors import FilterExists, UsageError
-from bloomcli.formats.parquet import layout, splice
-from bloomcli.formats.parquet.footer import ChunkKey, read_footer
+from bloomcli.formats.parquet import splice
+from bloomcli.formats.parquet.footer import COLUMN_INDEX, FILTER, PAGES, ChunkKey, Region, read_footer
 from bloomcli.storage.registry import open_source
 
 
@@ -230,9 +230,7 @@ class Counted(int):
 @pytest.mark.parametrize("kept", [0, 2], ids=["all go", "every second goes"])
 def test_work_grows_with_the_filters_not_with_their_square(kept: int) -> None:
     count = 4000
-    claims = [
-        layout.Region(Counted(10 * i), Counted(10 * i + 9), layout.FILTER, ChunkKey(0, i, i)) for i in range(count)
-    ]
+    claims = [Region(Counted(10 * i), Counted(10 * i + 9), FILTER, ChunkKey(0, i, i)) for i in range(count)]
     everything = {region.key for region in claims}
     gone = {region.key for region in claims if not kept or region.key.column % kept}
     Counted.compared = 0
@@ -245,13 +243,12 @@ def test_work_grows_with_the_filters_not_with_their_square(kept: int) -> None:
 @pytest.mark.parametrize("seed", range(300))
 def test_a_filter_is_cut_out_where_it_can_be_and_shares_no_byte_with_what_stays(seed: int) -> None:
     of = random.Random(seed)
-    kinds = [layout.PAGES, layout.COLUMN_INDEX, layout.FILTER, layout.FILTER]
+    kinds = [PAGES, COLUMN_INDEX, FILTER, FILTER]
     starts = [of.randrange(40) for _ in range(of.randrange(1, 9))]
     claims = sorted(
-        layout.Region(start, start + of.randrange(9), of.choice(kinds), ChunkKey(0, i, i))
-        for i, start in enumerate(starts)
+        Region(start, start + of.randrange(9), of.choice(kinds), ChunkKey(0, i, i)) for i, start in enumerate(starts)
     )
-    going = [r for r in claims if r.kind == layout.FILTER and of.random() < 0.6]
+    going = [r for r in claims if r.kind == FILTER and of.random() < 0.6]
     movable = of.randrange(30)
     stay = [r for r in claims if r not in going]
     free = [r for r in going if r.start >= movable and not any(s.start < r.end and r.start < s.end for s in stay)]

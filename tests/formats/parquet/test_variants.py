@@ -15,7 +15,7 @@ import bloomcli
 from bloomcli.cli import run
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.filters.split_block import SALT, MaskedSplitBlockFilter
-from bloomcli.formats.parquet import variants
+from bloomcli.formats.parquet import bloom_filter
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.model.file import Presence
 
@@ -56,17 +56,17 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("variant", [variants.CURRENT, *variants.DRAFTS])
+@pytest.mark.parametrize("variant", [bloom_filter.CURRENT, *bloom_filter.DRAFTS])
 def test_headers_are_distinguished_by_their_bytes(variant: str) -> None:
-    raw = variants.write_header(4096, variant)
-    header = variants.parse_header(raw + bytes(64), LOCATION)
+    raw = bloom_filter.write_header(4096, variant)
+    header = bloom_filter.parse_header(raw + bytes(64), LOCATION)
     assert (header.variant, header.num_bytes, header.header_bytes) == (variant, 4096, len(raw))
-    assert header.hash == ("XXHASH" if variant == variants.CURRENT else "MURMUR3")
+    assert header.hash == ("XXHASH" if variant == bloom_filter.CURRENT else "MURMUR3")
 
 
 def test_todays_header_is_read_at_once_and_as_walking_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Change one byte after the other: the fast path accepts only known headers, and reads the same as the walk."""
-    raws = [variants.write_header(1 << power) for power in range(5, 28)]
+    raws = [bloom_filter.write_header(1 << power) for power in range(5, 28)]
     raws += [
         raw[:at] + bytes([value]) + raw[at + 1 :]
         for raw in (*raws[::7], raws[-1])
@@ -78,24 +78,24 @@ def test_todays_header_is_read_at_once_and_as_walking_it_says(monkeypatch: pytes
 
     def read(raw: bytes) -> object:
         try:
-            return variants.parse_header(raw + bytes(64), LOCATION)
+            return bloom_filter.parse_header(raw + bytes(64), LOCATION)
         except CorruptFile as error:
             return str(error)
 
     quick = [read(raw) for raw in raws]
-    assert sum(variants._USUAL.match(raw) is not None for raw in raws) > len(raws) / 100
-    monkeypatch.setattr(variants, "_USUAL", re.compile(b"(?!)"))
+    assert sum(bloom_filter._USUAL.match(raw) is not None for raw in raws) > len(raws) / 100
+    monkeypatch.setattr(bloom_filter, "_USUAL", re.compile(b"(?!)"))
     assert [read(raw) for raw in raws] == quick
 
 
 def test_headers_are_the_bytes_that_the_drafts_wrote() -> None:
-    assert variants.write_header(1024, variants.TWELVE_BYTES) == struct.pack("<III", 1024, 0, 0)
-    assert variants.write_header(1024, variants.HEADER).hex() == "1580101c1c00001c1c000000"
-    page = variants.write_header(1024, variants.PAGE).hex()
+    assert bloom_filter.write_header(1024, bloom_filter.TWELVE_BYTES) == struct.pack("<III", 1024, 0, 0)
+    assert bloom_filter.write_header(1024, bloom_filter.HEADER).hex() == "1580101c1c00001c1c000000"
+    page = bloom_filter.write_header(1024, bloom_filter.PAGE).hex()
     assert page == "15081580101580106c1580101c1c00001c1c00000000"
 
 
-@pytest.mark.parametrize("variant", variants.DRAFTS)
+@pytest.mark.parametrize("variant", bloom_filter.DRAFTS)
 def test_a_draft_that_we_write_has_the_bits_of_its_definition(variant: str, plain: Path, tmp_path: Path) -> None:
     out = tmp_path / "draft.parquet"
     bloomcli.add(plain, ["s", "i", "d"], output=out, variant=variant)
@@ -113,7 +113,7 @@ def test_a_draft_that_we_write_has_the_bits_of_its_definition(variant: str, plai
     assert pq.read_table(out).equals(pq.read_table(plain))
 
 
-@pytest.mark.parametrize("variant", variants.DRAFTS)
+@pytest.mark.parametrize("variant", bloom_filter.DRAFTS)
 def test_drafts_are_probed_by_their_own_hash_reported_and_upgraded(variant: str, plain: Path, tmp_path: Path) -> None:
     out, new, back = (tmp_path / f"{n}.parquet" for n in ("draft", "new", "back"))
     bloomcli.add(plain, ["s", "f"], output=out, variant=variant)
@@ -136,7 +136,7 @@ def test_drafts_are_probed_by_their_own_hash_reported_and_upgraded(variant: str,
 
 def test_a_damaged_draft_fails_the_deep_check(plain: Path, tmp_path: Path) -> None:
     out = tmp_path / "draft.parquet"
-    bloomcli.add(plain, ["s"], output=out, variant=variants.HEADER)
+    bloomcli.add(plain, ["s"], output=out, variant=bloom_filter.HEADER)
     facts = bloomcli.inspect(out).filters[0]
     data = bytearray(out.read_bytes())
     start = facts.offset + (facts.header_bytes or 0)
@@ -147,7 +147,7 @@ def test_a_damaged_draft_fails_the_deep_check(plain: Path, tmp_path: Path) -> No
 
 def test_fold_leaves_drafts_alone(plain: Path, tmp_path: Path) -> None:
     out = tmp_path / "draft.parquet"
-    bloomcli.add(plain, ["s"], output=out, variant=variants.HEADER, ndv=100_000)
+    bloomcli.add(plain, ["s"], output=out, variant=bloom_filter.HEADER, ndv=100_000)
     folded = bloomcli.fold(out, output=tmp_path / "folded.parquet")
     assert {c.action for c in folded.changes} == {"keep"}
 
@@ -175,7 +175,7 @@ def test_an_unknown_variant_is_refused(plain: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "variant"),
-    [("bloom_filter.bin", variants.TWELVE_BYTES), ("bloom_filter.xxhash.bin", variants.CURRENT)],
+    [("bloom_filter.bin", bloom_filter.TWELVE_BYTES), ("bloom_filter.xxhash.bin", bloom_filter.CURRENT)],
 )
 def test_bare_filters_of_parquet_mr_hold_their_four_strings(name: str, variant: str, corpus: Path) -> None:
     path = corpus / name
@@ -186,13 +186,13 @@ def test_bare_filters_of_parquet_mr_hold_their_four_strings(name: str, variant: 
     dump = bloomcli.dump(path)
     assert dump.header + dump.bitset == path.read_bytes()
     ids = {f.id for f in bloomcli.validate(path).findings}
-    assert ids == ({"filter-draft"} if variant != variants.CURRENT else set())
+    assert ids == ({"filter-draft"} if variant != bloom_filter.CURRENT else set())
 
 
 def test_the_bits_of_parquet_mr_are_the_bits_that_we_write(corpus: Path, tmp_path: Path) -> None:
     path, out = tmp_path / "words.parquet", tmp_path / "draft.parquet"
     pq.write_table(pa.table({"w": WORDS}), path)
-    bloomcli.add(path, ["w"], output=out, variant=variants.TWELVE_BYTES, ndv=700)
+    bloomcli.add(path, ["w"], output=out, variant=bloom_filter.TWELVE_BYTES, ndv=700)
     dump = bloomcli.dump(out)
     assert dump.header + dump.bitset == (corpus / "bloom_filter.bin").read_bytes()
 
@@ -239,6 +239,6 @@ def test_the_command_line_shows_what_a_draft_is(
     assert run(["inspect", str(corpus / "bloom_filter.bin")]) == 0
     assert "parquet-2018-12byte" in capsys.readouterr().out
     out = tmp_path / "draft.parquet"
-    assert run(["add", str(plain), "-c", "s", "--variant", variants.PAGE, "-o", str(out)]) == 0
+    assert run(["add", str(plain), "-c", "s", "--variant", bloom_filter.PAGE, "-o", str(out)]) == 0
     assert run(["validate", str(out)]) == 1
     assert "filter-draft" in capsys.readouterr().out
