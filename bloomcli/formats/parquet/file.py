@@ -14,10 +14,6 @@ from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
 from bloomcli.formats.parquet import describe, extension, statistics, values
 from bloomcli.formats.parquet.bloom_filter import FilterProblem, Filters, ProbedFilter, unfilterable, unreadable
-from bloomcli.formats.parquet.file_end import end_ranges
-from bloomcli.formats.parquet.filter_header import FilterProblem, ProbedFilter
-from bloomcli.formats.parquet.filterable import unfilterable, unreadable
-from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.footer import Footer, read_footer
 from bloomcli.formats.parquet.index_input import end_ranges
 from bloomcli.formats.parquet.lookups import lookups_of
