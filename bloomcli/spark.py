@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from bloomcli.advice.on_spark import advise, advise_table
-from bloomcli.commands.index_options import IndexOptions, IndexTarget
 from bloomcli.commands.keywords import (
     AddOnSparkKeywords,
     ColumnKeywords,
@@ -33,12 +32,14 @@ from bloomcli.commands.options import (
     FPP,
     AddOptions,
     FoldOptions,
+    IndexOptions,
+    IndexTarget,
     InspectOptions,
+    Options,
     ProbeOptions,
     RemoveOptions,
     ValidateOptions,
 )
-from bloomcli.commands.options_base import Options
 from bloomcli.commands.values import Value
 from bloomcli.datasets.engine import spark_engine
 from bloomcli.finding.on_spark import find, find_table

@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 from bloomcli.model.file import Column
-from bloomcli.values.column_types import kind_of
-from bloomcli.values.literals import decode_bound
+from bloomcli.values.literals import decode_bound, kind_of
 
 _WIDTHS: Final = {"INT32": 4, "INT64": 8, "INT128": 16}
 _FLOATS: Final = {"FLOAT": "<f", "DOUBLE": "<d"}

@@ -9,10 +9,9 @@ from bloomcli.advice.command_line import Source, add_lines, inside_table, upkeep
 from bloomcli.advice.decide import decide
 from bloomcli.advice.measure import measure
 from bloomcli.advice.queries import read_queries
-from bloomcli.commands.budgets import read_budget
 from bloomcli.commands.option import taken_paths
-from bloomcli.commands.options import AdviseOptions, InspectOptions
-from bloomcli.commands.options_base import Options
+from bloomcli.commands.options import AdviseOptions, InspectOptions, Options
+from bloomcli.commands.sampling import read_budget
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from bloomcli.commands.options import AdviseOptions
 from bloomcli.hints import listed
 from bloomcli.model.advice import ColumnAdvice
+from bloomcli.model.file import POWER_OF_TWO
 from bloomcli.model.paths import shown
-from bloomcli.model.sizes import POWER_OF_TWO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

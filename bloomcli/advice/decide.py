@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bloomcli.advice.budget import Choice, Size, choose
 from bloomcli.advice.recommend import Request, look_in_dictionaries, recommend
-from bloomcli.commands.budgets import Budget
+from bloomcli.commands.sampling import Budget
 from bloomcli.model.advice import AdviseReport, AtRate, ColumnAdvice, Interval, LookupCost, LookupGain
 from bloomcli.model.queries import QueryLog
 from bloomcli.words import size

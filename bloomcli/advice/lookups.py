@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli.errors import LiteralError
 from bloomcli.model.file import Column
 from bloomcli.model.queries import QueriedColumn, UnservedPredicate
-from bloomcli.values.column_types import kind_of
-from bloomcli.values.literals import parse
+from bloomcli.values.literals import kind_of, parse
 
 if TYPE_CHECKING:
     from bloomcli.advice.sql.analysis import ColumnLookup

@@ -27,10 +27,9 @@ from bloomcli.formats.records import format_named
 from bloomcli.hints import quoted
 from bloomcli.model.advice import AdviseReport, ColumnAdvice, SampledRow, UnitSample
 from bloomcli.model.dataset import FileRow, Status
-from bloomcli.model.file import Column
+from bloomcli.model.file import POWER_OF_TWO, TIGHT, Column
 from bloomcli.model.paths import shown
 from bloomcli.model.queries import QueryLog
-from bloomcli.model.sizes import POWER_OF_TWO, TIGHT
 from bloomcli.policy.globs import matches
 from bloomcli.policy.policy import Policy
 from bloomcli.rules.readers import any_size_refusal, reader

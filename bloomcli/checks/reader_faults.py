@@ -10,7 +10,7 @@ from bloomcli.hints import removing
 from bloomcli.model.file import Column, Severity
 from bloomcli.rules.reader_table import BY_PRECISION, DECIMAL_WIDTH, FLOAT16, MILLIS, WIDENED, Reader
 from bloomcli.rules.readers import decimal_bytes, decimal_width, reads_double
-from bloomcli.values.column_types import kind_of, type_name
+from bloomcli.values.literals import kind_of, type_name
 from bloomcli.words import counted
 
 if TYPE_CHECKING:

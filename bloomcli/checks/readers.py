@@ -20,8 +20,7 @@ from bloomcli.model.validate import Finding
 from bloomcli.rules.reader_table import INTERVAL, ISSUE, NEGATIVE_ZERO, SINGLE_BLOCK, Reader
 from bloomcli.rules.readers import evidence_text
 from bloomcli.rules.readers import named as known
-from bloomcli.values.column_types import kind_of
-from bloomcli.values.literals import Literal
+from bloomcli.values.literals import Literal, kind_of
 from bloomcli.words import counted
 
 if TYPE_CHECKING:

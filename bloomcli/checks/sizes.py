@@ -9,8 +9,7 @@ from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import for_old_readers
 from bloomcli.formats.format import NO_OPTIONS, OptionValues, Sizes
 from bloomcli.formats.records import format_named
-from bloomcli.model.file import Severity
-from bloomcli.model.sizes import TIGHT
+from bloomcli.model.file import TIGHT, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.policy.policy import FilePolicy, Policy
 from bloomcli.rules.reader_table import NOT_POWER_OF_TWO

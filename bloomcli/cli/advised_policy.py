@@ -12,7 +12,7 @@ from bloomcli.cli import output
 from bloomcli.cli.options import is_quiet
 from bloomcli.commands.options import policy_of
 from bloomcli.errors import UsageError
-from bloomcli.model.sizes import TIGHT
+from bloomcli.model.file import TIGHT
 from bloomcli.policy.policy_file import NAME, PYPROJECT
 from bloomcli.policy.starter import RequiredColumn, recommended_policy
 from bloomcli.storage.names import is_uri

@@ -23,8 +23,7 @@ from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.cli.reports import Reports
-    from bloomcli.commands.options import WriteOptions
-    from bloomcli.commands.options_base import Options
+    from bloomcli.commands.options import Options, WriteOptions
     from bloomcli.commands.table_options import TableOptions
     from bloomcli.datasets.engine import Engine
     from bloomcli.datasets.task import Task

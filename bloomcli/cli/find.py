@@ -17,9 +17,9 @@ import click
 from bloomcli.cli import options, output
 from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, check_engine_options, engine_of, engine_options
-from bloomcli.cli.negatives import NegativesCommand, unmarked
+from bloomcli.cli.options import NegativesCommand, unmarked
 from bloomcli.cli.table_options import no_files, table_options
-from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.options import FindOptions
 from bloomcli.errors import UnsupportedError, UsageError, WriteError
 from bloomcli.hints import quoted
 from bloomcli.model.paths import shown

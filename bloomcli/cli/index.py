@@ -9,7 +9,7 @@ import click
 from bloomcli.cli import options, output
 from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, meter, named_paths
-from bloomcli.commands.index_options import IndexOptions, IndexTarget
+from bloomcli.commands.options import IndexOptions, IndexTarget
 from bloomcli.concurrency.signals import terminable
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the types of their values."""
+"""Options that several commands share, the types of their values, negative numbers as arguments, and the policy file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,44 @@ from click.core import ParameterSource
 from bloomcli.cli.completion import complete_columns, complete_readers
 from bloomcli.cli.format_options import format_options
 from bloomcli.commands.option import Option, options_in
+from bloomcli.errors import UsageError
 from bloomcli.rules.readers import READERS
+from bloomcli.storage.os_errors import convert_os_errors
+
+_NEGATIVE: Final = re.compile(r"-(\d|\.\d|inf)", re.IGNORECASE)
+_MARK: Final = "\0"
+"""The prefix of negative numbers while Click parses. Arguments of a process can't contain it."""
+
+
+class NegativesCommand(click.Command):
+    """A command that takes negative numbers as values, not as options. `unmarked` restores its arguments."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Mark arguments that look like negative numbers. No option of such a command does."""
+        return super().parse_args(ctx, [_MARK + a if _NEGATIVE.match(a) else a for a in args])
+
+
+def unmarked(argument: str) -> str:
+    """An argument as the user wrote it."""
+    return argument.removeprefix(_MARK)
+
+
+def policy_file(policy: str | None, *, no_policy: bool) -> str | None:
+    """The policy file that the option names, or the nearest one; None if there is none. Raises UsageError."""
+    if no_policy and policy is not None:
+        raise UsageError("--policy and --no-policy exclude each other", hint="leave one of them out")
+    return None if no_policy else policy or _nearest()
+
+
+def _nearest() -> str | None:
+    from pathlib import Path
+
+    from bloomcli.policy.policy_file import FoundPolicy, find
+
+    with convert_os_errors():
+        found = find(Path())
+        return None if found is None else FoundPolicy(os.path.relpath(found))
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 

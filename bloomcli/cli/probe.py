@@ -12,7 +12,7 @@ import click
 from bloomcli.cli import options, output
 from bloomcli.cli.completion import complete_files
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, read_named, run, run_tasks
-from bloomcli.cli.negatives import NegativesCommand, unmarked
+from bloomcli.cli.options import NegativesCommand, unmarked
 from bloomcli.cli.table_options import no_files, table_options
 from bloomcli.commands.options import ProbeOptions
 from bloomcli.errors import UsageError

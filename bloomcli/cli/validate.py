@@ -10,7 +10,7 @@ import click
 from bloomcli.cli import options, output
 from bloomcli.cli.completion import complete_explained
 from bloomcli.cli.dataset import Dataset, dataset_options, engine_of, named_paths, run_tasks
-from bloomcli.cli.policy_file import policy_file
+from bloomcli.cli.options import policy_file
 from bloomcli.cli.table_options import table_options
 from bloomcli.commands.options import GateOptions
 from bloomcli.errors import BloomError, UsageError

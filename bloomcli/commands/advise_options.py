@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from bloomcli.commands.options import FPP, ColumnOptions
-from bloomcli.commands.options_base import Options
+from bloomcli.commands.options import FPP, ColumnOptions, Options
 from bloomcli.model.file import Column
 from bloomcli.policy.policy import Policy
 

@@ -1,4 +1,4 @@
-"""The common part of add, remove and fold: determines the output's path, and writes the planned file."""
+"""The common part of add, remove and fold: the target of a file, the output's path, and the planned file's writing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import replace
 from enum import Enum, auto
 from typing import Final, NamedTuple, TypeVar
 
+from bloomcli.commands.options import Name, WriteOptions
 from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.errors import BloomError, NoValues, UsageError
 from bloomcli.formats.base import ChangeResult, FilterFile, Plan
@@ -401,3 +402,17 @@ def _carry_out(
         force=target.force,
     )
     return plan.result(), size
+
+
+def target_of(options: WriteOptions, *, output: Name | None = None) -> Target:
+    """Return the target of a file: `output` if given, else the target in the options."""
+    return Target(
+        output=options.output if output is None else output,
+        in_place=options.in_place,
+        overwrite=options.overwrite,
+        dry_run=options.dry_run,
+        force=options.force,
+        mirrored=output is not None,
+        command=options.command,
+        columns=tuple(options.columns),
+    )

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.one_column import only_column
+from bloomcli.commands.options import FindOptions
 from bloomcli.commands.record_columns import distinct_fields, selected
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, SourceChanged, UnsupportedError

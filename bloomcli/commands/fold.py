@@ -6,11 +6,10 @@ import os
 
 from bloomcli.checks.additions import Readers
 from bloomcli.checks.sizes import tight
-from bloomcli.commands.change import ChangeRequest, change
+from bloomcli.commands.change import ChangeRequest, change, target_of
 from bloomcli.commands.columns import indexes, why_none
 from bloomcli.commands.options import FoldOptions
 from bloomcli.commands.progress import Progress
-from bloomcli.commands.targets import target_of
 from bloomcli.formats.base import FilterFile, Plan
 from bloomcli.model.change import ChangeReport
 from bloomcli.policy.policy import FilePolicy

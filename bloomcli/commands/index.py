@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from bloomcli.commands.index_options import IndexOptions
+from bloomcli.commands.options import IndexOptions
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import UsageError
 from bloomcli.formats.base import FilterFile

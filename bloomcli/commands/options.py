@@ -1,9 +1,8 @@
 """The options of the commands: one class for each command, with defaults and checks.
 
 The command line, the library's functions, worker processes and Spark use the same objects. They are immutable, can be
-pickled, and contain neither input files nor progress callbacks. The
-functions of the package take the fields as keywords, and the command line makes its options of them: each is written
-once, here, with its help.
+pickled, and contain neither input files nor progress callbacks. The functions of the package take the fields as
+keywords, and the command line makes its options of them: each is written once, here, with its help.
 
 Each value is checked when an object is made (`bloomcli.commands.option.Checked`). Code that uses options calls
 `checked` first, which raises an error or returns complete options: the policy and the table's schema are read.
@@ -20,17 +19,74 @@ from typing import Any, ClassVar, Final, Self
 from bloomcli import limits
 from bloomcli.checks.sizes import refuse_without_readers
 from bloomcli.commands.arguments import read_policy
-from bloomcli.commands.budgets import read_budget
-from bloomcli.commands.option import option
-from bloomcli.commands.options_base import Options
-from bloomcli.commands.sampling import share
+from bloomcli.commands.option import Checked, option
+from bloomcli.commands.sampling import read_budget, share
 from bloomcli.commands.values import Value, texts
 from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import checked_options, own_options
 from bloomcli.formats.format import OptionValues
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.model.sizes import POWER_OF_TWO, SIZES
+from bloomcli.model.file import POWER_OF_TWO, SIZES
+from bloomcli.model.schema import ColumnNames
 from bloomcli.policy.policy import Policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(Checked):
+    """The options that all commands have."""
+
+    command: ClassVar[str]
+    """The name of the command and of its module."""
+    heavy: ClassVar[bool] = False
+    """Rows hold more than reports keep (`FileRow.reported`), so the driver processes them one by one."""
+
+    names: ColumnNames | None = None
+    """The names that the files' table has for their columns. `columns` and the policy then contain the table's paths.
+    These names come from the table, not from the user."""
+
+    def checked(self) -> Self:
+        """The same options, complete.
+
+        Raises:
+            UsageError: options that contradict each other, a figure out of range, a file that can't be read.
+        """
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindOptions(Options):
+    """Options of `find`, except for the values."""
+
+    command: ClassVar[str] = "find"
+
+    column: str = option(
+        "", "The leaf column that has the values.", "column", metavar="NAME", flags=("-c", "--column")
+    )
+    select: Sequence[str] = option(
+        (), "Columns of the rows to show: leaf columns and groups.  [default: all]", "columns", metavar="NAMES"
+    )
+    limit: int | None = option(None, "Show the first N rows only.", "number", metavar="N", least=1)
+    files_only: bool = option(False, "Show the paths of files with such rows, and no rows.", "flag")
+    maybe: bool = option(False, "Show the paths of files that may have such rows, and read no rows.", "flag")
+    as_files: bool = option(
+        False, "Search the files of a table as plain files, with rows that the table has replaced or deleted.", "flag"
+    )
+
+    @property
+    def rows(self) -> bool:
+        """Whether the search returns rows, and not only files."""
+        return not (self.files_only or self.maybe)
+
+    def checked(self) -> Self:
+        """The same options. Raises UsageError."""
+        if not self.column:
+            raise UsageError("no column to find values in", hint="name it with --column")
+        if self.files_only and self.maybe:
+            raise UsageError("--files-only and --maybe exclude each other", hint="leave one of them out")
+        if (self.files_only or self.maybe) and (self.select or self.limit is not None):
+            raise UsageError("--select and --limit are about rows", hint="leave out --files-only and --maybe")
+        return self
+
 
 Name = str | os.PathLike[str]
 
@@ -555,3 +611,50 @@ def policy_of(options: AddOptions | AdviseOptions | ValidateOptions) -> Policy:
     if not isinstance(options.policy, Policy):
         raise TypeError("these options weren't checked")
     return options.policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexOptions(Options):
+    """Options of `index build` and `index update`."""
+
+    command: ClassVar[str] = "index"
+    heavy: ClassVar[bool] = True
+
+    columns: Sequence[str] = columns_option(
+        "The leaf columns to index: whole paths. A file needn't have all of them."
+    )
+    fpp: float = rate_option(
+        FPP, "The mean false-positive rate of the index's filters, as far as the files' filters have it."
+    )
+    dry_run: bool = option(
+        False, "Write nothing; say what would be read, by the files' footers.", "flag", flags=("-n", "--dry-run")
+    )
+
+    def checked(self) -> Self:
+        """The options with the names without duplicates. Raises UsageError."""
+        columns = tuple(dict.fromkeys(self.columns))
+        if not columns:
+            raise UsageError("no columns to index", hint="name them with --columns")
+        return replace(self, columns=columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexTarget(Checked):
+    """The index that `index build` and `index update` write."""
+
+    output: str | os.PathLike[str] | None = option(
+        None, "The index to write.", "output", metavar="INDEX", flags=("-o", "--output")
+    )
+    overwrite: bool = option(False, "Let --output replace an existing file.", "flag")
+    force: bool = option(False, "Replace an index in a store even if an object lock is lost.", "flag")
+
+    @property
+    def path(self) -> str:
+        """The index; empty if a dry run has none."""
+        return os.fspath(self.output or "")
+
+    def checked(self, *, dry_run: bool, hint: str = "give output, or dry_run") -> Self:
+        """The same target. Raises UsageError if an index is to be written and has no name."""
+        if not self.output and not dry_run:
+            raise UsageError("nowhere to write to", hint=hint)
+        return self

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from bloomcli.commands.columns import select
-from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.options import FindOptions
 from bloomcli.formats.base import FilterFile
 
 if TYPE_CHECKING:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 
-from bloomcli.commands.change import NO_FILTERS, ChangeRequest, change
+from bloomcli.commands.change import NO_FILTERS, ChangeRequest, change, target_of
 from bloomcli.commands.columns import indexes, why_none
 from bloomcli.commands.options import RemoveOptions
 from bloomcli.commands.progress import Progress
-from bloomcli.commands.targets import target_of
 from bloomcli.formats.base import FilterFile
 from bloomcli.model.change import ChangeReport
 

@@ -22,7 +22,7 @@ from multiprocessing.spawn import get_executable
 from types import FrameType
 from typing import IO, Final, cast
 
-from bloomcli.commands.options_base import Options
+from bloomcli.commands.options import Options
 from bloomcli.concurrency.signals import terminable
 from bloomcli.datasets.pool import OnFewer, Rows, Shares, run_in_pool
 from bloomcli.datasets.task import Task

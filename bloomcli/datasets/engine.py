@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from bloomcli.commands.options_base import Options
+from bloomcli.commands.options import Options
 from bloomcli.datasets import planning
 from bloomcli.datasets.planning import OnTables
 from bloomcli.datasets.task import OnRow, Task

@@ -15,8 +15,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
-from bloomcli.commands.options import WriteOptions
-from bloomcli.commands.options_base import Options
+from bloomcli.commands.options import Options, WriteOptions
 from bloomcli.datasets.skip_reasons import skip_reason
 from bloomcli.datasets.task import Task, collect_tasks, failed_row
 from bloomcli.errors import BloomError, UnreadableError, UsageError

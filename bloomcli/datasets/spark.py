@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from bloomcli import version
-from bloomcli.commands.options import WriteOptions
-from bloomcli.commands.options_base import Options
+from bloomcli.commands.options import Options, WriteOptions
 from bloomcli.commands.progress import cores
 from bloomcli.compact import LazySequence
 from bloomcli.concurrency.signals import plain_interrupts

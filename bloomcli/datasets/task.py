@@ -15,18 +15,18 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from bloomcli.commands.advise_options import ExtentOptions, UnitOptions
-from bloomcli.commands.index_options import IndexOptions
 from bloomcli.commands.options import (
     AddOptions,
     FoldOptions,
+    IndexOptions,
     InspectOptions,
+    Options,
     ProbeOptions,
     RemoveOptions,
     SurveyOptions,
     ValidateOptions,
     WriteOptions,
 )
-from bloomcli.commands.options_base import Options
 from bloomcli.commands.progress import Progress
 from bloomcli.compact import compacted
 from bloomcli.datasets.skip_reasons import OTHER_KIND
@@ -245,8 +245,7 @@ def validate_row(report: ValidateReport) -> FileRow:
 
 
 def _change(task: Task, options: WriteOptions, progress: Progress | None) -> FileRow:
-    from bloomcli.commands.change import change_where_needed
-    from bloomcli.commands.targets import target_of
+    from bloomcli.commands.change import change_where_needed, target_of
 
     if task.output is not None and not options.dry_run:
         store_of(task.output).make_directory(task.output)

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Protocol
 
 from bloomcli.commands.find import IndexedRowGroups
-from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.options import FindOptions
 from bloomcli.datasets.packing import parts_for
 from bloomcli.datasets.record_shape import Constant, Shape
 from bloomcli.model.find import FileFound

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from bloomcli.commands import find
 from bloomcli.commands.find import IndexedRowGroups, with_texts
-from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
+from bloomcli.commands.options import FindOptions
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.concurrency.threads import Future, Threads
 from bloomcli.datasets.jobs import default_jobs

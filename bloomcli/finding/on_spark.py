@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.option import Option, taken, taken_path, taken_paths
+from bloomcli.commands.options import FindOptions
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.record_shape import (
     RecordField,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
+from bloomcli.commands.options import FindOptions
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.record_shape import struct_of
 from bloomcli.datasets.spark_session import checked_session

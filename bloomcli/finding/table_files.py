@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.options import FindOptions
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import expand, no_files

@@ -108,6 +108,6 @@ def _keys(values: Sequence[bytes | None], typed: Column) -> Sequence[Any] | None
 
 def _is_orderless(typed: Column) -> bool:
     """Whether the type has no order: its bounds mean nothing."""
-    from bloomcli.values.column_types import kind_of
+    from bloomcli.values.literals import kind_of
 
     return kind_of(typed) in _ORDERLESS

@@ -15,7 +15,7 @@ from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats import wanted_values
 from bloomcli.model.file import Column
-from bloomcli.values.column_types import kind_of
+from bloomcli.values.literals import kind_of
 
 DECIMAL_BYTES: Final = 16
 _HELD_BYTES: Final = 32 << 20

@@ -16,8 +16,7 @@ from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.arrays import binaries, counting, int64s
 from bloomcli.model.file import Column
-from bloomcli.values.column_types import kind_of
-from bloomcli.values.literals import Literal, parse
+from bloomcli.values.literals import Literal, kind_of, parse
 
 FEW: Final = 256
 """Up to this number, values are looked up one by one, with the dictionary's answer; more are looked up in batches."""

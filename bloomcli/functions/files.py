@@ -13,7 +13,7 @@ from bloomcli.errors import UsageError
 from bloomcli.model.dataset import FileRow
 
 if TYPE_CHECKING:
-    from bloomcli.commands.options_base import Options
+    from bloomcli.commands.options import Options
     from bloomcli.datasets.engine import Engine
     from bloomcli.model.dataset import DatasetReport
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.option import taken_path, taken_paths
+from bloomcli.commands.options import FindOptions
 from bloomcli.functions.files import Files, RunOptions
 
 if TYPE_CHECKING:

@@ -57,7 +57,7 @@ def index_build(
         UnreadableError: a directory can't be listed.
         WriteError: the index can't be written; an old one isn't changed.
     """
-    from bloomcli.commands.index_options import IndexOptions, IndexTarget
+    from bloomcli.commands.options import IndexOptions, IndexTarget
     from bloomcli.indexing import build
 
     options = IndexOptions(columns=columns, fpp=fpp, dry_run=dry_run)
@@ -97,7 +97,7 @@ def index_update(
         SourceChanged: another program has replaced the index, which isn't changed.
         WriteError: the index can't be written; the old one isn't changed.
     """
-    from bloomcli.commands.index_options import IndexTarget
+    from bloomcli.commands.options import IndexTarget
     from bloomcli.indexing import build
 
     engine = _engine(RunOptions(jobs=jobs, fail_fast=fail_fast, on_row=on_row), session)

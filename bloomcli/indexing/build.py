@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from bloomcli.commands.index_options import IndexOptions, IndexTarget
+from bloomcli.commands.options import IndexOptions, IndexTarget
 from bloomcli.datasets.engine import Engine, run_tasks
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import UnknownColumn, UsageError

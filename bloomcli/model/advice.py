@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from bloomcli.model.dataset import FileRow
-from bloomcli.model.file import Column
+from bloomcli.model.file import POWER_OF_TWO, Column
 from bloomcli.model.queries import QueryLog
-from bloomcli.model.sizes import POWER_OF_TWO
 
 SUMS: Final = 4
 """Number of sums that don't depend on a rate: row groups and bytes by min/max, row groups and bytes today."""

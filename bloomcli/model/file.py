@@ -8,6 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+POWER_OF_TWO: Final = "power-of-two"
+"""A power of two, which every reader takes."""
+TIGHT: Final = "tight"
+"""Any number of blocks, which some readers refuse or misread."""
+SIZES: Final = (POWER_OF_TWO, TIGHT)
+"""The values of ``--size``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,7 +67,7 @@ class Part(NamedTuple):
     """Engines that read the files; None if the part doesn't set them."""
     table: TableSchema | None = None
     size: str | None = None
-    """One of `bloomcli.model.sizes.SIZES`: the sizes that `add` gives filters; None if the part doesn't set them."""
+    """One of `bloomcli.model.file.SIZES`: the sizes that `add` gives filters; None if the part doesn't set them."""
 
 
 class FilePolicy(NamedTuple):

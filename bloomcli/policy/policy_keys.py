@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bloomcli.errors import BloomError, UsageError, near_names
-from bloomcli.model.file import Severity
-from bloomcli.model.sizes import SIZES
+from bloomcli.model.file import SIZES, Severity
 from bloomcli.policy import globs
 from bloomcli.policy.policy import ColumnPart, Limits, Part, Policy
 from bloomcli.rules import RULES, rule

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bloomcli.model.advice import AdviseReport, ColumnAdvice, Interval
-from bloomcli.model.sizes import TIGHT
+from bloomcli.model.file import TIGHT
 from bloomcli.report.human import count, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.rules.readers import reader

@@ -6,29 +6,44 @@ Executors get the table's names with the options, and leave out columns that a f
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from glob import escape
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from bloomcli.commands.arguments import read_policy
 from bloomcli.commands.options import (
     AddOptions,
     ColumnOptions,
+    Options,
     ProbeOptions,
     SurveyOptions,
     ValidateOptions,
     policy_of,
 )
-from bloomcli.commands.options_base import Options
+from bloomcli.datasets import spark_types
 from bloomcli.errors import UnknownColumn, UsageError, near_names
 from bloomcli.hints import listed
 from bloomcli.model.schema import ColumnNames
 from bloomcli.policy.globs import matches
 from bloomcli.policy.policy import ColumnPart, Limits, Policy
 from bloomcli.tables.base import FilterRequest, Table
+
+
+def arrow_type(kind: Any) -> Any:
+    """The Arrow type that Spark uses for a type, which is given as parsed JSON; None if no Arrow type exists."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.types import StructType
+
+    field = {"name": "_", "type": kind, "nullable": True, "metadata": {}}
+    try:
+        return spark_types.arrow_type(StructType.fromJson(json.loads(json.dumps({"fields": [field]})))[0].dataType)
+    except (PySparkException, ValueError):
+        return None
+
 
 O = TypeVar("O", bound=Options)  # noqa: E741  options
 

@@ -18,12 +18,12 @@ from bloomcli.commands.options import (
     AddOptions,
     FoldOptions,
     InspectOptions,
+    Options,
     ProbeOptions,
     RemoveOptions,
     ValidateOptions,
     WriteOptions,
 )
-from bloomcli.commands.options_base import Options
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.commands.values import Value
 from bloomcli.datasets.spark_frame import frame

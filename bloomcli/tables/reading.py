@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from bloomcli.commands.options import SurveyOptions, ValidateOptions
-from bloomcli.commands.options_base import Options
+from bloomcli.commands.options import Options, SurveyOptions, ValidateOptions
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.spark import SparkEngine

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from bloomcli.commands.options_base import Options
+from bloomcli.commands.options import Options
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.task import Task, failed_row
 from bloomcli.errors import BloomError, UnsupportedError

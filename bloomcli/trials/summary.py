@@ -18,7 +18,7 @@ from bloomcli.trials.process import Completion, Job, Outcome, TrialFile
 from bloomcli.trials.readers import Entry
 from bloomcli.trials.readers.base import LookupResult
 from bloomcli.trials.values import LookupValue
-from bloomcli.values.column_types import kind_of
+from bloomcli.values.literals import kind_of
 from bloomcli.words import plural
 
 

@@ -2,7 +2,7 @@
 
 `parse` reads a value by the column's logical type and returns the bytes to hash: PLAIN encoding, as defined in the
 Apache Parquet specification (Encodings.md, LogicalTypes.md). A value that the column can't store ("300" in an 8-bit
-integer) isn't an error: it is absent, with a reason.
+integer) isn't an error: it is absent, with a reason. Min/max statistics rule out a value by these bytes, too.
 """
 
 from __future__ import annotations
@@ -11,19 +11,33 @@ import math
 import re
 import struct
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from decimal import MAX_EMAX, MIN_EMIN, Context, Inexact, InvalidOperation
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bloomcli.errors import LiteralError
 from bloomcli.model.file import Column
 from bloomcli.values import calendar
-from bloomcli.values.column_types import kind_of, type_name
-from bloomcli.values.decimals import WIDE
 from bloomcli.words import counted
 
 if TYPE_CHECKING:
     from decimal import Decimal
+
+
+def type_name(column: Column) -> str:
+    """Return the usual name of a column's type: `type_name` if set, else the logical type, else the physical type."""
+    return column.type_name or column.logical or column.physical
+
+
+def kind_of(column: Column) -> str:
+    """Return the logical type's name without its parameters, else the physical type."""
+    return (column.logical or column.physical).partition("(")[0]
+
+
+WIDE: Final = Context(prec=4000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation, Inexact])
+"""A context that raises an exception for numbers that it can't represent exactly."""
+
 
 _PER_SECOND: Final = {"MILLIS": 10**3, "MICROS": 10**6, "NANOS": 10**9}
 _JULIAN_EPOCH: Final = 2440588
@@ -481,3 +495,31 @@ def _render(encoded: bytes, column: Column) -> str:
         if text.isprintable() and text[:2].lower() != "0x":
             return text
     raise ValueError("no text form")
+
+
+def excluded_by(literal: Literal, min_value: bytes | None, max_value: bytes | None, column: Column) -> bool | None:
+    """Return whether min/max statistics alone rule out the value; None if they can't decide.
+
+    Truncated bounds are still bounds. Positive and negative zero compare equal, so a bound of either doesn't rule out
+    the other. A minimum above the maximum shows that the statistics are wrong: they can't decide.
+    """
+    return exclusions([literal], min_value, max_value, column)[0]
+
+
+def exclusions(
+    literals: Sequence[Literal], min_value: bytes | None, max_value: bytes | None, column: Column
+) -> list[bool | None]:
+    """`excluded_by` for each of several values."""
+    low = None if min_value is None else decode_bound(min_value, column)
+    high = None if max_value is None else decode_bound(max_value, column)
+    if (low is None and high is None) or (low is not None and high is not None and low > high):
+        return [None] * len(literals)
+    return [_excluded(literal, low, high) for literal in literals]
+
+
+def _excluded(literal: Literal, low: Any, high: Any) -> bool | None:
+    if literal.impossible is not None:
+        return True
+    if literal.unknowable is not None or literal.order_key is None:
+        return None
+    return bool((low is not None and literal.order_key < low) or (high is not None and literal.order_key > high))

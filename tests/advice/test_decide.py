@@ -8,7 +8,7 @@ import pytest
 from support.advice import MIB, at_rates, column, exact, existing, gain, report
 
 from bloomcli.advice.decide import decide
-from bloomcli.commands.budgets import Budget, read_budget
+from bloomcli.commands.sampling import Budget, read_budget
 from bloomcli.errors import UsageError
 from bloomcli.model.advice import ColumnAdvice
 from bloomcli.model.queries import QueriedColumn, QueryLog

@@ -337,7 +337,7 @@ FOUND: Final = {"column", "select"}
 
 
 def test_find_takes_its_options_everywhere() -> None:
-    from bloomcli.commands.find_options import FindOptions
+    from bloomcli.commands.options import FindOptions
 
     names = {field.name for field in dataclasses.fields(FindOptions)} - FROM_THE_TABLE
     command: click.Command = import_module("bloomcli.cli.find").command

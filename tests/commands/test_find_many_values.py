@@ -20,8 +20,8 @@ from support.wrong_statistics import lying
 
 import bloomcli
 from bloomcli.commands import find
-from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
+from bloomcli.commands.options import FindOptions
 from bloomcli.concurrency.cancellation import Stop, Stopped
 from bloomcli.errors import LiteralError, SourceChanged, UsageError
 from bloomcli.finding import value_file

@@ -15,9 +15,8 @@ import pytest
 import bloomcli
 from bloomcli import spark
 from bloomcli.commands import options
-from bloomcli.commands.find_options import FindOptions
-from bloomcli.commands.index_options import IndexOptions, IndexTarget
 from bloomcli.commands.option import options_in
+from bloomcli.commands.options import FindOptions, IndexOptions, IndexTarget
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.errors import UsageError
 from bloomcli.functions.files import ProgressOption, RunOptions

@@ -16,7 +16,7 @@ from support.table_names import by_id, by_name, field, orc_ids
 
 import bloomcli
 from bloomcli.commands import add, fold, inspect, probe, remove, survey, validate
-from bloomcli.commands.change import change_where_needed
+from bloomcli.commands.change import change_where_needed, target_of
 from bloomcli.commands.options import (
     AddOptions,
     FoldOptions,
@@ -26,7 +26,6 @@ from bloomcli.commands.options import (
     SurveyOptions,
     ValidateOptions,
 )
-from bloomcli.commands.targets import target_of
 from bloomcli.datasets import task
 from bloomcli.datasets.task import Task
 from bloomcli.errors import NothingToFilter, UnknownColumn, UsageError

@@ -13,8 +13,8 @@ from support.tables import write
 
 import bloomcli
 from bloomcli.commands import find
-from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
+from bloomcli.commands.options import FindOptions
 from bloomcli.concurrency.cancellation import Stop, Stopped
 from bloomcli.concurrency.threads import Threads
 from bloomcli.finding.filter_lookups import FileToSearch, files_to_search, look_up

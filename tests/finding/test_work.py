@@ -13,7 +13,7 @@ import pytest
 from support.found_lake import FILES, ROWS, made
 
 import bloomcli
-from bloomcli.commands.find_options import FindOptions
+from bloomcli.commands.options import FindOptions
 from bloomcli.datasets.record_shape import Shape, leaves, prune_shape, shape_by_names
 from bloomcli.datasets.shared_blocks import SharedBlocks
 from bloomcli.finding import many_files, row_buffer, work

@@ -16,8 +16,8 @@ from support.table_names import by_id, by_name, element, field, orc_ids, parquet
 from support.thrift import Fields
 
 from bloomcli.commands import find
-from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
+from bloomcli.commands.options import FindOptions
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
 from bloomcli.formats.registry import open_file
 from bloomcli.model.schema import ColumnName, ColumnNames

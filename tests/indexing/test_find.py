@@ -173,8 +173,8 @@ def test_after_any_changes_an_old_index_and_an_updated_one_give_the_same_rows(la
 
 
 def test_maybe_opens_only_files_that_the_index_does_not_know(lake: Place) -> None:
-    from bloomcli.commands.find_options import FindOptions
     from bloomcli.commands.find_values import Values
+    from bloomcli.commands.options import FindOptions
     from bloomcli.finding.lake import Search
 
     def paths() -> tuple[list[str], Any]:

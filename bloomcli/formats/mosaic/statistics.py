@@ -54,7 +54,7 @@ def bounds(group: RowGroup, column: MosaicColumn) -> tuple[bytes | None, bytes |
 
 def skips(group: RowGroup, literal: Literal, column: MosaicColumn, typed: Column) -> bool | None:
     """Whether statistics alone exclude a value; None if unknown."""
-    from bloomcli.values.exclusion import excluded_by
+    from bloomcli.values.literals import excluded_by
 
     found = group.statistics.get(column.index)
     if found is None or column.family == "BOOLEAN":

@@ -115,7 +115,7 @@ def _unscaled(text: str, scale: int) -> bytes:
 
 def skips(statistics: Any, literals: Sequence[Literal], orc: OrcType, typed: Column) -> list[bool | None]:
     """For each value, whether statistics alone exclude it; None if unknown."""
-    from bloomcli.values.exclusion import exclusions
+    from bloomcli.values.literals import exclusions
 
     if statistics is None or orc.kind in {"LIST", "MAP", "UNION", "STRUCT"}:
         return [None] * len(literals)

@@ -160,7 +160,7 @@ class ParquetFile(LocatedFile):
     ) -> Iterator[UnitFacts]:
         """Yield the facts of each chunk of the column."""
         from bloomcli.formats.parquet.dictionary import ChunkDictionary
-        from bloomcli.values.exclusion import exclusions
+        from bloomcli.values.literals import exclusions
 
         lookups = lookups_of(literals, column)
         budget = ReadBudget(limits.PROBED_DICTIONARIES_MAX_BYTES)

@@ -16,8 +16,7 @@ from bloomcli.errors import UnsupportedError
 from bloomcli.formats.answer import Lookup
 from bloomcli.formats.index_input import HashedValues
 from bloomcli.model.file import Column
-from bloomcli.values.column_types import kind_of
-from bloomcli.values.literals import Literal
+from bloomcli.values.literals import Literal, kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

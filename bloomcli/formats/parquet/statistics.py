@@ -15,8 +15,7 @@ from typing import Any, Final
 from bloomcli import kernels
 from bloomcli.formats.dictionary import HashLookup
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.values.column_types import kind_of
-from bloomcli.values.literals import decode_bound
+from bloomcli.values.literals import decode_bound, kind_of
 
 _WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 _FLOATS: Final = ("FLOAT", "DOUBLE")

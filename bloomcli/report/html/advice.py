@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bloomcli.model.advice import AdviseReport, ColumnAdvice, Interval
-from bloomcli.model.sizes import TIGHT
+from bloomcli.model.file import TIGHT
 from bloomcli.report.html import charts
 from bloomcli.report.html.charts import Curve, Estimate
 from bloomcli.report.html.draw import chart

@@ -11,10 +11,10 @@ from uuid import UUID
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.record_shape import Constant, RecordField, Shape
 from bloomcli.errors import CorruptFile
+from bloomcli.tables.columns import arrow_type
 from bloomcli.tables.deleted_rows import DeletedRows, DeletionVector
 from bloomcli.tables.delta.actions import full_path
 from bloomcli.tables.delta.schema import ID, PHYSICAL, mapping_mode
-from bloomcli.tables.spark_shape import arrow_type
 
 _Z85: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _DIGITS: Final = {char: at for at, char in enumerate(_Z85)}

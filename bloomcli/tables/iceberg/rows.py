@@ -14,10 +14,10 @@ from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.datasets.record_shape import RecordField, Shape
 from bloomcli.errors import UnsupportedError
 from bloomcli.tables.base import DataFile
+from bloomcli.tables.columns import arrow_type
 from bloomcli.tables.deleted_rows import DeletedRows, DeletionVector, EqualityDeletes, PositionDeletes, TableRows
 from bloomcli.tables.iceberg.java import Java
 from bloomcli.tables.iceberg.scans import Tasks
-from bloomcli.tables.spark_shape import arrow_type
 
 _DEFAULT: Final = (
     "the file was written before the column {} was added: all of its rows have the column's default value"

@@ -20,8 +20,8 @@ from support.thrift import Items
 
 import bloomcli
 from bloomcli.commands import find
-from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
+from bloomcli.commands.options import FindOptions
 from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.model.find import FileFound

@@ -12,9 +12,8 @@ import pytest
 
 import bloomcli
 from bloomcli.commands import add, remove
-from bloomcli.commands.change import change_where_needed
+from bloomcli.commands.change import change_where_needed, target_of
 from bloomcli.commands.options import AddOptions, RemoveOptions
-from bloomcli.commands.targets import target_of
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet.footer import read_footer
 from bloomcli.model.change import ChangeReport

@@ -15,8 +15,8 @@ from support.object_stores import SCHEME, MemoryClient, MemoryObjects
 from support.processes import wait_until
 
 import bloomcli
-from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
+from bloomcli.commands.options import FindOptions
 from bloomcli.finding.lake import Search
 from bloomcli.finding.texts import texts_of
 from bloomcli.model.find import FindReport

@@ -16,8 +16,8 @@ import pytest
 from support.object_stores import SCHEME, MemoryClient, MemoryObjects, Request
 
 import bloomcli
-from bloomcli.commands.find_options import FindOptions
 from bloomcli.commands.find_values import Values
+from bloomcli.commands.options import FindOptions
 from bloomcli.errors import CorruptFile
 from bloomcli.finding import pruning
 from bloomcli.finding.lake import Search
