@@ -46,6 +46,8 @@ class ChosenPages(NamedTuple):
     """The number of rows of the row group."""
     places: Sequence[PagePlace] | None
     """The pages; None for all. If they contradict the chunk, all are read: the index is wrong, not the chunk."""
+    by_headers: bool = False
+    """Whether the places are from the pages' headers, so that they can't contradict these."""
 
 
 class DecodedValues(NamedTuple):
@@ -74,55 +76,40 @@ class _Together:
         self.reader, self.dictionary = reader, dictionary
         self.pages: list[RawPage] = []
         self.rows: list[tuple[int, int]] = []
-        self.bytes = self.values = 0
+        self.values = 0
+        self._bytes = 0
 
     def has_room(self, page: RawPage) -> bool:
         """Whether another page can be added. The first one always can."""
         return not self.pages or (
-            self.bytes + page.size <= _TOGETHER_BYTES and self.values + page.values <= _VALUES_TOGETHER
+            self._bytes + page.size <= _TOGETHER_BYTES and self.values + page.values <= _VALUES_TOGETHER
         )
 
     def add(self, page: RawPage, rows: tuple[int, int]) -> None:
         """Add a page."""
         self.pages.append(page)
         self.rows.append(rows)
-        self.bytes += page.size
+        self._bytes += page.size
         self.values += page.values
 
+    @property
+    def memory(self) -> int:
+        """The bytes of the pages, compressed or decompressed."""
+        every = self.pages if self.dictionary is None else [self.dictionary, *self.pages]
+        return sum(max(page.size, len(page.data)) for page in every)
 
-class _Waiting:
-    """Pages of several chunks that are decoded together."""
+    @property
+    def rows_at_once(self) -> int:
+        """The number of rows whose values take at most `_TOGETHER_BYTES`, if lists have about the same length."""
+        every = self.pages if self.dictionary is None else [self.dictionary, *self.pages]
+        longest = max(page.longest for page in every)
+        in_row = -(-self.values // max(sum(number for _, number in self.rows), 1))
+        return max(min(_ROWS_AT_ONCE, _TOGETHER_BYTES // max(longest * in_row, 1)), 1)
 
-    def __init__(self) -> None:
-        self.groups: list[tuple[int, _Together]] = []
-        self._bytes = self._values = 0
-        self._hides_codec = False
-
-    def has_room(self, pages: _Together) -> bool:
-        """Whether pages of another chunk can be added. The first ones always can."""
-        return not self.groups or (
-            len(self.groups) < _CHUNKS_TOGETHER
-            and self._bytes + _memory(pages) <= _TOGETHER_BYTES
-            and self._values + pages.values <= _VALUES_TOGETHER
-            and self._hides_codec == _hides_codec(pages)  # a property of the whole file in memory
-        )
-
-    def add(self, chunk: int, pages: _Together) -> None:
-        """Add pages of the chunk at this position."""
-        self.groups.append((chunk, pages))
-        self._bytes += _memory(pages)
-        self._values += pages.values
-        self._hides_codec = _hides_codec(pages)
-
-
-def _memory(pages: _Together) -> int:
-    """The bytes of pages, compressed and decompressed."""
-    every = pages.pages if pages.dictionary is None else [pages.dictionary, *pages.pages]
-    return sum(max(page.size, len(page.data)) for page in every)
-
-
-def _hides_codec(pages: _Together) -> bool:
-    return any(page.hides_codec for page in pages.pages)
+    @property
+    def hides_codec(self) -> bool:
+        """Whether the header of a page says that its values aren't compressed, and they are."""
+        return any(page.hides_codec for page in self.pages)
 
 
 def decoded(
@@ -141,20 +128,28 @@ def decoded(
         CorruptFile: the pages contradict their headers or the metadata.
         UnsupportedError: the chunk is encrypted, or its codec or encoding isn't supported.
     """
-    waiting = _Waiting()
+    waiting: list[tuple[int, _Together]] = []
+    memory = values = 0
     for at, chosen in enumerate(chunks):
         for pages in _together(source, data_end, chosen):
-            if not waiting.has_room(pages):
-                yield from _decode(waiting.groups, typed)
-                waiting = _Waiting()
-            waiting.add(at, pages)
-    if waiting.groups:
-        yield from _decode(waiting.groups, typed)
+            memory += pages.memory
+            values += pages.values
+            if waiting and (
+                len(waiting) >= _CHUNKS_TOGETHER
+                or memory > _TOGETHER_BYTES
+                or values > _VALUES_TOGETHER
+                or waiting[-1][1].hides_codec != pages.hides_codec  # a property of the whole file in memory
+            ):
+                yield from _decode(waiting, typed)
+                waiting, memory, values = [], pages.memory, pages.values
+            waiting.append((at, pages))
+    if waiting:
+        yield from _decode(waiting, typed)
 
 
 def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[_Together]:
     """Yield the chosen pages of a chunk, those together that are decoded together."""
-    chunk, rows, places = chosen
+    chunk, rows, places, by_headers = chosen
     if chunk.encrypted:
         raise UnsupportedError(
             f"column {chunk.column.path} is encrypted",
@@ -166,7 +161,7 @@ def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[_T
         raise UnsupportedError(f"the codec {chunk.codec}", path=source.path, field=reader.field)
     if places is not None:
         source.will_read((place.offset, place.length) for place in places)
-        if page_selection.agree(source, chunk, data_end, places):
+        if by_headers or page_selection.agree(source, chunk, data_end, places):
             return _from_places(reader, places)
     pages = _pages(reader)
     return _whole(reader, pages, rows) if chunk.column.max_repetition_level else _some_at_a_time(reader, pages)
@@ -318,12 +313,19 @@ def _decode(groups: Sequence[tuple[int, _Together]], typed: Footer | None) -> It
             )
         stored.append(ChunkPages(some.reader.chunk, some.dictionary, some.pages, count))
     file: pq.ParquetFile | None = None
+    names: list[str] | None = None
     for number, (chunk, some) in enumerate(groups):
         try:
             if file is None:
                 data = pa.BufferReader(page_file.file_of(stored, typed))
                 file = pq.ParquetFile(data, page_checksum_verification=True)
-            yield from _values(file, number, chunk, some, typed)
+                names = None if typed is None else [file.schema.column(some.reader.chunk.column.index).path]
+            yield from _values(
+                file.iter_batches(some.rows_at_once, row_groups=[number], columns=names, use_threads=False),
+                chunk,
+                some,
+                nested=typed is None,
+            )
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             if isinstance(error, BloomError):
                 raise
@@ -333,28 +335,19 @@ def _decode(groups: Sequence[tuple[int, _Together]], typed: Footer | None) -> It
 
 
 def _values(
-    file: pq.ParquetFile, row_group: int, chunk: int, some: _Together, typed: Footer | None
+    batches: Iterable[pa.RecordBatch], chunk: int, some: _Together, *, nested: bool
 ) -> Iterator[DecodedValues]:
-    """Yield the values of a row group of the file in memory, which has these pages of the chunk at this position."""
+    """Yield the values of decoded pages of the chunk at this position. `nested`: the column may be in a list."""
     places = pa.concat_arrays([counting(start, number) for start, number in some.rows])
     first, count = 0, len(places)
-    names = None if typed is None else [file.schema.column(some.reader.chunk.column.index).path]
-    at_once = _rows_at_once(some.dictionary, some.pages, count)
-    for batch in file.iter_batches(at_once, row_groups=[row_group], columns=names, use_threads=False):
+    for batch in batches:
         values, found = batch.column(0), places.slice(first, batch.num_rows)
-        if typed is None:
+        if nested:
             values, found = _leaves(values, found)
         yield DecodedValues(chunk, values, found, len(some.pages) if not first else 0)
         first += batch.num_rows
     if first != count:
         raise some.reader.fault(f"the column's pages have {counted(first, 'row')} instead of {count}")
-
-
-def _rows_at_once(dictionary: RawPage | None, pages: Sequence[RawPage], rows: int) -> int:
-    """The number of rows whose values take at most `_TOGETHER_BYTES`, if lists have the usual number of values."""
-    longest = max(page.longest for page in ([*pages] if dictionary is None else [dictionary, *pages]))
-    in_row = -(-sum(page.values for page in pages) // max(rows, 1))
-    return max(min(_ROWS_AT_ONCE, _TOGETHER_BYTES // max(longest * in_row, 1)), 1)
 
 
 def _leaves(values: pa.Array, places: pa.Int64Array) -> tuple[pa.Array, pa.Int64Array]:

@@ -88,23 +88,31 @@ def _row_group(group: ChunkPages, typed: Footer | None, begin: int) -> bytes:
     chunk, dictionary, pages, rows = group
     column = chunk.column
     packed = sum(len(page.data) for page in group.every)
-    names = [_NAME] * max(column.max_definition_level, 1) if typed is None else [column.path.encode()]
-    metadata = _struct(
-        (1, I32, _type(column)[0] if typed is None else idl.ENUMS["Type"][column.physical]),
-        (2, LIST, _list(I32, [zigzag(0)])),
-        (3, LIST, _list(BINARY, [_binary(name) for name in names])),
-        (4, I32, idl.ENUMS["CompressionCodec"][chunk.codec]),
+    names = (_NAME,) * max(column.max_definition_level, 1) if typed is None else (column.path.encode(),)
+    kind = _type(column)[0] if typed is None else idl.ENUMS["Type"][column.physical]
+    metadata = _column_fields(kind, names, chunk.codec) + _struct(
         (5, I64, sum(page.values for page in pages)),
         (6, I64, max(sum(page.size for page in group.every), 1)),
         (7, I64, packed),
         (9, I64, begin + (0 if dictionary is None else len(dictionary.data))),
         *(() if dictionary is None else ((11, I64, begin),)),
+        after=4,
     )
     chunks = [_struct((2, I64, 0), (3, STRUCT, metadata))]
     if typed is not None:
-        other = _struct((2, I64, 0))  # never read
-        chunks = [other] * column.index + chunks + [other] * (typed.column_count - column.index - 1)
+        chunks = [_UNREAD] * column.index + chunks + [_UNREAD] * (typed.column_count - column.index - 1)
     return _struct((1, LIST, _list(STRUCT, chunks)), (2, I64, packed), (3, I64, rows))
+
+
+@lru_cache(maxsize=64)
+def _column_fields(kind: int, names: tuple[bytes, ...], codec: str) -> bytes:
+    """The encoded fields of ColumnMetaData up to the codec, which are the same for all chunks of a column."""
+    return _struct(
+        (1, I32, kind),
+        (2, LIST, _list(I32, [zigzag(0)])),
+        (3, LIST, _list(BINARY, [_binary(name) for name in names])),
+        (4, I32, idl.ENUMS["CompressionCodec"][codec]),
+    )[:-1]
 
 
 def _file_fields(column: Column, typed: Footer | None, rows: int, groups: bytes) -> Iterator[tuple[int, int, Any]]:
@@ -144,9 +152,10 @@ def _type(column: Column) -> tuple[int, int | None]:
     return idl.ENUMS["Type"][physical], length if physical == "FIXED_LEN_BYTE_ARRAY" else None
 
 
-def _struct(*fields: tuple[int, int, Any]) -> bytes:
-    """A structure of the compact protocol: ids, wire types, and numbers or encoded values."""
-    out, last = bytearray(), 0
+def _struct(*fields: tuple[int, int, Any], after: int = 0) -> bytes:
+    """A structure of the compact protocol: ids, wire types, and numbers or encoded values. If there are fields before
+    these, the last of them has the id `after`."""
+    out, last = bytearray(), after
     for number, kind, value in fields:
         out.append((number - last) << 4 | kind)
         out += zigzag(value) if isinstance(value, int) else value
@@ -162,3 +171,7 @@ def _list(kind: int, elements: Sequence[bytes]) -> bytes:
 
 def _binary(data: bytes) -> bytes:
     return varint(len(data)) + data
+
+
+_UNREAD: Final = _struct((2, I64, 0))
+"""The ColumnChunk of a column that isn't read."""

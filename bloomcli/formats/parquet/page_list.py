@@ -189,7 +189,9 @@ def page_locations(filters: Filters, key: ChunkKey) -> Sequence[tuple[Any, Any, 
     can't be read. Raises CorruptFile."""
     outer = filters.footer.chunk_struct(key)
     extents = _extents(filters, outer)
-    offset, length = extents.get("offset_index", (0, 0))
+    if "offset_index" not in extents:
+        return ()
+    offset, length = extents["offset_index"]
     if 0 < length <= parquet_limits.INDEX_MAX_BYTES:
         data = filters.source.read_at(offset, length)
         found = kernels.page_locations(data, parquet_limits.THRIFT_MAX_DEPTH)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -40,6 +41,12 @@ _BYTES_MOST: Final = 64 << 20
 """The maximum size of the values of a column in a batch, unless it is one value."""
 _OF_ROWS: Final = 8
 """If more than one in this many rows is read, it takes less time to decode whole chunks."""
+
+
+_SMALL_ROWS: Final = 1 << 15
+"""In row groups of up to this many rows, it takes less time to decode whole chunks than to find their pages."""
+_FIXED: Final = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE")
+"""Physical types whose values have few bytes: those of a batch take little memory, whatever a chunk repeats."""
 
 
 class _TooManyBytes(Exception):
@@ -78,6 +85,8 @@ class PagedChunk(NamedTuple):
 
     chunk: ColumnChunk
     pages: Sequence[PagePlace]
+    by_headers: bool
+    """As `ChosenPages.by_headers`."""
 
 
 class _Rows(NamedTuple):
@@ -130,29 +139,22 @@ class Records:
         """Read rows of row groups, with these columns (None: all).
 
         Args:
-            found: the numbers of row groups, and the ascending positions of rows in each.
+            found: the numbers of one or more row groups, and the ascending positions of rows in each.
             columns: the paths of the columns.
 
         Raises:
             CorruptFile, UnsupportedError: the rows can't be read.
         """
-        row_group = found[0][0] if found else 0
         chosen = self.chosen(columns)
-        try:
+        with self._faults(f"the rows of row group {found[0][0]}"):
             groups = (_Rows(number, rows, self._paged(number, chosen, rows)) for number, rows in _numbers(found))
             for ordinals, some in groupby(groups, lambda group: frozenset(group.paged)):
-                alike = list(some)
-                row_group = alike[0].row_group
-                yield from self._alike(alike, chosen - ordinals)
-        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-            if isinstance(error, BloomError):
-                raise
-            raise self._fault(f"the rows of row group {row_group}", error) from None
+                yield from self._alike(list(some), chosen - ordinals)
 
     def _alike(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[pa.RecordBatch]:
         """Read rows of row groups whose paged columns are the same. These other columns are read whole."""
-        whole = [chunk for group in groups for chunk in self._chunks(group.row_group, columns)]
-        self._plan.will_read(whole, (paged for group in groups for paged in group.paged.values()))
+        whole = (chunk for group in groups for chunk in self._chunks(group.row_group, columns))
+        self._plan.will_read(whole, (paged[:2] for group in groups for paged in group.paged.values()))
         at = 0
         for count, others in self._others(groups, columns):
             yield from self._joined(_slice(groups, at, count), others)
@@ -160,13 +162,9 @@ class Records:
 
     def empty_batch(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch with these columns (None: all). Raises CorruptFile."""
-        try:
+        with self._faults("the schema"):
             names = [self._paths[index] for index in sorted(self.chosen(columns))]
             table = self._reader.read_row_groups([], columns=names, use_threads=False)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            if isinstance(error, BloomError):
-                raise
-            raise self._fault("the schema", error) from None
         return without_views(
             pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], table.column_names)
         )
@@ -179,10 +177,19 @@ class Records:
         except (pa.ArrowException, OSError, ValueError):
             return set(), set()
 
-    def _fault(self, what: str, error: Exception) -> CorruptFile:
-        said = " ".join(str(error).split())[:200]
-        path = self._file.source.path
-        return CorruptFile(f"{what} can't be read: {said}", path=path, hint="--select names the columns to read")
+    @contextmanager
+    def _faults(self, what: str) -> Iterator[None]:
+        """Raise CorruptFile for errors of Arrow. `what`: what is read."""
+        try:
+            yield
+        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+            if isinstance(error, BloomError):
+                raise
+            said = " ".join(str(error).split())[:200]
+            path = self._file.source.path
+            raise CorruptFile(
+                f"{what} can't be read: {said}", path=path, hint="--select names the columns to read"
+            ) from None
 
     def _chunks(self, row_group: int, columns: set[int]) -> list[ColumnChunk]:
         """The chunks of these columns in a row group, in order."""
@@ -208,23 +215,24 @@ class Records:
         if self._plan.whole(row_group):
             return found
         for key in footer.chunk_keys_in(row_group, chosen & self.flat):
+            if some_rows and count <= _SMALL_ROWS and footer.columns[key.column].physical in _FIXED:
+                continue
             chunk = footer.chunk(key)
             if chunk.encrypted:
                 continue
             pages = page_selection.pages_of(self._filters, key, chunk, count)
-            if pages is None and some_rows:
+            by_headers = pages is None and some_rows
+            if by_headers:
                 pages = page_selection.pages_by_headers(self._file.source, chunk, footer.start, count)
             some = page_selection.with_rows(pages or (), rows)
             if pages is not None and (some_rows or page_selection.worth(some, chunk)):
-                found[key.column] = PagedChunk(chunk, some)
+                found[key.column] = PagedChunk(chunk, some, by_headers)
         return found
 
     def checked_schema(self) -> pa.Schema:
         """The columns as pyarrow reads them, with view types replaced. Raises CorruptFile."""
-        try:
+        with self._faults("the schema"):
             return self.schema
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise self._fault("the schema", error) from None
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -284,6 +292,7 @@ class Records:
                 group.paged[column].chunk,
                 footer.row_group(group.row_group).rows,
                 page_selection.with_rows(group.paged[column].pages, group.rows),
+                group.paged[column].by_headers,
             )
             for group in groups
         ]
@@ -303,22 +312,24 @@ class Records:
         return pa.concat_arrays(parts)
 
     def _whole(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[pa.RecordBatch]:
-        """Rows from whole chunks. Raises ValueError if Arrow ends before the last row without an error."""
+        """Rows from whole chunks."""
         names = [self._paths[index] for index in sorted(columns)]
         for group in groups:
-            first = at = 0
-            rows = group.rows
-            for batch in self._reader.iter_batches(
-                _AT_ONCE, row_groups=[group.row_group], columns=names, use_threads=False
-            ):
-                end = bisect_left(rows, first + batch.num_rows, at)
-                if end > at:
-                    yield without_views(batch).take(int64s(row - first for row in rows[at:end]))
-                first, at = first + batch.num_rows, end
-                if at == len(rows):
-                    break
-            if at < len(rows):  # Arrow only reports a short column if it reads others at the same time
-                raise ValueError(f"{', '.join(names)}: the pages have {counted(first, 'row')} and no row {rows[at]}")
+            with self._faults(f"the rows of row group {group.row_group}"):
+                yield from self._whole_of(group.row_group, group.rows, names)
+
+    def _whole_of(self, row_group: int, rows: memoryview, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """Rows of one row group. Raises ValueError if Arrow ends before the last row without an error."""
+        first = at = 0
+        for batch in self._reader.iter_batches(_AT_ONCE, row_groups=[row_group], columns=names, use_threads=False):
+            end = bisect_left(rows, first + batch.num_rows, at)
+            if end > at:
+                yield without_views(batch).take(int64s(row - first for row in rows[at:end]))
+            first, at = first + batch.num_rows, end
+            if at == len(rows):
+                return
+        if at < len(rows):  # Arrow only reports a short column if it reads others at the same time
+            raise ValueError(f"{', '.join(names)}: the pages have {counted(first, 'row')} and no row {rows[at]}")
 
     @cached_property
     def _reader(self) -> pq.ParquetFile:
@@ -330,4 +341,9 @@ class Records:
             whole = b"".join((spec.MAGIC, raw, len(raw).to_bytes(4, "little"), spec.MAGIC))
             metadata = pq.read_metadata(pa.BufferReader(whole))
         # a background read of Arrow's threads aborts the process if Python ends during it
-        return pq.ParquetFile(pa.PythonFile(SourceStream(source), "r"), metadata=metadata, pre_buffer=False)
+        return pq.ParquetFile(
+            pa.PythonFile(SourceStream(source), "r"),
+            metadata=metadata,
+            pre_buffer=False,
+            page_checksum_verification=True,
+        )
