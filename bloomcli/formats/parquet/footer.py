@@ -103,7 +103,7 @@ class Footer:
         """The leaf columns, in schema order."""
         return leaf_columns(self.top)
 
-    @property
+    @cached_property
     def created_by(self) -> str | None:
         """The writer's name and version."""
         return self.top.text("created_by")

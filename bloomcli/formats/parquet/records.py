@@ -240,6 +240,10 @@ class Records:
         return without_views_in(self._reader.schema_arrow)
 
     @cached_property
+    def _has_views(self) -> bool:
+        return bool(self._reader.schema_arrow != self.schema)
+
+    @cached_property
     def flat(self) -> set[int]:
         """The ordinals of columns at the top level that have a single leaf and a unique name."""
         names = Counter(path.partition(".")[0] for path in self._paths)
@@ -314,17 +318,26 @@ class Records:
     def _whole(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[pa.RecordBatch]:
         """Rows from whole chunks."""
         names = [self._paths[index] for index in sorted(columns)]
+        fixed = all(self._filters.footer.columns[index].physical in _FIXED for index in columns)
         for group in groups:
+            small = fixed and self._filters.footer.row_group(group.row_group).rows <= _SMALL_ROWS
             with self._faults(f"the rows of row group {group.row_group}"):
-                yield from self._whole_of(group.row_group, group.rows, names)
+                yield from self._whole_of(group, names, _SMALL_ROWS if small else _AT_ONCE)
 
-    def _whole_of(self, row_group: int, rows: memoryview, names: list[str]) -> Iterator[pa.RecordBatch]:
-        """Rows of one row group. Raises ValueError if Arrow ends before the last row without an error."""
+    def _whole_of(self, group: _Rows, names: list[str], at_once: int) -> Iterator[pa.RecordBatch]:
+        """Rows of one row group, of which `at_once` are decoded at a time.
+
+        Raises ValueError if Arrow ends before the last row without an error.
+        """
         first = at = 0
-        for batch in self._reader.iter_batches(_AT_ONCE, row_groups=[row_group], columns=names, use_threads=False):
+        rows = group.rows
+        for batch in self._reader.iter_batches(
+            at_once, row_groups=[group.row_group], columns=names, use_threads=False
+        ):
             end = bisect_left(rows, first + batch.num_rows, at)
             if end > at:
-                yield without_views(batch).take(int64s(row - first for row in rows[at:end]))
+                found = without_views(batch) if self._has_views else batch
+                yield found.take(int64s(row - first for row in rows[at:end]))
             first, at = first + batch.num_rows, end
             if at == len(rows):
                 return

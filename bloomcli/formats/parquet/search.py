@@ -104,10 +104,11 @@ class ParquetSearch(ColumnSearch):
 
     def matches(self, wanted: WantedValues, several: Sequence[Candidates]) -> Iterator[tuple[Candidates, Matches]]:
         """Yield the rows of row groups that have one of their candidates. Reads only pages that can have one."""
-        with_values = [candidates for candidates in several if self._has_values(candidates)]
-        forms = _forms_of(with_values, len(wanted.forms))
+        searched = [(candidates, *self._chunk(candidates)) for candidates in several]
+        with_values = [some for some in searched if self._has_values(*some)]
+        forms = _forms_of([candidates for candidates, *_ in with_values], len(wanted.forms))
         chosen = wanted.forms.take(forms)
-        chunks = (self._chosen_pages(wanted, candidates) for candidates in with_values)
+        chunks = (self._chosen_pages(wanted, *some) for some in with_values)
         decoded_parts = page_decoder.decoded(self._file.source, self._filters.footer.start, chunks)
         for parts in page_decoder.joined(decoded_parts, len(chosen)):
             values = [wanted_values.comparable(part.values, self._column) for part in parts]
@@ -115,9 +116,11 @@ class ParquetSearch(ColumnSearch):
             first = 0
             for part in parts:
                 self.pages_read += part.pages
-                candidates = with_values[part.chunk]
+                candidates = with_values[part.chunk][0]
                 at = positions.slice(first, len(part.values))
                 first += len(part.values)
+                if at.null_count == len(at) and not candidates.nan:
+                    continue
                 there = pc.indices_nonzero(at.is_valid())
                 found = forms.take(at.take(there))
                 if len(forms) != len(candidates.forms):  # the row group can't have others, by its filter
@@ -131,9 +134,10 @@ class ParquetSearch(ColumnSearch):
                     repeated = self._column.max_repetition_level > 0
                     yield candidates, each_row(part.rows.take(there), texts, repeated=repeated)
 
-    def _chosen_pages(self, wanted: WantedValues, candidates: Candidates) -> ChosenPages:
-        """The pages of a row group that can have one of the candidates."""
-        key, chunk = self._chunk(candidates)
+    def _chosen_pages(
+        self, wanted: WantedValues, candidates: Candidates, key: ChunkKey, chunk: ColumnChunk
+    ) -> ChosenPages:
+        """The pages of a row group's chunk that can have one of the candidates."""
         places = None
         if candidates.trusted:
             selected = self._plan.select(key, chunk, candidates.rows, partial(_sorted_keys, wanted, candidates))
@@ -148,9 +152,8 @@ class ParquetSearch(ColumnSearch):
         key = ChunkKey(candidates.row_group, index, footer.row_group(candidates.row_group).chunks[index])
         return key, footer.chunk(key)
 
-    def _has_values(self, candidates: Candidates) -> bool:
-        """Whether the column has values in a row group. Raises CorruptFile if only the row group has rows."""
-        key, chunk = self._chunk(candidates)
+    def _has_values(self, candidates: Candidates, key: ChunkKey, chunk: ColumnChunk) -> bool:
+        """Whether a row group's chunk has values. Raises CorruptFile if only the row group has rows."""
         if chunk.num_values or chunk.encrypted:
             return True
         if candidates.rows:
