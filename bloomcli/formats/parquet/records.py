@@ -322,7 +322,12 @@ class Records:
         for group in groups:
             small = fixed and self._filters.footer.row_group(group.row_group).rows <= _SMALL_ROWS
             with self._faults(f"the rows of row group {group.row_group}"):
-                yield from self._whole_of(group, names, _SMALL_ROWS if small else _AT_ONCE)
+                try:
+                    yield from self._whole_of(group, names, _SMALL_ROWS if small else _AT_ONCE)
+                except (pa.ArrowException, OSError) as error:
+                    if not isinstance(error, BloomError):
+                        self._check_pages(group.row_group, columns)
+                    raise
 
     def _whole_of(self, group: _Rows, names: list[str], at_once: int) -> Iterator[pa.RecordBatch]:
         """Rows of one row group, of which `at_once` are decoded at a time.
@@ -343,6 +348,15 @@ class Records:
                 return
         if at < len(rows):  # Arrow only reports a short column if it reads others at the same time
             raise ValueError(f"{', '.join(names)}: the pages have {counted(first, 'row')} and no row {rows[at]}")
+
+    def _check_pages(self, row_group: int, columns: set[int]) -> None:
+        """Raise the error of a page of these columns that can't be decoded: it says where the page is, and Arrow's
+        error doesn't. Checks columns at the top level only."""
+        footer = self._filters.footer
+        rows = footer.row_group(row_group).rows
+        for chunk in self._chunks(row_group, columns & self.flat):
+            for _ in page_decoder.decoded(self._file.source, footer.start, [ChosenPages(chunk, rows, None)]):
+                pass
 
     @cached_property
     def _reader(self) -> pq.ParquetFile:

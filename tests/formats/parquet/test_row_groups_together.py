@@ -157,4 +157,4 @@ def test_a_page_with_a_wrong_checksum_gives_no_rows(tmp_path: Path) -> None:
     path.write_bytes(bytes(data))
     found = bloomcli.find(path, [1, 90, 300], column="id")
     assert rows_of(found) == []
-    assert "row group 2" in str(found.report.errors[0].error)
+    assert "(at row_groups[2].columns[1], byte " in str(found.report.errors[0].error)
