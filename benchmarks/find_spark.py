@@ -391,7 +391,7 @@ def _compared(
     lines += [
         "",
         "Least: the processor seconds to read and to decompress the pages of these columns, once each,",
-        "with cramjam or zstandard; `find` takes less for numbers in Snappy, which it decompresses itself.",
+        "with cramjam or zstandard.",
         f"Spark's scan of all columns takes {whole.seconds:.1f} s and {whole.processor:.1f} processor seconds.",
         "",
     ]

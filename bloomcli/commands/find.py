@@ -5,7 +5,8 @@ filters, statistics, dictionaries, an index: row groups that may have a value ->
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.commands.find_values import Values
@@ -27,7 +28,7 @@ from bloomcli.values.literals import how_looked_up
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bloomcli.formats.column_search import Candidates, ColumnSearch, Matches
+    from bloomcli.formats.column_search import Candidates, ColumnSearch, FoundRows, Matches
     from bloomcli.formats.filter_lookup import FilterAnswer
     from bloomcli.formats.wanted_values import WantedValues
     from bloomcli.storage.base import Fingerprint, Source
@@ -36,6 +37,9 @@ COLUMNS: Final = ("path", "stripe", "row_group", "row", "value", "record")
 """The columns of rows: the file, the stripe (null in formats without stripes), the row group (ORC: its number in the
 stripe), the row's number in the file from 0, the value as given (UTF-8 in binary; see `with_texts`), and the record,
 a struct of the selected columns."""
+
+_ROWS_TOGETHER: Final = 8192
+"""Rows whose records are read together, and those of the row group in which they end."""
 
 Emit = Callable[["pa.RecordBatch"], None]
 """A function that takes rows with `COLUMNS`."""
@@ -183,7 +187,7 @@ def _search(
             return _ruled_out(original.path, answer, options)
         if answer.texts is not None:
             values = Values(values.texts.take(answer.texts))
-    from bloomcli.formats.column_search import Scope
+    from bloomcli.formats.column_search import Scope, numbered
 
     source = CountingSource(original)
     file = open_file(source, options.names)
@@ -198,11 +202,11 @@ def _search(
     rows = _FileRows(file, search, wanted, options, emit)
     if row_groups is None:
         values.filter_lookup = search.filter_lookup(wanted, rows.columns)
-    every = list(_placed(search.candidates(wanted, scope)))
+    every = list(numbered(search.candidates(wanted, scope)))
     possible = [
-        place
-        for place in every
-        if place.candidates.possible and (row_groups is None or place.candidates.indexed_unit in row_groups)
+        candidates
+        for candidates in every
+        if candidates.possible and (row_groups is None or candidates.indexed_unit in row_groups)
     ]
     if not options.maybe:
         rows.find(possible, stop)
@@ -210,8 +214,8 @@ def _search(
         path=original.path,
         format=file.format,
         row_groups=len(every),
-        row_groups_possible=tuple(place.candidates.row_group for place in possible),
-        stripes_possible=tuple(p.candidates.stripe for p in possible if p.candidates.stripe is not None),
+        row_groups_possible=tuple(candidates.row_group for candidates in possible),
+        stripes_possible=tuple(candidates.stripe for candidates in possible if candidates.stripe is not None),
         row_groups_read=rows.row_groups,
         pages_read=search.pages_read,
         pages_left_out=search.pages_left_out,
@@ -219,7 +223,7 @@ def _search(
         bytes_read=source.bytes_read + (0 if answer is None else answer.bytes_read),
         scan_bytes=search.scanned_bytes(rows.columns)
         if options.rows
-        else sum(place.candidates.chunk_bytes for place in every),
+        else sum(candidates.chunk_bytes for candidates in every),
     )
 
 
@@ -253,21 +257,6 @@ def _column_search(file: FilterFile, options: FindOptions) -> tuple[Column, Colu
     return column, file.search(column)
 
 
-class _Place(NamedTuple):
-    """A row group, and the number of its first row in the file."""
-
-    candidates: Candidates
-    first_row: int
-
-
-def _placed(row_groups: Iterator[Candidates]) -> Iterator[_Place]:
-    """Add the numbers of their first rows to the row groups of a file."""
-    first = 0
-    for candidates in row_groups:
-        yield _Place(candidates, first)
-        first += candidates.rows
-
-
 class _FileRows:
     """Finds the rows of one file, row group by row group.
 
@@ -284,63 +273,80 @@ class _FileRows:
         self.columns = selected(file, options)
         self.count = self.row_groups = 0
 
-    def find(self, places: Sequence[_Place], stop: Stop | None) -> None:
-        """Find the rows of row groups, and give them to `emit`, until the search has enough rows. Raises Stopped."""
-        for place in places:
+    def find(self, row_groups: Sequence[Candidates], stop: Stop | None) -> None:
+        """Find the rows of row groups, and give them to `emit`, until the search has enough rows. Raises Stopped.
+
+        With a limit, and with `files_only`, row groups are searched one by one: the first ones may have enough rows.
+        """
+        early = self._options.files_only or self._options.limit is not None
+        for some in ([one] for one in row_groups) if early else self._search.together(row_groups):
             if stop is not None:
                 stop.check()
-            self.row_groups += 1
-            rows, texts = self._matches(place.candidates)
-            if self._options.limit is not None:
-                rows = rows[: self._options.limit - self.count]
-            self.count += len(rows)
-            if self._options.rows and len(rows):
-                self._records(place, rows, self._wanted.texts.take(texts[: len(rows)]))
-            if self._is_enough(0):
+            self._search_together(some)
+            if self._is_enough():
                 break
 
-    def _is_enough(self, more: int) -> bool:
-        """Whether the search has all the rows that it needs, with `more` rows of the current row group."""
-        count, limit = self.count + more, self._options.limit
-        return (self._options.files_only and count > 0) or (limit is not None and count >= limit)
-
-    def _matches(self, candidates: Candidates) -> tuple[pa.Int64Array, pa.Int64Array]:
-        """The rows of a row group that have one of the candidates, and the positions of their texts.
-
-        With a limit, and with `files_only`, the search ends early, but not before it has enough rows.
-        """
-        import pyarrow as pa
-
-        from bloomcli.formats.arrays import int64s
-
-        found: list[Matches] = []
-        self._search.prepare(self._wanted, candidates, self.columns, rows=self._options.rows)
-        for matches in self._search.matches(self._wanted, candidates):
-            found.append(matches)
-            if self._is_enough(sum(len(some.rows) for some in found)):
+    def _search_together(self, row_groups: Sequence[Candidates]) -> None:
+        """Find the rows of row groups. The search ends early if it has enough rows."""
+        self.row_groups += len(row_groups)
+        for candidates in row_groups:
+            self._search.prepare(self._wanted, candidates, self.columns, rows=self._options.rows)
+        waiting: list[tuple[Candidates, Matches]] = []
+        rows = 0
+        for candidates, found in self._search.matches(self._wanted, row_groups):
+            if rows >= _ROWS_TOGETHER and candidates is not waiting[-1][0]:
+                self._emit_records(waiting)
+                waiting, rows = [], 0
+            limit = self._options.limit
+            matches = found if limit is None else found.first(limit - self.count)
+            waiting.append((candidates, matches))
+            rows += len(matches.rows)
+            self.count += len(matches.rows)
+            if self._is_enough():
                 break
-        if not found:
-            return int64s(()), int64s(())
-        return pa.concat_arrays([some.rows for some in found]), pa.concat_arrays([some.texts for some in found])
+        self._emit_records(waiting)
 
-    def _records(self, place: _Place, rows: pa.Int64Array, texts: pa.LargeBinaryArray) -> None:
-        """Read the records of rows of a row group, and give them to `emit`."""
+    def _is_enough(self) -> bool:
+        """Whether the search has all the rows that it needs."""
+        limit = self._options.limit
+        return (self._options.files_only and self.count > 0) or (limit is not None and self.count >= limit)
+
+    def _emit_records(self, matches: Sequence[tuple[Candidates, Matches]]) -> None:
+        """Read the records of rows of row groups, and give them to `emit`."""
+        if not self._options.rows or not matches:
+            return
         import pyarrow as pa
 
         from bloomcli.formats.arrays import binaries, repeated, shifted
+        from bloomcli.formats.column_search import FoundRows
 
+        found = [
+            FoundRows(some[0][0], pa.concat_arrays([rows for _, (rows, _) in some]))
+            for _, group in groupby(matches, lambda match: id(match[0]))
+            if (some := list(group))
+        ]
+        row_groups = pa.concat_arrays([repeated(one.candidates.row_group, len(one.rows)) for one in found])
+        numbers = pa.concat_arrays([shifted(one.rows, one.candidates.first_row) for one in found])
+        texts = self._wanted.texts.take(pa.concat_arrays([texts for _, (_, texts) in matches]))
+        stripes = pa.concat_arrays([_stripes(one) for one in found])
         path = shown(self._file.source.path).encode("utf-8", "backslashreplace")
-        row_group, stripe = place.candidates.row_group, place.candidates.stripe
         at = 0
-        for records in self._search.records(place.candidates, rows, self.columns):
+        for records in self._search.records(found, self.columns):
             count = records.num_rows
             columns = [
                 binaries([path] * count).cast(pa.string()),
-                pa.nulls(count, pa.int64()) if stripe is None else repeated(stripe, count),
-                repeated(row_group, count),
-                shifted(rows[at : at + count], place.first_row),
-                texts[at : at + count],
+                *(column.slice(at, count) for column in (stripes, row_groups, numbers, texts)),
                 pa.StructArray.from_arrays(records.columns, fields=distinct_fields(records.schema)),
             ]
             self._emit(pa.RecordBatch.from_arrays(columns, names=list(COLUMNS)))
             at += count
+
+
+def _stripes(found: FoundRows) -> pa.Int64Array:
+    """The stripe of each row; nulls in formats without stripes."""
+    import pyarrow as pa
+
+    from bloomcli.formats.arrays import repeated
+
+    stripe, count = found.candidates.stripe, len(found.rows)
+    return pa.nulls(count, pa.int64()) if stripe is None else repeated(stripe, count)

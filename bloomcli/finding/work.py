@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, Unsupporte
 from bloomcli.finding.job import FileWork, Job, Part
 from bloomcli.finding.lake import failed
 from bloomcli.finding.many_files import RemainingValues, is_same, remaining_values
-from bloomcli.finding.row_buffer import FileQueue, RowBuffer
 from bloomcli.finding.spool import Spool
 from bloomcli.finding.values import BLOCK_VALUES, Block, Blocks, block_of
 from bloomcli.formats.registry import known_suffix, open_file
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
 def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | FileFound]:
     """Yield the rows of each file, and then the file's result.
 
-    Typed rows of several files may come together, before the results of these files. If `pieces` are `SharedBlocks`
-    and fit into one block, the block is kept for the next part.
+    If `pieces` are `SharedBlocks` and fit into one block, the block is kept for the next part.
     """
     files, job = part
     cached = pieces.made if isinstance(pieces, SharedBlocks) else None
@@ -52,62 +50,23 @@ def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | Fil
         if blocks.only is None:
             paths = [file.path if file.found is None else None for file in files]
             remaining = remaining_values(paths, job.options, blocks)
-        if blocks.only is not None and job.typed:
-            yield from _typed(job, files, blocks, blocks.only)
-            return
         for at, file in enumerate(files):
-            yield from _rows_of(job, file, blocks, remaining.pop(at, None))
+            spool = Spool()
+            result = _searched(job, file, blocks, spool, remaining.pop(at, None))
+            yield from spool.batches()
+            yield result
     finally:
         blocks.close()
 
 
-def _typed(job: Job, files: Sequence[FileWork], blocks: Blocks, block: Block) -> Iterator[pa.RecordBatch | FileFound]:
-    """As `search`, for typed rows and one block of values."""
-    waiting = FileQueue(
-        lambda rows: _converted(job, FileWork(""), rows, block),  # rows of several files
-        lambda at: _rows_of(job, files[at], blocks, None),
-    )
-    at = 0
-    while at < len(files):
-        file = files[at]
-        spool, buffer = Spool(), RowBuffer()
-        needs_conversion = file.deleted is not None or bool(file.constants)
-        result = _searched(job, file, blocks, spool, None, None if needs_conversion else buffer)
-        if buffer.rows or not (result.rows or result.error):
-            yield from waiting.add(at, buffer, result)
-        else:
-            yield from waiting.flush()
-            yield from spool.batches()
-            yield result
-        at += 1
-    yield from waiting.flush()
-
-
-def _rows_of(
-    job: Job, file: FileWork, blocks: Blocks, remaining: RemainingValues | None
-) -> Iterator[pa.RecordBatch | FileFound]:
-    """Yield the rows of a file, and then its result."""
-    spool = Spool()
-    result = _searched(job, file, blocks, spool, remaining)
-    yield from spool.batches()
-    yield result
-
-
-def _searched(
-    job: Job,
-    file: FileWork,
-    blocks: Blocks,
-    spool: Spool,
-    remaining: RemainingValues | None,
-    buffer: RowBuffer | None = None,
-) -> FileFound:
+def _searched(job: Job, file: FileWork, blocks: Blocks, spool: Spool, remaining: RemainingValues | None) -> FileFound:
     if file.found is not None:
         return file.found
     try:
         with convert_os_errors(file.path):
             if remaining is not None and file.indexed_column is None and is_same(file.path, remaining):
                 return _File(job, file, spool).search_remaining(remaining)
-            return _File(job, file, spool, buffer).search(blocks)
+            return _File(job, file, spool).search(blocks)
     except UnknownFormat as error:
         if file.walked and not known_suffix(file.path):
             return FileFound(path=file.path, reason=OTHER_KIND)
@@ -133,11 +92,10 @@ class _File:
         job: the job.
         file: the file.
         spool: takes the rows, converted to the record's types.
-        buffer: takes a few rows before their conversion; None: all rows are converted at once.
     """
 
-    def __init__(self, job: Job, file: FileWork, spool: Spool, buffer: RowBuffer | None = None) -> None:
-        self.job, self.file, self.spool, self.buffer = job, file, spool, buffer
+    def __init__(self, job: Job, file: FileWork, spool: Spool) -> None:
+        self.job, self.file, self.spool = job, file, spool
         self._rows = 0
         self._indexed = file.indexed
         self._seen: Fingerprint | None = None
@@ -202,25 +160,16 @@ class _File:
 
     def _block(self, block: Block, spool: Spool) -> FileFound:
         def emit(batch: pa.RecordBatch) -> None:
-            batches = [batch]
-            if self.buffer is not None:
-                if self.buffer.add(batch):
-                    return
-                batches = [*self.buffer.take_all(), batch]
-                self.buffer = None
-            for rows in batches:
-                converted = _converted(self.job, self.file, rows, block)
-                if converted.num_rows:
-                    self._rows += converted.num_rows
-                    if not self._counts_rows:
-                        spool.add(converted)
+            converted = _converted(self.job, self.file, batch, block)
+            if converted.num_rows:
+                self._rows += converted.num_rows
+                if not self._counts_rows:
+                    spool.add(converted)
 
         return find.run(self.file.path, self.options, block.values, emit, indexed=self._indexed)
 
     def _with_rows(self, found: FileFound) -> FileFound:
         if self.options.rows:
-            if self.buffer is not None:
-                return replace(found, rows=self._rows + self.buffer.rows)
             rows = min(self._rows, 1) if self._counts_rows else self._rows
             return replace(found, rows=rows)
         return found

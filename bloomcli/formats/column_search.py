@@ -41,6 +41,8 @@ class Candidates(NamedTuple):
     """No filter contradicts the row group's statistics."""
     stripe: int | None = None
     """The stripe of the row group, in a format with stripes."""
+    first_row: int = 0
+    """The number of the row group's first row in the file; `numbered` sets it."""
 
     @property
     def possible(self) -> bool:
@@ -53,6 +55,14 @@ class Candidates(NamedTuple):
         return self.row_group if self.stripe is None else self.stripe
 
 
+def numbered(row_groups: Iterable[Candidates]) -> Iterator[Candidates]:
+    """Set the numbers of the first rows of all row groups of a file."""
+    first = 0
+    for candidates in row_groups:
+        yield candidates._replace(first_row=first)
+        first += candidates.rows
+
+
 class Matches(NamedTuple):
     """Rows that have a value."""
 
@@ -60,6 +70,19 @@ class Matches(NamedTuple):
     """Positions in the row group, ascending, each once."""
     texts: pa.Int64Array
     """For each row, the position of the text of a value that it has."""
+
+    def first(self, count: int) -> Matches:
+        """The first rows."""
+        return Matches(self.rows[:count], self.texts[:count])
+
+
+class FoundRows(NamedTuple):
+    """Rows of a row group that were found."""
+
+    candidates: Candidates
+    """The row group."""
+    rows: pa.Int64Array
+    """As `Matches.rows`."""
 
 
 class Scope(NamedTuple):
@@ -183,9 +206,16 @@ class ColumnSearch(ABC):
                 stripe=unit.stripe,
             )
 
+    def together(self, several: Sequence[Candidates]) -> Iterator[Sequence[Candidates]]:
+        """Split row groups into those that are searched together; by default each is searched alone."""
+        return ([candidates] for candidates in several)
+
     @abstractmethod
-    def matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
-        """The rows of a row group that have one of the candidates, in order. Raises CorruptFile, UnsupportedError."""
+    def matches(self, wanted: WantedValues, several: Sequence[Candidates]) -> Iterator[tuple[Candidates, Matches]]:
+        """The rows of row groups that have one of their candidates, in order.
+
+        Raises CorruptFile, UnsupportedError.
+        """
 
     def prepare(  # noqa: B027  most formats have nothing to announce
         self, wanted: WantedValues, candidates: Candidates, columns: Sequence[str] | None, *, rows: bool
@@ -193,10 +223,8 @@ class ColumnSearch(ABC):
         """Announce calls of `matches` and, with `rows`, of `records` for a row group. By default nothing happens."""
 
     @abstractmethod
-    def records(
-        self, candidates: Candidates, rows: pa.Int64Array, columns: Sequence[str] | None
-    ) -> Iterator[pa.RecordBatch]:
-        """Rows of a row group by their positions, in order: these columns (None: all). Raises CorruptFile."""
+    def records(self, found: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        """Rows of row groups by their positions, in order: these columns (None: all). Raises CorruptFile."""
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch as `records` returns it, with these columns (None: all), from the metadata.

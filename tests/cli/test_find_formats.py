@@ -111,4 +111,4 @@ def test_a_found_row_whose_record_ends_early_is_an_error(bloom: Bloom, tmp_path:
     path.write_bytes(data)
     done = bloom("find", "7", path, "-c", "id")
     assert (done.code, done.out) == (3, "")
-    assert "the rows of row group 0 can't be read: other: the pages have 0 rows and no row 7" in done.err
+    assert "the rows of row group 0 can't be read: id, other: the pages have 0 rows and no row 7" in done.err

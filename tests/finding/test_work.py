@@ -16,7 +16,7 @@ import bloomcli
 from bloomcli.commands.options import FindOptions
 from bloomcli.datasets.record_shape import Shape, leaves, prune_shape, shape_by_names
 from bloomcli.datasets.shared_blocks import SharedBlocks
-from bloomcli.finding import many_files, row_buffer, work
+from bloomcli.finding import many_files, work
 from bloomcli.finding import values as blocks
 from bloomcli.finding.job import FileWork, Job, parts_of
 from bloomcli.finding.values import packed
@@ -218,11 +218,7 @@ def small_files(folder: Path, count: int, kinds: dict[int, pa.DataType]) -> list
     return files
 
 
-@pytest.mark.parametrize("most", [1, 7, 30, 10_000])
-def test_typed_rows_of_files_with_other_types_are_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
-    monkeypatch.setattr(row_buffer, "ROWS_MOST", most)
+def test_typed_rows_of_files_with_other_types_are_in_order(tmp_path: Path) -> None:
     files = small_files(tmp_path, 12, {3: pa.int16(), 4: pa.int16(), 8: pa.int64()})
     wanted = pa.array([n for n in range(120) if n // 10 != 6 and n % 3], pa.int64())
     rows, done = searched(files, [wanted], typed(pa.schema({"id": pa.int64(), "other": pa.int64()})))
@@ -234,15 +230,6 @@ def test_typed_rows_of_files_with_other_types_are_in_order(
     assert [(one.path, one.rows) for one in done] == [
         (str(file), sum(n // 10 == number for n in ids)) for number, file in enumerate(files)
     ]
-
-
-def test_typed_rows_of_few_files_come_in_one_batch(tmp_path: Path) -> None:
-    files = small_files(tmp_path, 12, {})
-    job = typed(pa.schema({"id": pa.int64(), "other": pa.int32()}))
-    part = (tuple(FileWork(str(file)) for file in files), job)
-    found = list(search(part, [packed(pa.array(range(0, 120, 5)))]))
-    assert [one.num_rows for one in found if isinstance(one, pa.RecordBatch)] == [24]
-    assert len(found) == 13
 
 
 def test_what_a_part_made_of_shared_values_serves_the_next_one(tmp_path: Path) -> None:
@@ -288,7 +275,7 @@ def test_the_work_on_a_file_is_the_same_in_another_process() -> None:
         assert pickle.loads(pickle.dumps(file, 5)) == file
 
 
-def test_of_rows_that_come_together_a_file_without_the_shape_is_named(tmp_path: Path) -> None:
+def test_a_file_without_the_shape_is_named_and_the_others_have_rows(tmp_path: Path) -> None:
     files = small_files(tmp_path, 9, {4: pa.string(), 5: pa.string()})
     job = typed(pa.schema({"id": pa.int64(), "other": pa.int32()}))
     rows, done = searched(files, [pa.array(range(0, 90, 2))], job)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from bloomcli.errors import UsageError
 from bloomcli.formats import arrow_forms, wanted_values
-from bloomcli.formats.column_search import BoundedUnit, Candidates, ColumnSearch, Matches, is_nan
+from bloomcli.formats.column_search import BoundedUnit, Candidates, ColumnSearch, FoundRows, Matches, is_nan
 from bloomcli.formats.mosaic import schema, values
 from bloomcli.formats.mosaic.bloom_filter import Filters
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
@@ -82,7 +82,13 @@ class MosaicSearch(ColumnSearch):
         small = self._mosaic.kind == "DECIMAL" and self._mosaic.width is not None
         return bound[::-1] if small and bound is not None else bound
 
-    def matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
+    def matches(self, wanted: WantedValues, several: Sequence[Candidates]) -> Iterator[tuple[Candidates, Matches]]:
+        """The rows of row groups that have one of their candidates."""
+        for candidates in several:
+            for matches in self._matches(wanted, candidates):
+                yield candidates, matches
+
+    def _matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
         """The rows of a row group that have one of the candidates. The column is decoded as a whole."""
         found = self._decoded(candidates.row_group, [self._mosaic]).column(0)
         chosen = wanted.forms.take(candidates.forms)
@@ -95,13 +101,12 @@ class MosaicSearch(ColumnSearch):
         if len(there):
             yield Matches(there, texts.take(there))
 
-    def records(
-        self, candidates: Candidates, rows: pa.Int64Array, columns: Sequence[str] | None
-    ) -> Iterator[pa.RecordBatch]:
-        """Rows of a row group. Columns have the order that the writer was given."""
-        whole = self._decoded(candidates.row_group, self._chosen(columns))
-        for first in range(0, len(rows), _ROWS_AT_ONCE):
-            yield whole.take(rows[first : first + _ROWS_AT_ONCE])
+    def records(self, found: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        """Rows of row groups. Columns have the order that the writer was given."""
+        for candidates, rows in found:
+            whole = self._decoded(candidates.row_group, self._chosen(columns))
+            for first in range(0, len(rows), _ROWS_AT_ONCE):
+                yield whole.take(rows[first : first + _ROWS_AT_ONCE])
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch with the columns of records, as paimon-mosaic reads them."""

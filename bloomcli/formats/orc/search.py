@@ -23,6 +23,7 @@ from bloomcli.formats.column_search import (
     BoundedUnit,
     Candidates,
     ColumnSearch,
+    FoundRows,
     Matches,
     Scope,
     each_row,
@@ -311,7 +312,13 @@ class OrcSearch(ColumnSearch):
         for unit in self._units(None):
             yield unit._replace(facts=unit.facts._replace(bits=None)) if self._ignores_filters else unit
 
-    def matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
+    def matches(self, wanted: WantedValues, several: Sequence[Candidates]) -> Iterator[tuple[Candidates, Matches]]:
+        """Yield the rows of row groups that have one of their candidates."""
+        for candidates in several:
+            for matches in self._matches(wanted, candidates):
+                yield candidates, matches
+
+    def _matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
         """Yield the rows of a row group that have one of the candidates. Reads only the row group's part of the
         streams."""
         chosen = wanted.forms.take(candidates.forms)
@@ -339,15 +346,14 @@ class OrcSearch(ColumnSearch):
                 last = matches.rows[-1].as_py()
                 yield matches
 
-    def records(
-        self, candidates: Candidates, rows: pa.Int64Array, columns: Sequence[str] | None
-    ) -> Iterator[pa.RecordBatch]:
-        """Rows of a row group, read by pyarrow."""
+    def records(self, found: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        """Rows of row groups, read by pyarrow."""
         footer = self._filters.footer
-        stripe = footer.stripes[candidates.stripe or 0]
         chosen = None if columns is None else frozenset(c.index for c in self._file.columns if c.path in columns)
-        first = candidates.row_group * footer.stride
-        return self._records.rows(stripe, pc.add(rows, first), chosen)
+        for candidates, rows in found:
+            stripe = footer.stripes[candidates.stripe or 0]
+            first = candidates.row_group * footer.stride
+            yield from self._records.rows(stripe, pc.add(rows, first), chosen)
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch with the columns of records, as pyarrow reads them."""

@@ -1,13 +1,13 @@
-"""Decodes pages of a column chunk with pyarrow, from a file that `page_file.py` builds of them in memory.
+"""Decodes pages of a column's chunks with pyarrow, from a file that `page_file.py` builds of them in memory.
 
 The page headers are checked before that: no size in them is trusted, and at most `_TOGETHER_BYTES`, or one page, are
-decoded at a time.
+decoded at a time. Pages of small chunks come together into one file, which takes as long to open as a large one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,12 +17,15 @@ from bloomcli.formats.arrays import counting
 from bloomcli.formats.parquet import codecs, page_file, page_selection, pages
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import Footer
-from bloomcli.formats.parquet.page_file import RawPage
+from bloomcli.formats.parquet.page_file import ChunkPages, RawPage
 from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.pages import ChunkReader, can_become
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 _TOGETHER_BYTES: Final = 8 << 20
 """Decompressed bytes of pages that are decoded together."""
@@ -30,12 +33,28 @@ _JOINED_BYTES: Final = 32 << 20
 """Bytes of values that are looked up together."""
 _VALUES_TOGETHER: Final = 1 << 22
 """Values of pages that are decoded together, nulls included."""
+_CHUNKS_TOGETHER: Final = 1 << 10
+"""Chunks whose pages are decoded together."""
 _ROWS_AT_ONCE: Final = 1 << 15
 
 
-class DecodedValues(NamedTuple):
-    """Values of a column, in order."""
+class ChosenPages(NamedTuple):
+    """The pages to decode of a column chunk."""
 
+    chunk: ColumnChunk
+    rows: int
+    """The number of rows of the row group."""
+    places: Sequence[PagePlace] | None
+    """The pages; None for all. If they contradict the chunk, all are read: the index is wrong, not the chunk."""
+    by_headers: bool = False
+    """Whether the places are from the pages' headers, so that they can't contradict these."""
+
+
+class DecodedValues(NamedTuple):
+    """Values of a column chunk, in order."""
+
+    chunk: int
+    """The position of the chunk among those that are decoded."""
     values: pa.Array
     """Leaf values. Nulls and empty lists may be included, as nulls."""
     rows: pa.Int64Array
@@ -44,112 +63,26 @@ class DecodedValues(NamedTuple):
     """The number of data pages whose first values these are."""
 
 
-class _Reader(ChunkReader):
-    """Reads a chunk's pages. `typed`: the footer, for values of logical types."""
-
-    typed: Footer | None = None
-
-
-def decoded(
-    source: Source,
-    chunk: ColumnChunk,
-    data_end: int,
-    rows: int,
-    places: Sequence[PagePlace] | None,
-    typed: Footer | None = None,
-) -> Iterator[DecodedValues]:
-    """Decode a chunk's values, some pages at a time.
+class _Together:
+    """Data pages of a chunk that are decoded together, with the first row and the number of rows of each. Their bytes
+    and values are counted as they are added: a chunk can have a page for each value.
 
     Args:
-        source: the file.
-        chunk: the chunk.
-        data_end: the end of the file's data.
-        rows: the number of rows of the row group.
-        places: the pages to read; None for all. If they contradict the pages, all pages are read: the index is
-            wrong, not the chunk.
-        typed: the file's footer, to decode values of logical types as PyArrow reads them, for a column at the top
-            level that isn't repeated. By default they have the physical type.
-
-    Raises:
-        CorruptFile: the pages contradict their headers or the metadata.
-        UnsupportedError: the chunk is encrypted, or its codec or encoding isn't supported.
+        reader: the reader of the chunk, for errors.
+        dictionary: the chunk's dictionary page.
     """
-    if chunk.encrypted:
-        raise UnsupportedError(
-            f"column {chunk.column.path} is encrypted",
-            path=source.path,
-            hint="bloom has no keys; decrypt the file with the engine that wrote it",
-        )
-    reader = _Reader(source, chunk, data_end, checked=True)
-    reader.typed = typed
-    if not codecs.supported(chunk.codec) and chunk.codec != "UNCOMPRESSED":
-        raise UnsupportedError(f"the codec {chunk.codec}", path=source.path, field=reader.field)
-    if places is not None:
-        source.will_read((place.offset, place.length) for place in places)
-        if page_selection.agree(source, chunk, data_end, places):
-            yield from _from_places(reader, places)
-            return
-    pages = _pages(reader)
-    if chunk.column.max_repetition_level:
-        yield from _whole(reader, pages, rows)
-        return
-    yield from _some_at_a_time(reader, pages)
 
-
-def _some_at_a_time(reader: _Reader, pages: Iterable[RawPage]) -> Iterator[DecodedValues]:
-    """The values of a column that isn't repeated, where each value is a row."""
-    first = 0
-    dictionary: RawPage | None = None
-    waiting = _Together()
-    for page in pages:
-        if page.is_dictionary:
-            dictionary = page
-            continue
-        if not waiting.has_room(page):
-            yield from _decode(reader, dictionary, waiting.pages, waiting.rows)
-            waiting = _Together()
-        waiting.add(page, (first, page.values))
-        first += page.values
-    if waiting.pages:
-        yield from _decode(reader, dictionary, waiting.pages, waiting.rows)
-
-
-def joined(parts: Iterable[DecodedValues], values: int) -> Iterator[DecodedValues]:
-    """Join neighbouring parts until each but the last has at least `values` values or `_JOINED_BYTES` bytes: a
-    lookup of many values builds a hash table for each part."""
-    waiting: list[DecodedValues] = []
-    count = size = 0
-    for part in parts:
-        if waiting and (count >= values or size >= _JOINED_BYTES):
-            yield _joined(waiting)
-            waiting, count, size = [], 0, 0
-        waiting.append(part)
-        count += len(part.values)
-        size += part.values.nbytes
-    if waiting:
-        yield _joined(waiting)
-
-
-def _joined(parts: Sequence[DecodedValues]) -> DecodedValues:
-    if len(parts) == 1:
-        return parts[0]
-    values, rows = (pa.concat_arrays([part[at] for part in parts]) for at in (0, 1))
-    return DecodedValues(values, rows, sum(part.pages for part in parts))
-
-
-class _Together:
-    """Data pages that are decoded together, with the first row and the number of rows of each. Their bytes and values
-    are counted as they are added: a chunk can have a page for each value."""
-
-    def __init__(self) -> None:
+    def __init__(self, reader: ChunkReader, dictionary: RawPage | None) -> None:
+        self.reader, self.dictionary = reader, dictionary
         self.pages: list[RawPage] = []
         self.rows: list[tuple[int, int]] = []
-        self._bytes = self._values = 0
+        self.values = 0
+        self._bytes = 0
 
     def has_room(self, page: RawPage) -> bool:
         """Whether another page can be added. The first one always can."""
         return not self.pages or (
-            self._bytes + page.size <= _TOGETHER_BYTES and self._values + page.values <= _VALUES_TOGETHER
+            self._bytes + page.size <= _TOGETHER_BYTES and self.values + page.values <= _VALUES_TOGETHER
         )
 
     def add(self, page: RawPage, rows: tuple[int, int]) -> None:
@@ -157,13 +90,119 @@ class _Together:
         self.pages.append(page)
         self.rows.append(rows)
         self._bytes += page.size
-        self._values += page.values
+        self.values += page.values
+
+    @property
+    def memory(self) -> int:
+        """The bytes of the pages, compressed or decompressed."""
+        every = self.pages if self.dictionary is None else [self.dictionary, *self.pages]
+        return sum(max(page.size, len(page.data)) for page in every)
+
+    @property
+    def rows_at_once(self) -> int:
+        """The number of rows whose values take at most `_TOGETHER_BYTES`, if lists have about the same length."""
+        every = self.pages if self.dictionary is None else [self.dictionary, *self.pages]
+        longest = max(page.longest for page in every)
+        in_row = -(-self.values // max(sum(number for _, number in self.rows), 1))
+        return max(min(_ROWS_AT_ONCE, _TOGETHER_BYTES // max(longest * in_row, 1)), 1)
+
+    @property
+    def hides_codec(self) -> bool:
+        """Whether the header of a page says that its values aren't compressed, and they are."""
+        return any(page.hides_codec for page in self.pages)
 
 
-def _whole(reader: _Reader, pages: Iterable[RawPage], rows: int) -> Iterator[DecodedValues]:
-    """The values of a repeated column without an offset index, where a row can continue on the next page."""
-    dictionary: RawPage | None = None
-    data: list[RawPage] = []
+def decoded(
+    source: Source, data_end: int, chunks: Iterable[ChosenPages], typed: Footer | None = None
+) -> Iterator[DecodedValues]:
+    """Decode the values of a column in some of its chunks, some pages at a time.
+
+    Args:
+        source: the file.
+        data_end: the end of the file's data.
+        chunks: chunks of one column, and their pages.
+        typed: the file's footer, to decode values of logical types as PyArrow reads them, for a column at the top
+            level that isn't repeated. By default they have the physical type.
+
+    Raises:
+        CorruptFile: the pages contradict their headers or the metadata.
+        UnsupportedError: the chunk is encrypted, or its codec or encoding isn't supported.
+    """
+    waiting: list[tuple[int, _Together]] = []
+    memory = values = 0
+    for at, chosen in enumerate(chunks):
+        for pages in _together(source, data_end, chosen):
+            memory += pages.memory
+            values += pages.values
+            if waiting and (
+                len(waiting) >= _CHUNKS_TOGETHER
+                or memory > _TOGETHER_BYTES
+                or values > _VALUES_TOGETHER
+                or waiting[-1][1].hides_codec != pages.hides_codec  # a property of the whole file in memory
+            ):
+                yield from _decode(waiting, typed)
+                waiting, memory, values = [], pages.memory, pages.values
+            waiting.append((at, pages))
+    if waiting:
+        yield from _decode(waiting, typed)
+
+
+def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[_Together]:
+    """Yield the chosen pages of a chunk, those together that are decoded together."""
+    chunk, rows, places, by_headers = chosen
+    if chunk.encrypted:
+        raise UnsupportedError(
+            f"column {chunk.column.path} is encrypted",
+            path=source.path,
+            hint="bloom has no keys; decrypt the file with the engine that wrote it",
+        )
+    reader = ChunkReader(source, chunk, data_end, checked=True)
+    if not codecs.supported(chunk.codec) and chunk.codec != "UNCOMPRESSED":
+        raise UnsupportedError(f"the codec {chunk.codec}", path=source.path, field=reader.field)
+    if places is not None:
+        source.will_read((place.offset, place.length) for place in places)
+        if by_headers or page_selection.agree(source, chunk, data_end, places):
+            return _from_places(reader, places)
+    pages = _pages(reader)
+    return _whole(reader, pages, rows) if chunk.column.max_repetition_level else _some_at_a_time(reader, pages)
+
+
+def _some_at_a_time(reader: ChunkReader, pages: Iterable[RawPage]) -> Iterator[_Together]:
+    """Yield the pages of a column that isn't repeated, where each value is a row."""
+    first = 0
+    waiting = _Together(reader, None)
+    for page in pages:
+        if page.is_dictionary:
+            waiting.dictionary = page
+            continue
+        if not waiting.has_room(page):
+            yield waiting
+            waiting = _Together(reader, waiting.dictionary)
+        waiting.add(page, (first, page.values))
+        first += page.values
+    if waiting.pages:
+        yield waiting
+
+
+def joined(parts: Iterable[DecodedValues], values: int) -> Iterator[list[DecodedValues]]:
+    """Join neighbouring parts until they have at least `values` values or `_JOINED_BYTES` bytes: a lookup of many
+    values builds a hash table each time. The last ones may have fewer."""
+    waiting: list[DecodedValues] = []
+    count = size = 0
+    for part in parts:
+        if waiting and (count >= values or size >= _JOINED_BYTES):
+            yield waiting
+            waiting, count, size = [], 0, 0
+        waiting.append(part)
+        count += len(part.values)
+        size += part.values.nbytes
+    if waiting:
+        yield waiting
+
+
+def _whole(reader: ChunkReader, pages: Iterable[RawPage], rows: int) -> Iterator[_Together]:
+    """Yield all pages of a repeated column without an offset index, where a row can continue on the next page."""
+    found = _Together(reader, None)
     size = 0
     for page in pages:
         size += page.size
@@ -175,35 +214,34 @@ def _whole(reader: _Reader, pages: Iterable[RawPage], rows: int) -> Iterator[Dec
                 hint="rewrite the file with an offset index, or with smaller row groups",
             )
         if page.is_dictionary:
-            dictionary = page
+            found.dictionary = page
         else:
-            data.append(page)
-    if data:
-        yield from _decode(reader, dictionary, data, [(0, rows)])
+            found.add(page, (0, 0) if found.pages else (0, rows))
+    if found.pages:
+        yield found
 
 
-def _from_places(reader: _Reader, places: Sequence[PagePlace]) -> Iterator[DecodedValues]:
-    """The values of these pages."""
-    dictionary: RawPage | None = None
+def _from_places(reader: ChunkReader, places: Sequence[PagePlace]) -> Iterator[_Together]:
+    """Yield these pages."""
+    waiting = _Together(reader, None)
     if (extent := page_selection.dictionary_extent(reader.chunk, places)) is not None:
         reader.position, reader.window = extent
         found = _next(reader)
-        dictionary = found if found is not None and found.is_dictionary else None
-    waiting = _Together()
+        waiting.dictionary = found if found is not None and found.is_dictionary else None
     for place in places:
         reader.position, reader.window = place.offset, place.length
         page = _next(reader)
         if page is None:
             continue
         if not waiting.has_room(page):
-            yield from _decode(reader, dictionary, waiting.pages, waiting.rows)
-            waiting = _Together()
+            yield waiting
+            waiting = _Together(reader, waiting.dictionary)
         waiting.add(page, (place.first_row, place.rows))
     if waiting.pages:
-        yield from _decode(reader, dictionary, waiting.pages, waiting.rows)
+        yield waiting
 
 
-def _pages(reader: _Reader) -> Iterator[RawPage]:
+def _pages(reader: ChunkReader) -> Iterator[RawPage]:
     """Yield all pages of the chunk. Raises CorruptFile if their number of values differs from the metadata's, or if
     there are several dictionaries: readers disagree about which one applies."""
     seen, most, dictionaries = 0, reader.chunk.num_values, 0
@@ -220,7 +258,7 @@ def _pages(reader: _Reader) -> Iterator[RawPage]:
         raise reader.fault(f"the pages have {counted(seen, 'value')}, the metadata {most}")
 
 
-def _next(reader: _Reader) -> RawPage | None:
+def _next(reader: ChunkReader) -> RawPage | None:
     """The page at the reader's position; None for one without values. Raises CorruptFile, UnsupportedError."""
     at = reader.position
     header = reader.header()
@@ -260,50 +298,56 @@ def _next(reader: _Reader) -> RawPage | None:
     return RawPage(data, 0 if is_dictionary else count, size, is_dictionary, at, longest, hides_codec)
 
 
-def _decode(
-    reader: _Reader, dictionary: RawPage | None, pages: Sequence[RawPage], rows: Sequence[tuple[int, int]]
-) -> Iterator[DecodedValues]:
-    """Decode data pages that begin and end with whole rows, some rows at a time.
-
-    Args:
-        reader: the reader of the chunk, for errors.
-        dictionary: the chunk's dictionary page.
-        pages: the data pages.
-        rows: the ranges of their rows in the row group, as (first row, number).
-    """
+def _decode(groups: Sequence[tuple[int, _Together]], typed: Footer | None) -> Iterator[DecodedValues]:
+    """Decode data pages that begin and end with whole rows, some rows at a time: pages of the chunks at these
+    positions."""
     import pyarrow.parquet as pq
 
-    count, first = sum(number for _, number in rows), 0
-    most = sum(page.values for page in pages)
-    if (
-        count > most
-    ):  # each row has a value or a null; the list of the rows' positions must not be larger than the pages
-        raise reader.fault(f"the column's pages have {counted(most, 'value')}, too few for {counted(count, 'row')}")
-    places = pa.concat_arrays([counting(start, number) for start, number in rows])
-    try:
-        data = pa.BufferReader(page_file.file_of(reader.chunk, reader.typed, dictionary, pages, count))
-        file = pq.ParquetFile(data, page_checksum_verification=True)
-        names = None if reader.typed is None else [file.schema.column(reader.chunk.column.index).path]
-        for batch in file.iter_batches(_rows_at_once(dictionary, pages, count), columns=names, use_threads=False):
-            values, found = batch.column(0), places.slice(first, batch.num_rows)
-            if reader.typed is None:
-                values, found = _leaves(values, found)
-            yield DecodedValues(values, found, len(pages) if not first else 0)
-            first += batch.num_rows
-    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-        if isinstance(error, BloomError):
-            raise
-        said = " ".join(str(error).split())[:200]
-        raise reader.fault(f"the column's pages can't be decoded: {said}", reader.chunk.data_offset) from None
+    stored = []
+    for _, some in groups:
+        count = sum(number for _, number in some.rows)
+        # each row has a value or a null; the list of the rows' positions must not be larger than the pages
+        if count > some.values:
+            raise some.reader.fault(
+                f"the column's pages have {counted(some.values, 'value')}, too few for {counted(count, 'row')}"
+            )
+        stored.append(ChunkPages(some.reader.chunk, some.dictionary, some.pages, count))
+    file: pq.ParquetFile | None = None
+    names: list[str] | None = None
+    for number, (chunk, some) in enumerate(groups):
+        try:
+            if file is None:
+                data = pa.BufferReader(page_file.file_of(stored, typed))
+                file = pq.ParquetFile(data, page_checksum_verification=True)
+                names = None if typed is None else [file.schema.column(some.reader.chunk.column.index).path]
+            yield from _values(
+                file.iter_batches(some.rows_at_once, row_groups=[number], columns=names, use_threads=False),
+                chunk,
+                some,
+                nested=typed is None,
+            )
+        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+            if isinstance(error, BloomError):
+                raise
+            said = " ".join(str(error).split())[:200]
+            reader = some.reader
+            raise reader.fault(f"the column's pages can't be decoded: {said}", reader.chunk.data_offset) from None
+
+
+def _values(
+    batches: Iterable[pa.RecordBatch], chunk: int, some: _Together, *, nested: bool
+) -> Iterator[DecodedValues]:
+    """Yield the values of decoded pages of the chunk at this position. `nested`: the column may be in a list."""
+    places = pa.concat_arrays([counting(start, number) for start, number in some.rows])
+    first, count = 0, len(places)
+    for batch in batches:
+        values, found = batch.column(0), places.slice(first, batch.num_rows)
+        if nested:
+            values, found = _leaves(values, found)
+        yield DecodedValues(chunk, values, found, len(some.pages) if not first else 0)
+        first += batch.num_rows
     if first != count:
-        raise reader.fault(f"the column's pages have {counted(first, 'row')} instead of {count}")
-
-
-def _rows_at_once(dictionary: RawPage | None, pages: Sequence[RawPage], rows: int) -> int:
-    """The number of rows whose values take at most `_TOGETHER_BYTES`, if lists have the usual number of values."""
-    longest = max(page.longest for page in ([*pages] if dictionary is None else [dictionary, *pages]))
-    in_row = -(-sum(page.values for page in pages) // max(rows, 1))
-    return max(min(_ROWS_AT_ONCE, _TOGETHER_BYTES // max(longest * in_row, 1)), 1)
+        raise some.reader.fault(f"the column's pages have {counted(first, 'row')} instead of {count}")
 
 
 def _leaves(values: pa.Array, places: pa.Int64Array) -> tuple[pa.Array, pa.Int64Array]:

@@ -1,9 +1,10 @@
-"""Builds a Parquet file from some pages of a column chunk.
+"""Builds a Parquet file from some pages of a column's chunks.
 
-    PAR1 | dictionary page | some data pages | footer of one column and one row group | length | PAR1
+    PAR1 | dictionary page | some data pages | ... of the next chunk | footer of one column | length | PAR1
 
-Pages keep their bytes. The footer's column has the chunk's levels and physical type but no logical type, so that the
-stored values are decoded; INT96 becomes 12 bytes. For the values of records, the footer has the file's schema.
+Pages keep their bytes. Each chunk is a row group of one column. The column has the chunks' levels and physical type
+but no logical type, so that the stored values are decoded; INT96 becomes 12 bytes. For the values of records, the
+footer has the file's schema.
 """
 
 from __future__ import annotations
@@ -43,45 +44,75 @@ class RawPage(NamedTuple):
     """The header says that the values aren't compressed, and they are (`PageHeader.is_packed`)."""
 
 
-def file_of(
-    chunk: ColumnChunk, typed: Footer | None, dictionary: RawPage | None, pages: Sequence[RawPage], rows: int
-) -> bytes:
+class ChunkPages(NamedTuple):
+    """Some pages of a column chunk."""
+
+    chunk: ColumnChunk
+    dictionary: RawPage | None
+    """The chunk's dictionary page."""
+    pages: Sequence[RawPage]
+    """Data pages that begin and end with whole rows."""
+    rows: int
+    """The number of rows of these pages."""
+
+    @property
+    def every(self) -> list[RawPage]:
+        """All pages."""
+        return [*([] if self.dictionary is None else [self.dictionary]), *self.pages]
+
+
+def file_of(groups: Sequence[ChunkPages], typed: Footer | None) -> bytes:
     """Build a Parquet file from some pages.
 
     Args:
-        chunk: the chunk of the pages.
+        groups: pages of chunks of one column, one for each row group of the new file.
         typed: the file's footer, for values of logical types; None for values of the physical type.
-        dictionary: the chunk's dictionary page.
-        pages: data pages that begin and end with whole rows.
-        rows: the number of rows of these pages.
     """
-    every = [*([] if dictionary is None else [dictionary]), *pages]
-    parts = [spec.MAGIC, *(page.data for page in every)]
-    begin = len(spec.MAGIC)
-    packed = sum(len(page.data) for page in every)
-    column = chunk.column
-    names = [_NAME] * max(column.max_definition_level, 1) if typed is None else [column.path.encode()]
-    metadata = _struct(
-        (1, I32, _type(column)[0] if typed is None else idl.ENUMS["Type"][column.physical]),
-        (2, LIST, _list(I32, [zigzag(0)])),
-        (3, LIST, _list(BINARY, [_binary(name) for name in names])),
-        (4, I32, idl.ENUMS["CompressionCodec"][chunk.codec]),
-        (5, I64, sum(page.values for page in pages)),
-        (6, I64, max(sum(page.size for page in every), 1)),
-        (7, I64, packed),
-        (9, I64, begin + (0 if dictionary is None else len(dictionary.data))),
-        *(() if dictionary is None else ((11, I64, begin),)),
-    )
-    chunks = [_struct((2, I64, 0), (3, STRUCT, metadata))]
-    if typed is not None:
-        other = _struct((2, I64, 0))  # never read
-        chunks = [other] * column.index + chunks + [other] * (typed.column_count - column.index - 1)
-    group = _struct((1, LIST, _list(STRUCT, chunks)), (2, I64, packed), (3, I64, rows))
-    fields = list(_file_fields(column, typed, rows, _list(STRUCT, [group])))
-    if typed is None and any(page.hides_codec for page in pages):
+    column, rows = groups[0].chunk.column, sum(group.rows for group in groups)
+    parts, begin = [spec.MAGIC], len(spec.MAGIC)
+    row_groups = []
+    for group in groups:
+        stored = [page.data for page in group.every]
+        row_groups.append(_row_group(group, typed, begin))
+        parts += stored
+        begin += sum(map(len, stored))
+    fields = list(_file_fields(column, typed, rows, _list(STRUCT, row_groups)))
+    if typed is None and any(page.hides_codec for group in groups for page in group.pages):
         fields.append((6, BINARY, _binary(_HIDES_CODEC)))
     footer = _struct(*fields)
     return b"".join([*parts, footer, len(footer).to_bytes(4, "little"), spec.MAGIC])
+
+
+def _row_group(group: ChunkPages, typed: Footer | None, begin: int) -> bytes:
+    """The metadata of a row group whose pages begin at an offset of the new file."""
+    chunk, dictionary, pages, rows = group
+    column = chunk.column
+    packed = sum(len(page.data) for page in group.every)
+    names = (_NAME,) * max(column.max_definition_level, 1) if typed is None else (column.path.encode(),)
+    kind = _type(column)[0] if typed is None else idl.ENUMS["Type"][column.physical]
+    metadata = _column_fields(kind, names, chunk.codec) + _struct(
+        (5, I64, sum(page.values for page in pages)),
+        (6, I64, max(sum(page.size for page in group.every), 1)),
+        (7, I64, packed),
+        (9, I64, begin + (0 if dictionary is None else len(dictionary.data))),
+        *(() if dictionary is None else ((11, I64, begin),)),
+        after=4,
+    )
+    chunks = [_struct((2, I64, 0), (3, STRUCT, metadata))]
+    if typed is not None:
+        chunks = [_UNREAD] * column.index + chunks + [_UNREAD] * (typed.column_count - column.index - 1)
+    return _struct((1, LIST, _list(STRUCT, chunks)), (2, I64, packed), (3, I64, rows))
+
+
+@lru_cache(maxsize=64)
+def _column_fields(kind: int, names: tuple[bytes, ...], codec: str) -> bytes:
+    """The encoded fields of ColumnMetaData up to the codec, which are the same for all chunks of a column."""
+    return _struct(
+        (1, I32, kind),
+        (2, LIST, _list(I32, [zigzag(0)])),
+        (3, LIST, _list(BINARY, [_binary(name) for name in names])),
+        (4, I32, idl.ENUMS["CompressionCodec"][codec]),
+    )[:-1]
 
 
 def _file_fields(column: Column, typed: Footer | None, rows: int, groups: bytes) -> Iterator[tuple[int, int, Any]]:
@@ -121,9 +152,10 @@ def _type(column: Column) -> tuple[int, int | None]:
     return idl.ENUMS["Type"][physical], length if physical == "FIXED_LEN_BYTE_ARRAY" else None
 
 
-def _struct(*fields: tuple[int, int, Any]) -> bytes:
-    """A structure of the compact protocol: ids, wire types, and numbers or encoded values."""
-    out, last = bytearray(), 0
+def _struct(*fields: tuple[int, int, Any], after: int = 0) -> bytes:
+    """A structure of the compact protocol: ids, wire types, and numbers or encoded values. If there are fields before
+    these, the last of them has the id `after`."""
+    out, last = bytearray(), after
     for number, kind, value in fields:
         out.append((number - last) << 4 | kind)
         out += zigzag(value) if isinstance(value, int) else value
@@ -139,3 +171,7 @@ def _list(kind: int, elements: Sequence[bytes]) -> bytes:
 
 def _binary(data: bytes) -> bytes:
     return varint(len(data)) + data
+
+
+_UNREAD: Final = _struct((2, I64, 0))
+"""The ColumnChunk of a column that isn't read."""

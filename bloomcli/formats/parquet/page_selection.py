@@ -7,7 +7,7 @@ contradicts itself or the row group (`statistics.PageBounds`) isn't used: all pa
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from bloomcli.errors import BloomError
@@ -40,7 +40,7 @@ class Selection(NamedTuple):
 
 
 def select(
-    filters: Filters, key: ChunkKey, chunk: ColumnChunk, rows: int, keys: Sequence[Any] | None
+    filters: Filters, key: ChunkKey, chunk: ColumnChunk, rows: int, keys_of: Callable[[], Sequence[Any] | None]
 ) -> Selection | None:
     """The pages of a chunk that may have one of some values; None without a usable index.
 
@@ -48,7 +48,8 @@ def select(
         filters: the filters of the file.
         key, chunk: the chunk.
         rows: the number of rows of its row group.
-        keys: the values as `decode_bound` returns them, in ascending order; None: every page may have a value.
+        keys_of: returns the values as `decode_bound` returns them, in ascending order; None: every page may have a
+            value. Called only if the chunk has indexes, because sorting thousands of values takes long.
     """
     try:
         places = _places(filters, key, chunk, rows)
@@ -60,6 +61,7 @@ def select(
     pages = page_list.page_bounds(filters, chunk, [place.rows for place in places], index)
     if pages.problem is not None:
         return None if index else Selection(places, 0)
+    keys = keys_of()
     kept = [
         place
         for place, null, bounds in zip(places, pages.only_nulls, pages.bounds, strict=True)

@@ -1,4 +1,4 @@
-"""Reads the records of rows by their positions in a row group.
+"""Reads the records of rows by their positions in row groups.
 
 For a column at the top level, only the pages with these rows are read, located by the offset index or the page
 headers, and only the values of these rows are decoded. pyarrow reads whole chunks of all other columns, and of all
@@ -11,7 +11,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
@@ -20,9 +22,11 @@ from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.arrays import int64s, numbers_of
 from bloomcli.formats.parquet import page_decoder, page_selection, spec
 from bloomcli.formats.parquet.bloom_filter import Filters
+from bloomcli.formats.parquet.filters import Filters
+from bloomcli.formats.parquet.page_decoder import ChosenPages
 from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.request_plan import RequestPlan
-from bloomcli.formats.parquet.view_types import without_views, without_views_in
+from bloomcli.formats.parquet.view_types import array_without_views, without_views, without_views_in
 from bloomcli.formats.source_stream import SourceStream
 from bloomcli.model.file import ColumnChunk
 from bloomcli.words import counted
@@ -38,6 +42,12 @@ _BYTES_MOST: Final = 64 << 20
 """The maximum size of the values of a column in a batch, unless it is one value."""
 _OF_ROWS: Final = 8
 """If more than one in this many rows is read, it takes less time to decode whole chunks."""
+
+
+_SMALL_ROWS: Final = 1 << 15
+"""In row groups of up to this many rows, it takes less time to decode whole chunks than to find their pages."""
+_FIXED: Final = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE")
+"""Physical types whose values have few bytes: those of a batch take little memory, whatever a chunk repeats."""
 
 
 class _TooManyBytes(Exception):
@@ -67,11 +77,43 @@ def _positions(rows: Iterable[int], places: pa.Int64Array) -> Iterator[int]:
         yield at
 
 
+def _numbers(found: Iterable[tuple[int, pa.Int64Array]]) -> Iterator[tuple[int, memoryview]]:
+    return ((row_group, numbers_of(rows)) for row_group, rows in found)
+
+
 class PagedChunk(NamedTuple):
     """A column chunk, and the pages that are read of it."""
 
     chunk: ColumnChunk
     pages: Sequence[PagePlace]
+    by_headers: bool
+    """As `ChosenPages.by_headers`."""
+
+
+class _Rows(NamedTuple):
+    """Rows of a row group that are read."""
+
+    row_group: int
+    rows: memoryview
+    """Their positions in the row group, int64s, ascending."""
+    paged: Mapping[int, PagedChunk]
+    """The chunks of which only some pages are read, by the ordinals of their columns."""
+
+
+def _slice(groups: Sequence[_Rows], first: int, count: int) -> list[_Rows]:
+    """Rows `first` to `first` + `count` of the rows of several row groups."""
+    found = []
+    for group in groups:
+        some = group.rows[first : first + count]
+        if len(some):
+            found.append(group._replace(rows=some))
+        count -= len(some)
+        first = max(first - len(group.rows), 0)
+    return found
+
+
+def _count(groups: Sequence[_Rows]) -> int:
+    return sum(len(group.rows) for group in groups)
 
 
 class Records:
@@ -92,32 +134,38 @@ class Records:
         """The ordinals of these leaf columns (None: all)."""
         return {c.index for c in self._file.columns if columns is None or c.path in columns}
 
-    def read(self, row_group: int, rows: pa.Int64Array, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        """Read rows at ascending positions, with these columns (None: all). Raises CorruptFile, UnsupportedError."""
-        wanted = numbers_of(rows)
+    def read(
+        self, found: Sequence[tuple[int, pa.Int64Array]], columns: Sequence[str] | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Read rows of row groups, with these columns (None: all).
+
+        Args:
+            found: the numbers of one or more row groups, and the ascending positions of rows in each.
+            columns: the paths of the columns.
+
+        Raises:
+            CorruptFile, UnsupportedError: the rows can't be read.
+        """
         chosen = self.chosen(columns)
-        try:
-            paged = self._paged(row_group, chosen, wanted)
-            whole = self._chunks(row_group, chosen - paged.keys())
-            self._plan.will_read(whole, paged.values())
-            at = 0
-            for count, others in self._others(row_group, wanted, whole, needed=not paged):
-                yield from self._joined(row_group, wanted[at : at + count], paged, others)
-                at += count
-        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-            if isinstance(error, BloomError):
-                raise
-            raise self._fault(f"the rows of row group {row_group}", error) from None
+        with self._faults(f"the rows of row group {found[0][0]}"):
+            groups = (_Rows(number, rows, self._paged(number, chosen, rows)) for number, rows in _numbers(found))
+            for ordinals, some in groupby(groups, lambda group: frozenset(group.paged)):
+                yield from self._alike(list(some), chosen - ordinals)
+
+    def _alike(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[pa.RecordBatch]:
+        """Read rows of row groups whose paged columns are the same. These other columns are read whole."""
+        whole = (chunk for group in groups for chunk in self._chunks(group.row_group, columns))
+        self._plan.will_read(whole, (paged[:2] for group in groups for paged in group.paged.values()))
+        at = 0
+        for count, others in self._others(groups, columns):
+            yield from self._joined(_slice(groups, at, count), others)
+            at += count
 
     def empty_batch(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch with these columns (None: all). Raises CorruptFile."""
-        try:
+        with self._faults("the schema"):
             names = [self._paths[index] for index in sorted(self.chosen(columns))]
             table = self._reader.read_row_groups([], columns=names, use_threads=False)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            if isinstance(error, BloomError):
-                raise
-            raise self._fault("the schema", error) from None
         return without_views(
             pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], table.column_names)
         )
@@ -130,26 +178,34 @@ class Records:
         except (pa.ArrowException, OSError, ValueError):
             return set(), set()
 
-    def _fault(self, what: str, error: Exception) -> CorruptFile:
-        said = " ".join(str(error).split())[:200]
-        path = self._file.source.path
-        return CorruptFile(f"{what} can't be read: {said}", path=path, hint="--select names the columns to read")
+    @contextmanager
+    def _faults(self, what: str) -> Iterator[None]:
+        """Raise CorruptFile for errors of Arrow. `what`: what is read."""
+        try:
+            yield
+        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+            if isinstance(error, BloomError):
+                raise
+            said = " ".join(str(error).split())[:200]
+            path = self._file.source.path
+            raise CorruptFile(
+                f"{what} can't be read: {said}", path=path, hint="--select names the columns to read"
+            ) from None
 
     def _chunks(self, row_group: int, columns: set[int]) -> list[ColumnChunk]:
         """The chunks of these columns in a row group, in order."""
         footer = self._filters.footer
         return [footer.chunk(key) for key in footer.chunk_keys_in(row_group, columns)]
 
-    def _others(
-        self, row_group: int, rows: memoryview, whole: Sequence[ColumnChunk], *, needed: bool
-    ) -> Iterator[tuple[int, pa.RecordBatch | None]]:
+    def _others(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[tuple[int, pa.RecordBatch | None]]:
         """Yield the number of rows of each batch, and the columns that are read from whole chunks, if any."""
-        if whole or needed:
-            for batch in _gathered(self._whole(row_group, rows, whole)):
+        if columns or not groups[0].paged:
+            for batch in _gathered(self._whole(groups, columns)):
                 yield batch.num_rows, batch
             return
-        for at in range(0, len(rows), _AT_ONCE):
-            yield min(_AT_ONCE, len(rows) - at), None
+        count = _count(groups)
+        for at in range(0, count, _AT_ONCE):
+            yield min(_AT_ONCE, count - at), None
 
     def _paged(self, row_group: int, chosen: set[int], rows: memoryview) -> Mapping[int, PagedChunk]:
         """The chunks of which only some pages are read, by the ordinals of their columns."""
@@ -160,28 +216,33 @@ class Records:
         if self._plan.whole(row_group):
             return found
         for key in footer.chunk_keys_in(row_group, chosen & self.flat):
+            if some_rows and count <= _SMALL_ROWS and footer.columns[key.column].physical in _FIXED:
+                continue
             chunk = footer.chunk(key)
             if chunk.encrypted:
                 continue
             pages = page_selection.pages_of(self._filters, key, chunk, count)
-            if pages is None and some_rows:
+            by_headers = pages is None and some_rows
+            if by_headers:
                 pages = page_selection.pages_by_headers(self._file.source, chunk, footer.start, count)
             some = page_selection.with_rows(pages or (), rows)
             if pages is not None and (some_rows or page_selection.worth(some, chunk)):
-                found[key.column] = PagedChunk(chunk, some)
+                found[key.column] = PagedChunk(chunk, some, by_headers)
         return found
 
     def checked_schema(self) -> pa.Schema:
         """The columns as pyarrow reads them, with view types replaced. Raises CorruptFile."""
-        try:
+        with self._faults("the schema"):
             return self.schema
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise self._fault("the schema", error) from None
 
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns as pyarrow reads them, with view types replaced."""
         return without_views_in(self._reader.schema_arrow)
+
+    @cached_property
+    def _has_views(self) -> bool:
+        return bool(self._reader.schema_arrow != self.schema)
 
     @cached_property
     def flat(self) -> set[int]:
@@ -198,27 +259,24 @@ class Records:
         """The leaf columns' paths in the file; those in a table may differ."""
         return [self._reader.schema.column(column.index).path for column in self._file.columns]
 
-    def _joined(
-        self,
-        row_group: int,
-        rows: memoryview,
-        paged: Mapping[int, PagedChunk],
-        others: pa.RecordBatch | None,
-    ) -> Iterator[pa.RecordBatch]:
+    def _joined(self, groups: Sequence[_Rows], others: pa.RecordBatch | None) -> Iterator[pa.RecordBatch]:
         """Join columns that are read by pages, and the others."""
+        paged = groups[0].paged
         if not paged and others is not None:
             yield others
             return
-        at, step = 0, len(rows)
-        while at < len(rows):
-            some = rows[at : at + step]
+        count = step = _count(groups)
+        at = 0
+        while at < count:
+            some = _slice(groups, at, step)
+            rows = _count(some)
             try:
-                found = {index: self._values(row_group, one, some) for index, one in paged.items()}
+                found = {index: self._values(some, index) for index in paged}
             except _TooManyBytes:
                 step = max(step // 8, 1)
                 continue
-            yield self._batch(found, None if others is None else others.slice(at, len(some)))
-            at += len(some)
+            yield self._batch(found, None if others is None else others.slice(at, rows))
+            at += rows
 
     def _batch(self, paged: Mapping[int, pa.Array], others: pa.RecordBatch | None) -> pa.RecordBatch:
         """A batch with the columns in the file's order."""
@@ -231,35 +289,75 @@ class Records:
         kinds = [field.with_type(array.type) for field, array in zip(fields, found, strict=True)]
         return pa.RecordBatch.from_arrays(found, schema=pa.schema(kinds))
 
-    def _values(self, row_group: int, one: PagedChunk, rows: memoryview) -> pa.Array:
+    def _values(self, groups: Sequence[_Rows], column: int) -> pa.Array:
         """The values of a column in some rows, decoded by pages. Raises TooManyBytes for several rows."""
         footer = self._filters.footer
-        count, parts, at, size = footer.row_group(row_group).rows, [], 0, 0
-        pages = page_selection.with_rows(one.pages, rows)
-        for part in page_decoder.decoded(self._file.source, one.chunk, footer.start, count, pages, typed=footer):
+        chosen = [
+            ChosenPages(
+                group.paged[column].chunk,
+                footer.row_group(group.row_group).rows,
+                page_selection.with_rows(group.paged[column].pages, group.rows),
+                group.paged[column].by_headers,
+            )
+            for group in groups
+        ]
+        parts, at, size, chunk = [], 0, 0, -1
+        for part in page_decoder.decoded(self._file.source, footer.start, chosen, typed=footer):
+            if part.chunk != chunk:
+                chunk, at = part.chunk, 0
+            rows = groups[chunk].rows
             end = bisect_left(rows, part.rows[-1].as_py() + 1, at)
             if end > at:
-                (values,) = without_views(pa.record_batch([part.values], ["v"])).columns
+                values = array_without_views(part.values)
                 parts.append(values.take(int64s(_positions(rows[at:end], part.rows))))
                 size += parts[-1].nbytes
-            if size > _BYTES_MOST and len(rows) > 1:
+            if size > _BYTES_MOST and _count(groups) > 1:
                 raise _TooManyBytes
             at = end
         return pa.concat_arrays(parts)
 
-    def _whole(self, row_group: int, rows: memoryview, chunks: Sequence[ColumnChunk]) -> Iterator[pa.RecordBatch]:
-        """Rows from whole chunks. Raises ValueError if Arrow ends before the last row without an error."""
+    def _whole(self, groups: Sequence[_Rows], columns: set[int]) -> Iterator[pa.RecordBatch]:
+        """Rows from whole chunks."""
+        names = [self._paths[index] for index in sorted(columns)]
+        fixed = all(self._filters.footer.columns[index].physical in _FIXED for index in columns)
+        for group in groups:
+            small = fixed and self._filters.footer.row_group(group.row_group).rows <= _SMALL_ROWS
+            with self._faults(f"the rows of row group {group.row_group}"):
+                try:
+                    yield from self._whole_of(group, names, _SMALL_ROWS if small else _AT_ONCE)
+                except (pa.ArrowException, OSError) as error:
+                    if not isinstance(error, BloomError):
+                        self._check_pages(group.row_group, columns)
+                    raise
+
+    def _whole_of(self, group: _Rows, names: list[str], at_once: int) -> Iterator[pa.RecordBatch]:
+        """Rows of one row group, of which `at_once` are decoded at a time.
+
+        Raises ValueError if Arrow ends before the last row without an error.
+        """
         first = at = 0
-        names = [self._paths[chunk.column.index] for chunk in chunks]
-        for batch in self._reader.iter_batches(_AT_ONCE, row_groups=[row_group], columns=names, use_threads=False):
+        rows = group.rows
+        for batch in self._reader.iter_batches(
+            at_once, row_groups=[group.row_group], columns=names, use_threads=False
+        ):
             end = bisect_left(rows, first + batch.num_rows, at)
             if end > at:
-                yield without_views(batch).take(int64s(row - first for row in rows[at:end]))
+                found = without_views(batch) if self._has_views else batch
+                yield found.take(int64s(row - first for row in rows[at:end]))
             first, at = first + batch.num_rows, end
             if at == len(rows):
                 return
         if at < len(rows):  # Arrow only reports a short column if it reads others at the same time
             raise ValueError(f"{', '.join(names)}: the pages have {counted(first, 'row')} and no row {rows[at]}")
+
+    def _check_pages(self, row_group: int, columns: set[int]) -> None:
+        """Raise the error of a page of these columns that can't be decoded: it says where the page is, and Arrow's
+        error doesn't. Checks columns at the top level only."""
+        footer = self._filters.footer
+        rows = footer.row_group(row_group).rows
+        for chunk in self._chunks(row_group, columns & self.flat):
+            for _ in page_decoder.decoded(self._file.source, footer.start, [ChosenPages(chunk, rows, None)]):
+                pass
 
     @cached_property
     def _reader(self) -> pq.ParquetFile:

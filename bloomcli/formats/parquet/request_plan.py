@@ -11,7 +11,7 @@ has at most `Source.part_bytes`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from bloomcli.formats.column_search import Candidates
@@ -42,27 +42,29 @@ class RequestPlan:
         self._filters = filters
         self._source = filters.source
         self._whole: set[int] = set()
-        self._selected: tuple[ChunkKey, Sequence[Any] | None, Selection | None] | None = None
-        """The last chunk and keys, and the pages that may have one of the keys."""
+        self._selected: tuple[ChunkKey, Selection | None] | None = None
+        """The last chunk, and its pages that may have a value."""
 
     def whole(self, row_group: int) -> bool:
         """Whether the row group's chunks are read whole, without their page indexes."""
         return row_group in self._whole
 
-    def select(self, key: ChunkKey, chunk: ColumnChunk, rows: int, keys: Sequence[Any] | None) -> Selection | None:
+    def select(
+        self, key: ChunkKey, chunk: ColumnChunk, rows: int, keys_of: Callable[[], Sequence[Any] | None]
+    ) -> Selection | None:
         """`page_selection.select` for the searched column. The result is kept, because pages are first announced and
-        then read. If there are too many values for memory, a row group is searched several times, with other keys."""
+        then read."""
         if self.whole(key.row_group):
             return None
-        if self._selected is None or self._selected[:2] != (key, keys):
-            self._selected = key, keys, page_selection.select(self._filters, key, chunk, rows, keys)
-        return self._selected[2]
+        if self._selected is None or self._selected[0] != key:
+            self._selected = key, page_selection.select(self._filters, key, chunk, rows, keys_of)
+        return self._selected[1]
 
     def prepare(
         self,
         column: int,
         candidates: Candidates,
-        keys: Sequence[Any] | None,
+        keys_of: Callable[[], Sequence[Any] | None],
         chosen: set[int],
         paged: Collection[int],
     ) -> None:
@@ -71,7 +73,7 @@ class RequestPlan:
         Args:
             column: the searched column.
             candidates: the values that the row group may have.
-            keys: as for `page_selection.select`.
+            keys_of: as for `page_selection.select`.
             chosen: the columns of the records.
             paged: the columns of which only some pages are read.
         """
@@ -94,7 +96,7 @@ class RequestPlan:
             self._source.will_read(every if self._worth(every, own) else own)
             return
         self._source.will_read(indexes)
-        own, rows = self._own(*found[column], candidates, keys)
+        own, rows = self._own(*found[column], candidates, keys_of)
         others = [
             extent
             for ordinal, (key, chunk) in found.items()
@@ -138,10 +140,14 @@ class RequestPlan:
         return self._source.estimate(ranges).bytes_downloaded
 
     def _own(
-        self, key: ChunkKey, chunk: ColumnChunk, candidates: Candidates, keys: Sequence[Any] | None
+        self,
+        key: ChunkKey,
+        chunk: ColumnChunk,
+        candidates: Candidates,
+        keys_of: Callable[[], Sequence[Any] | None],
     ) -> tuple[list[Range], list[range] | None]:
         """The ranges of the searched column that are read, and the rows that may match; None for all rows."""
-        selected = self.select(key, chunk, candidates.rows, keys) if candidates.trusted else None
+        selected = self.select(key, chunk, candidates.rows, keys_of) if candidates.trusted else None
         if selected is None:
             return [_extent(chunk)], None
         rows = [range(page.first_row, page.first_row + page.rows) for page in selected.pages]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -10,13 +11,14 @@ import pyarrow.compute as pc
 
 from bloomcli.errors import CorruptFile
 from bloomcli.formats import answer, wanted_values
-from bloomcli.formats.arrays import counting
+from bloomcli.formats.arrays import counting, repeated
 from bloomcli.formats.column_search import (
     SCOPE,
     BoundedUnit,
     ByKeys,
     Candidates,
     ColumnSearch,
+    FoundRows,
     Matches,
     Scope,
     decoded,
@@ -29,6 +31,7 @@ from bloomcli.formats.parquet import like_files, page_decoder
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.lookups import stored_forms
+from bloomcli.formats.parquet.page_decoder import ChosenPages
 from bloomcli.formats.parquet.records import Records
 from bloomcli.formats.parquet.request_plan import RequestPlan
 from bloomcli.formats.wanted_values import WantedValues
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
 
 _KEYS_MOST: Final = 100_000
 """The maximum number of values that are compared with the bounds of pages; with more, few pages are excluded."""
+_ROWS_TOGETHER: Final = 1 << 20
+_BYTES_TOGETHER: Final = 8 << 20
+"""Rows of row groups, and compressed bytes of their chunks, that are searched together."""
 
 
 class ParquetSearch(ColumnSearch):
@@ -79,34 +85,80 @@ class ParquetSearch(ColumnSearch):
             chunk = footer.chunk(key)
             yield BoundedUnit(self._facts_of(chunk, count), chunk.min_value, chunk.max_value)
 
-    def matches(self, wanted: WantedValues, candidates: Candidates) -> Iterator[Matches]:
-        """Yield the rows of a row group that have one of the candidates. Reads only pages that can have one."""
-        file, column = self._file, self._column
-        footer = self._filters.footer
-        chunks = footer.row_group(candidates.row_group).chunks
-        key = ChunkKey(candidates.row_group, column.index, chunks[column.index])
-        chunk = footer.chunk(key)
-        if not chunk.num_values and not chunk.encrypted:
-            if candidates.rows:
-                raise _without_values(file.source.path, key, candidates.rows)
+    def together(self, several: Sequence[Candidates]) -> Iterator[Sequence[Candidates]]:
+        """Split row groups of a local file into those that are searched together; each is a request of its own to a
+        store."""
+        if self._file.source.request_bytes:
+            yield from super().together(several)
             return
+        some: list[Candidates] = []
+        rows = size = 0
+        for candidates in several:
+            if some and (rows + candidates.rows > _ROWS_TOGETHER or size + candidates.chunk_bytes > _BYTES_TOGETHER):
+                yield some
+                some, rows, size = [], 0, 0
+            some.append(candidates)
+            rows, size = rows + candidates.rows, size + candidates.chunk_bytes
+        if some:
+            yield some
+
+    def matches(self, wanted: WantedValues, several: Sequence[Candidates]) -> Iterator[tuple[Candidates, Matches]]:
+        """Yield the rows of row groups that have one of their candidates. Reads only pages that can have one."""
+        searched = [(candidates, *self._chunk(candidates)) for candidates in several]
+        with_values = [some for some in searched if self._has_values(*some)]
+        forms = _forms_of([candidates for candidates, *_ in with_values], len(wanted.forms))
+        chosen = wanted.forms.take(forms)
+        chunks = (self._chosen_pages(wanted, *some) for some in with_values)
+        decoded_parts = page_decoder.decoded(self._file.source, self._filters.footer.start, chunks)
+        for parts in page_decoder.joined(decoded_parts, len(chosen)):
+            values = [wanted_values.comparable(part.values, self._column) for part in parts]
+            positions = pc.index_in(pa.chunked_array(values), value_set=chosen).combine_chunks()
+            first = 0
+            for part in parts:
+                self.pages_read += part.pages
+                candidates = with_values[part.chunk][0]
+                at = positions.slice(first, len(part.values))
+                first += len(part.values)
+                if at.null_count == len(at) and not candidates.nan:
+                    continue
+                there = pc.indices_nonzero(at.is_valid())
+                found = forms.take(at.take(there))
+                if len(forms) != len(candidates.forms):  # the row group can't have others, by its filter
+                    possible = candidates.forms.filter(pc.is_in(candidates.forms, value_set=pc.unique(found)))
+                    inside = pc.is_in(found, value_set=possible)
+                    there, found = there.filter(inside), found.filter(inside)
+                texts = wanted.owners.take(found)
+                if candidates.nan and wanted.nan is not None:
+                    there, texts = _with_nan(there, texts, part.values, wanted.nan)
+                if len(there):
+                    repeated = self._column.max_repetition_level > 0
+                    yield candidates, each_row(part.rows.take(there), texts, repeated=repeated)
+
+    def _chosen_pages(
+        self, wanted: WantedValues, candidates: Candidates, key: ChunkKey, chunk: ColumnChunk
+    ) -> ChosenPages:
+        """The pages of a row group's chunk that can have one of the candidates."""
         places = None
         if candidates.trusted:
-            selected = self._plan.select(key, chunk, candidates.rows, _sorted_keys(wanted, candidates))
+            selected = self._plan.select(key, chunk, candidates.rows, partial(_sorted_keys, wanted, candidates))
             if selected is not None:
                 places = selected.pages
                 self.pages_left_out += selected.left_out
-        chosen, owners = wanted.forms.take(candidates.forms), wanted.owners.take(candidates.forms)
-        parts = page_decoder.decoded(file.source, chunk, footer.start, candidates.rows, places)
-        for part in page_decoder.joined(parts, len(chosen)):
-            self.pages_read += part.pages
-            texts = owners.take(pc.index_in(wanted_values.comparable(part.values, column), value_set=chosen))
-            if candidates.nan and wanted.nan is not None:
-                texts = pc.if_else(pc.fill_null(is_nan(part.values), False), wanted.nan, texts)
-            if texts.null_count < len(texts):
-                there = pc.indices_nonzero(texts.is_valid())
-                repeated = column.max_repetition_level > 0
-                yield each_row(part.rows.take(there), texts.take(there), repeated=repeated)
+        return ChosenPages(chunk, candidates.rows, places)
+
+    def _chunk(self, candidates: Candidates) -> tuple[ChunkKey, ColumnChunk]:
+        """The column's chunk in a row group."""
+        footer, index = self._filters.footer, self._column.index
+        key = ChunkKey(candidates.row_group, index, footer.row_group(candidates.row_group).chunks[index])
+        return key, footer.chunk(key)
+
+    def _has_values(self, candidates: Candidates, key: ChunkKey, chunk: ColumnChunk) -> bool:
+        """Whether a row group's chunk has values. Raises CorruptFile if only the row group has rows."""
+        if chunk.num_values or chunk.encrypted:
+            return True
+        if candidates.rows:
+            raise _without_values(self._file.source.path, key, candidates.rows)
+        return False
 
     def candidates(self, wanted: WantedValues, scope: Scope = SCOPE) -> Iterator[Candidates]:
         """Yield the values that each row group may have."""
@@ -166,15 +218,13 @@ class ParquetSearch(ColumnSearch):
     ) -> None:
         """Announce the reads of a row group to a store."""
         if self._file.source.request_bytes:
-            keys = _sorted_keys(wanted, candidates)
+            keys_of = partial(_sorted_keys, wanted, candidates)
             chosen, flat = self._records.columns_to_announce(columns) if rows else (set(), set())
-            self._plan.prepare(self._column.index, candidates, keys, chosen, flat)
+            self._plan.prepare(self._column.index, candidates, keys_of, chosen, flat)
 
-    def records(
-        self, candidates: Candidates, rows: pa.Int64Array, columns: Sequence[str] | None
-    ) -> Iterator[pa.RecordBatch]:
-        """Read rows of a row group."""
-        return self._records.read(candidates.row_group, rows, columns)
+    def records(self, found: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        """Read rows of row groups."""
+        return self._records.read([(some.candidates.row_group, some.rows) for some in found], columns)
 
     def no_records(self, columns: Sequence[str] | None) -> pa.RecordBatch:
         """An empty batch with the columns of records."""
@@ -207,6 +257,23 @@ class ParquetSearch(ColumnSearch):
         if columns is None:
             return None
         return {c.index for c in self._file.columns if c.path in columns} | {self._column.index}
+
+
+def _forms_of(several: Sequence[Candidates], count: int) -> pa.Int64Array:
+    """The positions of the forms that any of the row groups may have, of `count` forms."""
+    if len(several) == 1:
+        return several[0].forms
+    if sum(len(candidates.forms) for candidates in several) >= count:
+        return counting(0, count)
+    return pc.unique(pa.concat_arrays([candidates.forms for candidates in several] or [counting(0, 0)]))
+
+
+def _with_nan(there: pa.Array, texts: pa.Int64Array, values: pa.Array, nan: int) -> tuple[pa.Array, pa.Int64Array]:
+    """Add the positions of NaN in values, with the position of its text, to ascending positions and their texts."""
+    others = pc.indices_nonzero(pc.fill_null(is_nan(values), False))
+    there, texts = pa.concat_arrays([there, others]), pa.concat_arrays([texts, repeated(nan, len(others))])
+    order = pc.array_sort_indices(there)
+    return there.take(order), texts.take(order)
 
 
 def _without_values(path: str, key: ChunkKey, rows: int) -> CorruptFile:

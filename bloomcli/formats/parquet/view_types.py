@@ -18,6 +18,12 @@ def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.cast(schema)
 
 
+def array_without_views(values: pa.Array) -> pa.Array:
+    """Cast an array as `without_views` casts columns."""
+    kind = _type(values.type)
+    return values if kind == values.type else values.cast(kind)
+
+
 def without_views_in(schema: pa.Schema) -> pa.Schema:
     """Replace the view types of a schema."""
     return pa.schema([_field(field) for field in schema])
