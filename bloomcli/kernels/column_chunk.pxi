@@ -128,7 +128,7 @@ cdef class ChunkMetadata:
     cdef Walk _walk
     cdef ChunkFields _found
 
-    def __init__(self, bytes data not None, Py_ssize_t start, int max_depth):
+    def __cinit__(self, bytes data not None, Py_ssize_t start, int max_depth):
         cdef int fault
         self.data, self.start, self._max_depth = data, start, max_depth
         self._walk.data = <const unsigned char*>PyBytes_AS_STRING(data)

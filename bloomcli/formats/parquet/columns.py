@@ -86,7 +86,9 @@ def _encodings(masks: Sequence[int]) -> tuple[str, ...]:
     together = 0
     for mask in masks:
         together |= mask
-    found = [spec.enum_name("Encoding", bit) for bit in range(_OTHER) if together >> bit & 1]
+    found = [
+        spec.enum_name("Encoding", bit) for bit in range(min(together.bit_length(), _OTHER)) if together >> bit & 1
+    ]
     return (*found, "unknown") if together >> _OTHER else tuple(found)
 
 

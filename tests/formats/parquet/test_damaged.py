@@ -17,7 +17,9 @@ from support.thrift import Fields, Items
 import bloomcli
 from bloomcli import limits
 from bloomcli.errors import BloomError, CorruptFile, UnreadableError, UnsupportedError, UsageError
+from bloomcli.formats.parquet.footer import read_footer
 from bloomcli.model.file import Presence
+from bloomcli.storage.registry import open_source
 
 pytestmark = pytest.mark.slow
 
@@ -335,3 +337,28 @@ def test_planted_filters_are_what_the_clean_file_takes(path: Path) -> None:
     path.write_bytes(blooms.planted(path.read_bytes(), 0, 0, blooms.header(32) + b"\xff" * 32))
     assert bloomcli.validate(path).findings == ()
     assert [f.id for f in bloomcli.validate(path, deep=True).findings] == ["filter-stray-bits"]
+
+
+@pytest.mark.parametrize("part", ["", "meta_data", "meta_data.statistics"])
+def test_a_field_that_comes_twice_is_refused_by_every_command_at_the_same_place(path: Path, part: str) -> None:
+    with open_source(path) as source:
+        footer = read_footer(source)
+    key = next(iter(footer.chunk_keys({1})))
+    struct = footer.chunk_struct(key)
+    for field, name in zip(part.split("."), ("ColumnMetaData", "Statistics"), strict=False):
+        if field:
+            inner = struct.struct(field, name)
+            assert inner is not None
+            struct = inner
+    number = next(iter(struct.spans))
+    again = bytes([thrift.I64]) + thrift.zigzag(number) + thrift.zigzag(4)
+    raw = footer.raw[: struct.end - 1] + again + footer.raw[struct.end - 1 :]
+    body = path.read_bytes()[: footer.start]
+    path.write_bytes(body + raw + len(raw).to_bytes(4, "little") + b"PAR1")
+    places = set()
+    for command in COMMANDS.values():
+        with pytest.raises(CorruptFile, match="a field id is repeated") as fault:
+            command(path)
+        places.add((fault.value.offset, fault.value.field))
+    wanted = "row_groups[0].columns[1]" + (f".{part}" if part else "")
+    assert places == {(footer.start + struct.end - 1, wanted)}
