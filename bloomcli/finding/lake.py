@@ -58,8 +58,8 @@ class FileResult(NamedTuple):
     """Whether the index's answer was enough, so that the file wasn't opened."""
 
 
-_BINARY: Final = Column(path="", index=0, physical="BYTE_ARRAY")
-"""A column in which a value can mean several things."""
+_UNCLEAR: Final = tuple(Column(path="", index=0, physical="BYTE_ARRAY", logical=kind) for kind in (None, "STRING"))
+"""Columns in which a value can mean several things."""
 _REMARKS: Final = 3
 """Maximum number of values of which the report says what was looked up."""
 
@@ -177,7 +177,7 @@ class Search:
         """What was looked up for values that may mean several things: see `how_looked_up`. Opens a file if there are
         such values."""
         few = self._values.given if isinstance(self._values.given, tuple) else ()
-        unclear = [text for text in few if how_looked_up(text, _BINARY) is not None][:_REMARKS]
+        unclear = [text for text in few if any(how_looked_up(text, column) for column in _UNCLEAR)][:_REMARKS]
         if not unclear:
             return []
         return self._of_first_file(lambda path, options: find.lookup_remarks(path, options, unclear)) or []

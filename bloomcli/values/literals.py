@@ -49,6 +49,7 @@ _MOST_DIGITS: Final = 4000
 rejected, never rounded."""
 _WHOLE: Final = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]{1,100})\s*")
 _UUID: Final = re.compile(r"\s*[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\s*", re.IGNORECASE)
+_BYTES: Final = re.compile(r"0[xX](?:[0-9a-fA-F]{2})+")
 _HEX: Final = re.compile(r"(?:[0-9a-fA-F]{2}){4,}")
 _BASE64: Final = re.compile(r"(?=.*[A-Z])(?=.*[a-z])(?=.*[0-9+/=])[A-Za-z0-9+/]{8,}={0,2}")
 """Letters of both cases and digits: words in plain language rarely match."""
@@ -157,9 +158,11 @@ def _decimal(text: str, column: Column) -> bytes:
     if scaled != scaled.to_integral_value(context=WIDE):
         raise _Impossible(f"{type_name(column)} can't hold {text}")
     unscaled = int(scaled)
-    if column.precision and len(str(abs(unscaled))) > column.precision:
+    fixed = _fixed_width(column)
+    # values of a fixed width can have more digits than the column's type says: pandas wrote such files
+    if not fixed and column.precision and len(str(abs(unscaled))) > column.precision:
         raise _Impossible(f"{type_name(column)} has {counted(column.precision, 'digit')}, too few for {text}")
-    width = _fixed_width(column) or _signed_width(unscaled)
+    width = fixed or _signed_width(unscaled)
     try:
         return unscaled.to_bytes(width, "little" if column.physical in {"INT32", "INT64"} else "big", signed=True)
     except OverflowError:
@@ -324,8 +327,12 @@ def _uuid_bytes(text: str) -> bytes | None:
 
 def how_looked_up(text: str, column: Column) -> str | None:
     """A sentence on what was looked up for a value of a binary column that looks like the text of a UUID, hexadecimal
-    digits, an IP address or base64; None for other values, and for columns of another type."""
-    if not is_binary(column) or text[:2].lower() == "0x":
+    digits, an IP address or base64, and for a value of a text column that looks like bytes; None for other values,
+    and for columns of another type."""
+    if text[:2].lower() == "0x":
+        spelled = kind_of(column) in _TEXTS and _BYTES.fullmatch(text) is not None
+        return f"{text} was looked up as text, not as the bytes that it spells" if spelled else None
+    if not is_binary(column):
         return None
     number = _uuid_bytes(text)
     if number is not None and column.type_length in {None, len(number)}:

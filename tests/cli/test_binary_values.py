@@ -117,3 +117,15 @@ def test_values_and_texts_of_rows_are_texts_in_arrow_and_parquet(bloom: Bloom, t
     given = duckdb.sql(f"select * from '{path}'").description
     assert [(name, kind) for name, kind, *_ in fields] == [(name, kind) for name, kind, *_ in given]
     assert duckdb.sql(f"select unnest(record) from '{hits}'").fetchall() == duckdb.sql(sql).fetchall()
+
+
+def test_bytes_that_were_looked_up_as_text_are_named(bloom: Bloom, tmp_path: Path) -> None:
+    """pyarrow, which shows a column of ENUM as bytes, makes people ask for these."""
+    path = tmp_path / "texts.parquet"
+    pq.write_table(pa.table({"t": ["STRING", "0x41"], "b": [b"STRING", b"0x41"]}), path)
+    said = "0x535452494e47 was looked up as text, not as the bytes that it spells"
+    assert f"value: {said}\n" in bloom("find", "0x535452494e47", path, "-c", "t").err
+    assert said in " ".join(bloom("probe", path, "-c", "t", "-v", "0x535452494e47").out.split())
+    found = bloom("find", "0x535452494e47", path, "-c", "b")
+    assert (found.code, "looked up as" in found.err) == (0, False)
+    assert bloom("find", "0x41", path, "-c", "t").code == 0

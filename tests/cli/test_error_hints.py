@@ -277,3 +277,29 @@ def test_the_command_line_in_a_hint_runs_and_leads_on(bloom: Bloom, text: str) -
         done, err = call(bloom, line)
         assert done == 0, err
     assert call(bloom, case.line)[0] == case.again
+
+
+ADDED: Final = {
+    "add --baseline FILE": ("bloom validate lake --update-baseline", "--baseline known.json"),
+    "add --deep": ("bloom validate lake --sample-row-groups 5%", "--deep"),
+    "add --policy FILE": ("bloom advise orders.parquet --overwrite", "--policy bloom.toml"),
+    "add --queries FILE": ("bloom advise orders.parquet --table-name orders", "--queries log.sql"),
+    "add --sample 5%": ("bloom validate lake --seed 3", "--sample 5%"),
+    "add --engine spark": (SPARK, ""),
+    "add --table NAME": (SPARK, ""),
+}
+"""Hints to add an option: a command that fails with the hint, and the words to add."""
+
+
+def test_every_hint_to_add_an_option_is_tried() -> None:
+    assert {text for text in hint_texts() if text.startswith("add --")} == ADDED.keys()
+
+
+@pytest.mark.parametrize("text", [text for text, (line, _) in ADDED.items() if line != SPARK])
+@pytest.mark.usefixtures("folder")
+def test_the_option_in_a_hint_is_what_the_command_lacks(bloom: Bloom, text: str) -> None:
+    line, words = ADDED[text]
+    code, err = call(bloom, line)
+    assert (code, f"hint: {text}\n" in err) == (2, True), err
+    code, err = call(bloom, f"{line} {words}")
+    assert code == 0, err

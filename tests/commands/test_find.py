@@ -7,6 +7,7 @@ import shutil
 import struct
 import threading
 from collections.abc import Iterable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -248,3 +249,23 @@ def test_a_hexadecimal_number_that_is_too_large_is_no_negative_one(tmp_path: Pat
     others = [str(n) for n in range(1000, 1000 + count)]
     found = bloomcli.find(tmp_path / "f.parquet", ["0xFFFFFFFF", "0xff", *others], column="n")
     assert [row["row"] for batch in found for row in batch.to_pylist()] == [2]
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+def test_decimals_with_more_digits_than_their_type_says_are_found(tmp_path: Path, filtered: bool) -> None:
+    """pandas has written such columns; readers show their values."""
+    path = tmp_path / "wide.parquet"
+    wide = [Decimal("922337203685477580700.92230685477500000"), Decimal("1.00000000000000000")]
+    stored = pa.array(wide, pa.decimal128(38, 17))
+    narrow = pa.Array.from_buffers(pa.decimal128(36, 17), 2, stored.buffers())
+    pq.write_table(pa.table({"d": narrow}), path)
+    assert pq.read_table(path)["d"].to_pylist() == wide
+    if filtered:
+        bloomcli.add(path, "d", in_place=True)
+    for row, value in enumerate(wide):
+        (found,) = bloomcli.find(path, value, column="d")
+        assert found["row"].to_pylist() == [row]
+        assert not bloomcli.probe(path, value, column="d").absent_everywhere
+    assert list(bloomcli.find(path, -wide[0], column="d")) == []
+    assert list(bloomcli.find(path, "1e21", column="d")) == []
+    assert list(bloomcli.find(path, "9" * 60, column="d")) == []

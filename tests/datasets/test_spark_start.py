@@ -121,3 +121,20 @@ def test_the_cause_of_a_java_error_has_no_class_before_it() -> None:
         "\tat org.apache.spark.sql.errors.QueryExecutionErrors$.x(QueryExecutionErrors.scala:1893)\n"
     )
     assert spark_session.first_line(error) == "Cannot find catalog plugin class for catalog 'ice'."
+
+
+def test_functions_say_that_a_session_is_stopped() -> None:
+    script = """
+from pyspark.sql import SparkSession
+from bloomcli import errors, spark
+session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+session.stop()
+for call in (lambda: spark.add(session, "f", ["id"]), lambda: spark.find(session, "f", [1], column="id")):
+    try:
+        call()
+    except errors.UsageError as error:
+        print(error.reason)
+"""
+    env = os.environ | {"PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=600)
+    assert done.stdout.splitlines() == ["the SparkSession is stopped"] * 2, done.stderr

@@ -15,6 +15,7 @@ from support.tables import write
 from support.thrift import Fields
 
 import bloomcli
+from bloomcli.formats.orc import spec
 
 FIXTURES = fuzzing.ROOT / "fixtures"
 MUTATIONS_EACH = 1
@@ -182,3 +183,26 @@ def test_values_of_orc_are_looked_up_in_every_filter(tmp_path: Path) -> None:
         "string",
         "date",
     ]
+
+
+def test_rows_of_orc_are_known_where_the_statistics_fit_the_values(tmp_path: Path) -> None:
+    path = tmp_path / "f.orc"
+    table = pa.table({"n": pa.array([5, None, 7, 5], pa.int64()), "s": ["b", "a", None, "b"]})
+    orcfiles.write(path, table)
+    numbers, texts = (reader_values.orc_rows(path, turn) for turn in (0, 1))
+    assert numbers == reader_values.KnownRows(option="n", text="5", rows=[0, 3])
+    assert texts is not None
+    assert (texts.option, table["s"].to_pylist()[texts.rows[0]]) == ("s", texts.text)
+    whole = path.read_bytes()
+    for part, field, wrong in (
+        ("int_statistics", "maximum", 6),
+        ("", "number_of_values", 4),
+        ("", "has_null", False),
+    ):
+        file = orcfiles.File.split(whole)
+        statistics = spec.message("ColumnStatistics").FromString(file.footer.statistics[1])
+        setattr(getattr(statistics, part) if part else statistics, field, wrong)
+        file.footer.statistics[1] = statistics.SerializeToString()
+        path.write_bytes(file.join())
+        assert reader_values.orc_rows(path, 0) is None
+        assert reader_values.orc_rows(path, 1) == texts
