@@ -12,6 +12,7 @@ from bloomcli.formats.parquet import row_lineage
 from bloomcli.formats.parquet.footer import read_footer
 from bloomcli.model.schema import RowLineage
 from bloomcli.storage.registry import open_source
+from bloomcli.tables.iceberg.applied import position_deletes
 from bloomcli.tables.iceberg.deletes import DeleteChanges, ReplacedFile, plan_deletes
 from bloomcli.tables.iceberg.java import Java
 
@@ -66,7 +67,8 @@ def planned(spark: SparkSession, table: Any, chosen: Chosen, copy: Copy = plain_
         if chosen(str(old)):
             new = old.with_name(f"{uuid.uuid4()}{old.suffix}")
             copy(task, old, new)
-            found.append(ReplacedFile(task, str(new)))
+            (deletes,) = position_deletes(Java(spark), [task])
+            found.append(ReplacedFile(task.file(), task.spec(), deletes, str(new)))
     return found
 
 
@@ -76,13 +78,13 @@ def commit(spark: SparkSession, table: Any, replaced: Iterable[ReplacedFile], ch
     files = list(replaced)
     start = table.currentSnapshot().snapshotId()  # newTransaction refreshes the table to its newest snapshot
     transaction = table.newTransaction()
-    for number in sorted({task.file().dataSequenceNumber() for task, _ in files}):
+    for number in sorted({one.file.dataSequenceNumber() for one in files}):
         rewrite = transaction.newRewrite().validateFromSnapshot(start).dataSequenceNumber(number)
-        for task, path in files:
-            if task.file().dataSequenceNumber() == number:
-                builder = java.iceberg("DataFiles").builder(task.spec()).copy(task.file())
-                rewrite.deleteFile(task.file())
-                rewrite.addFile(builder.withPath(path).withFileSizeInBytes(Path(path).stat().st_size).build())
+        for one in files:
+            if one.file.dataSequenceNumber() == number:
+                builder = java.iceberg("DataFiles").builder(one.spec).copy(one.file).withPath(one.path)
+                rewrite.deleteFile(one.file)
+                rewrite.addFile(builder.withFileSizeInBytes(Path(one.path).stat().st_size).build())
         for file in changes.remove:
             rewrite.deleteFile(file)
         for file, sequence in changes.add:

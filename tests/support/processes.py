@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +32,17 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def working_in(folder: Path) -> list[int]:
+    """Processes that were started in a folder, and run."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):  # the process has ended, or is another user's
+                if (entry / "cwd").readlink() == folder and alive(int(entry.name)):
+                    found.append(int(entry.name))
+    return found
 
 
 def has_open(pid: int, path: Path) -> bool:

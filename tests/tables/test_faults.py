@@ -20,6 +20,7 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 from support import spark_tables
 from support.lake_tables import FILES, Delta, Iceberg, LakeTable, Rows
+from support.processes import wait_until, working_in
 from support.table_stages import stages
 
 from bloomcli import spark as bloom_spark
@@ -144,7 +145,7 @@ def test_a_run_that_is_killed_leaves_the_table_sound_and_can_be_started_again(
     ]
     code, errors, _ = in_process(spark, tmp_path, "kill", runs)
     assert code == -signal.SIGKILL, errors
-    time.sleep(3)  # for workers that outlive Java
+    assert wait_until(lambda: not working_in(tmp_path.resolve())), "the workers outlive Java"
     for table, (rows, version), (kind, stage) in zip(tables, before, places, strict=True):
         _, done, loose = _KILLED[kind, stage]
         where = f"{kind}, {stage}"

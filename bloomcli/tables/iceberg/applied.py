@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
 from bloomcli.tables.iceberg.java import ICEBERG, Java
@@ -12,7 +12,10 @@ from bloomcli.tables.iceberg.scans import Tasks
 
 _FILE: Final = f"{ICEBERG}.ContentFile"
 _TASK: Final = f"{ICEBERG}.FileScanTask"
+_CONTENT: Final = f"{ICEBERG}.FileContent"
 _LIST: Final = "java.util.List"
+_READ_AT_ONCE: Final = 20_000
+"""Delete files that are read from Java at a time, unless a single data file has more."""
 
 
 class AppliedDelete(NamedTuple):
@@ -27,51 +30,76 @@ class AppliedDelete(NamedTuple):
 
 
 class Applied:
-    """The delete files that apply to each of some data files.
+    """The delete files that apply to each of some data files, in the data files' order.
 
-    Attributes:
-        of: the delete files of each task, in the tasks' order.
+    Each iteration reads them from Java again, a part at a time: a thousand data files may have a thousand equality
+    deletes each.
     """
 
     def __init__(self, java: Java, tasks: Iterable[Any]) -> None:
         """`tasks` are Iceberg's FileScanTasks."""
-        methods = Methods(java)
-        listed = java.type("java.util.ArrayList")()
+        self._methods = Methods(java)
+        self._lists = java.type(f"{GUAVA}.collect.Lists")
+        self._iterables = java.type(f"{GUAVA}.collect.Iterables")
+        self._tasks = java.type("java.util.ArrayList")()
         for task in tasks:
-            listed.add(task)
-        lists = methods.unbound(_TASK, "deletes", _LIST)
-        size = methods.then(lists, methods.unbound(_LIST, "size", "int"))
-        sizes = [int(text) for text in methods.texts(listed, size)]
-        each = java.type(f"{GUAVA}.collect.Lists").transform(
-            listed, methods.as_interface(f"{GUAVA}.base.Function", lists)
-        )
-        self._files = java.type(f"{GUAVA}.collect.Lists").newArrayList(
-            java.type(f"{GUAVA}.collect.Iterables").concat(each)
-        )
-        facts = zip(
-            methods.texts(self._files, methods.unbound(_FILE, "location", "java.lang.String")),
-            methods.texts(self._files, methods.unbound(f"{ICEBERG}.DeleteFile", "contentOffset", "java.lang.Long")),
-            methods.texts(self._files, methods.unbound(_FILE, "content", f"{ICEBERG}.FileContent")),
-            methods.texts(self._files, methods.unbound(_FILE, "dataSequenceNumber", "java.lang.Long")),
-            strict=True,
-        )
-        found = (
-            AppliedDelete(location, offset, content == "EQUALITY_DELETES", int(sequence))
-            for location, offset, content, sequence in facts
-        )
-        self.of = [list(islice(found, number)) for number in sizes]
+            self._tasks.add(task)
+        self._deletes = self._methods.unbound(_TASK, "deletes", _LIST)
+        size = self._methods.then(self._deletes, self._methods.unbound(_LIST, "size", "int"))
+        self._sizes = [int(text) for text in self._methods.texts(self._tasks, size)]
+
+    def __bool__(self) -> bool:
+        """Whether any delete file applies."""
+        return any(self._sizes)
+
+    def __iter__(self) -> Iterator[list[AppliedDelete]]:
+        """Yield the delete files of each data file."""
+        for _, each in self._parts():
+            yield from each
 
     def equality_files(self) -> Iterator[tuple[AppliedDelete, Any]]:
         """Yield each equality delete file once, with Iceberg's DeleteFile."""
         seen = set()
-        for index, one in enumerate(one for deletes in self.of for one in deletes):
-            if one.is_equality and one.location not in seen:
-                seen.add(one.location)
-                yield one, self._files.get(index)
+        for files, each in self._parts():
+            for index, one in enumerate(chain.from_iterable(each)):
+                if one.is_equality and one.location not in seen:
+                    seen.add(one.location)
+                    yield one, files.get(index)
+
+    def _parts(self) -> Iterator[tuple[Any, list[list[AppliedDelete]]]]:
+        """Yield the delete files of some of the data files at a time: a Java List of all, and a list for each."""
+        kind, methods = f"{ICEBERG}.DeleteFile", self._methods
+        get = methods.as_interface(f"{GUAVA}.base.Function", self._deletes)
+        for start, end in self._bounds():
+            lists = self._lists.transform(self._tasks.subList(start, end), get)
+            files = self._lists.newArrayList(self._iterables.concat(lists))
+            facts = zip(
+                methods.texts(files, methods.unbound(_FILE, "location", "java.lang.String")),
+                methods.texts(files, methods.unbound(kind, "contentOffset", "java.lang.Long")),
+                methods.texts(files, methods.unbound(_FILE, "content", _CONTENT)),
+                methods.texts(files, methods.unbound(_FILE, "dataSequenceNumber", "java.lang.Long")),
+                strict=True,
+            )
+            found = (
+                AppliedDelete(location, offset, content == "EQUALITY_DELETES", int(sequence))
+                for location, offset, content, sequence in facts
+            )
+            yield files, [list(islice(found, size)) for size in self._sizes[start:end]]
+
+    def _bounds(self) -> Iterator[tuple[int, int]]:
+        """Yield the ranges of data files whose delete files are read at a time."""
+        start = read = 0
+        for index, size in enumerate(self._sizes):
+            if index > start and read + size > _READ_AT_ONCE:
+                yield start, index
+                start, read = index, 0
+            read += size
+        if self._sizes:
+            yield start, len(self._sizes)
 
 
-def applied_in(java: Java, table: Any, snapshot_id: int, paths: Iterable[str]) -> dict[str, list[AppliedDelete]]:
-    """The delete files that apply to data files in a snapshot, by the data files' paths.
+def tasks_in(java: Java, table: Any, snapshot_id: int, paths: Iterable[str]) -> dict[str, Any]:
+    """The FileScanTasks of data files in a snapshot, by path.
 
     Args:
         java: the Java of the session.
@@ -81,9 +109,19 @@ def applied_in(java: Java, table: Any, snapshot_id: int, paths: Iterable[str]) -
     """
     tasks = Tasks.planned(java, table.newScan().useSnapshot(snapshot_id))
     wanted = set(paths)
-    chosen = [(path, index) for index, path in enumerate(tasks.paths()) if path in wanted]
-    found = Applied(java, (tasks.java_list.get(index) for _, index in chosen))
-    return dict(zip((path for path, _ in chosen), found.of, strict=True))
+    return {path: tasks.java_list.get(index) for index, path in enumerate(tasks.paths()) if path in wanted}
+
+
+def position_deletes(java: Java, tasks: Iterable[Any]) -> list[list[Any]]:
+    """The position delete files, or the deletion vector, that apply to the data file of each FileScanTask."""
+    methods = Methods(java)
+    kind = java.iceberg("FileContent").POSITION_DELETES
+    equals = methods.bound(kind, "java.lang.Object", "equals", "boolean", "java.lang.Object")
+    content = methods.unbound(_FILE, "content", _CONTENT)
+    chosen = methods.then(content, methods.taking(equals, "boolean", _CONTENT))
+    predicate = methods.as_interface(f"{GUAVA}.base.Predicate", chosen)
+    iterables = java.type(f"{GUAVA}.collect.Iterables")
+    return [java.items(iterables.filter(task.deletes(), predicate)) for task in tasks]
 
 
 def has_deletes(table: Any, snapshot_id: int) -> bool:

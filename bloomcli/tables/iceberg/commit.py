@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 from bloomcli.concurrency.signals import deferred
 from bloomcli.concurrency.threads import Threads
@@ -21,7 +21,7 @@ from bloomcli.formats.registry import open_file
 from bloomcli.storage.registry import open_source
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, UnknownOutcome, WrongCommit
 from bloomcli.tables.iceberg.ancestry import only_appends_since
-from bloomcli.tables.iceberg.applied import Applied, applied_in, has_deletes
+from bloomcli.tables.iceberg.applied import Applied, has_deletes, position_deletes, tasks_in
 from bloomcli.tables.iceberg.checks import format_version
 from bloomcli.tables.iceberg.deletes import AddedDeletes, DeleteChanges, ReplacedFile, plan_deletes
 from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names, message, raised_in
@@ -78,26 +78,6 @@ class OpenTable(Protocol):
 
 class _Stale(Exception):
     """Another commit came first."""
-
-
-class _Task(NamedTuple):
-    """A data file's scan task, with the delete files that apply at this point of a transaction."""
-
-    data_file: Any
-    partition_spec: Any
-    delete_files: list[Any]
-
-    def file(self) -> Any:
-        """Iceberg's DataFile."""
-        return self.data_file
-
-    def spec(self) -> Any:
-        """Its PartitionSpec."""
-        return self.partition_spec
-
-    def deletes(self) -> list[Any]:
-        """The delete files."""
-        return self.delete_files
 
 
 def commit(table: OpenTable, replacements: Sequence[Replacement], info: CommitInfo) -> int:
@@ -294,12 +274,13 @@ class _Attempt:
 
     def _difference(self, table: Any, snapshot_id: int) -> str | None:
         """The first new file that doesn't have the deletes of its old file in a snapshot; None if all have them."""
-        if not any(self.old.of) and not has_deletes(table, snapshot_id):
+        if not self.old and not has_deletes(table, snapshot_id):
             return None
-        found = applied_in(self.table.java, table, snapshot_id, (one.path for one in self.by_old.values()))
-        for one, old in zip(self.by_old.values(), self.old.of, strict=True):
-            if (new := found.get(one.path)) is None:
-                return one.path
+        new_files = tasks_in(self.table.java, table, snapshot_id, (one.path for one in self.by_old.values()))
+        if missing := [one.path for one in self.by_old.values() if one.path not in new_files]:
+            return missing[0]
+        applied = Applied(self.table.java, (new_files[one.path] for one in self.by_old.values()))
+        for one, old, new in zip(self.by_old.values(), self.old, applied, strict=True):
             equal = {self.copied.get(d.location, d.location) for d in old if d.is_equality}
             if equal != {d.location for d in new if d.is_equality}:
                 return one.path
@@ -396,7 +377,8 @@ class _Attempt:
 
     def _deletes(self, replacements: Sequence[Replacement]) -> DeleteChanges:
         """The delete changes of one rewrite. The deletes of the transaction's earlier rewrites are an input."""
-        replaced = [ReplacedFile(self._task(one), one.path) for one in replacements]
+        applied = position_deletes(self.table.java, (one.old.record.task for one in replacements))
+        replaced = [self._replaced(one, deletes) for one, deletes in zip(replacements, applied, strict=True)]
         changes = plan_deletes(self.table.java, self.table.table, self.start, replaced, self.new_paths)
         self.removed |= {_key(file) for file in changes.remove}
         if len(self.groups) > 1:
@@ -404,13 +386,12 @@ class _Attempt:
             self.rewritten += [_numbered(added) for added in changes.add if added.file.referencedDataFile() is None]
         return changes
 
-    def _task(self, one: Replacement) -> Any:
-        record = one.old.record
-        deletes = record.deletes()
+    def _replaced(self, one: Replacement, deletes: Sequence[Any]) -> ReplacedFile:
+        """A data file with the position deletes that apply to it at this point of the transaction."""
         left = [file for file in deletes if _key(file) not in self.removed]
         if len(left) < len(deletes):
             left += self.rewritten
-        return _Task(record.file, record.partition_spec, left)
+        return ReplacedFile(one.old.record.file, one.old.record.partition_spec, left, one.path)
 
     def _copies(self, replacements: Sequence[Replacement]) -> list[Any]:
         """The new data files: the old files' metadata with another path, size and split offsets."""

@@ -31,10 +31,19 @@ _FILES_AT_ONCE: Final = 4
 class ReplacedFile(NamedTuple):
     """A data file that a commit replaces."""
 
-    task: Any
-    """The old file's ``FileScanTask`` in a scan of the snapshot: the file and its delete files."""
+    file: Any
+    """The old file's ``DataFile``."""
+    spec: Any
+    """Its ``PartitionSpec``."""
+    deletes: Sequence[Any]
+    """The position delete files, or the deletion vector, that apply to it."""
     path: str
     """The path of the new file."""
+
+    @property
+    def old_path(self) -> str:
+        """The path of the old file."""
+        return str(self.file.location())
 
 
 class AddedDeletes(NamedTuple):
@@ -69,7 +78,7 @@ def plan_deletes(
     Args:
         java: the Java of the session.
         table: an ``org.apache.iceberg.Table``.
-        snapshot_id: the snapshot of the tasks.
+        snapshot_id: the snapshot in which the delete files apply.
         replaced: the data files of one commit.
         new_paths: the path of each new delete file is appended before the file is written. The caller removes the
             files if this function or the commit fails.
@@ -78,17 +87,11 @@ def plan_deletes(
         UnsupportedError: position delete files of a version 3 table name data files that aren't replaced, and no
             other delete file can be removed; or this version of Iceberg isn't supported.
     """
-    deletes = {path: _position_deletes(task) for task, path in replaced}
-    if not any(deletes.values()):
+    if not any(one.deletes for one in replaced):
         return DeleteChanges()
     if java.iceberg("TableUtil").formatVersion(table) >= 3:
-        return _VectorPlan(java, table, new_paths).plan(snapshot_id, replaced, deletes)
-    return _PositionDeletePlan(java, table, new_paths).plan(replaced, deletes)
-
-
-def _position_deletes(task: Any) -> list[Any]:
-    """The position delete files, or the deletion vector, that apply to a task's data file."""
-    return [file for file in task.deletes() if file.content().name() == "POSITION_DELETES"]
+        return _VectorPlan(java, table, new_paths).plan(snapshot_id, replaced)
+    return _PositionDeletePlan(java, table, new_paths).plan(replaced)
 
 
 class _Positions(NamedTuple):
@@ -127,9 +130,10 @@ class _DeletePlan:
         with Threads(_FILES_AT_ONCE, "bloom-iceberg") as threads:
             return dict(zip(distinct, threads.map(read, distinct.values()), strict=True))
 
-    def merged(self, old: str, deletes: Sequence[Any], indexes: Mapping[str, Any]) -> _Positions | None:
+    def merged(self, one: ReplacedFile, indexes: Mapping[str, Any]) -> _Positions | None:
         """The deleted positions of a data file; None if no position delete file names it."""
-        naming = [(file, index) for file in deletes if (index := indexes[file.location()].get(old)) is not None]
+        old = one.old_path
+        naming = [(file, index) for file in one.deletes if (index := indexes[file.location()].get(old)) is not None]
         if not naming:
             return None
         parts = self.java.type("java.util.ArrayList")()
@@ -163,18 +167,15 @@ class _PositionDeletePlan(_DeletePlan):
         self._writers = builder.deleteFileFormat(self._format(name)).build()
         self._outputs = self.outputs(name)
 
-    def plan(self, replaced: Sequence[ReplacedFile], deletes: Mapping[str, Sequence[Any]]) -> DeleteChanges:
+    def plan(self, replaced: Sequence[ReplacedFile]) -> DeleteChanges:
         """Read the delete files, write new ones, and list both."""
-        sources = {file.location(): file for files in deletes.values() for file in files}
+        sources = {file.location(): file for one in replaced for file in one.deletes}
         indexes = self.read(sources.values())
-
-        def rewrite(one: ReplacedFile) -> AddedDeletes | None:
-            return self._rewrite(one.task, one.path, deletes[one.path], indexes)
-
         with Threads(_FILES_AT_ONCE, "bloom-iceberg") as threads:
-            add = [new for new in threads.map(rewrite, replaced) if new is not None]
+            rewritten = threads.map(lambda one: self._rewrite(one, indexes), replaced)
+            add = [new for new in rewritten if new is not None]
         remove = []
-        replaced_paths = {task.file().location() for task, _ in replaced}
+        replaced_paths = {one.old_path for one in replaced}
         for location, file in sources.items():
             names = _texts(self.java, indexes[location].keySet())
             if replaced_paths.isdisjoint(names):
@@ -186,16 +187,14 @@ class _PositionDeletePlan(_DeletePlan):
                 add.append(AddedDeletes(rest, file.dataSequenceNumber()))
         return DeleteChanges(remove=tuple(remove), add=tuple(add))
 
-    def _rewrite(
-        self, task: Any, path: str, deletes: Sequence[Any], indexes: Mapping[str, Any]
-    ) -> AddedDeletes | None:
+    def _rewrite(self, one: ReplacedFile, indexes: Mapping[str, Any]) -> AddedDeletes | None:
         """Write a data file's deletes for its new path."""
-        found = self.merged(task.file().location(), deletes, indexes)
+        found = self.merged(one, indexes)
         if found is None:
             return None
-        file = self._write(task.spec(), task.file().partition(), {path: found.index})
-        builder = self.java.iceberg("FileMetadata").deleteFileBuilder(task.spec()).copy(file)
-        return AddedDeletes(builder.withReferencedDataFile(path).build(), found.sequence_number)
+        file = self._write(one.spec, one.file.partition(), {one.path: found.index})
+        builder = self.java.iceberg("FileMetadata").deleteFileBuilder(one.spec).copy(file)
+        return AddedDeletes(builder.withReferencedDataFile(one.path).build(), found.sequence_number)
 
     def _write(self, spec: Any, partition: Any, indexes: Mapping[str, Any]) -> Any:
         """Write a position delete file, ordered by data file and position."""
@@ -218,22 +217,16 @@ class _PositionDeletePlan(_DeletePlan):
 class _VectorPlan(_DeletePlan):
     """Deletion vectors, for format version 3."""
 
-    def plan(
-        self, snapshot_id: int, replaced: Sequence[ReplacedFile], deletes: Mapping[str, Sequence[Any]]
-    ) -> DeleteChanges:
+    def plan(self, snapshot_id: int, replaced: Sequence[ReplacedFile]) -> DeleteChanges:
         """Read deletion vectors and older position delete files, write new vectors, and list all."""
-        vectors = {path: files[0] for path, files in deletes.items() if files and _is_vector(files[0])}
-        older = {file.location(): file for path in deletes.keys() - vectors.keys() for file in deletes[path]}
+        vectors = {one.path: one.deletes[0] for one in replaced if one.deletes and _is_vector(one.deletes[0])}
+        others = [one for one in replaced if one.path not in vectors]
+        older = {file.location(): file for one in others for file in one.deletes}
         indexes = self.read(older.values())
         found = self._load(vectors)
-        for task, path in replaced:
-            if (
-                path not in vectors
-                and (old := self.merged(task.file().location(), deletes[path], indexes)) is not None
-            ):
-                found[path] = old
+        found |= {one.path: merged for one in others if (merged := self.merged(one, indexes)) is not None}
         add = self._write([file for file in replaced if file.path in found], found)
-        replaced_paths = {task.file().location() for task, _ in replaced}
+        replaced_paths = {one.old_path for one in replaced}
         unused = self._unused(
             snapshot_id, {name: _texts(self.java, index.keySet()) for name, index in indexes.items()}, replaced_paths
         )
@@ -270,8 +263,8 @@ class _VectorPlan(_DeletePlan):
         previous = self.methods.as_interface("java.util.function.Function", get)
         writer = self.java.iceberg("deletes.Deletes").writeDVs(output, previous)
         try:
-            for task, path in targets:
-                writer.delete(path, found[path].index, task.spec(), task.file().partition())
+            for one in targets:
+                writer.delete(one.path, found[one.path].index, one.spec, one.file.partition())
         finally:
             writer.close()
         files = writer.result().deleteFiles()

@@ -35,8 +35,3 @@ class Record:
         """The data sequence number: 0 in format version 1."""
         number = self.file.dataSequenceNumber()
         return 0 if number is None else int(number)
-
-    def deletes(self) -> list[Any]:
-        """The delete files that apply to the data file in that snapshot."""
-        found = self.task.deletes()
-        return [found.get(index) for index in range(found.size())]

@@ -41,7 +41,8 @@ def rows_of(java: Java, table: Any, schema: Any, mapping: list[Any] | None, file
     identities = _identities(java, files)
     partitions = {source for values in identities.values() for source in values}
     columns = _Columns(java, table, schema, dict(_names(mapping or [])), partitions)
-    deleted = {file.path: found for file in files if (found := _deleted(java, file, columns)) is not None}
+    known: dict[str, EqualityDeletes] = {}
+    deleted = {file.path: found for file in files if (found := _deleted(java, file, columns, known)) is not None}
     constants = {
         path: {one.name: _plain(value, one.type) for source, value in values.items()
                if (one := columns.known.get(source)) is not None}
@@ -181,8 +182,11 @@ def _field(
     )
 
 
-def _deleted(java: Java, file: DataFile, columns: _Columns) -> DeletedRows | None:
-    """The deletes of a data file; None if it has none. Makes one call into Java, or two for a file with deletes."""
+def _deleted(java: Java, file: DataFile, columns: _Columns, known: dict[str, EqualityDeletes]) -> DeletedRows | None:
+    """The deletes of a data file; None if it has none. Makes one call into Java, or two for a file with deletes.
+
+    `known` has each equality delete file once, by its path: it may apply to all data files.
+    """
     task = file.record.task
     if task.deletes().isEmpty():
         return None
@@ -190,8 +194,10 @@ def _deleted(java: Java, file: DataFile, columns: _Columns) -> DeletedRows | Non
     for one in json.loads(java.iceberg("ScanTaskParser").toJson(task))["delete-files"]:
         kind, path, size = one["file-format"].lower(), portable(one["file-path"]), one.get("file-size-in-bytes")
         if one["content"].lower().startswith("equality"):
-            compared = _compared(one["equality-ids"], columns, path)
-            equalities.append(EqualityDeletes(path=path, format=kind, shape=compared, size=size))
+            if path not in known:
+                compared = _compared(one["equality-ids"], columns, path)
+                known[path] = EqualityDeletes(path=path, format=kind, shape=compared, size=size)
+            equalities.append(known[path])
         elif kind == "puffin":
             vectors.append(DeletionVector(path=path, offset=one["content-offset"], size=one["content-size-in-bytes"]))
         else:

@@ -203,7 +203,7 @@ def test_new_delete_files_have_the_greatest_sequence_number_of_those_they_replac
     assert {len(found) for found in numbers.values()} == {1, 3}
     replaced = swaps.planned(spark, table, swaps.every)
     changes = plan_deletes(Java(spark), table, table.currentSnapshot().snapshotId(), replaced, [])
-    old = {path: task.file().location() for task, path in replaced}
+    old = {one.path: one.old_path for one in replaced}
     assert {file.referencedDataFile(): number for file, number in changes.add} == {
         new: max(numbers[path]) for new, path in old.items()
     }

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+from support import work
 from support.iceberg_runs import (
     append,
     copied,
@@ -31,8 +32,9 @@ from bloomcli.errors import WriteError
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.tables.base import WrongCommit
 from bloomcli.tables.change import change_table
-from bloomcli.tables.iceberg import IcebergTable
+from bloomcli.tables.iceberg import IcebergTable, applied
 from bloomcli.tables.iceberg import commit as commits
+from bloomcli.tables.iceberg.methods import Methods
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -242,6 +244,29 @@ def test_only_the_deletes_that_iceberg_would_drop_are_copied(spark: SparkSession
     old = files_below(table)
     table.commit([one for one in replacements if one.old.record.sequence == 3], info())
     assert files_below(table) == old
+    assert rows(spark, name) == before
+
+
+def test_many_deletes_of_many_files_are_read_in_parts_and_with_few_calls_of_java(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = make(spark, "eq_many", appends=0)
+    for step in (*[rows_from(number * 100) for number in range(10)], delta(*([n] for n in range(0, 1000, 20)))):
+        step(spark, name)
+    before, read, texts = rows(spark, name), list[int](), Methods.texts
+
+    def counted(self: Methods, items: Any, handle: Any) -> list[str]:
+        read.append(items.size())
+        return texts(self, items, handle)
+
+    monkeypatch.setattr(applied, "_READ_AT_ONCE", 110)
+    table, replacements = prepared(spark, name)
+    monkeypatch.setattr(Methods, "texts", counted)
+    with work.java_calls(spark) as sent:
+        table.commit([one for one in replacements if one.old.record.sequence > 1], info())
+    asked = [command for command in sent if command.split("\n")[2:3] == ["content"]]
+    assert len(asked) <= 50, "each delete file once, not for each of the 9 data files"
+    assert max(read) <= 110
     assert rows(spark, name) == before
 
 

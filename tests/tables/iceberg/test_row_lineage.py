@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support import iceberg_swap as swaps
-from support.iceberg_runs import make, opened, retrofitted, row_delta
+from support.iceberg_runs import make, opened, retrofitted, row_delta, rows
+from support.table_stages import stages
 
 from bloomcli.commands.options import AddOptions
 from bloomcli.commands.table_options import TableOptions
@@ -61,6 +62,36 @@ def test_row_ids_and_numbers_of_changes_are_equal_before_and_after(spark: SparkS
     assert lineage(spark, name) == before, "by the reader of single rows"
     table = swaps.load(spark, name)
     assert swaps.pyiceberg_rows(table, Java(spark), "id") == [row[0] for row in before]
+
+
+def test_rows_keep_their_ids_beside_commits_of_others_at_each_stage_of_a_run(spark: SparkSession) -> None:
+    name, same = (make(spark, f"lineage_{label}", version="3", appends=3) for label in ("raced", "same"))
+    others: dict[tuple[str, int], Callable[[str], object]] = {
+        ("planned", 1): lambda table: spark.sql(f"delete from {table} where id in (3, 103)"),
+        ("made", 1): lambda table: spark.sql(f"update {table} set name = 'updated' where id in (4, 204)"),
+        ("committing", 1): lambda table: row_delta(spark, table, [("id", [5, 105, 205])]),
+        ("refreshed", 2): lambda table: spark.sql(f"insert into {table} (id, name) values (500, 'new')"),
+        ("committing", 3): lambda table: spark.sql(f"delete from {table} where id in (6, 106, 206)"),
+    }
+    waiting, before = dict(others), lineage(spark, name)
+
+    def at(stage: str, count: int, paths: object) -> None:
+        del paths
+        if (change := waiting.pop((stage, count), None)) is not None:
+            change(name)
+
+    which = TableOptions(table=name, commit_every=1)
+    with stages(at):
+        report = change_table(opened(spark, name), SparkEngine(spark), AddOptions(columns=["id"]), which)
+    assert not waiting
+    assert len(report.commits) >= 3
+    for change in others.values():
+        change(same)
+    assert rows(spark, name) == rows(spark, same)
+    known, after = {row[0]: row for row in before}, lineage(spark, name)
+    assert all(row == known[row[0]] for row in after if row[0] not in (4, 204, 500))
+    assert {row[2] for row in after if row[0] in (4, 204)} == {known[4][2], known[204][2]}
+    assert len({row[2] for row in after}) == len(after) == 300 - 8 + 1
 
 
 def test_without_the_columns_rows_get_new_ids(spark: SparkSession) -> None:
