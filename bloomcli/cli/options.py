@@ -1,4 +1,4 @@
-"""Options that several commands share, the types of their values, negative numbers as arguments, and the policy file."""
+"""Options that several commands share, the types of their values, negative arguments, and the policy file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The common part of add, remove and fold: the target of a file, the output's path, and the planned file's writing."""
+"""The common part of add, remove and fold: finds the target and the output's path, and writes the planned file."""
 
 from __future__ import annotations
 

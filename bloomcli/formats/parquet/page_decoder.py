@@ -131,18 +131,18 @@ def decoded(
     waiting: list[tuple[int, _Together]] = []
     memory = values = 0
     for at, chosen in enumerate(chunks):
-        for pages in _together(source, data_end, chosen):
-            memory += pages.memory
-            values += pages.values
+        for part in _together(source, data_end, chosen):
+            memory += part.memory
+            values += part.values
             if waiting and (
                 len(waiting) >= _CHUNKS_TOGETHER
                 or memory > _TOGETHER_BYTES
                 or values > _VALUES_TOGETHER
-                or waiting[-1][1].hides_codec != pages.hides_codec  # a property of the whole file in memory
+                or waiting[-1][1].hides_codec != part.hides_codec  # a property of the whole file in memory
             ):
                 yield from _decode(waiting, typed)
-                waiting, memory, values = [], pages.memory, pages.values
-            waiting.append((at, pages))
+                waiting, memory, values = [], part.memory, part.values
+            waiting.append((at, part))
     if waiting:
         yield from _decode(waiting, typed)
 

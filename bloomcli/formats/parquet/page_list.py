@@ -182,18 +182,10 @@ def page_bounds(filters: Filters, chunk: ColumnChunk, rows: Sequence[int], index
 def page_locations(filters: Filters, key: ChunkKey) -> Sequence[tuple[int, int, int]]:
     """The offset, length and first row of each page in a chunk's offset index, unchecked; empty if it has none or it
     can't be read. Raises CorruptFile."""
-    outer = filters.footer.chunk_struct(key)
-    extents = _extents(filters, outer)
-    if "offset_index" not in extents:
+    offset, length = _extents(filters, key).get("offset_index", (0, 0))
+    if not 0 < length <= parquet_limits.INDEX_MAX_BYTES:
         return ()
-    offset, length = extents["offset_index"]
-    if 0 < length <= parquet_limits.INDEX_MAX_BYTES:
-        data = filters.source.read_at(offset, length)
-        found = kernels.page_locations(data, parquet_limits.THRIFT_MAX_DEPTH)
-        if found is not None:
-            return found
-    pages = _read(filters, "offset_index", extents, outer)[0].get("page_locations", ())
-    return [(page.get("offset"), page.get("compressed_page_size"), page.get("first_row_index")) for page in pages]
+    return kernels.page_locations(filters.source.read_at(offset, length), parquet_limits.THRIFT_MAX_DEPTH) or ()
 
 
 def index_extents(filters: Filters, key: ChunkKey, *, bounds: bool) -> list[tuple[int, int]]:

@@ -22,7 +22,6 @@ from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.arrays import int64s, numbers_of
 from bloomcli.formats.parquet import page_decoder, page_selection, spec
 from bloomcli.formats.parquet.bloom_filter import Filters
-from bloomcli.formats.parquet.filters import Filters
 from bloomcli.formats.parquet.page_decoder import ChosenPages
 from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.request_plan import RequestPlan
