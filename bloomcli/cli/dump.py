@@ -57,9 +57,9 @@ def command(file: str, column: str | None, row_group: int, stripe: int, form: st
     elif form == "json":
         output.write("dump", found, form, lambda _: ())
     else:
-        from bloomcli.report import text
+        from bloomcli.report import text_inspect
 
-        sys.stdout.writelines(line + "\n" for line in text.hex_dump(found))
+        sys.stdout.writelines(line + "\n" for line in text_inspect.hex_dump(found))
     return 0
 
 

@@ -120,21 +120,19 @@ def _write(report: InspectReport, form: str, stream: TextIO | None, asked: Colle
             csv.write_parts(report, to, pages="pages" in asked)
         else:
             csv.write(report, to)
-    elif asked and form == "text":
-        from bloomcli.report import text_inspect
+        return
+    from bloomcli.report import text_inspect
 
-        if "footer" in asked:
-            for part in text_inspect.footer(report):
-                output.say(part, stream=stream)
-        else:
-            show = partial(
-                text_inspect.parts,
-                with_pages="pages" in asked,
-                with_indexes="indexes" in asked,
-                with_schema="schema" in asked,
-            )
-            output.write("inspect", report, form, show, stream)
+    if form == "text" and "footer" in asked:
+        for part in text_inspect.footer(report):
+            output.say(part, stream=stream)
+    elif form == "text" and asked:
+        show = partial(
+            text_inspect.parts,
+            with_pages="pages" in asked,
+            with_indexes="indexes" in asked,
+            with_schema="schema" in asked,
+        )
+        output.write("inspect", report, form, show, stream)
     else:
-        from bloomcli.report import text
-
-        output.write("inspect", report, form, partial(text.inspect, every=every), stream)
+        output.write("inspect", report, form, partial(text_inspect.inspect, every=every), stream)

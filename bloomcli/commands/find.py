@@ -20,6 +20,7 @@ from bloomcli.formats.registry import open_file
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
+from bloomcli.storage.base import Fingerprint, Source
 from bloomcli.storage.registry import open_from_parts, open_source
 from bloomcli.storage.sources import CountingSource
 from bloomcli.storage.write_check import check_not_written
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from bloomcli.formats.column_search import Candidates, ColumnSearch, FoundRows, Matches
     from bloomcli.formats.filter_lookup import FilterAnswer
     from bloomcli.formats.wanted_values import WantedValues
-    from bloomcli.storage.base import Fingerprint, Source
 
 COLUMNS: Final = ("path", "stripe", "row_group", "row", "value", "record")
 """The columns of rows: the file, the stripe (null in formats without stripes), the row group (ORC: its number in the

@@ -11,6 +11,7 @@ from bloomcli.commands.columns import kind_of
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import LiteralError
 from bloomcli.formats.base import FilterFile
+from bloomcli.formats.index_input import HashedValues
 from bloomcli.formats.registry import hash_for_index
 from bloomcli.model.file import Column
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.formats.filter_lookup import FilterLookup
-    from bloomcli.formats.index_input import HashedValues
     from bloomcli.formats.wanted_values import WantedValues
 
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
 from bloomcli import limits
-from bloomcli.checks.sizes import refuse_without_readers
 from bloomcli.commands.arguments import read_policy
 from bloomcli.commands.option import Checked, option
 from bloomcli.commands.sampling import read_budget, share
@@ -262,6 +261,8 @@ class FoldOptions(WriteOptions):
 
     def checked(self) -> Self:
         """The readers by their usual names. Raises UsageError."""
+        from bloomcli.checks.sizes import refuse_without_readers
+
         policy = read_policy(None, readers=self.readers, size=self.size)
         refuse_without_readers(policy)
         return replace(self, readers=policy.whole.readers or ())
@@ -332,6 +333,8 @@ class AddOptions(WriteOptions):
 
     def checked(self) -> Self:
         """All settings about readers in the policy. Raises UsageError."""
+        from bloomcli.checks.sizes import refuse_without_readers
+
         checked_options(self.format_options)
         policy = read_policy(self.policy, readers=self.readers, table_schema=self.table_schema, size=self.size)
         refuse_without_readers(policy)

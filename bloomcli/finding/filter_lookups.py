@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.commands.find_values import Values
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.formats.filter_lookup import FilterAnswer, FilterLookup
 from bloomcli.index.freshness import NoAnswer
 from bloomcli.storage.base import FileEntry
@@ -16,7 +17,6 @@ from bloomcli.storage.registry import system_name
 
 if TYPE_CHECKING:
     from bloomcli.commands.find import IndexedRowGroups
-    from bloomcli.concurrency.cancellation import Stop
     from bloomcli.concurrency.threads import Future, Threads
 
 _BATCH_FILES: Final = 64

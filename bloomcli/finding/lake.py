@@ -20,8 +20,10 @@ from bloomcli.datasets.jobs import default_jobs
 from bloomcli.datasets.skip_reasons import OTHER_KIND, skip_reason
 from bloomcli.errors import BloomError, LiteralError, UnknownFormat, UsageError
 from bloomcli.finding.filter_lookups import FileToSearch, files_to_search
+from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.spool import Spool
 from bloomcli.finding.table_files import listed_files
+from bloomcli.finding.value_file import with_line
 from bloomcli.formats.filter_lookup import FilterAnswer
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
@@ -270,8 +272,6 @@ class Search:
             return FileResult(failed(item.path, error), iter(()))
         except BloomError as error:
             if isinstance(error, LiteralError) and self._values.file is not None:
-                from bloomcli.finding.value_file import with_line
-
                 error = with_line(error, self._values)
             return FileResult(failed(item.path, error), iter(()))
         return FileResult(found, spool.batches())
@@ -316,8 +316,6 @@ class Search:
 
 
 def _index(path: str, values: Values, options: FindOptions) -> Pruning:
-    from bloomcli.finding.pruning import Pruning
-
     return Pruning(path, options.column, values, ends=not options.maybe)
 
 

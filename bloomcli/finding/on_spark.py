@@ -6,11 +6,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from bloomcli.commands.one_column import only_column
 from bloomcli.commands.option import Option, taken, taken_path, taken_paths
-from bloomcli.commands.options import FindOptions
+from bloomcli.commands.options import FindOptions, ProbeOptions
 from bloomcli.commands.table_options import TableOptions
+from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.record_shape import (
     RecordField,
     Shape,
@@ -20,10 +22,13 @@ from bloomcli.datasets.record_shape import (
     shape_by_names,
     struct_of,
 )
+from bloomcli.datasets.skip_reasons import skip_reason
 from bloomcli.datasets.spark_session import checked_session
+from bloomcli.datasets.spark_types import to_spark_types
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError, UsageError
 from bloomcli.finding.job import FileWork, Job, Part, parts_of
 from bloomcli.finding.lake import failed
+from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.spark_index import IndexColumn, PrunedFiles, column_of, pruned_files, pruning_of
 from bloomcli.finding.table_files import listed_files
 from bloomcli.finding.values import pieces_of, unpacked
@@ -33,9 +38,6 @@ from bloomcli.model.find import FileFound
 from bloomcli.model.schema import ColumnName
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import open_source
-
-if TYPE_CHECKING:
-    from bloomcli.finding.pruning import Pruning
 
 Name = str | os.PathLike[str]
 
@@ -194,8 +196,6 @@ def _frame(spark: Any, search_files: SearchFiles, values: Any, column: str | Non
 
 def everywhere(index: Name) -> str:
     """The path of an index in a form that executors can open."""
-    from bloomcli.datasets.hadoop_paths import absolute, portable
-
     return absolute(portable(taken_path("index", index)))
 
 
@@ -221,9 +221,6 @@ def of_paths(spark: Any, paths: Sequence[str], options: FindOptions, *, shaped: 
         UsageError: no files, or files of a table without `as_files`.
         UnknownColumn, UnreadableError, UnsupportedError: with `shaped`, the first file's error.
     """
-    from bloomcli.datasets.hadoop_paths import absolute, portable
-    from bloomcli.datasets.skip_reasons import skip_reason
-
     found = listed_files([portable(path) for path in paths], options)
     listed = [item._replace(path=absolute(item.path)) for item in found]
     files = []
@@ -248,9 +245,6 @@ def cores_of(spark: Any) -> int:
 
 def _first_shape(listed: Sequence[FileEntry], options: FindOptions) -> Shape:
     """The columns and types of the first file."""
-    from bloomcli.commands.one_column import only_column
-    from bloomcli.datasets.spark_types import to_spark_types
-
     for item in listed:
         if item.skipped:
             continue
@@ -285,8 +279,6 @@ def _chosen(shape: Shape, options: FindOptions) -> Shape:
 
 def of_table(spark: Any, which: TableOptions, options: FindOptions, *, typed: bool) -> SearchFiles:
     """List the files of a table's snapshot. Raises: as `find_table`."""
-    from bloomcli.commands.options import ProbeOptions
-    from bloomcli.datasets.hadoop_paths import portable
     from bloomcli.tables.columns import check_columns
     from bloomcli.tables.registry import open_table
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bloomcli.commands.find import IndexedRowGroups
+from bloomcli.commands.find_values import Values
 from bloomcli.errors import LiteralError, UnsupportedError, UsageError, near_names
 from bloomcli.hints import quoted
 from bloomcli.index.freshness import FreshnessCheck, NoAnswer
@@ -14,9 +15,6 @@ from bloomcli.model.index import IndexedColumn
 from bloomcli.storage.base import FileEntry, Fingerprint
 from bloomcli.storage.registry import open_source
 from bloomcli.storage.sources import CountingSource
-
-if TYPE_CHECKING:
-    from bloomcli.commands.find_values import Values
 
 _ENDS_BYTES: Final = 64 << 20
 """Limit for the ends of files in memory, enough for 10,000 files or more. Files beyond it are opened first."""

@@ -16,11 +16,11 @@ from bloomcli.finding.pruning import PartialAnswer, Pruning
 from bloomcli.finding.values import Blocks
 from bloomcli.index.freshness import NoAnswer
 from bloomcli.model.find import FileFound
+from bloomcli.model.schema import ColumnNames
 from bloomcli.storage.base import FileEntry
 
 if TYPE_CHECKING:
     from bloomcli.datasets.spark_find import MapBlocks
-    from bloomcli.model.schema import ColumnNames
 
 
 class PrunedFiles(NamedTuple):

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bloomcli.commands.values import texts
+from bloomcli.commands.values import Value, texts
 from bloomcli.errors import UsageError
 from bloomcli.formats.arrays import binaries
-
-if TYPE_CHECKING:
-    from bloomcli.commands.values import Value
 
 
 def texts_of(values: Value | Sequence[Value] | pa.Array) -> pa.LargeBinaryArray:

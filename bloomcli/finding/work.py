@@ -24,6 +24,7 @@ from bloomcli.finding.values import BLOCK_VALUES, Block, Blocks, block_of
 from bloomcli.formats.registry import known_suffix, open_file
 from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
+from bloomcli.storage.base import Fingerprint
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import open_source
 from bloomcli.storage.sources import CachingSource
@@ -31,7 +32,6 @@ from bloomcli.storage.sources import CachingSource
 if TYPE_CHECKING:
     from bloomcli.formats.column_search import Candidates
     from bloomcli.formats.wanted_values import WantedValues
-    from bloomcli.storage.base import Fingerprint
 
 
 def search(part: Part, pieces: Iterable[bytes]) -> Iterator[pa.RecordBatch | FileFound]:

@@ -14,7 +14,7 @@ from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
 from bloomcli.formats.index_input import Indexable
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.model.file import Column
+from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.storage.base import KeptRange, Pieces, Source
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.change import FilterChange
-    from bloomcli.model.file import FilterFacts, IndexEntry, MergedFilter, PageFacts
     from bloomcli.model.inspect import FilterDump, FilterSummary
     from bloomcli.model.schema import ColumnNames, RowLineage, SchemaNode
     from bloomcli.model.validate import Finding

@@ -15,14 +15,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import compress
 from operator import or_
-from typing import TYPE_CHECKING, Final, Generic, Protocol, Self, TypeVar
+from typing import Final, Generic, Protocol, Self, TypeVar
 
 from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Future, Threads
 from bloomcli.formats.base import DeepCheck, Tick
 from bloomcli.words import are, counted
-
-if TYPE_CHECKING:
-    from bloomcli.concurrency.threads import Future
 
 _WINDOW: Final = 1 << 20
 """Bytes of filters that are compared at a time."""
@@ -114,8 +112,6 @@ def run_in_order(
 
     `stop` is set if the caller ends early: running work must check it.
     """
-    from bloomcli.concurrency.threads import Threads
-
     with Threads(threads, "bloom-check") as pool:
         running: deque[tuple[Future[Sequence[DeepCheck]], int]] = deque()
 

@@ -17,10 +17,9 @@ from bloomcli.formats.base import DeepCheck, FilterFile, FilterProblem, Plan, Ti
 from bloomcli.formats.records import format_named
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import NAME, quoted
-from bloomcli.model.file import Column
+from bloomcli.model.file import Column, FilterFacts
 
 if TYPE_CHECKING:
-    from bloomcli.model.file import FilterFacts
     from bloomcli.model.inspect import FilterDump
     from bloomcli.model.validate import Finding
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, size_for
 from bloomcli.filters.sizing import upper_bound_bytes
 from bloomcli.filters.split_block import SplitBlockFilter
+from bloomcli.formats.answer import Contents
 from bloomcli.model.file import Column
 
 if TYPE_CHECKING:
@@ -139,8 +140,6 @@ class KirschMitzenmacherBuilder:
 
 def extents(units: Iterable[UnitFacts]) -> Iterator[Extent]:
     """The facts about a column's row groups in any format: without bounds, and filters only if they can be read."""
-    from bloomcli.formats.answer import Contents
-
     for facts in units:
         empty = facts.contents is not Contents.VALUES
         yield Extent(

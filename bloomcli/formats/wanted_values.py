@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from bloomcli import kernels
 from bloomcli.concurrency.cancellation import Stop
+from bloomcli.errors import LiteralError
 from bloomcli.formats.arrays import binaries, counting, int64s
 from bloomcli.model.file import Column
 from bloomcli.values.literals import Literal, kind_of, parse
@@ -175,8 +176,6 @@ def _decoded(text: pa.Scalar) -> str:
 
 
 def _booleans(texts: pa.LargeBinaryArray, literals: list[Literal], column: Column, path: str) -> WantedValues:
-    from bloomcli.errors import LiteralError
-
     forms: dict[bool, int] = {}
     for at, literal in enumerate(literals):
         value = _TRUE.get(literal.text.strip().lower())

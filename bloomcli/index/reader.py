@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnknownColumn, UnknownFormat, UnsupportedError, near_names
@@ -20,12 +20,9 @@ from bloomcli.index.layout import BITS, END_SIZES, ENDS, FILES, UNITS, VERSION, 
 from bloomcli.index.lookup import Lookups
 from bloomcli.index.puffin import Blob, damaged, number_of, read_footer, rebuild
 from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, Units, read_files, read_units
-from bloomcli.model.index import IndexedColumn
+from bloomcli.model.index import BlobFacts, IndexedColumn, IndexedColumnFacts, IndexFacts
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
-
-if TYPE_CHECKING:
-    from bloomcli.model.index import IndexedColumnFacts, IndexFacts
 
 END_BYTES: Final = 2 << 20
 """Bytes of an index's end that are read when it is opened for a search: enough for the tables of 100,000 row groups.
@@ -135,8 +132,6 @@ class Index:
 
     def facts(self) -> IndexFacts:
         """The facts that `index inspect` reports. Reads no bits."""
-        from bloomcli.model.index import BlobFacts, IndexFacts
-
         return IndexFacts(
             path=self.source.path,
             bytes=self.source.size,
@@ -189,8 +184,6 @@ class Index:
         return RowGroups(*(array("i", (pair[at] for pair in row_groups)) for at in range(2)))
 
     def _column_facts(self, column: IndexedColumn) -> IndexedColumnFacts:
-        from bloomcli.model.index import IndexedColumnFacts
-
         layout, units = self.layout(column), self.units(column)
         state = bytes(units.state)
         states = [state.count(value) for value in range(NEVER + 1)]

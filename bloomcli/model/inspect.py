@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bloomcli.model.file import ColumnSummary, FilterFacts
+from bloomcli.model.file import ColumnSummary, FilterFacts, IndexEntry, MergedFilter, PageFacts
 
 if TYPE_CHECKING:  # most reports contain neither; `report.schema` resolves the names
-    from bloomcli.model.file import IndexEntry, MergedFilter, PageFacts
     from bloomcli.model.schema import SchemaNode
 
 

@@ -14,15 +14,11 @@ from bloomcli.model.file import Presence
 from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
 from bloomcli.report.human import count, growth, rate, row_group_text, rule_out_text, seconds, size, type_text
 from bloomcli.report.layout import PRESENCE_STYLE, Block, Cell, Gap, Grid, Head, Pairs, Style, line
-from bloomcli.report.text_inspect import hex_dump, inspect
-from bloomcli.report.text_source import traffic_line, traffic_pairs
+from bloomcli.report.text_traffic import traffic_line, traffic_pairs
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
     from bloomcli.model.change import ChangeReport, FilterChange
-
-
-__all__ = ["change", "hex_dump", "inspect", "probe"]
 
 
 # probe

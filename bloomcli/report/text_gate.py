@@ -14,7 +14,8 @@ from bloomcli.model.gate import GateReport
 from bloomcli.model.validate import Finding
 from bloomcli.report.human import finding_location, seconds, speed
 from bloomcli.report.layout import Block, Cell, Gap, Line, Pairs, Style, line
-from bloomcli.report.text_source import table_title, traffic_pairs, version_text
+from bloomcli.report.text_dataset import table_title, version_text
+from bloomcli.report.text_traffic import traffic_pairs
 from bloomcli.report.verdict import baseline, checked, is_clean, is_single_file, sampling, unique, verdict
 from bloomcli.rules import rule
 from bloomcli.words import plural

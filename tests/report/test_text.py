@@ -10,7 +10,7 @@ import pytest
 from bloomcli import model
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Presence
-from bloomcli.report import csv, json, render, text
+from bloomcli.report import csv, json, render, text, text_inspect
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
 
 FILTER = model.FilterFacts(
@@ -90,7 +90,7 @@ def shown(blocks: object) -> str:
 
 
 def test_inspect_shows_facts_and_why_a_filter_cannot_be_read() -> None:
-    out = shown(text.inspect(INSPECT))
+    out = shown(text_inspect.inspect(INSPECT))
     assert "a\\tb.parquet" in out
     assert "1,000 in 2 row groups" in out
     assert "2, 1.0 KiB (10.2 % of the file), 1 unreadable" in out
@@ -101,15 +101,15 @@ def test_inspect_shows_facts_and_why_a_filter_cannot_be_read() -> None:
 
 def test_headers_get_a_column_only_where_they_differ() -> None:
     other = replace(FILTER, compression="GZIP")
-    out = shown(text.inspect(replace(INSPECT, filters=(FILTER, other))))
+    out = shown(text_inspect.inspect(replace(INSPECT, filters=(FILTER, other))))
     assert "BLOCK, XXHASH, GZIP" in out
     assert "all filters" not in out
-    assert "all filters" in shown(text.inspect(replace(INSPECT, filters=(FILTER,))))
+    assert "all filters" in shown(text_inspect.inspect(replace(INSPECT, filters=(FILTER,))))
 
 
 def test_hex_dump_gives_words_as_numbers() -> None:
     dump = model.FilterDump(path="f", facts=FILTER, header=b"\x15", bitset=bytes(range(32)))
-    lines = list(text.hex_dump(dump))
+    lines = list(text_inspect.hex_dump(dump))
     assert lines[-1] == "0  03020100 07060504 0b0a0908 0f0e0d0c 13121110 17161514 1b1a1918 1f1e1d1c"
     assert lines[2].startswith("# 1 block from byte 101")
 

@@ -8,29 +8,28 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
 
 from bloomcli import kernels, limits
+from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import LiteralError
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
 from bloomcli.formats.base import FilterBounds, FilterProblem, Plan
 from bloomcli.formats.dictionary import ReadBudget
+from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
 from bloomcli.formats.mosaic import describe, schema, statistics, values
 from bloomcli.formats.mosaic.bloom_filter import Filters, ProbedFilter, unfilterable
-from bloomcli.formats.mosaic.footer import Footer, RowGroup
+from bloomcli.formats.mosaic.footer import Footer, RowGroup, footer_tree, schema_tree
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.model.file import Column
+from bloomcli.model.file import Column, IndexEntry, PageFacts
 from bloomcli.storage.base import Source
+from bloomcli.values.literals import Literal
+from bloomcli.values.trees import Tree
 
 if TYPE_CHECKING:
-    from bloomcli.concurrency.cancellation import Stop
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.column_search import BoundedUnit, ColumnSearch
-    from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.sampling import Extent, UnitValues
-    from bloomcli.model.file import IndexEntry, PageFacts
     from bloomcli.model.schema import SchemaNode
-    from bloomcli.values.literals import Literal
-    from bloomcli.values.trees import Tree
 
 
 class MosaicFile(LocatedFile):
@@ -84,26 +83,18 @@ class MosaicFile(LocatedFile):
 
     def pages(self, column: Column) -> Iterator[PageFacts]:
         """The column's bucket in each row group."""
-        from bloomcli.formats.mosaic import describe
-
         return describe.buckets(self.footer, column.index)
 
     def index(self, column: Column) -> Iterator[IndexEntry]:
         """The statistics of each row group."""
-        from bloomcli.formats.mosaic import describe
-
         return describe.index(self.footer, column.index)
 
     def schema_tree(self) -> Iterator[SchemaNode]:
         """Every element of the schema."""
-        from bloomcli.formats.mosaic.footer import schema_tree
-
         return schema_tree(self.footer)
 
     def footer_tree(self) -> dict[str, Tree]:
         """The whole footer."""
-        from bloomcli.formats.mosaic.footer import footer_tree
-
         return footer_tree(self.footer)
 
     def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.errors import UsageError
 from bloomcli.formats import arrow_forms, wanted_values
+from bloomcli.formats.base import FilterFile
 from bloomcli.formats.column_search import BoundedUnit, Candidates, ColumnSearch, FoundRows, Matches, is_nan
 from bloomcli.formats.mosaic import schema, values
 from bloomcli.formats.mosaic.bloom_filter import Filters
+from bloomcli.formats.mosaic.footer import RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
-
-if TYPE_CHECKING:
-    from bloomcli.formats.base import FilterFile
-    from bloomcli.formats.mosaic.footer import RowGroup
-    from bloomcli.values.literals import Literal
+from bloomcli.values.literals import Literal
 
 _ROWS_AT_ONCE = 8192
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
 
 from bloomcli import kernels
 from bloomcli.formats.deep_check import has_two_forms
@@ -11,9 +10,7 @@ from bloomcli.formats.mosaic import values
 from bloomcli.formats.mosaic.footer import RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.model.file import Column
-
-if TYPE_CHECKING:
-    from bloomcli.values.literals import Literal
+from bloomcli.values.literals import Literal, excluded_by
 
 _NANOS_PER_MILLI = 1_000_000
 
@@ -54,8 +51,6 @@ def bounds(group: RowGroup, column: MosaicColumn) -> tuple[bytes | None, bytes |
 
 def skips(group: RowGroup, literal: Literal, column: MosaicColumn, typed: Column) -> bool | None:
     """Whether statistics alone exclude a value; None if unknown."""
-    from bloomcli.values.literals import excluded_by
-
     found = group.statistics.get(column.index)
     if found is None or column.family == "BOOLEAN":
         return None

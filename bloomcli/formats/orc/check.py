@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import compress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bloomcli.concurrency.cancellation import Stop
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
@@ -24,6 +24,7 @@ from bloomcli.formats.deep_check import (
     missing_values_message,
     stray_bits_message,
 )
+from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.orc import hashes, spec, statistics
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.bloom_filter import (
@@ -45,9 +46,6 @@ from bloomcli.model.validate import Finding
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import render
 from bloomcli.words import are, counted
-
-if TYPE_CHECKING:
-    from bloomcli.formats.filters_in_flight import Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +248,6 @@ def deep(
     filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
     """Look every value of each column up in the filters that readers use, with `threads` threads."""
-    from bloomcli.formats.filters_in_flight import BuildQueue
-
     stop = Stop()
     filters.footer.will_read_stripes()
     filters.source.will_read(_ranges(filters, columns, units))
@@ -282,8 +278,6 @@ def _jobs(
     filters: Filters, streams: StripeFooter, columns: set[int] | None, stop: Stop
 ) -> Iterator[Job[tuple[Sequence[DeepCheck], int]]]:
     """Yield one job for each column of a stripe."""
-    from bloomcli.formats.filters_in_flight import Job
-
     by_column: dict[int, list[Location]] = {}
     for stream in streams.streams:
         if _holds_nothing(filters, stream, columns) or filters.checkable(stream, columns):

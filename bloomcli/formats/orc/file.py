@@ -8,9 +8,12 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from bloomcli import limits
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.errors import UnsupportedError
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
 from bloomcli.formats.base import FilterBounds, FilterProblem, Plan
 from bloomcli.formats.dictionary import ReadBudget
+from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
 from bloomcli.formats.orc import describe, hashes, statistics
 from bloomcli.formats.orc.bloom_filter import (
@@ -22,25 +25,21 @@ from bloomcli.formats.orc.bloom_filter import (
     Location,
     sound_for_old_readers,
 )
-from bloomcli.formats.orc.footer import Footer, Stripe
+from bloomcli.formats.orc.footer import Footer, Stripe, footer_tree, schema_tree
 from bloomcli.formats.orc.schema import COMPOUND, OrcType, column_of, literal_column
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.model.file import Column, FilterFacts
+from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.storage.base import Source
+from bloomcli.values.literals import Literal
+from bloomcli.values.trees import Tree
 
 if TYPE_CHECKING:
-    from bloomcli.concurrency.cancellation import Stop
-    from bloomcli.errors import UnsupportedError
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.column_search import BoundedUnit, ColumnSearch
-    from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.orc.columns import Contradictions
     from bloomcli.formats.sampling import Extent, UnitValues
-    from bloomcli.model.file import IndexEntry, MergedFilter, PageFacts
     from bloomcli.model.inspect import FilterSummary
     from bloomcli.model.schema import ColumnNames, SchemaNode
-    from bloomcli.values.literals import Literal
-    from bloomcli.values.trees import Tree
 
 _PROBED: Final = hashes.READABLE | {"BOOLEAN", "UNION"}
 """Kinds whose filters can be read. A union's filter holds its tags; a boolean's is never looked up."""
@@ -117,14 +116,10 @@ class OrcFile(LocatedFile):
 
     def schema_tree(self) -> Iterator[SchemaNode]:
         """Every element of the schema."""
-        from bloomcli.formats.orc.footer import schema_tree
-
         return schema_tree(self.footer)
 
     def footer_tree(self) -> dict[str, Tree]:
         """The whole footer."""
-        from bloomcli.formats.orc.footer import footer_tree
-
         return footer_tree(self.footer)
 
     def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:

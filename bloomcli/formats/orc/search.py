@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +18,7 @@ from bloomcli.concurrency.cancellation import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.formats import answer, wanted_values
 from bloomcli.formats.arrays import int64s
+from bloomcli.formats.base import FilterFile
 from bloomcli.formats.column_search import (
     SCOPE,
     BoundedUnit,
@@ -39,10 +40,7 @@ from bloomcli.formats.orc.streams import Position
 from bloomcli.formats.orc.values import TIMESTAMPS, ValueReader
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
-
-if TYPE_CHECKING:
-    from bloomcli.formats.base import FilterFile
-    from bloomcli.values.literals import Literal
+from bloomcli.values.literals import Literal
 
 
 def _union_values(top: pa.Array, path: Sequence[OrcType]) -> RowForms:

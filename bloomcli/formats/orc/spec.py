@@ -12,6 +12,7 @@ from typing import Any, Final
 from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
+from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.storage.os_errors import read_file
@@ -66,16 +67,14 @@ def parse(name: str, data: bytes, path: str, offset: int, field: str) -> Any:
     Raises CorruptFile for bytes that aren't such a message, UnsupportedError for a message of very many parts:
     protobuf allocates memory for each.
     """
-    if len(data) > orc_limits.MESSAGES_MAX:
-        from bloomcli import kernels
-
-        if kernels.message_parts(data, orc_limits.MESSAGES_MAX) > orc_limits.MESSAGES_MAX:
-            raise UnsupportedError(
-                f"a {name} message of more than {orc_limits.MESSAGES_MAX} parts",
-                path=path,
-                offset=offset,
-                field=field,
-            )
+    many = len(data) > orc_limits.MESSAGES_MAX
+    if many and kernels.message_parts(data, orc_limits.MESSAGES_MAX) > orc_limits.MESSAGES_MAX:
+        raise UnsupportedError(
+            f"a {name} message of more than {orc_limits.MESSAGES_MAX} parts",
+            path=path,
+            offset=offset,
+            field=field,
+        )
     result = message(name)()
     try:
         result.ParseFromString(data)

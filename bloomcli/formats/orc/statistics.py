@@ -9,7 +9,7 @@ import math
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Context, Decimal, Inexact, InvalidOperation
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bloomcli.formats.deep_check import has_two_forms
 from bloomcli.formats.dictionary import HashLookup
@@ -17,10 +17,7 @@ from bloomcli.formats.orc import hashes
 from bloomcli.formats.orc.schema import OrcType, literal_column
 from bloomcli.model.file import Column
 from bloomcli.rules.writer_table import Part, fault_of
-
-if TYPE_CHECKING:
-    from bloomcli.values.literals import Literal
-
+from bloomcli.values.literals import Literal, exclusions
 
 _INTEGERS: Final = ("BYTE", "SHORT", "INT", "LONG")
 _TEXTS: Final = ("STRING", "CHAR", "VARCHAR")
@@ -115,8 +112,6 @@ def _unscaled(text: str, scale: int) -> bytes:
 
 def skips(statistics: Any, literals: Sequence[Literal], orc: OrcType, typed: Column) -> list[bool | None]:
     """For each value, whether statistics alone exclude it; None if unknown."""
-    from bloomcli.values.literals import exclusions
-
     if statistics is None or orc.kind in {"LIST", "MAP", "UNION", "STRUCT"}:
         return [None] * len(literals)
     if statistics.HasField("number_of_values") and statistics.number_of_values == 0:

@@ -19,10 +19,10 @@ from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.storage.base import Source
+from bloomcli.values.literals import Literal
 
 if TYPE_CHECKING:
     from bloomcli.model.inspect import FilterDump
-    from bloomcli.values.literals import Literal
 
 _COLUMN = Column(path="(filter)", index=0, physical="BYTE_ARRAY")
 

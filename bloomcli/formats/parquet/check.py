@@ -30,6 +30,7 @@ from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_heade
 from bloomcli.hints import removing
 from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Severity
 from bloomcli.model.validate import Finding
+from bloomcli.rules.readers import refusing
 from bloomcli.values.literals import render
 from bloomcli.words import counted
 
@@ -111,8 +112,6 @@ def sound(
             "no writer encodes the header like this: one of its bytes has changed, and readers may refuse it",
         )
     if loaded.bits.nbytes & (loaded.bits.nbytes - 1):
-        from bloomcli.rules.readers import refusing
-
         yield _finding(
             chunk,
             loaded,

@@ -8,32 +8,33 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from bloomcli import limits
+from bloomcli.concurrency.cancellation import Stop
+from bloomcli.errors import UnsupportedError
 from bloomcli.formats.answer import WRONG, Contents, UnitFacts
 from bloomcli.formats.base import FilterBounds, Plan
 from bloomcli.formats.dictionary import ReadBudget
+from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
-from bloomcli.formats.parquet import describe, extension, statistics, values
+from bloomcli.formats.parquet import describe, extension, index_input, sampling, statistics, values
 from bloomcli.formats.parquet.bloom_filter import FilterProblem, Filters, ProbedFilter, unfilterable, unreadable
 from bloomcli.formats.parquet.footer import Footer, read_footer
 from bloomcli.formats.parquet.index_input import end_ranges
 from bloomcli.formats.parquet.lookups import lookups_of
+from bloomcli.formats.parquet.pages import header_ranges
+from bloomcli.formats.parquet.schema import schema_tree
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.model.file import SIGNATURE, Column, ColumnChunk
+from bloomcli.model.file import SIGNATURE, Column, ColumnChunk, FilterFacts, IndexEntry, PageFacts
 from bloomcli.storage.base import Source
+from bloomcli.values.literals import Literal, exclusions
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
-    from bloomcli.concurrency.cancellation import Stop
-    from bloomcli.errors import UnsupportedError
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.column_search import ColumnSearch
-    from bloomcli.formats.index_input import BitsSource, RowGroupBits
     from bloomcli.formats.sampling import Extent, UnitValues
-    from bloomcli.model.file import FilterFacts, IndexEntry, PageFacts
     from bloomcli.model.schema import ColumnNames, RowLineage, SchemaNode
     from bloomcli.model.validate import Finding
     from bloomcli.storage.sources import ExtendedSource
-    from bloomcli.values.literals import Literal
     from bloomcli.values.trees import Tree
 
 
@@ -115,8 +116,6 @@ class ParquetFile(LocatedFile):
 
     def schema_tree(self) -> Iterator[SchemaNode]:
         """Every element of the schema."""
-        from bloomcli.formats.parquet.schema import schema_tree
-
         return schema_tree(self.footer.top)
 
     def footer_tree(self) -> dict[str, Tree]:
@@ -160,7 +159,6 @@ class ParquetFile(LocatedFile):
     ) -> Iterator[UnitFacts]:
         """Yield the facts of each chunk of the column."""
         from bloomcli.formats.parquet.dictionary import ChunkDictionary
-        from bloomcli.values.literals import exclusions
 
         lookups = lookups_of(literals, column)
         budget = ReadBudget(limits.PROBED_DICTIONARIES_MAX_BYTES)
@@ -194,16 +192,12 @@ class ParquetFile(LocatedFile):
 
     def extents(self, column: Column) -> Iterator[Extent]:
         """Yield the extent of each chunk of a column, from the footer."""
-        from bloomcli.formats.parquet import sampling
-
         return sampling.extents(self.footer, column)
 
     def unit_values(
         self, columns: Sequence[Column], unit: int, rates: Sequence[float], least: int, stop: Stop
     ) -> Iterator[UnitValues]:
         """Yield the values of columns in a row group."""
-        from bloomcli.formats.parquet import sampling
-
         return sampling.unit_values(self.filters, columns, unit, rates, least, stop)
 
     def _usable(self, chunk: ColumnChunk, hashes: int) -> tuple[ProbedFilter | None, str | None]:
@@ -232,8 +226,6 @@ class ParquetFile(LocatedFile):
 
     def row_group_bits(self, column: Column, fpp: float, stop: Stop) -> Iterator[RowGroupBits]:
         """Yield the bits of the column's filters, or of filters built from its values."""
-        from bloomcli.formats.parquet import index_input
-
         return index_input.row_groups(self.filters, column, fpp, stop)
 
     def end_ranges(self, columns: Sequence[Column]) -> Sequence[tuple[int, int]]:
@@ -242,8 +234,6 @@ class ParquetFile(LocatedFile):
 
     def bits_sources(self, column: Column) -> Iterator[BitsSource]:
         """The column's filters, or its chunks."""
-        from bloomcli.formats.parquet import index_input
-
         return index_input.sources(self.filters, column)
 
     def unit_of(self, chunk: ColumnChunk, hashes: int) -> UnitFacts:
@@ -291,8 +281,6 @@ class ParquetFile(LocatedFile):
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """The filters, and the first page headers of their chunks."""
-        from bloomcli.formats.parquet.pages import header_ranges
-
         yield from self.filters.ranges(columns)
         for chunk in self.filters.locations(columns):
             yield from header_ranges(chunk)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels
 from bloomcli.errors import UnsupportedError
+from bloomcli.filters.hashes import parquet_draft
 from bloomcli.formats.answer import Lookup
 from bloomcli.formats.index_input import HashedValues
 from bloomcli.model.file import Column
@@ -91,8 +92,6 @@ def _lookups(literals: Sequence[Literal], column: Column, *, draft: bool) -> Seq
 
 
 def _draft_hashes(forms: Sequence[tuple[bytes, ...]]) -> list[int]:
-    from bloomcli.filters.hashes import parquet_draft
-
     return [parquet_draft(form) for some in forms for form in some]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bloomcli import kernels
 from bloomcli.errors import BloomError, CorruptFile
@@ -14,12 +14,10 @@ from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader
 from bloomcli.formats.parquet.statistics import PageBounds
-from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.formats.parquet.thrift_tree import decode
+from bloomcli.model.file import Column, ColumnChunk, IndexEntry, PageFacts
 from bloomcli.values.literals import decode_bound, render
 from bloomcli.words import plural
-
-if TYPE_CHECKING:  # `find` needs only page locations, and reports no pages
-    from bloomcli.model.file import IndexEntry, PageFacts
 
 _STRUCTS: Final = {"column_index": "ColumnIndex", "offset_index": "OffsetIndex"}
 _ELEMENTS: Final = {
@@ -94,8 +92,6 @@ def _extents(filters: Filters, key: ChunkKey) -> dict[str, tuple[int, int]]:
 
 
 def _damaged(chunk: ColumnChunk, offset: int, reason: str) -> PageFacts:
-    from bloomcli.model.file import PageFacts
-
     return PageFacts(row_group=chunk.row_group, kind="?", offset=offset, problem=reason)
 
 
@@ -129,8 +125,6 @@ def _pages_of(filters: Filters, chunk: ColumnChunk) -> Iterator[PageFacts]:
 
 
 def _facts(chunk: ColumnChunk, header: PageHeader, at: int) -> PageFacts:
-    from bloomcli.model.file import PageFacts
-
     head = header.head()
     return PageFacts(
         row_group=chunk.row_group,
@@ -149,8 +143,6 @@ def _facts(chunk: ColumnChunk, header: PageHeader, at: int) -> PageFacts:
 
 def index(filters: Filters, column: int) -> Iterator[IndexEntry]:
     """Yield the entries of the column's indexes by row group. A bad index is reported as a row with a problem."""
-    from bloomcli.model.file import IndexEntry
-
     footer = filters.footer
     listed = 0
     filters.source.will_read(_index_ranges(filters, column, _STRUCTS))
@@ -200,8 +192,6 @@ def index_extents(filters: Filters, key: ChunkKey, *, bounds: bool) -> list[tupl
 
 
 def _entries(filters: Filters, key: ChunkKey, column: Column) -> Iterator[IndexEntry]:
-    from bloomcli.model.file import IndexEntry
-
     footer = filters.footer
     metadata = footer.metadata(key)
     if metadata.encrypted:
@@ -257,7 +247,6 @@ def _read(
     extent = found.get(name)
     if extent is None:
         return {}, None
-    from bloomcli.formats.parquet.thrift_tree import decode
 
     offset, length = extent
     words = name.replace("_", " ")

@@ -36,11 +36,11 @@ from bloomcli.formats.parquet.records import Records
 from bloomcli.formats.parquet.request_plan import RequestPlan
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.values.literals import Literal
 from bloomcli.words import counted
 
 if TYPE_CHECKING:
     from bloomcli.formats.located_file import LocatedFile
-    from bloomcli.values.literals import Literal
 
 _KEYS_MOST: Final = 100_000
 """The maximum number of values that are compared with the bounds of pages; with more, few pages are excluded."""
