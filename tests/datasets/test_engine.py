@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from conftest import ROOT
@@ -16,6 +18,8 @@ from bloomcli.datasets.task import Task
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.model.dataset import FileRow, Status
 
+SESSION: Any = SimpleNamespace(builder=None, createDataFrame=None, sparkContext=SimpleNamespace(_jsc=object()))
+"""What a session has that is looked at before a job starts."""
 ENGINES = {"bloomcli.datasets.local", "bloomcli.datasets.spark"}
 
 
@@ -36,10 +40,10 @@ def test_only_one_module_knows_the_engines() -> None:
 
 
 def test_a_session_or_the_name_chooses_spark_and_nothing_else_does() -> None:
-    session = object()
+    session = SESSION
     assert choose_engine() == LocalEngine()
     assert choose_engine("local", jobs=3, fail_fast=True) == LocalEngine(jobs=3, fail_fast=True)
-    assert choose_engine(session=session) == choose_engine("spark", session=session) == SparkEngine(session)  # type: ignore[arg-type]
+    assert choose_engine(session=session) == choose_engine("spark", session=session) == SparkEngine(session)
 
 
 def test_both_engines_find_and_plan_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,7 +51,7 @@ def test_both_engines_find_and_plan_the_same_files(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     options = AddOptions(columns="id", output="out")
     plans: list[list[Task]] = [
-        plan_files(engine, ["lake"], options) for engine in (choose_engine(), choose_engine(session=object()))
+        plan_files(engine, ["lake"], options) for engine in (choose_engine(), choose_engine(session=SESSION))
     ]
     local, spark = ([(t.path, t.output, t.size, t.walked, t.command) for t in plan] for plan in plans)
     assert local
@@ -55,7 +59,7 @@ def test_both_engines_find_and_plan_the_same_files(tmp_path: Path, monkeypatch: 
 
 
 def test_paths_of_a_cluster_are_for_spark_and_are_not_changed(tmp_path: Path) -> None:
-    engine = choose_engine(session=object())
+    engine = choose_engine(session=SESSION)
     (found,) = engine.find([datasets.write(tmp_path / "a.parquet").as_uri()], InspectOptions())
     assert found.path == str(tmp_path / "a.parquet")
     with pytest.raises(UnsupportedError, match="hdfs: URIs can be read, but not changed"):
