@@ -19,13 +19,14 @@ _APPEND: Final = "append"
 """The operation of snapshots that add data files, and neither remove files nor add deletes."""
 
 
-def only_appends_since(java: Java, table: Any, snapshot_id: int) -> Any:
+def unchanged_since(java: Java, table: Any, snapshot_id: int, *, but_appends: bool) -> Any:
     """A ``SnapshotAncestryValidator``: each ancestor of a commit is an ancestor of the snapshot, or an append.
 
     Args:
         java: the Java of the session.
         table: an ``org.apache.iceberg.Table``.
         snapshot_id: the snapshot that a commit was planned for.
+        but_appends: whether appends may come between.
     """
     methods = Methods(java)
     snapshot = methods.bound(table, f"{ICEBERG}.Table", "snapshot", _SNAPSHOT, "long")
@@ -41,6 +42,6 @@ def only_appends_since(java: Java, table: Any, snapshot_id: int) -> Any:
         methods.unbound(_SNAPSHOT, "operation", "java.lang.String"),
         methods.taking(equals, "boolean", "java.lang.String"),
     )
-    allowed = methods.as_interface(_PREDICATE, methods.either(is_known, is_append))
+    allowed = methods.as_interface(_PREDICATE, methods.either(is_known, is_append) if but_appends else is_known)
     every = methods.static(f"{GUAVA}.collect.Iterables", "all", "boolean", _ITERABLE, _PREDICATE)
     return methods.as_interface(f"{ICEBERG}.SnapshotAncestryValidator", methods.with_last(every, 1, allowed))

@@ -20,9 +20,9 @@ from bloomcli.errors import BloomError, UnsupportedError, WriteError
 from bloomcli.formats.registry import open_file
 from bloomcli.storage.registry import open_source
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, UnknownOutcome, WrongCommit
-from bloomcli.tables.iceberg.ancestry import only_appends_since
+from bloomcli.tables.iceberg.ancestry import unchanged_since
 from bloomcli.tables.iceberg.applied import Applied, has_deletes, position_deletes, tasks_in
-from bloomcli.tables.iceberg.checks import format_version
+from bloomcli.tables.iceberg.checks import WITH_ROW_IDS, format_version
 from bloomcli.tables.iceberg.deletes import AddedDeletes, DeleteChanges, ReplacedFile, plan_deletes
 from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names, message, raised_in
 from bloomcli.tables.iceberg.scans import Tasks
@@ -262,7 +262,8 @@ class _Attempt:
         for position, (number, files) in enumerate(self.groups):
             rewrite = self._rewrite(transaction, number, files)
             if position == 0:
-                rewrite.validateWith(only_appends_since(self.table.java, table, self.start))
+                appends = not self._takes_row_ids()
+                rewrite.validateWith(unchanged_since(self.table.java, table, self.start, but_appends=appends))
                 self._keep_deletes(rewrite, files)
             rewrite.commit()
         staged = self.table.java.iceberg("BaseTable")(transaction.table().operations(), self.table.name)
@@ -271,6 +272,16 @@ class _Attempt:
                 f"the commit was refused: other deletes would apply to {wrong} than before", path=self.table.name
             )
         transaction.commitTransaction()
+
+    def _takes_row_ids(self) -> bool:
+        """Whether Iceberg gives new files row ids that it would give again if it repeated the transaction.
+
+        Each rewrite keeps the manifests that it has seen (``ManifestFilterManager.filteredManifests``), by path. If
+        Iceberg repeats several of them after an append, the later ones list the first one's manifest with the row ids
+        of the first try. The append's rows have got these meanwhile.
+        """
+        unnumbered = any(one.old.lineage is None for one in self.by_old.values())
+        return unnumbered and len(self.groups) > 1 and format_version(self.table.table) >= WITH_ROW_IDS
 
     def _difference(self, table: Any, snapshot_id: int) -> str | None:
         """The first new file that doesn't have the deletes of its old file in a snapshot; None if all have them."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support import iceberg_swap as swaps
-from support.iceberg_runs import make, opened, retrofitted, row_delta, rows
+from support.iceberg_runs import append, make, opened, retrofitted, row_delta, rows
 from support.table_stages import stages
 
 from bloomcli.commands.options import AddOptions
@@ -92,6 +92,27 @@ def test_rows_keep_their_ids_beside_commits_of_others_at_each_stage_of_a_run(spa
     assert all(row == known[row[0]] for row in after if row[0] not in (4, 204, 500))
     assert {row[2] for row in after if row[0] in (4, 204)} == {known[4][2], known[204][2]}
     assert len({row[2] for row in after}) == len(after) == 300 - 8 + 1
+
+
+def test_new_row_ids_are_unique_if_others_append_at_the_last_instant(spark: SparkSession) -> None:
+    name = make(spark, "lineage_unique", version="3", appends=1)
+    row_delta(spark, name, [("id", [5])])  # the files before it and after it are replaced by a snapshot each
+    append(spark, name, 100)
+    appended: list[int] = []
+
+    def at(stage: str, count: int, paths: object) -> None:
+        del count, paths
+        if stage == "committing" and not appended:
+            appended.append(200)
+            append(spark, name, 200)
+
+    with stages(at):
+        report = add(spark, name, new_row_ids=True)
+    assert statuses(report)[:2] == ["done", "done"]
+    assert [commit.snapshots for commit in report.commits] == [2]
+    after = lineage(spark, name)
+    assert [row[0] for row in after] == [number for number in range(300) if number != 5]
+    assert len({row[2] for row in after}) == len(after)
 
 
 def test_without_the_columns_rows_get_new_ids(spark: SparkSession) -> None:
