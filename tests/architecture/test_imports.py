@@ -226,32 +226,6 @@ def test_what_only_reads_starts_without_what_writes(args: list[str], name: str, 
     }
     assert not names & {"thriftpy2", "tempfile", "secrets", "hashlib", "importlib.resources", "zoneinfo"}
     assert not names & {"concurrent.futures", "logging", "random"}
-    assert ("bloomcli.concurrency.threads" in names) == ("--deep" in args)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("args", "others"),
-    [
-        (["inspect"], {"probe", "change"}),
-        (["probe", "1"], {"change"}),
-        (["add", "-c", "id", "-o"], {"probe", "inspect"}),
-    ],
-    ids=["inspect", "probe", "add"],
-)
-@pytest.mark.parametrize("suffix", ["parquet", "orc"])
-def test_a_command_starts_without_the_reports_of_others(
-    args: list[str], others: set[str], suffix: str, tmp_path: Path
-) -> None:
-    path = tmp_path / f"f.{suffix}"
-    (pq if suffix == "parquet" else orc).write_table(pa.table({"id": [1, 2, 3]}), path)
-    adding = args[0] == "add"
-    if not adding:
-        bloomcli.add(path, ["id"], in_place=True)
-    names = loaded_by(args[0], path, *args[1:], *([tmp_path / "new"] if adding else []))
-    assert "bloomcli.model.file" in names
-    assert not names & {f"bloomcli.model.{other}" for other in others}
-    assert not names & {"concurrent.futures", "logging", "hashlib", "secrets", "random", "tempfile"}
 
 
 def test_help_imports_what_options_need_and_no_library_but_click() -> None:

@@ -461,22 +461,6 @@ def test_reading_a_policy_loads_no_package_that_it_does_not_need(tmp_path: Path)
     assert not names & {"pathspec", "pyarrow", "click", "rich", "numpy"}
 
 
-def test_where_there_is_no_policy_nothing_that_reads_one_is_loaded(tmp_path: Path) -> None:
-    """Every command looks for one, and loading it takes longer than filtering a small file."""
-    program = (
-        "import sys\n"
-        "from bloomcli.policy.policy_file import find\n"
-        "assert find(sys.argv[1]) is None\n"
-        "print(*sys.modules)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, tmp_path], capture_output=True, text=True, cwd=ROOT, check=True
-    )
-    names = set(done.stdout.split())
-    assert "bloomcli.policy.policy_file" in names
-    assert not names & {"tomllib", "json", "bloomcli.policy.policy", "bloomcli.policy.policy_keys"}
-
-
 # --- docs/policy.md
 
 REFERENCE = (ROOT / "docs" / "policy.md").read_text()

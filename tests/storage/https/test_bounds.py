@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 
@@ -29,7 +30,7 @@ def behaviour() -> Behaviour:
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses between attempts, which take no time."""
     found: list[float] = []
-    monkeypatch.setattr(session, "time", SimpleNamespace(sleep=found.append))
+    monkeypatch.setattr(session, "time", SimpleNamespace(sleep=found.append, time=time.time))
     return found
 
 

@@ -253,9 +253,9 @@ def test_text_reports_name_the_requests(client: MemoryClient, filtered: bytes) -
     client.store(URI, filtered)
     report = bloomcli.inspect(URI)
     out = io.StringIO()
-    from bloomcli.report import text
+    from bloomcli.report import text, text_inspect
 
-    render.write(text.inspect(report), out)
+    render.write(text_inspect.inspect(report), out)
     assert f"2 requests, {text_traffic.size(report.bytes_downloaded or 0)} downloaded" in out.getvalue()
     out = io.StringIO()
     render.write(text.change(bloomcli.remove(URI, dry_run=True, in_place=True)), out)
