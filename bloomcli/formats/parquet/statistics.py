@@ -41,22 +41,32 @@ def in_counts(values: int | None, nulls: int | None, *, bounds: bool) -> str | N
     return None
 
 
+def has_floats(column: Column) -> bool:
+    """Whether the column's values can be NaN."""
+    return column.physical in _FLOATS or kind_of(column) == "FLOAT16"
+
+
+def has_cut_bounds(column: Column) -> bool:
+    """Whether writers cut off long minima and maxima of the column."""
+    return column.physical in _BYTES and kind_of(column) not in {"DECIMAL", "FLOAT16"}
+
+
 def upper_bound(bound: bytes | None, column: Column, exact: bool | None = None) -> bytes | None:
     """A maximum if it can be one; None for bytes that writers have written in place of one.
 
     Writers that can't increment a shortened maximum of 0xFF write it as it is, and others write the empty text for
     a maximum that is too long. `exact`: whether the maximum is a value, if the metadata say so.
     """
-    if bound is None or exact is True or column.physical not in _BYTES or kind_of(column) in {"DECIMAL", "FLOAT16"}:
+    if bound is None or exact is True or not has_cut_bounds(column):
         return bound
     return bound if bound.strip(b"\xff") else None
 
 
 def has_nan(low: bytes | None, high: bytes | None, column: Column) -> bool:
     """Whether a bound is NaN: then the other one may leave values out (PARQUET-1246)."""
-    if column.physical not in _FLOATS and kind_of(column) != "FLOAT16":
-        return False
-    return any(bound is not None and decode_bound(bound, column) is None for bound in (low, high))
+    return has_floats(column) and any(
+        bound is not None and decode_bound(bound, column) is None for bound in (low, high)
+    )
 
 
 class PageBounds:
