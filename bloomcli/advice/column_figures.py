@@ -10,7 +10,7 @@ from bloomcli.advice.column_samples import ColumnSamples
 from bloomcli.advice.distinct import UnitSketch, distinct, distinct_per_unit
 from bloomcli.advice.lookup_costs import FilterSizes, LookupCosts, Product, summed
 from bloomcli.advice.statistics import SampleSize, ratio
-from bloomcli.commands.value_sample import numpy
+from bloomcli.commands.advise_units import numpy
 from bloomcli.model.advice import AtRate, ColumnAdvice, ExistingFilters, Interval, LookupGain
 
 _ALL: Final = SampleSize(1, 1)

@@ -12,7 +12,7 @@ from bloomcli.advice.lookup_costs import BYTES, NUMBER, FilterSizes, LookupCosts
 from bloomcli.advice.plan import Plan
 from bloomcli.advice.statistics import Ratio, SampleSize
 from bloomcli.commands.advise_options import LookupValues
-from bloomcli.commands.value_sample import datasketches, numpy
+from bloomcli.commands.advise_units import datasketches, numpy
 from bloomcli.filters.sizing import tight_estimate, upper_bound_bytes
 from bloomcli.model.advice import RATE_SUMS, SUMS, UnitSample
 from bloomcli.values.literals import decode_bound

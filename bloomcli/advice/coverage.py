@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bloomcli.commands.value_sample import numpy
+from bloomcli.commands.advise_units import numpy
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.advice.statistics import Ratio, SampleSize, ratio
-from bloomcli.commands.value_sample import datasketches, numpy
+from bloomcli.commands.advise_units import datasketches, numpy
 from bloomcli.model.advice import Interval
 
 if TYPE_CHECKING:

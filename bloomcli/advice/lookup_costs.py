@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.advice.column_metadata import ColumnMetadata
 from bloomcli.advice.statistics import EXACTLY_ONE, UNKNOWN, Ratio, SampleSize, ratio
-from bloomcli.commands.value_sample import numpy
+from bloomcli.commands.advise_units import numpy
 from bloomcli.model.advice import RATE_SUMS, SUMS, Interval, LookupCost
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from bloomcli.advice.column_metadata import ColumnMetadata, UnitKey, all_columns
 from bloomcli.advice.column_samples import Cells, ColumnSamples
 from bloomcli.advice.plan import Plan, plan, some_files
 from bloomcli.commands.advise_options import ExtentOptions, LookupValues, UnitOptions
-from bloomcli.commands.advise_units import literals
+from bloomcli.commands.advise_units import datasketches, literals, numpy
 from bloomcli.commands.options import AdviseOptions, policy_of
-from bloomcli.commands.value_sample import datasketches, numpy
 from bloomcli.datasets.engine import Engine, plan_files
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError, LiteralError, UnknownColumn, UnreadableError, UnsupportedError, UsageError

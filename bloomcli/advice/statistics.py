@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bloomcli.commands.value_sample import numpy
+from bloomcli.commands.advise_units import numpy
 
 if TYPE_CHECKING:
     import numpy as np

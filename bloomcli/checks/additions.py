@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from bloomcli import limits
-from bloomcli.checks.reader_faults import Fault, TypeFaults, lose, titles
+from bloomcli.checks.readers import Fault, TypeFaults, lose, titles
 from bloomcli.model.file import Column, Severity
 from bloomcli.policy.policy import FilePolicy
 from bloomcli.rules.reader_table import SINGLE_BLOCK, Reader

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, replace
 from bloomcli.checks.additions import Readers
 from bloomcli.checks.sizes import tight
 from bloomcli.commands.change import ChangeRequest, change, target_of
-from bloomcli.commands.columns import select
+from bloomcli.commands.columns import required_columns, select
 from bloomcli.commands.existing_filters import ChunkKey, existing_filters, has_no_rows, incomplete, shortfall
 from bloomcli.commands.options import AddOptions, policy_of
 from bloomcli.commands.progress import Progress
-from bloomcli.commands.required_columns import required_columns
 from bloomcli.errors import NothingToFilter, NoValues, UsageError
 from bloomcli.formats.add_options import for_old_readers, refuse_foreign
 from bloomcli.formats.base import ColumnSelection, FilterFile, Plan

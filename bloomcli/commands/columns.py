@@ -1,4 +1,4 @@
-"""Resolves column names and globs to the file's leaf columns."""
+"""Resolves column names and globs to the file's leaf columns: several, one, or those that a policy requires."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Final
 from bloomcli.errors import NothingToFilter, UnknownColumn, UsageError, near_names
 from bloomcli.formats.base import ColumnSelection, FilterFile
 from bloomcli.formats.table_names import why_missing
-from bloomcli.hints import listed
-from bloomcli.model.file import Column
+from bloomcli.hints import listed, quoted
+from bloomcli.model.file import Column, Severity
 from bloomcli.policy.globs import matches
+from bloomcli.policy.policy import FilePolicy, Policy
 
 _GLOB: Final = frozenset("*?[")
 _NEAR: Final = 3
@@ -176,3 +177,127 @@ def type_alone(column: Column) -> Column:
 def kind_of(file: FilterFile, column: Column) -> object:
     """A key that is equal for all columns that store values in the same way."""
     return file.format, replace(type_alone(column), max_definition_level=0, max_repetition_level=0)
+
+
+_SHOWN: Final = 8
+
+
+def only_column(file: FilterFile, name: str | None, *, purpose: str, exclude: Sequence[str] = ()) -> Column:
+    """The named column; without a name the only one that has filters and isn't excluded.
+
+    Raises UsageError, UnknownColumn.
+    """
+    path = file.source.path
+    if name is not None:
+        found = select(file.columns, [name], path=path, exclude=exclude)
+        if len(found) > 1:
+            _refuse_same_names(found, path, purpose)
+            raise UsageError(
+                f"{name!r} means {len(found)} columns; {purpose} takes one",
+                path=path,
+                hint="one of " + _names(found),
+            )
+        return found[0]
+    found_in = file.filtered_columns() - excluded(file.columns, exclude, path=path, lacking=file.missing_columns)
+    filtered = [c for c in file.columns if c.index in found_in and not c.not_in_table]
+    if len(filtered) == 1:
+        return filtered[0]
+    if not filtered:
+        raise UsageError(
+            "no column has a filter",
+            path=path,
+            hint=f"name a column with --column: {_names(file.columns)};"
+            f" `bloom advise {quoted(path)}` says which need filters",
+        )
+    _refuse_same_names(filtered, path, purpose)
+    raise UsageError(
+        f"{len(filtered)} columns have filters",
+        path=path,
+        hint="name one with --column: " + _names(filtered),
+    )
+
+
+def _names(columns: Sequence[Column]) -> str:
+    return ", ".join(list(dict.fromkeys(c.path for c in columns))[:_SHOWN])
+
+
+def _refuse_same_names(columns: Sequence[Column], path: str, purpose: str) -> None:
+    """Raise UsageError if the columns have the same name, because an answer wouldn't show which column it is
+    about."""
+    if len({c.path for c in columns}) == 1:
+        raise UsageError(
+            f"{len(columns)} columns are called {columns[0].path!r}; {purpose} can't tell which of them is requested",
+            path=path,
+            hint="ask about one of them in a file that was written with other names; validate --deep checks them all",
+        )
+
+
+def required_columns(
+    file: FilterFile, policy: Policy, *, exclude: Sequence[str] = (), why_not: Callable[[Column], str | None]
+) -> ColumnSelection:
+    """The leaf columns of a file on which the policy requires filters, in schema order.
+
+    Columns for which the rule filter-required is switched off are left out. Globs also leave out columns that can't
+    have a filter; names don't.
+
+    Args:
+        file: the file.
+        policy: the policy; its part for the file applies.
+        exclude: paths and globs of columns to leave out.
+        why_not: gives the reason why a column can't have a filter; called for columns that only a glob matches.
+
+    Raises:
+        UnknownColumn: the policy requires a column by name that the file doesn't have.
+        NothingToFilter: the policy requires no filter of this file, or excludes the file.
+    """
+    path = file.source.path
+    if policy.excludes(path):
+        raise NothingToFilter(f"{_title(policy)} excludes the file", path=path)
+    rules = policy.for_file(path)
+    names = [name for name in rules.required() if _counts(rules, name)]
+    _check_names(file, names, policy)
+    out = excluded(file.columns, exclude, path=path, lacking=file.missing_columns)
+    found, left_out = ColumnSelection(), []
+    for column in file.leaves:
+        if (
+            column.not_in_table
+            or column.index in out
+            or not matches(names, column.path)
+            or not _counts(rules, column.path)
+        ):
+            continue
+        reason = None if column.path in names else column.unfilterable or why_not(column)
+        if reason is None:
+            found.append(column)
+        else:
+            left_out.append(replace(column, unfilterable=reason))
+    found.left_out = tuple(left_out)
+    lacking = [p for p in file.missing_columns if matches(names, p) and _counts(rules, p) and not matches(exclude, p)]
+    found.missing_columns = tuple(p for p in lacking if p in names or not found)
+    if not found and not left_out and found.missing_columns:
+        raise NothingToFilter(why_missing(found.missing_columns), path=path)
+    if not found:
+        first = f"{left_out[0].path}: {left_out[0].unfilterable}" if left_out else None
+        raise NothingToFilter(f"{_title(policy)} requires no filter of this file", path=path, hint=first)
+    return found
+
+
+def _title(policy: Policy) -> str:
+    return "the policy" if policy.path is None else f"the policy {policy.path}"
+
+
+def _counts(rules: FilePolicy, column: str) -> bool:
+    return rules.counts("filter-required", Severity.ERROR, column)
+
+
+def _check_names(file: FilterFile, names: Sequence[str], policy: Policy) -> None:
+    """Raise UnknownColumn for a name that isn't a glob and that the file doesn't have."""
+    paths = {column.path for column in file.columns if not column.not_in_table}.union(file.missing_columns)
+    for name in names:
+        if name not in paths and not _GLOB & set(name):
+            near = near_names(name, paths)
+            raise UnknownColumn(
+                f"{_title(policy)} requires a filter on column {name!r}, which the file doesn't have",
+                path=file.source.path,
+                hint=f"did you mean {', '.join(near)}?" if near else "--columns names columns of the file",
+            )

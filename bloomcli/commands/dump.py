@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from bloomcli.commands.one_column import only_column
+from bloomcli.commands.columns import only_column
 from bloomcli.formats.registry import open_file
 from bloomcli.model.inspect import FilterDump
 from bloomcli.storage.os_errors import convert_os_errors_of_file

@@ -1,19 +1,20 @@
 """find: the rows of one file that have one of some values.
 
 filters, statistics, dictionaries, an index: row groups that may have a value -> pages -> rows -> records
+
+The columns of the records are those that the user selects, or all, under their names in the file or the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from bloomcli.commands.columns import only_column, select
 from bloomcli.commands.find_values import Values
-from bloomcli.commands.one_column import only_column
 from bloomcli.commands.options import FindOptions
-from bloomcli.commands.record_columns import distinct_fields, selected
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, SourceChanged, UnsupportedError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
@@ -32,6 +33,38 @@ if TYPE_CHECKING:
     from bloomcli.formats.column_search import Candidates, ColumnSearch, FoundRows, Matches
     from bloomcli.formats.filter_lookup import FilterAnswer
     from bloomcli.formats.wanted_values import WantedValues
+
+
+def selected(file: FilterFile, options: FindOptions) -> list[str] | None:
+    """The paths of the columns of a record; None for all. Raises UnknownColumn."""
+    if not options.select:
+        return None
+    leaves = file.columns
+    tops = {name for name in options.select if any(c.path.startswith(f"{name}.") for c in leaves)}
+    named = [name for name in options.select if name not in tops and name not in file.missing_columns]
+    found = {c.index for c in select(leaves, named, path=file.source.path)} if named else set()
+    found |= {c.index for c in leaves if any(c.path.startswith(f"{top}.") for top in tops)}
+    return [c.path for c in leaves if c.index in found]
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The names, made unique: repetitions of a name become ``NAME_1``, ``NAME_2``, ..."""
+    found: dict[str, None] = {}
+    for name in names:
+        number, new = 0, name
+        while new in found or (number and new in names):
+            number += 1
+            new = f"{name}_{number}"
+        found[new] = None
+    return list(found)
+
+
+def distinct_fields(fields: Iterable[pa.Field]) -> list[pa.Field]:
+    """A record's fields with unique names, because a struct with two fields of one name can't be read by name."""
+    given = list(fields)
+    names = distinct([field.name for field in given])
+    return [field if field.name == name else field.with_name(name) for field, name in zip(given, names, strict=True)]
+
 
 COLUMNS: Final = ("path", "stripe", "row_group", "row", "value", "record")
 """The columns of rows: the file, the stripe (null in formats without stripes), the row group (ORC: its number in the

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from bloomcli.commands.columns import kind_of
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import LiteralError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.index_input import HashedValues

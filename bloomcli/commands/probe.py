@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from bloomcli.commands.columns import why_none
-from bloomcli.commands.one_column import only_column
+from bloomcli.commands.columns import only_column, why_none
 from bloomcli.commands.options import ProbeOptions
 from bloomcli.commands.values import texts
 from bloomcli.errors import LiteralError, UsageError

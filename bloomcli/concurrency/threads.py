@@ -6,6 +6,8 @@ result does the work. The standard library's executor raises an exception in tha
 An exception that a signal raises (Ctrl-C) never leaves a lock locked, because all waits and locks are in C.
 `threading.Condition` and `Event` are written in Python: a signal just before their unlock left them locked, and
 `close` waited forever for a thread that waited for the lock.
+
+`Stop` cancels work in other threads: only the main thread handles signals, and it can't interrupt compiled code.
 """
 
 from __future__ import annotations
@@ -17,8 +19,26 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, Self, TypeVar
 
-from bloomcli.concurrency.cancellation import Stopped
 from bloomcli.concurrency.signals import deferred
+
+
+class Stopped(Exception):
+    """The work was cancelled because its caller stopped."""
+
+
+class Stop:
+    """A cancellation flag. Work in other threads checks it after each piece of bounded size."""
+
+    __slots__ = ("requested",)
+
+    def __init__(self) -> None:
+        self.requested = False
+
+    def check(self) -> None:
+        """Raise Stopped if cancellation was requested."""
+        if self.requested:
+            raise Stopped
+
 
 T = TypeVar("T")
 Item = TypeVar("Item")

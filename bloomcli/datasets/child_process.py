@@ -24,9 +24,9 @@ from typing import IO, Final, cast
 
 from bloomcli.commands.options import Options
 from bloomcli.concurrency.signals import terminable
+from bloomcli.datasets.packing import ReceivedTasks
 from bloomcli.datasets.pool import OnFewer, Rows, Shares, run_in_pool
 from bloomcli.datasets.task import Task
-from bloomcli.datasets.task_order import ReceivedTasks
 from bloomcli.model.dataset import FileRow
 
 _CHILD: Final = (

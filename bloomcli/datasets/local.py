@@ -11,10 +11,10 @@ from bloomcli.compact import PositionedItems
 from bloomcli.concurrency.signals import terminable
 from bloomcli.datasets import child_process, pool, workers
 from bloomcli.datasets import task as work
-from bloomcli.datasets.jobs import default_jobs
+from bloomcli.datasets.packing import OrderedTasks, Overview, overview_of
 from bloomcli.datasets.pool import OnFewer, Rows, Shares
 from bloomcli.datasets.task import OnRow, Task
-from bloomcli.datasets.task_order import OrderedTasks, Overview, overview_of
+from bloomcli.datasets.workers import default_jobs
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import sweep_for

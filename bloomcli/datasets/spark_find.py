@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from bloomcli.commands.find import COLUMNS
-from bloomcli.datasets.shared_blocks import SharedBlocks
 from bloomcli.datasets.spark import importable, java_error, job, job_context, job_error
-from bloomcli.datasets.spark_types import arrow_type
-from bloomcli.datasets.spark_values import SHARED_BYTES, Forms, few_of
+from bloomcli.datasets.spark_frame import arrow_type
+from bloomcli.datasets.spark_values import SHARED_BYTES, Forms, SharedBlocks, few_of
 from bloomcli.errors import UsageError
 from bloomcli.model.find import FileFound
 

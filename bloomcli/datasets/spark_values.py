@@ -1,8 +1,8 @@
-"""Collects the values of `find` on Spark on the driver, if they are few enough."""
+"""Collects the values of `find` on Spark on the driver, if they are few enough, in blocks that the tasks share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -12,12 +12,35 @@ import pyarrow.compute as pc
 
 from bloomcli.commands.values import texts
 from bloomcli.datasets.spark import java_error
-from bloomcli.datasets.spark_types import arrow_type
+from bloomcli.datasets.spark_frame import arrow_type
 from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
+
+
+class SharedBlocks:
+    """Blocks of values that are broadcast. All tasks of a job in a Python worker share this object, until the worker
+    runs a task of another job.
+
+    Args:
+        blocks: the blocks.
+
+    Attributes:
+        made: a cache that tasks fill for the following tasks. It isn't pickled.
+    """
+
+    def __init__(self, blocks: Sequence[bytes]) -> None:
+        self._blocks = blocks
+        self.made: Any = None
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._blocks)
+
+    def __reduce__(self) -> tuple[type[SharedBlocks], tuple[Sequence[bytes]]]:
+        return SharedBlocks, (self._blocks,)
+
 
 SHARED_BYTES: Final = 64 << 20
 """Most bytes of values that are broadcast. The driver holds them for a moment."""

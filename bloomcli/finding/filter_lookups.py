@@ -9,9 +9,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bloomcli.commands.find_values import Values
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.filter_lookup import FilterAnswer, FilterLookup
-from bloomcli.index.freshness import NoAnswer
+from bloomcli.index.reader import NoAnswer
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import system_name
 

@@ -14,10 +14,9 @@ from bloomcli.commands import find
 from bloomcli.commands.find import IndexedRowGroups, with_texts
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
-from bloomcli.concurrency.cancellation import Stop
-from bloomcli.concurrency.threads import Future, Threads
-from bloomcli.datasets.jobs import default_jobs
+from bloomcli.concurrency.threads import Future, Stop, Threads
 from bloomcli.datasets.skip_reasons import OTHER_KIND, skip_reason
+from bloomcli.datasets.workers import default_jobs
 from bloomcli.errors import BloomError, LiteralError, UnknownFormat, UsageError
 from bloomcli.finding.filter_lookups import FileToSearch, files_to_search
 from bloomcli.finding.pruning import Pruning
@@ -27,7 +26,7 @@ from bloomcli.finding.value_file import with_line
 from bloomcli.formats.filter_lookup import FilterAnswer
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
-from bloomcli.index.freshness import NoAnswer
+from bloomcli.index.reader import NoAnswer
 from bloomcli.model.dataset import gravest
 from bloomcli.model.file import Column
 from bloomcli.model.find import FileFound, FindReport

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.commands.one_column import only_column
+from bloomcli.commands.columns import only_column
+from bloomcli.commands.find import selected
 from bloomcli.commands.options import FindOptions
-from bloomcli.commands.record_columns import selected
 from bloomcli.errors import BloomError
 from bloomcli.formats.registry import open_file
 from bloomcli.storage.os_errors import convert_os_errors

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from bloomcli.commands.one_column import only_column
+from bloomcli.commands.columns import only_column
 from bloomcli.commands.option import Option, taken, taken_path, taken_paths
 from bloomcli.commands.options import FindOptions, ProbeOptions
 from bloomcli.commands.table_options import TableOptions
@@ -23,8 +23,8 @@ from bloomcli.datasets.record_shape import (
     struct_of,
 )
 from bloomcli.datasets.skip_reasons import skip_reason
+from bloomcli.datasets.spark_frame import to_spark_types
 from bloomcli.datasets.spark_session import checked_session
-from bloomcli.datasets.spark_types import to_spark_types
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError, UsageError
 from bloomcli.finding.job import FileWork, Job, Part, parts_of
 from bloomcli.finding.lake import failed

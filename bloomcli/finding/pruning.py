@@ -9,8 +9,7 @@ from bloomcli.commands.find import IndexedRowGroups
 from bloomcli.commands.find_values import Values
 from bloomcli.errors import LiteralError, UnsupportedError, UsageError, near_names
 from bloomcli.hints import quoted
-from bloomcli.index.freshness import FreshnessCheck, NoAnswer
-from bloomcli.index.reader import END_BYTES, Index, RowGroups
+from bloomcli.index.reader import END_BYTES, FreshnessCheck, Index, NoAnswer, RowGroups
 from bloomcli.model.index import IndexedColumn
 from bloomcli.storage.base import FileEntry, Fingerprint
 from bloomcli.storage.registry import open_source

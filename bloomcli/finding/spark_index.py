@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bloomcli.finding.job import FileWork
 from bloomcli.finding.pruning import PartialAnswer, Pruning
 from bloomcli.finding.values import Blocks
-from bloomcli.index.freshness import NoAnswer
+from bloomcli.index.reader import NoAnswer
 from bloomcli.model.find import FileFound
 from bloomcli.model.schema import ColumnNames
 from bloomcli.storage.base import FileEntry

@@ -19,7 +19,7 @@ from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.spool import Spool
 from bloomcli.finding.values import PIECE_VALUES, packed
 from bloomcli.finding.work import search
-from bloomcli.index.freshness import NoAnswer
+from bloomcli.index.reader import NoAnswer
 from bloomcli.model.find import FindReport
 from bloomcli.model.paths import shown
 from bloomcli.storage.traffic import Meter

@@ -1,25 +1,55 @@
-"""Reads values from a file with one value on each line, some MiB at a time."""
+"""Reads values from a file with one value on each line, some MiB at a time.
+
+The values are an Arrow array of UTF-8 bytes, in which a value takes 10 to 50 bytes.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bloomcli.commands.find_values import VALUES_MOST, Values
+from bloomcli.commands.values import Value, texts
 from bloomcli.errors import LiteralError, UnreadableError, UsageError
-from bloomcli.finding.texts import lines_of, texts_of
+from bloomcli.formats.arrays import binaries
 from bloomcli.model.paths import shown
 from bloomcli.storage.local.paths import local_path
 from bloomcli.storage.os_errors import hint, reason
 from bloomcli.storage.registry import LOCAL, open_source, store_of
+
+
+def texts_of(values: Value | Sequence[Value] | pa.Array) -> pa.LargeBinaryArray:
+    """The texts of Python or Arrow values. Raises UsageError for a value without a usual text form."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if not isinstance(values, pa.Array):
+        return binaries([text.encode("utf-8", "surrogateescape") for text in texts(values)])
+    kind = values.type
+    try:
+        if pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            return pc.cast(pc.cast(values.drop_null(), pa.large_string()), pa.large_binary())
+    except pa.ArrowException as error:
+        raise UsageError(f"the values can't be read: {error}") from None
+    return texts_of(values.drop_null().to_pylist())
+
+
+def lines_of(data: bytes) -> pa.LargeBinaryArray:
+    """The lines of a file, without empty lines, the byte order mark and carriage returns."""
+    text = binaries([data.removeprefix(BOM_UTF8)])
+    lines = pc.split_pattern(text, "\n").values
+    if b"\r" in data:
+        lines = pc.if_else(pc.ends_with(lines, "\r"), pc.binary_slice(lines, 0, -1), lines)
+    return lines.filter(pc.greater(pc.binary_length(lines), 0))
+
 
 _BLOCK_BYTES: Final = 8 << 20
 _LINE_MOST: Final = 128 << 20

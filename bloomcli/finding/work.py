@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.commands import find
-from bloomcli.commands.columns import kind_of
-from bloomcli.commands.one_column import only_column
+from bloomcli.commands.columns import kind_of, only_column
 from bloomcli.datasets.record_shape import apply_shape, leaves, struct_of
-from bloomcli.datasets.shared_blocks import SharedBlocks
 from bloomcli.datasets.skip_reasons import OTHER_KIND
+from bloomcli.datasets.spark_values import SharedBlocks
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError
 from bloomcli.finding.job import FileWork, Job, Part
 from bloomcli.finding.lake import failed

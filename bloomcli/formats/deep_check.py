@@ -17,8 +17,7 @@ from itertools import compress
 from operator import or_
 from typing import Final, Generic, Protocol, Self, TypeVar
 
-from bloomcli.concurrency.cancellation import Stop
-from bloomcli.concurrency.threads import Future, Threads
+from bloomcli.concurrency.threads import Future, Stop, Threads
 from bloomcli.formats.base import DeepCheck, Tick
 from bloomcli.words import are, counted
 

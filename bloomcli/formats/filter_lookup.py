@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     from bloomcli import kernels
-    from bloomcli.concurrency.cancellation import Stop
+    from bloomcli.concurrency.threads import Stop
     from bloomcli.storage.base import Source
 
 _CHECK_SECONDS: Final = 0.1

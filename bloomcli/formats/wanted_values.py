@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli import kernels
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import LiteralError
 from bloomcli.formats.arrays import binaries, counting, int64s
 from bloomcli.model.file import Column

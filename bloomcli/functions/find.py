@@ -87,8 +87,7 @@ def find(
 
     from bloomcli.commands.find_values import Values
     from bloomcli.finding.lake import Search
-    from bloomcli.finding.texts import texts_of
-    from bloomcli.finding.value_file import values_of_array
+    from bloomcli.finding.value_file import texts_of, values_of_array
 
     named = taken_paths("path", path)
     options = FindOptions(column=column, select=select, limit=limit, as_files=as_files)

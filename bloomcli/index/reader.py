@@ -1,8 +1,10 @@
-"""Opens an index of filters and looks values up.
+"""Opens an index of filters, compares its files with listed ones, and looks values up.
 
 Requests to a store: the first reads the tail, with the footer and the tables of a small index; another reads longer
-tables; another the rows of bits of a value; and another the ends of the files that may have it. With
-`END_BYTES`, the first request has the tables of 100,000 row groups.
+tables; another the rows of bits of a value; and another the ends of the files that may have it. With `END_BYTES`, the
+first request has the tables of 100,000 row groups.
+
+Files are compared by size, and by tag or modification time.
 """
 
 from __future__ import annotations
@@ -10,18 +12,21 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
 from typing import Final, NamedTuple
 
 from bloomcli import kernels
-from bloomcli.errors import CorruptFile, UnknownColumn, UnknownFormat, UnsupportedError, near_names
+from bloomcli.errors import BloomError, CorruptFile, UnknownColumn, UnknownFormat, UnsupportedError, near_names
 from bloomcli.index.bit_windows import ColumnBits
 from bloomcli.index.ends import EndBlobs, read_ends
 from bloomcli.index.layout import BITS, END_SIZES, ENDS, FILES, UNITS, VERSION, Layout, read_properties
 from bloomcli.index.lookup import Lookups
 from bloomcli.index.puffin import Blob, damaged, number_of, read_footer, rebuild
-from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, Units, read_files, read_units
-from bloomcli.model.index import BlobFacts, IndexedColumn, IndexedColumnFacts, IndexFacts
-from bloomcli.storage.base import Source
+from bloomcli.index.tables import ALWAYS, FILTER, FREE, NEVER, Files, Stamp, Units, read_files, read_units
+from bloomcli.model.index import BlobFacts, IndexedColumn, IndexedColumnFacts, IndexedFile, IndexFacts
+from bloomcli.storage.base import FileEntry, Source
+from bloomcli.storage.listing import spelling
+from bloomcli.storage.registry import store_of
 from bloomcli.words import counted
 
 END_BYTES: Final = 2 << 20
@@ -287,3 +292,42 @@ class Index:
         if len(columns) != len(bits):
             raise self._wrong("a column comes twice in a type", "blobs")
         return columns, *files[0]
+
+
+class NoAnswer(Enum):
+    """Why an index has no answer for a file."""
+
+    UNKNOWN = "it doesn't have the file, or not with the column"
+    CHANGED = "the file changed since"
+
+
+class FreshnessCheck:
+    """Compares listed files with an index. It caches directories: make one for each command."""
+
+    def __init__(self, index: Index) -> None:
+        self._files = index.files
+        self._spell = spelling()
+
+    def found(self, item: FileEntry) -> tuple[int, Stamp] | NoAnswer:
+        """The position of a listed file in `Index.files` and its stamp, or why the index has no answer for it."""
+        at = None if item.problem is not None or item.skipped else self._files.position(self._spell(item.path))
+        if at is None:
+            return NoAnswer.UNKNOWN
+        stamp = self._files.stamp(at)
+        return (at, stamp) if is_same(stamp, item) else NoAnswer.CHANGED
+
+
+def is_same(indexed: IndexedFile | Stamp, item: FileEntry) -> bool:
+    """Whether a listed file is the one that was indexed. Sends a request if the listing has neither time nor tag."""
+    size, mtime_ns, tag = item.size, item.mtime_ns, item.tag
+    if not mtime_ns and not tag:
+        try:
+            fingerprint = store_of(item.path).fingerprint(item.path)
+        except BloomError:  # opening the file raises it
+            return False
+        if fingerprint is None:
+            return False
+        size, mtime_ns, tag = fingerprint.size, fingerprint.mtime_ns, fingerprint.tag
+    if size != indexed.size or bool(tag) != bool(indexed.tag):
+        return False
+    return tag == indexed.tag if tag else mtime_ns == indexed.mtime_ns

@@ -15,9 +15,8 @@ from bloomcli.datasets.engine import Engine, run_tasks
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import UnknownColumn, UsageError
 from bloomcli.hints import quoted
-from bloomcli.index.freshness import FreshnessCheck, NoAnswer
 from bloomcli.index.puffin import MAGIC
-from bloomcli.index.reader import Index
+from bloomcli.index.reader import FreshnessCheck, Index, NoAnswer
 from bloomcli.index.writer import IndexWriter
 from bloomcli.indexing.scope import Scope
 from bloomcli.model.dataset import DatasetReport, FileRow, Status, gravest

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, time, timedelta
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
-from bloomcli.commands.find import COLUMNS
-from bloomcli.commands.record_columns import distinct
+from bloomcli.commands.find import COLUMNS, distinct
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.find import FileFound
 from bloomcli.report.human import csv_field

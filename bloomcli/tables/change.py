@@ -4,14 +4,16 @@
 
 A new file depends only on the bytes of the old one. Before each commit the table is refreshed, and files that it
 still has are committed with their current metadata, such as new deletes. If files are missing, a new plan is made.
+
+New files that weren't committed are removed; those that may have been committed are kept and named.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 from uuid import uuid4
 
 from bloomcli.commands.options import WriteOptions
@@ -24,12 +26,51 @@ from bloomcli.datasets.task import Task, failed_row
 from bloomcli.errors import BloomError, UnsupportedError, UsageError, WriteError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status, TableCommit
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table, WrongCommit
-from bloomcli.tables.batches import batches, remove_new_files, unknown_outcome_remark
 from bloomcli.tables.columns import check_columns, options_from_properties
 from bloomcli.tables.reading import session_of, table_facts
 from bloomcli.tables.registry import open_table
 from bloomcli.tables.tasks import task_of, with_names
 from bloomcli.words import plural
+
+T = TypeVar("T")
+
+BATCH_BYTES: Final = 64 << 30
+BATCH_FILES: Final = 1_000
+"""The most bytes and files of a commit, unless the options set a number of files."""
+_NAMED: Final = 20
+"""The most new files that a remark names."""
+
+
+def batches(items: Iterable[T], size: Callable[[T], int], every: int | None) -> Iterator[list[T]]:
+    """Yield the items of each commit: `every` items, or as many as `BATCH_FILES` and `BATCH_BYTES` allow."""
+    batch: list[T] = []
+    total = 0
+    for item in items:
+        full = len(batch) >= (every or BATCH_FILES) or (every is None and total + size(item) > BATCH_BYTES)
+        if batch and full:
+            yield batch
+            batch, total = [], 0
+        batch.append(item)
+        total += size(item)
+    if batch:
+        yield batch
+
+
+def unknown_outcome_remark(new: Sequence[str]) -> str:
+    """The remark on new files that may be part of the table."""
+    more = len(new) - _NAMED
+    names = ", ".join(new[:_NAMED]) + (f" and {more:,} more, which are the output of their rows" if more > 0 else "")
+    return f"it isn't known whether a commit has taken place, so that new files stay: {names}"
+
+
+def remove_new_files(table: Table, new: Collection[str]) -> list[str]:
+    """Remove new files that weren't committed, and return those that remain. Signals wait until the end."""
+    with deferred():
+        try:
+            return table.remove_files(new)
+        except BloomError:
+            return sorted(new)
+
 
 _COMMIT_TRIES: Final = 5
 """The most attempts to commit a batch that conflicts with other commits."""

@@ -24,7 +24,7 @@ from bloomcli.commands.options import (
     ValidateOptions,
     policy_of,
 )
-from bloomcli.datasets import spark_types
+from bloomcli.datasets import spark_frame
 from bloomcli.errors import UnknownColumn, UsageError, near_names
 from bloomcli.hints import listed
 from bloomcli.model.schema import ColumnNames
@@ -40,7 +40,7 @@ def arrow_type(kind: Any) -> Any:
 
     field = {"name": "_", "type": kind, "nullable": True, "metadata": {}}
     try:
-        return spark_types.arrow_type(StructType.fromJson(json.loads(json.dumps({"fields": [field]})))[0].dataType)
+        return spark_frame.arrow_type(StructType.fromJson(json.loads(json.dumps({"fields": [field]})))[0].dataType)
     except (PySparkException, ValueError):
         return None
 

@@ -2,22 +2,268 @@
 
 A search reads them only after it has found rows in the data file. The driver only knows which delete files apply to
 which data file.
+
+Delete files are Parquet and ORC, which pyarrow reads, or Avro, for which fastavro is needed (``bloomcli[avro]``).
+
+A deletion vector is a blob with the row numbers that are deleted. Iceberg and Delta use the same format: the length
+(big-endian, without the checksum), the bytes D1 D3 39 64, a 64-bit Roaring bitmap in the portable format, and a
+CRC-32 (big-endian) of magic and bitmap. Sources: the Puffin specification ("deletion-vector-v1"), Delta's PROTOCOL.md
+("Deletion Vector Format"), RoaringFormatSpec.
+
+Row numbers are looked up in the stored form of the bitmap, which is never expanded.
 """
 
 from __future__ import annotations
 
+import io
+import struct
+import zlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import reduce
 from math import prod
 from typing import Any, Final
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.orc
+import pyarrow.parquet as pq
 
-from bloomcli.datasets.record_shape import Constant, RecordField, Shape
+from bloomcli.datasets.record_shape import Constant, RecordField, Shape, apply_shape
+from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.storage.registry import open_source
-from bloomcli.tables.bitmap import Bitmap, from_blob, from_body
-from bloomcli.tables.delete_files import delete_rows
+from bloomcli.words import counted
+
+_MAGIC: Final = b"\xd1\xd3\x39\x64"
+_WITHOUT_RUNS: Final = 12346
+_WITH_RUNS: Final = 12347
+_NO_OFFSETS: Final = 4
+"""Bitmaps with runs and fewer containers than this have no offsets."""
+_ARRAY_MOST: Final = 4096
+_BITMAP_BYTES: Final = 8192
+
+
+class Bitmap:
+    """A 64-bit Roaring bitmap.
+
+    Args:
+        data: the bitmap in the portable format, without trailing bytes.
+        path, offset: the file, and the bitmap's offset in it, for errors.
+
+    Raises:
+        CorruptFile: the data isn't a valid bitmap.
+    """
+
+    def __init__(self, data: bytes, path: str, offset: int = 0) -> None:
+        self._data = memoryview(data)
+        self._containers: dict[int, Callable[[int], bool]] = {}
+        """For each container, by the upper 48 bits of its numbers, a function that looks up the lower 16 bits."""
+        self._at = 0
+        try:
+            (count,) = self._take("<Q")
+            for _ in range(count):
+                (high,) = self._take("<I")
+                self._read(high)
+        except (struct.error, ValueError, IndexError):
+            raise CorruptFile("the deletion vector is damaged: it ends too early", path=path, offset=offset) from None
+        if self._at != len(data):
+            raise CorruptFile("the deletion vector is damaged: it is too long", path=path, offset=offset)
+
+    def __contains__(self, number: int) -> bool:
+        has = self._containers.get(number >> 16)
+        return has is not None and has(number & 0xFFFF)
+
+    def _take(self, form: str) -> tuple[int, ...]:
+        found = struct.unpack_from(form, self._data, self._at)
+        self._at += struct.calcsize(form)
+        return found
+
+    def _bytes(self, count: int) -> memoryview:
+        if self._at + count > len(self._data):
+            raise ValueError
+        self._at += count
+        return self._data[self._at - count : self._at]
+
+    def _read(self, high: int) -> None:
+        """Read a 32-bit bitmap."""
+        (cookie,) = self._take("<I")
+        runs = b""
+        if cookie & 0xFFFF == _WITH_RUNS:
+            count = (cookie >> 16) + 1
+            runs = bytes(self._bytes((count + 7) // 8))
+        elif cookie == _WITHOUT_RUNS:
+            (count,) = self._take("<I")
+        else:
+            raise ValueError
+        headers = struct.unpack(f"<{2 * count}H", self._bytes(4 * count))
+        if not runs or count >= _NO_OFFSETS:
+            self._bytes(4 * count)
+        for at in range(count):
+            key, cardinality = headers[2 * at], headers[2 * at + 1] + 1
+            if runs and runs[at // 8] >> at % 8 & 1:
+                has = self._runs()
+            elif cardinality <= _ARRAY_MOST:
+                has = _of_array(struct.unpack(f"<{cardinality}H", self._bytes(2 * cardinality)))
+            else:
+                has = _of_bits(self._bytes(_BITMAP_BYTES))
+            self._containers[high << 16 | key] = has
+
+    def _runs(self) -> Callable[[int], bool]:
+        (count,) = self._take("<H")
+        pairs = struct.unpack(f"<{2 * count}H", self._bytes(4 * count))
+        starts, lengths = pairs[::2], pairs[1::2]
+
+        def has(low: int) -> bool:
+            at = bisect_right(starts, low) - 1
+            return at >= 0 and low - starts[at] <= lengths[at]
+
+        return has
+
+
+def _of_array(numbers: tuple[int, ...]) -> Callable[[int], bool]:
+    return frozenset(numbers).__contains__
+
+
+def _of_bits(bits: memoryview) -> Callable[[int], bool]:
+    return lambda low: bool(bits[low >> 3] >> (low & 7) & 1)
+
+
+def from_blob(blob: bytes, path: str, offset: int) -> Bitmap:
+    """Read the bitmap of a blob, and check its length and checksum. Raises CorruptFile."""
+    if len(blob) < 12 or int.from_bytes(blob[:4], "big") != len(blob) - 8:
+        raise CorruptFile("the deletion vector isn't as long as it says", path=path, offset=offset)
+    if zlib.crc32(blob[4:-4]) != int.from_bytes(blob[-4:], "big"):
+        raise CorruptFile("the deletion vector's checksum doesn't match", path=path, offset=offset)
+    return from_body(blob[4:-4], path, offset + 4)
+
+
+def from_body(body: bytes, path: str, offset: int = 0) -> Bitmap:
+    """Read the bitmap that follows the magic bytes. Raises CorruptFile."""
+    if body[:4] != _MAGIC:
+        raise CorruptFile("the deletion vector doesn't begin with its magic bytes", path=path, offset=offset)
+    return Bitmap(body[4:], path, offset + 4)
+
+
+_ROWS_AT_ONCE: Final = 1 << 16
+_AVRO_ID: Final = "field-id"
+"""Iceberg's attribute for the id of a field. Source: Iceberg's specification, "Appendix A: Avro"."""
+
+
+def delete_rows(path: str, kind: str, shape: Shape, size: int | None = None) -> Iterator[pa.StructArray]:
+    """Yield the rows of a delete file, batch by batch.
+
+    Args:
+        path: the file.
+        kind: its format, according to the table's metadata.
+        shape: the columns; found by field ids, or by names in files without ids.
+        size: its bytes, according to the table's metadata; None if they don't have it.
+
+    Raises:
+        CorruptFile: it can't be decoded, or has another size.
+        UnreadableError: the store can't read it.
+        UnsupportedError: its format isn't supported, or the package that reads it isn't installed.
+    """
+    read = _READERS.get(kind)
+    if read is None:
+        raise UnsupportedError(
+            f"a delete file of the format {kind}: its deleted rows can't be read",
+            path=path,
+            hint="rewrite the table's delete files, or use --files-only without --table",
+        )
+    with open_source(path) as source:
+        if size is not None and source.size != size:
+            raise CorruptFile(
+                f"the delete file has {counted(source.size, 'byte')}, and the table says {size}",
+                path=path,
+                hint="the file is cut off or was replaced; restore it",
+            )
+        data = source.read_at(0, source.size)
+    try:
+        for batch in read(data, shape):
+            yield apply_shape(pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema)), shape, path)
+    except ImportError:
+        raise UnsupportedError(
+            "delete files in Avro are read by fastavro, which isn't installed",
+            path=path,
+            hint="pip install 'bloomcli[avro]'",
+        ) from None
+    except (pa.ArrowException, OSError, ValueError, LookupError, EOFError, TypeError) as error:
+        if isinstance(error, BloomError):
+            raise
+        said = " ".join(str(error).split())[:200]
+        raise CorruptFile(f"the delete file can't be read: {said}", path=path) from None
+
+
+def _of_parquet(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:
+    file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+    there = set(file.schema_arrow.names)
+    columns = [field.name for field in shape]
+    chosen = columns if all(field.field_id is None and field.name in there for field in shape) else None
+    rows = 0
+    for batch in file.iter_batches(_ROWS_AT_ONCE, columns=chosen, use_threads=False):
+        rows += batch.num_rows
+        yield batch
+    if rows != file.metadata.num_rows:  # Arrow ends early, without an error, if pages are damaged
+        raise ValueError(f"the pages have {counted(rows, 'row')}, and the footer says {file.metadata.num_rows}")
+
+
+def _of_orc(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:
+    del shape  # all columns are read
+    file = pyarrow.orc.ORCFile(pa.BufferReader(data))
+    for stripe in range(file.nstripes):
+        yield file.read_stripe(stripe)
+
+
+def _of_avro(data: bytes, shape: Shape) -> Iterator[pa.RecordBatch]:
+    import fastavro
+
+    blocks = fastavro.block_reader(io.BytesIO(data))
+    schema = blocks.writer_schema
+    if not isinstance(schema, dict) or schema.get("type") != "record":
+        raise ValueError("its rows aren't records")
+    chosen = [(field, name) for field in shape if (name := _avro_name(schema["fields"], field)) is not None]
+    for block in blocks:
+        rows: list[Any] = list(block)
+        arrays = [pa.array([_plain(row[name], field) for row in rows], field.type) for field, name in chosen]
+        fields = [pa.field(field.name, field.type, metadata=_id_of(field)) for field, _ in chosen]
+        yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _avro_name(fields: list[Mapping[str, Any]], field: RecordField) -> str | None:
+    """The name of a field in a file; None if the file doesn't have it."""
+    with_ids = any(_AVRO_ID in one for one in fields)
+    for one in fields:
+        if (
+            one.get(_AVRO_ID) == field.field_id
+            if with_ids and field.field_id is not None
+            else one["name"] in field.names
+        ):
+            return str(one["name"])
+    return None
+
+
+def _id_of(field: RecordField) -> dict[bytes, bytes]:
+    return {} if field.field_id is None else {b"PARQUET:field_id": str(field.field_id).encode()}
+
+
+def _plain(value: Any, field: RecordField) -> Any:
+    """A value of fastavro in a form that pyarrow converts."""
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, datetime) and getattr(field.type, "tz", None) is None:
+        return value.replace(tzinfo=None)
+    return value
+
+
+_READERS: Final[Mapping[str, Callable[[bytes, Shape], Iterator[pa.RecordBatch]]]] = {
+    "parquet": _of_parquet,
+    "orc": _of_orc,
+    "avro": _of_avro,
+}
+
 
 _CODES_MOST: Final = 2**62
 _POSITIONS: Final = tuple(

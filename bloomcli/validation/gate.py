@@ -28,8 +28,7 @@ from bloomcli.storage.base import FileEntry
 from bloomcli.storage.listing import no_files
 from bloomcli.storage.registry import open_source, path_exists
 from bloomcli.validation import baseline as known
-from bloomcli.validation.baseline import save
-from bloomcli.validation.baseline_coverage import Coverage
+from bloomcli.validation.baseline import Coverage, save
 from bloomcli.words import plural
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ import bloomcli
 from bloomcli.commands import find
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
-from bloomcli.concurrency.cancellation import Stop, Stopped
+from bloomcli.concurrency.threads import Stop, Stopped
 from bloomcli.errors import LiteralError, SourceChanged, UsageError
 from bloomcli.finding import value_file
 from bloomcli.finding.lake import Search

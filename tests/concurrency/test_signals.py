@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bloomcli.concurrency.cancellation import Stop, Stopped
 from bloomcli.concurrency.signals import STOPS, plain_interrupts, stop_by_default, terminable
+from bloomcli.concurrency.threads import Stop, Stopped
 
 
 @pytest.fixture(autouse=True)

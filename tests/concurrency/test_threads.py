@@ -9,8 +9,7 @@ import threading
 import pytest
 from conftest import ROOT
 
-from bloomcli.concurrency.cancellation import Stopped
-from bloomcli.concurrency.threads import Threads
+from bloomcli.concurrency.threads import Stopped, Threads
 
 
 def test_work_starts_in_order_of_submission_and_result_raises_its_error() -> None:

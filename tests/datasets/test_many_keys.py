@@ -23,7 +23,7 @@ from bloomcli import compact
 from bloomcli.cli import dataset as cli_dataset
 from bloomcli.cli import run as cli
 from bloomcli.commands.options import AddOptions, InspectOptions
-from bloomcli.datasets import child_process, planning, task_order, workers
+from bloomcli.datasets import child_process, packing, planning, workers
 from bloomcli.datasets.engine import LocalEngine, plan_files, run_tasks
 from bloomcli.model.dataset import DatasetReport, Status
 from bloomcli.storage import managed_tables, registry
@@ -64,11 +64,11 @@ def jobs_of(name: str, form: str) -> tuple[int, ...]:
 @pytest.fixture
 def early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use compact sequences from eight files on, in blocks of four."""
-    for module in (compact, task_order, cli_dataset):
+    for module in (compact, packing, cli_dataset):
         monkeypatch.setattr(module, "PLAIN_MOST", 8)
     monkeypatch.setattr(compact, "_BLOCK", 4)
     monkeypatch.setattr(compact, "_OPEN_BLOCKS", 1)
-    monkeypatch.setattr(task_order, "_SORTED_OF_MANY", 3)
+    monkeypatch.setattr(packing, "_SORTED_OF_MANY", 3)
     monkeypatch.setattr(planning, "_LOOKED_FOR_AT_ONCE", 3)
     monkeypatch.setattr(managed_tables, "_CACHED_DIRECTORIES", 1)
     monkeypatch.setattr(child_process, "_GROUP", 3)
@@ -174,9 +174,9 @@ def test_tables_are_found_above_many_objects_in_many_directories(monkeypatch: py
 
 @pytest.mark.usefixtures("early")
 def test_the_largest_of_many_files_start_first_and_every_file_once() -> None:
-    listed = [task_order.Task(options=InspectOptions(), path=f"{i}", size=i * 37 % 101) for i in range(60)]
-    seen = task_order.overview_of(listed)
-    order = list(task_order.OrderedTasks(listed, seen, abs))
+    listed = [packing.Task(options=InspectOptions(), path=f"{i}", size=i * 37 % 101) for i in range(60)]
+    seen = packing.overview_of(listed)
+    order = list(packing.OrderedTasks(listed, seen, abs))
     assert sorted(order) == list(range(60))
     assert [listed[i].size for i in order[:3]] == sorted((t.size for t in listed), reverse=True)[:3]
     assert order[3:] == sorted(order[3:])

@@ -20,8 +20,8 @@ from bloomcli.cli import run as cli
 from bloomcli.commands.progress import cores
 from bloomcli.datasets import local, spark, task, workers
 from bloomcli.datasets.engine import choose_engine, plan_files, run_tasks
+from bloomcli.datasets.packing import overview_of
 from bloomcli.datasets.pool import Shares
-from bloomcli.datasets.task_order import overview_of
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage import registry

@@ -15,8 +15,7 @@ import bloomcli
 from bloomcli.commands import find
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
-from bloomcli.concurrency.cancellation import Stop, Stopped
-from bloomcli.concurrency.threads import Threads
+from bloomcli.concurrency.threads import Stop, Stopped, Threads
 from bloomcli.finding.filter_lookups import FileToSearch, files_to_search, look_up
 from bloomcli.finding.lake import Search
 from bloomcli.formats.filter_lookup import FilterLookup

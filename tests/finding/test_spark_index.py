@@ -16,7 +16,7 @@ from bloomcli.finding.job import FileWork
 from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.spark_index import IndexColumn, PrunedFiles, pruned_files, pruning_of
 from bloomcli.finding.values import packed
-from bloomcli.index.freshness import NoAnswer
+from bloomcli.index.reader import NoAnswer
 from bloomcli.storage.listing import expand
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from bloomcli.finding import spool
 from bloomcli.finding.spool import Spool
-from bloomcli.finding.texts import lines_of, texts_of
+from bloomcli.finding.value_file import lines_of, texts_of
 
 
 def batch(number: int) -> pa.RecordBatch:

@@ -12,9 +12,9 @@ from bloomcli.formats.parquet import row_lineage
 from bloomcli.formats.parquet.footer import read_footer
 from bloomcli.model.schema import RowLineage
 from bloomcli.storage.registry import open_source
-from bloomcli.tables.iceberg.applied import position_deletes
 from bloomcli.tables.iceberg.deletes import DeleteChanges, ReplacedFile, plan_deletes
 from bloomcli.tables.iceberg.java import Java
+from bloomcli.tables.iceberg.scans import position_deletes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.hashes import column_hasher
 from bloomcli.formats.orc.schema import OrcType

@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from bloomcli.errors import CorruptFile
-from bloomcli.tables.bitmap import from_blob, from_body
+from bloomcli.tables.deleted_rows import from_blob, from_body
 from bloomcli.tables.delta.rows import z85
 
 pytestmark = pytest.mark.slow  # the quick run leaves out the tests of tables

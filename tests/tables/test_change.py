@@ -18,7 +18,7 @@ from bloomcli.datasets.spark import SparkEngine
 from bloomcli.datasets.task import run as run_task
 from bloomcli.errors import UnknownColumn, UnreadableError, UnsupportedError, UsageError, WriteError
 from bloomcli.model.dataset import DatasetReport, Status
-from bloomcli.tables import batches as of_bytes
+from bloomcli.tables import change as of_bytes
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, UnknownOutcome
 from bloomcli.tables.change import change_table
 from bloomcli.tables.columns import check_columns

@@ -10,7 +10,7 @@ import pytest
 
 from bloomcli.datasets.record_shape import RecordField
 from bloomcli.errors import CorruptFile
-from bloomcli.tables.delete_files import delete_rows
+from bloomcli.tables.deleted_rows import delete_rows
 
 SHAPE = (RecordField(name="pos", type=pa.int64(), names=("pos",)),)
 

@@ -9,7 +9,7 @@ import pytest
 from bloomcli.policy.policy import ColumnPart, Limits, Part, Policy
 from bloomcli.policy.table_schema import parse
 from bloomcli.rules import RULES
-from bloomcli.validation.baseline_coverage import Coverage
+from bloomcli.validation.baseline import Coverage
 
 TABLE = parse("id BIGINT", "table.sql")
 

@@ -14,9 +14,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from bloomcli.advice.sql.conditions import UnservedPredicate
 from bloomcli.advice.sql.constants import Values
-from bloomcli.advice.sql.examples import example
-from bloomcli.advice.sql.names import Name, Names
 from bloomcli.advice.sql.reading import StatementReader
+from bloomcli.advice.sql.scopes import Name, Names
+from bloomcli.advice.sql.statements import example
 
 if TYPE_CHECKING:
     from sqlglot.dialects.dialect import Dialect

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from bloomcli.advice.sql.conditions import ConditionAnalyser, Predicates, UnservedPredicate
-from bloomcli.advice.sql.names import Name, Names
-from bloomcli.advice.sql.scopes import BaseTable, Branch, DerivedTable, Relation, Scope, Source, resolve
+from bloomcli.advice.sql.scopes import BaseTable, Branch, DerivedTable, Name, Names, Relation, Scope, Source, resolve
 
 _JOINED: dict[str, str] = {"LEFT": "right", "RIGHT": "left", "FULL": "neither"}
 """The side of an outer join whose rows the ON condition restricts."""

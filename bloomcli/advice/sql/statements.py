@@ -1,4 +1,7 @@
-"""Splits a log of queries into statements: text with semicolons, or lines of JSON with a statement under "query"."""
+"""Splits a log of queries into statements: text with semicolons, or lines of JSON with a statement under "query".
+
+Examples for reports show predicates and statements without the values of the user's queries.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,46 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
 from bloomcli.errors import UsageError
 from bloomcli.storage.base import Source
 
 if TYPE_CHECKING:
     from sqlglot.dialects.dialect import Dialect
+
+
+_MOST_CHARACTERS: Final = 160
+_LITERALS: Final = (exp.Literal, exp.HexString, exp.BitString, exp.ByteString, exp.National, exp.RawString)
+_COMMENT: Final = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
+_NUMBER: Final = re.compile(r"(?<![\w.])[+-]?\.?\d[\w.]*")
+_QUOTE: Final = re.compile(r"['\"`$]|/\*|--")
+
+
+def example(node: exp.Expr, dialect: Dialect) -> str:
+    """A predicate as SQL of the dialect, with `?` in place of each literal."""
+    copy = node.copy()
+    for part in list(copy.find_all(*_LITERALS)):
+        if part is copy:
+            return "?"
+        part.replace(exp.Var(this="?"))
+    try:
+        return _shortened(copy.sql(dialect, comments=False))
+    except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError):
+        return node.key  # the kind of predicate
+
+
+def beginning(text: str) -> str:
+    """The beginning of a text that isn't a statement, up to its first quote, with `?` in place of each number."""
+    plain = " ".join(_COMMENT.sub(" ", text).split())
+    quote = _QUOTE.search(plain)
+    return _shortened(_NUMBER.sub("?", plain if quote is None else f"{plain[: quote.start()]}..."))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 3]}..."
+
 
 _READ_BYTES: Final = 1 << 20
 MOST_CHARACTERS: Final = 1 << 20

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.filters.split_block import SplitBlockFilter
-from bloomcli.formats import arrow_forms, index_bits
+from bloomcli.formats import arrays, index_bits
 from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.index_bits import BitsMaker
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
@@ -110,5 +110,5 @@ def _bits_from_values(
     if not len(array):
         return none
     maker = BitsMaker(values.distinct_bound(mosaic, len(array)), fpp)
-    maker.add(index_bits.hashes_of(arrow_forms.forms_of(array), schema.literal_column(mosaic)))
+    maker.add(index_bits.hashes_of(arrays.forms_of(array), schema.literal_column(mosaic)))
     return none._replace(bits=maker.bits(), decoded=max(group.bucket_bytes(mosaic.bucket), 1))

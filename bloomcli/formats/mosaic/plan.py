@@ -18,7 +18,6 @@ from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import ChangeResult, PlanBase, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
-from bloomcli.formats.folding import Folding
 from bloomcli.formats.mosaic import decoder, dictionary, values
 from bloomcli.formats.mosaic.bloom_filter import HEADER_BOUND, Filters, unfilterable
 from bloomcli.formats.mosaic.describe import column_name
@@ -26,7 +25,7 @@ from bloomcli.formats.mosaic.footer import FilterLocation, RowGroup
 from bloomcli.formats.mosaic.format import DRAFT
 from bloomcli.formats.mosaic.schema import MosaicColumn
 from bloomcli.formats.mosaic.splice import Layout, NewFilter
-from bloomcli.formats.size_rule import SizeRule
+from bloomcli.formats.size_rule import Folding, SizeRule
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column
 from bloomcli.storage.base import KeptRange, Pieces

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.errors import UsageError
-from bloomcli.formats import arrow_forms, wanted_values
+from bloomcli.formats import arrays, wanted_values
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.column_search import BoundedUnit, Candidates, ColumnSearch, FoundRows, Matches, is_nan
 from bloomcli.formats.mosaic import schema, values
@@ -61,7 +61,7 @@ class MosaicSearch(ColumnSearch):
     def forms_of(self, literal: Literal) -> Sequence[bytes]:
         """A value's bytes in the form of `arrow_forms.forms_of`."""
         if self._mosaic.kind == "DECIMAL":
-            return [arrow_forms.decimal_form(int.from_bytes(form, "big", signed=True)) for form in literal.encodings]
+            return [arrays.decimal_form(int.from_bytes(form, "big", signed=True)) for form in literal.encodings]
         return literal.encodings
 
     def hashes_of(self, forms: pa.Array) -> bytes:
@@ -90,7 +90,7 @@ class MosaicSearch(ColumnSearch):
         found = self._decoded(candidates.row_group, [self._mosaic]).column(0)
         chosen = wanted.forms.take(candidates.forms)
         owners = wanted.owners.take(candidates.forms)
-        forms = wanted_values.comparable(arrow_forms.forms_of(found), self._typed)
+        forms = wanted_values.comparable(arrays.forms_of(found), self._typed)
         texts = owners.take(pc.index_in(forms, value_set=chosen, skip_nulls=True))
         if candidates.nan and wanted.nan is not None and pa.types.is_floating(found.type):
             texts = pc.if_else(pc.fill_null(is_nan(found), False), wanted.nan, texts)

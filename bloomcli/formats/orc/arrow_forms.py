@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli import kernels, limits
-from bloomcli.formats import arrow_forms
+from bloomcli.formats import arrays
 from bloomcli.formats.orc import hashes
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.streams import Bits
@@ -137,7 +137,7 @@ def forms_of_literal(literal: Literal, orc: OrcType) -> Sequence[bytes]:
         return [_moment(int.from_bytes(form, "little", signed=True)) for form in literal.encodings]
     if orc.kind == "DECIMAL":
         numbers = [int.from_bytes(form, "big", signed=True) for form in literal.encodings]
-        return [arrow_forms.decimal_form(number) for number in numbers]
+        return [arrays.decimal_form(number) for number in numbers]
     if orc.kind == "CHAR":
         return [form.rstrip(b" ") for form in literal.encodings]
     return literal.encodings
@@ -148,7 +148,7 @@ def forms_of_arrow(array: pa.Array, orc: OrcType) -> pa.Array:
     if orc.kind in TIMESTAMPS:
         nanos = array.cast(pa.timestamp("ns")).view(pa.int64()).to_pylist()
         return pa.array(list(map(_moment, nanos)), pa.large_binary())
-    return trimmed(arrow_forms.forms_of(array), orc)
+    return trimmed(arrays.forms_of(array), orc)
 
 
 def _moment(nanos: int) -> bytes:

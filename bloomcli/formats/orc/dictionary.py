@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, Final
 
 from bloomcli import kernels, limits
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.answer import DictionaryLookup, Lookup
 from bloomcli.formats.dictionary import DictionaryEntries, ReadBudget
 from bloomcli.formats.orc import statistics

@@ -13,7 +13,7 @@ from typing import Final
 import pyarrow as pa
 
 from bloomcli import kernels
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.formats import index_bits, wanted_values
 from bloomcli.formats.index_bits import BitsMaker
 from bloomcli.formats.index_input import BitsSource, RowGroupBits

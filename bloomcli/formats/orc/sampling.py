@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.orc import hashes, statistics
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.bloom_filter import KINDS, Filters

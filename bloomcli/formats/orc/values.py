@@ -30,7 +30,7 @@ from itertools import accumulate
 from typing import Final, Generic, Protocol, Self, TypeVar
 
 from bloomcli import kernels, limits
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec

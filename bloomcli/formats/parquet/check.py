@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from bloomcli import kernels
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import WRONG
 from bloomcli.formats.base import DeepCheck, FilterProblem, Tick

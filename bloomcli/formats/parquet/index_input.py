@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter

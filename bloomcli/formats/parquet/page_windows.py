@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import codecs
 from bloomcli.formats.parquet import limits as parquet_limits

@@ -16,13 +16,12 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from bloomcli import kernels, limits
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, FilterExists, NoValues, UnsupportedError, UsageError, WriteError
 from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import ChangeResult, PlanBase, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
-from bloomcli.formats.folding import Folding
 from bloomcli.formats.parquet import extension, splice, values
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import (
@@ -40,7 +39,7 @@ from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range, dictionary_entries, refuse_damaged_pages
 from bloomcli.formats.parquet.spec import Location
-from bloomcli.formats.size_rule import SizeRule
+from bloomcli.formats.size_rule import Folding, SizeRule
 from bloomcli.hints import removing
 from bloomcli.model.change import FilterChange
 from bloomcli.model.file import Column, ColumnChunk

@@ -2,8 +2,10 @@
 
 For a column at the top level, only the pages with these rows are read, located by the offset index or the page
 headers, and only the values of these rows are decoded. pyarrow reads whole chunks of all other columns, and of all
-columns if a large part of the rows is read. A batch has at most `_AT_ONCE` rows, and `_BYTES_MOST` bytes in
-each column.
+columns if a large part of the rows is read. A batch has at most `_AT_ONCE` rows, and `_BYTES_MOST` bytes in each
+column.
+
+Arrow's view types are replaced, because most of PyArrow's functions and many readers don't support them.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -25,7 +27,6 @@ from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.page_decoder import ChosenPages
 from bloomcli.formats.parquet.page_selection import PagePlace
 from bloomcli.formats.parquet.request_plan import RequestPlan
-from bloomcli.formats.parquet.view_types import array_without_views, without_views, without_views_in
 from bloomcli.formats.source_stream import SourceStream
 from bloomcli.model.file import ColumnChunk
 from bloomcli.words import counted
@@ -34,6 +35,52 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
     from bloomcli.formats.located_file import LocatedFile
+
+
+def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Cast columns of view types, at any depth, to the types without views.
+
+    A Parquet file can request views in the Arrow schema in its metadata (arrow-rs and Polars do).
+    """
+    schema = without_views_in(batch.schema)
+    if all(field.type == old.type for field, old in zip(schema, batch.schema, strict=True)):
+        return batch
+    return batch.cast(schema)
+
+
+def array_without_views(values: pa.Array) -> pa.Array:
+    """Cast an array as `without_views` casts columns."""
+    kind = _type(values.type)
+    return values if kind == values.type else values.cast(kind)
+
+
+def without_views_in(schema: pa.Schema) -> pa.Schema:
+    """Replace the view types of a schema."""
+    return pa.schema([_field(field) for field in schema])
+
+
+def _field(field: pa.Field) -> pa.Field:
+    return field.with_type(_type(field.type))
+
+
+def _type(kind: Any) -> pa.DataType:
+    types = pa.types
+    if types.is_string_view(kind):
+        return pa.string()
+    if types.is_binary_view(kind):
+        return pa.binary()
+    if types.is_struct(kind):
+        return pa.struct([_field(field) for field in kind])
+    if types.is_map(kind):
+        return pa.map_(_field(kind.key_field), _field(kind.item_field), keys_sorted=kind.keys_sorted)
+    if types.is_fixed_size_list(kind):
+        return pa.list_(_field(kind.value_field), kind.list_size)
+    if types.is_list(kind) or types.is_list_view(kind):
+        return pa.list_(_field(kind.value_field))
+    if types.is_large_list(kind) or types.is_large_list_view(kind):
+        return pa.large_list(_field(kind.value_field))
+    return kind
+
 
 _AT_ONCE: Final = 8192
 """The maximum number of rows of a batch."""

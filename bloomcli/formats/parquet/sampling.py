@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.parquet import values
 from bloomcli.formats.parquet.bloom_filter import Filters, bitset_bytes_in
 from bloomcli.formats.parquet.describe import non_null_values

@@ -14,7 +14,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.filters import hashes
 from bloomcli.formats.parquet import limits as parquet_limits

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from bloomcli.errors import UnreadableError
 from bloomcli.storage.base import FileEntry, failed_entry
-from bloomcli.storage.local.paths import is_pattern
-from bloomcli.storage.local.patterns import matches
+from bloomcli.storage.local.paths import is_pattern, matches
 from bloomcli.storage.names import has_wildcard, is_hidden
 from bloomcli.storage.os_errors import is_directory, is_link, reason
 

@@ -32,7 +32,6 @@ from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import source_of
 from bloomcli.storage.s3.client import S3Client, bucket_of, checksum_parameters
 from bloomcli.storage.s3.properties import check_no_loss, kept_properties
-from bloomcli.storage.s3.unfinished_uploads import command_for
 from bloomcli.storage.s3.upload import (
     COMPARED_BYTES,
     UPLOAD_BYTES,
@@ -40,6 +39,7 @@ from bloomcli.storage.s3.upload import (
     PartSizes,
     Target,
     Upload,
+    command_for,
     complete_object,
     next_parts,
     sizes_for,

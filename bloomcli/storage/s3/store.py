@@ -80,6 +80,6 @@ class S3Store(ObjectStore):
 
     def sweep_for(self, paths: Iterable[str]) -> SweepResult:
         """Report unfinished uploads to the objects."""
-        from bloomcli.storage.s3.unfinished_uploads import sweep
+        from bloomcli.storage.s3.upload import sweep
 
         return sweep(self.client, lambda: map(self.client.locate, paths))

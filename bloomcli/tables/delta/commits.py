@@ -16,10 +16,8 @@ from typing import Any, Final
 from bloomcli.errors import WriteError
 from bloomcli.tables.base import CommitInfo, Conflict, Replacement, TableChange, UnknownOutcome
 from bloomcli.tables.delta import schema
-from bloomcli.tables.delta.actions import record_of, removal, replacement
-from bloomcli.tables.delta.features import check
 from bloomcli.tables.delta.jvm import DELTA, Jvm, class_names, message
-from bloomcli.tables.delta.snapshot import Snapshot
+from bloomcli.tables.delta.snapshot import Snapshot, check, record_of, removal, replacement
 from bloomcli.tables.java import java_errors
 from bloomcli.version import __version__
 from bloomcli.words import counted

@@ -13,8 +13,8 @@ from bloomcli.datasets.record_shape import Constant, RecordField, Shape
 from bloomcli.errors import CorruptFile
 from bloomcli.tables.columns import arrow_type
 from bloomcli.tables.deleted_rows import DeletedRows, DeletionVector
-from bloomcli.tables.delta.actions import full_path
 from bloomcli.tables.delta.schema import ID, PHYSICAL, mapping_mode
+from bloomcli.tables.delta.snapshot import full_path
 
 _Z85: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _DIGITS: Final = {char: at for at, char in enumerate(_Z85)}

@@ -11,10 +11,8 @@ from bloomcli.model.schema import ColumnNames
 from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacement, Table, TableChange
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.delta import commits, rows, schema
-from bloomcli.tables.delta.actions import full_path, new_entry_path, partition_of, record_of
-from bloomcli.tables.delta.features import check
 from bloomcli.tables.delta.jvm import DELTA, Jvm, class_names, message
-from bloomcli.tables.delta.snapshot import Snapshot
+from bloomcli.tables.delta.snapshot import Snapshot, check, full_path, new_entry_path, partition_of, record_of
 from bloomcli.tables.java import java_errors
 from bloomcli.tables.libraries import library_hint
 

@@ -1,18 +1,28 @@
 """Replaces data files, and the delete files that name them, by Iceberg's own rewrite.
 
-A new file has the rows of its old file in the same order, whatever deletes apply to it. So a concurrent
-delete doesn't invalidate it: positions are read again from the newest snapshot, and the commit is repeated. Only a
-data file that another commit has removed is a conflict.
+A new file has the rows of its old file in the same order, whatever deletes apply to it. So a concurrent delete
+doesn't invalidate it: positions are read again from the newest snapshot, and the commit is repeated. Only a data file
+that another commit has removed is a conflict.
 
 The delete files that apply to a new file must be those of its old file. Iceberg may break that by itself
 (`_endangered`), so a commit is planned as Iceberg would read it before it takes place, and once more after it.
+
+Iceberg repeats a commit by itself if another one comes first. Its own checks don't protect data files that keep their
+data sequence number: it ignores new equality deletes, and drops those that apply to no file but the new ones. So only
+appends may come between the plan and the commit; after any other commit, bloom plans again.
+
+An equality delete applies to data files with a smaller number than its own, a position delete to those with the same
+or a smaller one. So files can share the smallest of their numbers if no equality delete has a number between them:
+the same deletes still apply to each file. Without equality deletes, all files of a commit form one group.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
-from typing import Any, Final, Protocol
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, Protocol, TypeVar
 
 from bloomcli.concurrency.signals import deferred
 from bloomcli.concurrency.threads import Threads
@@ -20,15 +30,124 @@ from bloomcli.errors import BloomError, UnsupportedError, WriteError
 from bloomcli.formats.registry import open_file
 from bloomcli.storage.registry import open_source
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, UnknownOutcome, WrongCommit
-from bloomcli.tables.iceberg.ancestry import unchanged_since
-from bloomcli.tables.iceberg.applied import Applied, has_deletes, position_deletes, tasks_in
 from bloomcli.tables.iceberg.checks import WITH_ROW_IDS, format_version
 from bloomcli.tables.iceberg.deletes import AddedDeletes, DeleteChanges, ReplacedFile, plan_deletes
-from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names, message, raised_in
-from bloomcli.tables.iceberg.scans import Tasks
+from bloomcli.tables.iceberg.java import GUAVA, ICEBERG, NO_SUCH_FILE, Java, Methods, class_names, message, raised_in
+from bloomcli.tables.iceberg.scans import Applied, Tasks, has_deletes, position_deletes, tasks_in
 from bloomcli.tables.java import java_errors
 from bloomcli.version import __version__
 from bloomcli.words import counted
+
+_SNAPSHOT: Final = f"{ICEBERG}.Snapshot"
+_ITERABLE: Final = "java.lang.Iterable"
+_PREDICATE: Final = f"{GUAVA}.base.Predicate"
+_APPEND: Final = "append"
+"""The operation of snapshots that add data files, and neither remove files nor add deletes."""
+
+
+def unchanged_since(java: Java, table: Any, snapshot_id: int, *, but_appends: bool) -> Any:
+    """A ``SnapshotAncestryValidator``: each ancestor of a commit is an ancestor of the snapshot, or an append.
+
+    Args:
+        java: the Java of the session.
+        table: an ``org.apache.iceberg.Table``.
+        snapshot_id: the snapshot that a commit was planned for.
+        but_appends: whether appends may come between.
+    """
+    methods = Methods(java)
+    snapshot = methods.bound(table, f"{ICEBERG}.Table", "snapshot", _SNAPSHOT, "long")
+    lookup = methods.as_interface("java.util.function.Function", snapshot)
+    ids = java.iceberg("util.SnapshotUtil").ancestorIds(table.snapshot(snapshot_id), lookup)
+    known = java.type("java.util.HashSet")(ids)
+    contains = methods.bound(known, "java.util.Set", "contains", "boolean", "java.lang.Object")
+    equals = methods.bound(_APPEND, "java.lang.Object", "equals", "boolean", "java.lang.Object")
+    is_known = methods.then(
+        methods.unbound(_SNAPSHOT, "snapshotId", "long"), methods.taking(contains, "boolean", "long")
+    )
+    is_append = methods.then(
+        methods.unbound(_SNAPSHOT, "operation", "java.lang.String"),
+        methods.taking(equals, "boolean", "java.lang.String"),
+    )
+    allowed = methods.as_interface(_PREDICATE, methods.either(is_known, is_append) if but_appends else is_known)
+    every = methods.static(f"{GUAVA}.collect.Iterables", "all", "boolean", _ITERABLE, _PREDICATE)
+    return methods.as_interface(f"{ICEBERG}.SnapshotAncestryValidator", methods.with_last(every, 1, allowed))
+
+
+T = TypeVar("T")
+
+
+class EqualityNumbers:
+    """The data sequence numbers of a snapshot's equality deletes, read from its manifests on first use."""
+
+    def __init__(self, java: Java, table: Any) -> None:
+        self._java = java
+        self._table = table
+        self._of: tuple[int, list[int]] | None = None
+
+    def of(self, snapshot_id: int) -> list[int]:
+        """The numbers, ascending."""
+        if self._of is None or self._of[0] != snapshot_id:
+            self._of = snapshot_id, self._read(snapshot_id)
+        return self._of[1]
+
+    def _read(self, snapshot_id: int) -> list[int]:
+        io, found = self._table.io(), set()
+        for manifest in self._java.items(self._table.snapshot(snapshot_id).deleteManifests(io)):
+            reader = self._java.iceberg("ManifestFiles").readDeleteManifest(manifest, io, self._table.specs())
+            try:
+                files = reader.iterator()
+                while files.hasNext():
+                    file = files.next()  # the reader may reuse the object
+                    if file.content().name() == "EQUALITY_DELETES":
+                        found.add(int(file.dataSequenceNumber()))
+            finally:
+                reader.close()
+        return sorted(found)
+
+
+def grouped(items: Iterable[tuple[int, T]], numbers: Iterable[int]) -> list[tuple[int, list[T]]]:
+    """Group items that can be rewritten together. Each group has the data sequence number to set, and its items.
+
+    Args:
+        items: each with the data sequence number of its data file.
+        numbers: the equality deletes' numbers, ascending.
+    """
+    bounds = list(numbers)
+    groups: dict[int, list[tuple[int, T]]] = {}
+    for number, item in items:
+        groups.setdefault(bisect_right(bounds, number), []).append((number, item))
+    return [(min(number for number, _ in group), [item for _, item in group]) for _, group in sorted(groups.items())]
+
+
+@dataclass(frozen=True)
+class Record:
+    """A data file of a planned scan. Java is called only when an attribute is read."""
+
+    tasks: Any
+    """Iceberg's FileScanTasks, in a Java List."""
+    index: int
+    """The file's position in it."""
+    partition_spec: Any
+    """The PartitionSpec that the file was written with."""
+    snapshot: int
+    """The id of the scanned snapshot."""
+
+    @cached_property
+    def task(self) -> Any:
+        """Iceberg's FileScanTask."""
+        return self.tasks.get(self.index)
+
+    @cached_property
+    def file(self) -> Any:
+        """Iceberg's DataFile, with its metrics."""
+        return self.task.file()
+
+    @cached_property
+    def sequence(self) -> int:
+        """The data sequence number: 0 in format version 1."""
+        number = self.file.dataSequenceNumber()
+        return 0 if number is None else int(number)
+
 
 _TRIES: Final = 5
 """The most attempts if other commits conflict, in addition to Iceberg's own retries."""

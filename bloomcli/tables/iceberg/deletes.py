@@ -21,8 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from bloomcli.concurrency.threads import Threads
 from bloomcli.errors import UnsupportedError
-from bloomcli.tables.iceberg.java import Java
-from bloomcli.tables.iceberg.methods import Methods
+from bloomcli.tables.iceberg.java import Java, Methods
 
 _FILES_AT_ONCE: Final = 4
 """Delete files that are read or written at a time."""

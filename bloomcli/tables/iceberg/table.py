@@ -15,9 +15,8 @@ from bloomcli.model.schema import ColumnNames, RowLineage
 from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacement, Table, TableChange
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg import checks, commit, properties
-from bloomcli.tables.iceberg.groups import EqualityNumbers, grouped
+from bloomcli.tables.iceberg.commit import EqualityNumbers, Record, grouped
 from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names, message, reading
-from bloomcli.tables.iceberg.records import Record
 from bloomcli.tables.iceberg.rows import rows_of
 from bloomcli.tables.iceberg.scans import Tasks
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from sqlglot import Dialect
 
 from bloomcli.advice.sql.analysis import Analyser
-from bloomcli.advice.sql.names import Names
+from bloomcli.advice.sql.scopes import Names
 from tests.support.sql_statements import COLUMNS, statements
 
 pytestmark = pytest.mark.slow

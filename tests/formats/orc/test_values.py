@@ -13,7 +13,7 @@ from support.orcvalues import row_groups
 
 import bloomcli
 from bloomcli import limits
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.orc.file import OrcFile
 from bloomcli.formats.orc.hashes import column_hasher
 from bloomcli.formats.orc.values import ColumnStreams, LeafReader

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bloomcli import kernels
-from bloomcli.concurrency.cancellation import Stop, Stopped
+from bloomcli.concurrency.threads import Stop, Stopped
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.index_input import RowGroupBits
 from bloomcli.formats.registry import open_file

@@ -14,7 +14,7 @@ from support.tables import write
 
 import bloomcli
 from bloomcli import kernels
-from bloomcli.concurrency.cancellation import Stop
+from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.arrays import binaries

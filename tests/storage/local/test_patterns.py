@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
 
-from bloomcli.storage.local.patterns import has_wildcard, matches
+from bloomcli.storage.local.paths import has_wildcard, matches
 
 NAMES = st.sampled_from(["a", "b", ".h", "a.parquet", "b.orc", "[x]", "p=1", "_t"])
 PARTS = st.sampled_from(["*", "**", "?", "a*", "*.parquet", ".*", "[ab]", "[!a]*", "a", "p=*", "[[]x]", ""])

@@ -18,7 +18,7 @@ from support.object_stores import SCHEME, MemoryClient, MemoryObjects
 import bloomcli
 from bloomcli.errors import BloomError
 from bloomcli.storage import registry
-from bloomcli.storage.objects import read_ahead, source
+from bloomcli.storage.objects import source
 
 FIXTURES = ROOT / "fixtures"
 FILES = sorted(p for suffix in ("parquet", "orc", "mosaic") for p in (FIXTURES / suffix).glob(f"*.{suffix}"))
@@ -39,13 +39,13 @@ def client(monkeypatch: pytest.MonkeyPatch) -> MemoryClient:
     store = MemoryObjects()
     monkeypatch.setitem(registry.BY_SCHEME, SCHEME, store)
     monkeypatch.setattr(source, "TAIL_BYTES", 64)
-    monkeypatch.setattr(read_ahead, "PART_BYTES", 1000)
-    monkeypatch.setattr(read_ahead, "AHEAD_BYTES", 3000)
-    monkeypatch.setattr(read_ahead, "IN_USE_BYTES", 4000)
-    monkeypatch.setattr(read_ahead, "FINISHED_BYTES", 1000)
-    monkeypatch.setattr(read_ahead, "SMALL_GAP_BYTES", 20)
-    monkeypatch.setattr(read_ahead, "GAP_BYTES", 100)
-    monkeypatch.setattr(read_ahead, "GAPS_BYTES", 300)
+    monkeypatch.setattr(source, "PART_BYTES", 1000)
+    monkeypatch.setattr(source, "AHEAD_BYTES", 3000)
+    monkeypatch.setattr(source, "IN_USE_BYTES", 4000)
+    monkeypatch.setattr(source, "FINISHED_BYTES", 1000)
+    monkeypatch.setattr(source, "SMALL_GAP_BYTES", 20)
+    monkeypatch.setattr(source, "GAP_BYTES", 100)
+    monkeypatch.setattr(source, "GAPS_BYTES", 300)
     return store.client
 
 

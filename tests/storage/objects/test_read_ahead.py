@@ -11,7 +11,7 @@ import pytest
 from support.processes import wait_until
 
 from bloomcli.errors import SourceChanged
-from bloomcli.storage.objects.read_ahead import (
+from bloomcli.storage.objects.source import (
     AHEAD_BYTES,
     CONCURRENT,
     GAP_BYTES,

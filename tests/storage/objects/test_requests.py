@@ -26,7 +26,7 @@ from bloomcli.model.traffic import Traffic
 from bloomcli.report import json as json_report
 from bloomcli.report import render, text_traffic
 from bloomcli.storage import registry
-from bloomcli.storage.objects.read_ahead import HELD_BYTES
+from bloomcli.storage.objects.source import HELD_BYTES
 from bloomcli.storage.registry import store_of
 
 ROOT = Path(__file__).parents[3]

@@ -18,12 +18,11 @@ import bloomcli
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
 from bloomcli.finding.lake import Search
-from bloomcli.finding.texts import texts_of
+from bloomcli.finding.value_file import texts_of
 from bloomcli.model.find import FindReport
 from bloomcli.report.text_find import lines
 from bloomcli.storage import registry
-from bloomcli.storage.objects.read_ahead import GAP_BYTES
-from bloomcli.storage.objects.source import TAIL_BYTES
+from bloomcli.storage.objects.source import GAP_BYTES, TAIL_BYTES
 
 URI: Final = f"{SCHEME}://lake/orders/part-0.parquet"
 

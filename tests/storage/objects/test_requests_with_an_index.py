@@ -21,13 +21,13 @@ from bloomcli.commands.options import FindOptions
 from bloomcli.errors import CorruptFile
 from bloomcli.finding import pruning
 from bloomcli.finding.lake import Search
-from bloomcli.finding.texts import texts_of
+from bloomcli.finding.value_file import texts_of
 from bloomcli.index.ends import packed_end, unpacked_end
 from bloomcli.index.layout import END_SIZES, ENDS
 from bloomcli.index.puffin import MAGIC, footer_bytes, read_footer
 from bloomcli.index.reader import END_BYTES, Index
 from bloomcli.storage import registry
-from bloomcli.storage.objects.read_ahead import GAP_BYTES, PART_BYTES
+from bloomcli.storage.objects.source import GAP_BYTES, PART_BYTES
 from bloomcli.storage.registry import LOCAL
 
 FOLDER: Final = f"{SCHEME}://lake/orders/"

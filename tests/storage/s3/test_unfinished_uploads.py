@@ -17,7 +17,7 @@ import bloomcli
 from bloomcli.errors import WriteError
 from bloomcli.storage import registry, traffic
 from bloomcli.storage.base import KeptRange, Pieces
-from bloomcli.storage.s3 import unfinished_uploads
+from bloomcli.storage.s3 import upload as uploads
 from bloomcli.storage.s3.client import S3Client
 from bloomcli.storage.s3.store import S3Store
 
@@ -144,7 +144,7 @@ def test_an_upload_that_cannot_be_ended_is_named_by_the_error(lake: S3Place, mon
 
 
 def test_the_moments_of_a_request_are_by_the_clock_of_the_store() -> None:
-    when = unfinished_uploads.time_range("Sun, 22 Nov 2026 07:00:10 GMT", 3.5)
+    when = uploads.time_range("Sun, 22 Nov 2026 07:00:10 GMT", 3.5)
     assert when.last == dt.datetime(2026, 11, 22, 7, 0, 11, tzinfo=dt.UTC)
     assert when.first == dt.datetime(2026, 11, 22, 7, 0, 5, 500_000, tzinfo=dt.UTC)
 
@@ -155,5 +155,5 @@ def test_a_command_for_an_endpoint_of_amazon_names_none(monkeypatch: pytest.Monk
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_REGION", "eu-central-1")
     client = S3Client()
-    command = unfinished_uploads.command_for(client, client.locate("s3://lake/a b"), "ID")
+    command = uploads.command_for(client, client.locate("s3://lake/a b"), "ID")
     assert command == "`aws s3api abort-multipart-upload --bucket lake --key 'a b' --upload-id ID`"

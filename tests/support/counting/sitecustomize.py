@@ -16,7 +16,7 @@ _LONGEST_WAIT = 60.0
 
 
 def _count(folder: str) -> None:
-    from bloomcli.concurrency.cancellation import Stop
+    from bloomcli.concurrency.threads import Stop
 
     check = Stop.check
     files: dict[int, int] = {}

@@ -7,8 +7,16 @@ from typing import Any
 
 import pytest
 
-from bloomcli.tables.delta.actions import full_path, new_entry_path, partition_of, removal, replacement
-from bloomcli.tables.delta.features import KEPT, REFUSED, refusal
+from bloomcli.tables.delta.snapshot import (
+    KEPT,
+    REFUSED,
+    full_path,
+    new_entry_path,
+    partition_of,
+    refusal,
+    removal,
+    replacement,
+)
 
 UUID = "00000000-1111-4222-8333-444444444444"
 

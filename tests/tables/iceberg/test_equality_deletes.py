@@ -32,9 +32,9 @@ from bloomcli.errors import WriteError
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.tables.base import WrongCommit
 from bloomcli.tables.change import change_table
-from bloomcli.tables.iceberg import IcebergTable, applied
+from bloomcli.tables.iceberg import IcebergTable, scans
 from bloomcli.tables.iceberg import commit as commits
-from bloomcli.tables.iceberg.methods import Methods
+from bloomcli.tables.iceberg.java import Methods
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -259,7 +259,7 @@ def test_many_deletes_of_many_files_are_read_in_parts_and_with_few_calls_of_java
         read.append(items.size())
         return texts(self, items, handle)
 
-    monkeypatch.setattr(applied, "_READ_AT_ONCE", 110)
+    monkeypatch.setattr(scans, "_READ_AT_ONCE", 110)
     table, replacements = prepared(spark, name)
     monkeypatch.setattr(Methods, "texts", counted)
     with work.java_calls(spark) as sent:

@@ -6,7 +6,7 @@ import pytest
 
 from bloomcli.errors import UsageError
 from bloomcli.tables.base import FilterRequest
-from bloomcli.tables.iceberg.groups import grouped
+from bloomcli.tables.iceberg.commit import grouped
 from bloomcli.tables.iceberg.properties import filter_requests
 from bloomcli.tables.iceberg.schema import column_names
 
