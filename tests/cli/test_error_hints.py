@@ -177,10 +177,9 @@ def hint_expressions() -> Iterator[ast.AST]:
             named.setdefault(node.name, []).extend(returned)
     found = [node.value for node in nodes if isinstance(node, ast.keyword) and "hint" in (node.arg or "")]
     found += [value for name, values in named.items() if "hint" in name.lower() for value in values]
-    for expression in list(found):
-        for node in ast.walk(expression):
-            found += named.get(getattr(node, "id", getattr(node, "attr", "")), [])
+    used = {getattr(node, "id", getattr(node, "attr", "")) for value in found for node in ast.walk(value)}
     yield from found
+    yield from (value for name in sorted(used) for value in named.get(name, []))
     yield from (
         node for node in nodes if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "offer"
     )
