@@ -104,6 +104,11 @@ def done(value: T) -> Future[T]:
     return found
 
 
+_START_SECONDS: Final = 3
+"""How long the start of a thread is waited for. A thread for which no memory is left ends before it says that it has
+started, and ``threading.Thread.start`` would wait forever."""
+
+
 class Threads:
     """A pool of at most `most` threads, which start on demand. Work starts in the order of submission.
 
@@ -144,12 +149,17 @@ class Threads:
         if wanted and not self._refused:
             with deferred():
                 thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}")
+                started: Any = getattr(thread, "_started")  # noqa: B009  CPython's, without a public name
+                started.wait = partial(started.wait, _START_SECONDS)
                 try:
                     thread.start()
                 except RuntimeError:  # "can't start new thread"
                     self._refused = True
                 else:
-                    self._threads.append(thread)
+                    if thread.is_alive():
+                        self._threads.append(thread)
+                    else:
+                        self._refused = True
         return future
 
     def result(self, future: Future[T]) -> T:
@@ -179,7 +189,7 @@ class Threads:
                 job = self._jobs.get_nowait()
                 if job is not None:
                     job[0].cancel()
-        for _ in self._threads:
+        for _ in range(len(self._threads) + self._refused):  # one for a thread that starts after `_START_SECONDS`
             self._jobs.put(None)
         for thread in self._threads:
             thread.join()

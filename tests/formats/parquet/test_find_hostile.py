@@ -148,7 +148,7 @@ def offset_indexes(path: Path) -> list[int]:
         return [
             at
             for key in footer.chunk_keys()
-            for field, offset, length in footer.index_extents(footer.chunk_struct(key))
+            for field, offset, length in footer.index_extents(key, footer.metadata(key))
             if field == "offset_index_offset"
             for at in range(offset, offset + length)
         ]
