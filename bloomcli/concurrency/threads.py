@@ -123,6 +123,8 @@ class Threads:
         self._name = name
         self._threads: list[threading.Thread] = []
         self._refused = False
+        self._late: threading.Thread | None = None
+        """The thread that hasn't started in time. It may still start, and does work then."""
         self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
         """None ends a thread."""
         self._lock = threading.Lock()
@@ -159,7 +161,7 @@ class Threads:
                     if thread.is_alive():
                         self._threads.append(thread)
                     else:
-                        self._refused = True
+                        self._refused, self._late = True, thread
         return future
 
     def result(self, future: Future[T]) -> T:
@@ -168,7 +170,10 @@ class Threads:
         In a pool without threads, this call does the work, after the work that was submitted before it.
         """
         while not self._threads and not future.done():
-            job = self._jobs.get_nowait()
+            try:
+                job = self._jobs.get_nowait()
+            except Empty:  # a late thread does the work
+                break
             assert job is not None  # noqa: S101  None ends a thread, and the pool has none
             first, work = job
             first.run(work)
@@ -189,10 +194,12 @@ class Threads:
                 job = self._jobs.get_nowait()
                 if job is not None:
                     job[0].cancel()
-        for _ in range(len(self._threads) + self._refused):  # one for a thread that starts after `_START_SECONDS`
+        threads = self._threads if self._late is None else [*self._threads, self._late]
+        for _ in threads:
             self._jobs.put(None)
-        for thread in self._threads:
-            thread.join()
+        for thread in threads:
+            if thread.is_alive():  # a late thread that hasn't started can't be joined
+                thread.join()
 
     def _work(self) -> None:
         while True:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 from conftest import ROOT
+from support.processes import wait_until
 
+from bloomcli.concurrency import threads
 from bloomcli.concurrency.threads import Stopped, Threads
 
 
@@ -107,3 +110,16 @@ def test_a_pool_closes_wherever_a_signal_interrupts_the_submitting_thread() -> N
         [sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "600\n", "")
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.001])
+def test_a_thread_that_starts_late_and_the_waiting_thread_share_the_work(
+    pause: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "_START_SECONDS", 0)
+    before = threading.active_count()
+    for _ in range(50):
+        with Threads(3, "late") as pool:
+            futures = [pool.submit(lambda n=n: time.sleep(pause) or n) for n in range(20)]
+            assert [pool.result(future) for future in futures] == list(range(20))
+    assert wait_until(lambda: threading.active_count() <= before)
