@@ -418,7 +418,7 @@ class ValidateOptions(ColumnOptions):
     command: ClassVar[str] = "validate"
 
     columns: Sequence[str] = columns_option(
-        "Check only these leaf columns; globs are allowed. With --deep, the statistics of columns without filters too."
+        "Check only these leaf columns; globs are allowed. With --deep, columns without filters are checked too."
     )
     exclude: Sequence[str] = exclude_option(
         "Report nothing for these leaf columns, even if another option names them."

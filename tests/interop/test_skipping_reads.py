@@ -1,7 +1,7 @@
 """The engines lose rows by wrong statistics and page indexes as the rules' pages say, and find them otherwise.
 
-Each pair of ``fixtures/rules`` holds the same 80 rows. An engine looks each name up in the broken file and in its sound
-neighbour; the rows that it loses in the broken one are those that the rule's page reports.
+Each pair of ``fixtures/rules`` holds the same 80 rows. An engine looks names up in the broken file and in its sound
+neighbour; it loses rows in the broken one if the rule's page reports it.
 """
 
 from __future__ import annotations
