@@ -1,4 +1,4 @@
-"""Measure the table of wrong structures again, and write its page: ``python tests/interop/update_wrong_structures.py``."""
+"""Measure the table of wrong structures again and write it: ``python tests/interop/update_wrong_structures.py``."""
 
 from __future__ import annotations
 

@@ -260,6 +260,9 @@ class _Proof(_Metadata):
         self.measured = measured
 
     def __iter__(self) -> Iterator[Fault]:
+        if self.flat and self.chunk.num_values > self.rows:
+            yield from self._in_rows()  # the last pages may be those of another chunk
+            return
         yield from self.indexes
         yield from self._in_statistics()
         yield from self._in_rows()

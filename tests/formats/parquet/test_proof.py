@@ -151,6 +151,7 @@ CASES: Final[dict[str, tuple[Edit, str, Severity, str | None]]] = {
     "a number of distinct values": (stats("word", DISTINCT=9), "statistics-counts", NOTE, "word"),
     "the footer's rows": (rows(2 * GROUP + 1, whole_file=True), "statistics-counts", ERROR, None),
     "a page beyond the number of values": (meta("id", num_values(-PAGE)), "statistics-counts", ERROR, "id"),
+    "values that no page has": (meta("id", num_values(PAGE)), "statistics-counts", ERROR, "id"),
     "encoding statistics": (meta("text", dictionary_pages), "statistics-encodings", ERROR, "text"),
     "encodings, without statistics": (meta("text", plain_dictionary), "statistics-encodings", ERROR, "text"),
     "an ascending order": (sorted_by("id"), "sorting-columns", ERROR, "id"),

@@ -1,4 +1,4 @@
-"""`validate --deep` finds each kind of wrong structure by its rule, in the files of five writers, and the table of what
+"""`validate --deep` finds each kind of wrong structure by its rule, in files of five writers, and the table of what
 engines do with them agrees with the rules' pages."""
 
 from __future__ import annotations
