@@ -145,14 +145,15 @@ def rows(count: int, *, whole_file: bool = False) -> Edit:
     return footer(edit)
 
 
-def sorted_by(column: str, *, descending: bool = False, nulls_first: bool = False) -> Edit:
-    """The last row group is said to be sorted by a column."""
+def sorted_by(column: str, *, descending: bool = False, nulls_first: bool = False, everywhere: bool = False) -> Edit:
+    """The last row group, or all, is said to be sorted by a column."""
 
     def edit(metadata: Fields) -> None:
         flags = {2: (thrift.TRUE if descending else thrift.FALSE, descending)}
         flags[3] = (thrift.TRUE if nulls_first else thrift.FALSE, nulls_first)
         sorting = {1: (thrift.I32, number_of(metadata, column)), **flags}
-        metadata[footers.ROW_GROUPS][1].values[LAST][SORTING] = (thrift.LIST, Items(thrift.STRUCT, [sorting]))
+        for group in metadata[footers.ROW_GROUPS][1].values[0 if everywhere else LAST :]:
+            group[SORTING] = (thrift.LIST, Items(thrift.STRUCT, [sorting]))
 
     return footer(edit)
 

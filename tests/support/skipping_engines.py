@@ -68,12 +68,14 @@ def _literal(question: Question, engine: str) -> str:
     if isinstance(value, bytes):
         texts = {"DuckDB": "from_hex('{}')", "ClickHouse": "unhex('{}')"}
         return texts.get(engine, "X'{}'").format(value.hex())
-    text = f"'{value}'" if isinstance(value, str | Decimal) or value != value else str(value)
+    text = f"'{value}'" if isinstance(value, str | Decimal) else str(value)
     return text if question.kind is None else f"CAST({text} AS {question.kind})"
 
 
 def _sql(question: Question, source: str, engine: str) -> str:
-    column, test, key = question.column, question.test, question.key
+    quote = "`" if engine == "Spark" else '"'
+    column, key = (f"{quote}{name}{quote}" for name in (question.column, question.key))
+    test = question.test
     if test in AGGREGATES:
         return f"SELECT {test}({column}) FROM {source}"
     if test == "order":
@@ -118,7 +120,7 @@ def _datafusion() -> Ask:
 
     def ask(path: Path, question: Question, skips: bool) -> Answer:
         context = SessionContext(SessionConfig() if skips else without)
-        context.register_parquet("t", str(path))
+        context.register_parquet("t", str(path), parquet_pruning=skips)
         found = context.sql(_sql(question, "t", "DataFusion")).to_arrow_table()
         return _answer(question, [*zip(*(column.to_pylist() for column in found.columns), strict=True)])
 

@@ -15,9 +15,9 @@ from bloomcli.model.file import Severity
 from support import patches as at
 from support import thrift
 from support.patches import MAXS, MINS, NULL_COUNTS, NULL_PAGES, Edit
-from support.skipped_rows import GROUP, NAN, PAGE, WRITERS, table
+from support.skipped_rows import GROUP, PAGE, WRITERS, table
 from support.skipping_engines import ENGINES, Answer, Ask, CrashError, Question
-from support.thrift import Fields, Items
+from support.thrift import Fields
 
 BOUNDS: Final = "statistics-bounds"
 COUNTS: Final = "statistics-counts"
@@ -56,7 +56,6 @@ right. A question about one value asks for a value that the structure excludes.
 """
 
 _CASTS: Final = {"money": "DECIMAL(20, 2)", "cents": "DECIMAL(9, 2)", "ratio": "FLOAT"}
-_LAST_PAGE: Final = 4
 
 
 class Kind(NamedTuple):
@@ -152,12 +151,52 @@ def _group_rows(more: int) -> Callable[[Fields], None]:
     return edit
 
 
-def _levels(numbers: list[int]) -> tuple[int, Items]:
-    return thrift.LIST, Items(thrift.I64, numbers)
-
-
 _CUT: Final = b"text number 1"
 _UNSIGNED_AS_SIGNED: Final = struct.pack("<I", 2_140_000_000)
+_LEVELS: Final = at.levels(GROUP, 0)
+_UNENCODED: Final = at.added(at.UNENCODED, thrift.I64, [1] * 5)
+_HISTOGRAMS: Final = at.added(at.DEFINITION, thrift.I64, [PAGE, 0] * 5)
+_ORDER: Final = "column index: boundary_order"
+_ONLY: Final = ": all pages dictionary-encoded"
+_END: Final = 4
+"""The number of the last page."""
+_REAL: Final = _equal("price", max)._replace(column="real")
+"""Other values of `real` are NaN."""
+_ALL: Final = _ask("id", "rows")
+_OTHER: Final = _equal("text", max, 2)._replace(key="id")
+"""Other rows of `id` are returned by wrong first rows."""
+
+
+def _asked(column: str, ask: Any) -> Question:
+    """A question: itself, a test, the number of a page of which the greatest value is sought, or `max` or `min`."""
+    if isinstance(ask, Question):
+        return ask
+    if isinstance(ask, str):
+        return _ask(column, ask)
+    return _equal(column, max, ask) if isinstance(ask, int) else _equal(column, ask)
+
+
+def _counts(what: str, writer: str, column: str, ask: Any, **fields: Any) -> Kind:
+    return Kind(f"row group: {what}", writer, at.stats(column, **fields), COUNTS, _asked(column, ask))
+
+
+def _nulls(
+    what: str, writer: str, column: str, edit: Callable[[Fields], None], ask: Any, severity: Severity = ERROR
+) -> Kind:
+    return Kind(what, writer, at.column_index(column, edit), PAGE_COUNTS, _asked(column, ask), severity)
+
+
+def _ends(what: str, writer: str, column: str, edit: Callable[[Fields], None], ask: Any) -> Kind:
+    return Kind(what, writer, at.column_index(column, edit), PAGE_BOUNDS, _asked(column, ask))
+
+
+def _places(what: str, writer: str, edit: Callable[[Fields], None], ask: Any) -> Kind:
+    return Kind(f"offset index: {what}", writer, at.offset_index("id", edit), LOCATIONS, _asked("id", ask))
+
+
+def _sizes(what: str, writer: str, edit: Edit) -> Kind:
+    return Kind(what, writer, edit, SIZES, _equal("text", max), NOTE)
+
 
 KINDS: Final[list[Kind]] = [
     # The bounds of row groups
@@ -265,177 +304,59 @@ KINDS: Final[list[Kind]] = [
         at.stats("id", MAX_VALUE=at.int64(1000), MAX=None, MAX_EXACT=True),
         BOUNDS,
         _ask("id", "max"),
-        NOTE,
     ),
     # The counts of row groups
-    Kind("row group: null_count is all, STRING", "Spark", at.stats("text", NULLS=GROUP), COUNTS, _equal("text", max)),
-    Kind(
-        "row group: null_count is all, STRING",
-        "Arrow",
-        at.stats("text", NULLS=GROUP),
-        COUNTS,
-        _ask("text", "IS NOT NULL"),
-    ),
-    Kind("row group: null_count is all, INT64", "Polars", at.stats("id", NULLS=GROUP), COUNTS, _equal("id", max)),
-    Kind(
-        "row group: null_count is all, DATE",
-        "DataFusion",
-        at.stats("day", NULLS=GROUP),
-        COUNTS,
-        _ask("day", "IS NOT NULL"),
-    ),
-    Kind("row group: null_count is 0, STRING", "Arrow", at.stats("text", NULLS=0), COUNTS, _ask("text", "IS NULL")),
-    Kind("row group: null_count is 0, INT64", "DuckDB", at.stats("gap", NULLS=0), COUNTS, _ask("gap", "IS NULL")),
-    Kind("row group: null_count is 0, STRING", "Spark", at.stats("text", NULLS=0), COUNTS, _ask("text", "IS NULL")),
-    Kind("row group: null_count too high", "DataFusion", at.stats("text", NULLS=90), COUNTS, _ask("text", "count")),
-    Kind(
-        "row group: null_count above num_values",
-        "Polars",
-        at.stats("text", NULLS=5 * GROUP),
-        COUNTS,
-        _equal("text", max),
-    ),
-    Kind("row group: null_count below 0", "Spark", at.stats("text", NULLS=-1), COUNTS, _equal("text", max)),
-    Kind(
-        "row group: nan_count is all",
-        "DuckDB",
-        at.stats("real", NANS=2 * GROUP),
-        COUNTS,
-        _equal("price", max)._replace(column="real"),
-    ),
-    Kind(
-        "row group: nan_count is 0",
-        "DuckDB",
-        at.stats("real", NANS=0),
-        COUNTS,
-        Question("real", "=", NAN, "DOUBLE"),
-    ),
-    Kind(
-        "row group: distinct_count is 1", "DuckDB", at.stats("word", DISTINCT=1), COUNTS, _ask("word", "count"), NOTE
-    ),
-    Kind("row group: num_rows too low", "Arrow", at.footer(_group_rows(-PAGE)), COUNTS, _ask("id", "rows")),
-    Kind("row group: num_rows too high", "Spark", at.footer(_group_rows(PAGE)), COUNTS, _ask("id", "rows")),
-    Kind("file: num_rows too low", "DataFusion", at.rows(GROUP, whole_file=True), COUNTS, _ask("id", "rows")),
-    Kind("file: num_rows too high", "Polars", at.rows(3 * GROUP, whole_file=True), COUNTS, _ask("id", "rows")),
-    Kind("column: num_values too low", "Arrow", at.meta("id", at.num_values(-PAGE)), COUNTS, _ask("id", "rows")),
+    _counts("null_count is all, STRING", "Spark", "text", max, NULLS=GROUP),
+    _counts("null_count is all, STRING", "Arrow", "text", "IS NOT NULL", NULLS=GROUP),
+    _counts("null_count is all, INT64", "Polars", "id", max, NULLS=GROUP),
+    _counts("null_count is all, DATE", "DataFusion", "day", "IS NOT NULL", NULLS=GROUP),
+    _counts("null_count is 0, STRING", "Arrow", "text", "IS NULL", NULLS=0),
+    _counts("null_count is 0, INT64", "DuckDB", "gap", "IS NULL", NULLS=0),
+    _counts("null_count is 0, STRING", "Spark", "text", "IS NULL", NULLS=0),
+    _counts("null_count too high", "DataFusion", "text", "count", NULLS=90),
+    _counts("null_count above num_values", "Polars", "text", max, NULLS=5 * GROUP),
+    _counts("null_count below 0", "Spark", "text", max, NULLS=-1),
+    _counts("nan_count is all", "DuckDB", "real", _REAL, NANS=2 * GROUP),
+    _counts("nan_count is 0", "DuckDB", "real", _REAL, NANS=0),
+    _counts("distinct_count is 1", "DuckDB", "word", "count", DISTINCT=1)._replace(severity=NOTE),
+    Kind("row group: num_rows too low", "Arrow", at.footer(_group_rows(-PAGE)), COUNTS, _ALL),
+    Kind("row group: num_rows too high", "Spark", at.footer(_group_rows(PAGE)), COUNTS, _ALL),
+    Kind("file: num_rows too low", "DataFusion", at.rows(GROUP, whole_file=True), COUNTS, _ALL),
+    Kind("file: num_rows too high", "Polars", at.rows(3 * GROUP, whole_file=True), COUNTS, _ALL),
+    Kind("column: num_values too low", "Arrow", at.meta("id", at.num_values(-PAGE)), COUNTS, _ALL),
     # Encodings and orders
+    Kind(f"encoding_stats{_ONLY}", "Arrow", at.meta("long", at.dictionary_pages), ENCODINGS, _asked("long", _END)),
+    Kind(f"encodings{_ONLY}", "Arrow", at.meta("long", at.plain_dictionary), ENCODINGS, _asked("long", _END)),
     Kind(
-        "encoding_stats: all pages dictionary-encoded",
+        "sorting_columns: ascending, INT64",
         "Arrow",
-        at.meta("long", at.dictionary_pages),
-        ENCODINGS,
-        _equal("long", max, _LAST_PAGE),
+        at.sorted_by("id", everywhere=True),
+        SORTING,
+        _asked("id", "order"),
     ),
     Kind(
-        "encodings: all pages dictionary-encoded",
-        "Arrow",
-        at.meta("long", at.plain_dictionary),
-        ENCODINGS,
-        _equal("long", max, _LAST_PAGE),
+        "sorting_columns: ascending, STRING",
+        "DataFusion",
+        at.sorted_by("text", everywhere=True),
+        SORTING,
+        _asked("text", "order"),
     ),
-    Kind("sorting_columns: ascending, INT64", "Arrow", at.sorted_by("id"), SORTING, _ask("id", "order")),
-    Kind("sorting_columns: ascending, STRING", "DataFusion", at.sorted_by("text"), SORTING, _ask("text", "order")),
-    Kind("sorting_columns: descending", "Spark", at.sorted_by("up", descending=True), SORTING, _ask("up", "order")),
+    Kind("sorting_columns: descending", "Spark", at.sorted_by("up", descending=True), SORTING, _asked("up", "order")),
     # The counts of pages
-    Kind(
-        "page: null_pages is true, INT64",
-        "Arrow",
-        at.column_index("id", at.of_page(NULL_PAGES, 2, True)),
-        PAGE_COUNTS,
-        _equal("id", max, 2),
-    ),
-    Kind(
-        "page: null_pages is true, INT64",
-        "DataFusion",
-        at.column_index("id", at.of_page(NULL_PAGES, 2, True)),
-        PAGE_COUNTS,
-        _ask("id", "IS NOT NULL"),
-    ),
-    Kind(
-        "page: null_pages is true, STRING",
-        "Spark",
-        at.column_index("text", at.of_page(NULL_PAGES, 2, True)),
-        PAGE_COUNTS,
-        _equal("text", max, 2),
-    ),
-    Kind(
-        "page: null_pages is true, DOUBLE",
-        "Polars",
-        at.column_index("price", at.of_page(NULL_PAGES, 2, True)),
-        PAGE_COUNTS,
-        _ask("price", "IS NOT NULL"),
-    ),
-    Kind(
-        "page: null_pages is true in all pages",
-        "Spark",
-        at.column_index("id", _all_pages(NULL_PAGES, True)),
-        PAGE_COUNTS,
-        _equal("id", max),
-    ),
-    Kind(
-        "page: null_pages is false, only nulls",
-        "Spark",
-        at.column_index("gap", at.of_page(NULL_PAGES, 0, False)),
-        PAGE_COUNTS,
-        _equal("gap", max),
-        NOTE,
-    ),
-    Kind(
-        "page: null_counts is 0",
-        "Arrow",
-        at.column_index("text", at.of_page(NULL_COUNTS, 1, 0)),
-        PAGE_COUNTS,
-        _ask("text", "IS NULL"),
-    ),
-    Kind(
-        "page: null_counts is 0 in all pages",
-        "Spark",
-        at.column_index("text", _all_pages(NULL_COUNTS, 0)),
-        PAGE_COUNTS,
-        _ask("text", "IS NULL"),
-    ),
-    Kind(
-        "page: null_counts is all",
-        "DataFusion",
-        at.column_index("id", at.of_page(NULL_COUNTS, 1, PAGE)),
-        PAGE_COUNTS,
-        _ask("id", "IS NOT NULL"),
-    ),
-    Kind(
-        "page: null_counts is all",
-        "Spark",
-        at.column_index("text", at.of_page(NULL_COUNTS, 1, PAGE)),
-        PAGE_COUNTS,
-        _equal("text", max, 1),
-    ),
-    Kind(
-        "page: nan_counts is 0",
-        "Arrow",
-        at.column_index("real", at.added(at.NAN_COUNTS, thrift.I64, [0] * 5)),
-        PAGE_COUNTS,
-        Question("real", "=", NAN, "DOUBLE"),
-    ),
-    Kind(
-        "page: nan_counts is all",
-        "Arrow",
-        at.column_index("price", at.added(at.NAN_COUNTS, thrift.I64, [PAGE] * 5)),
-        PAGE_COUNTS,
-        _equal("price", max),
-    ),
-    Kind(
-        "column index: a page less",
-        "Arrow",
-        at.column_index("id", at.without_last(NULL_PAGES, MINS, MAXS, NULL_COUNTS)),
-        PAGE_COUNTS,
-        _equal("id", max, _LAST_PAGE),
-    ),
-    Kind(
-        "column index: lists of different lengths",
-        "Spark",
-        at.column_index("id", at.without_last(MAXS)),
-        PAGE_COUNTS,
-        _equal("id", max, _LAST_PAGE),
-    ),
+    _nulls("page: null_pages is true, INT64", "Arrow", "id", at.of_page(NULL_PAGES, 2, True), 2),
+    _nulls("page: null_pages is true, INT64", "DataFusion", "id", at.of_page(NULL_PAGES, 2, True), "IS NOT NULL"),
+    _nulls("page: null_pages is true, STRING", "Spark", "text", at.of_page(NULL_PAGES, 2, True), 2),
+    _nulls("page: null_pages is true, DOUBLE", "Polars", "price", at.of_page(NULL_PAGES, 2, True), "IS NOT NULL"),
+    _nulls("page: null_pages is true in all pages", "Spark", "id", _all_pages(NULL_PAGES, True), max),
+    _nulls("page: null_pages is false, only nulls", "Spark", "gap", at.of_page(NULL_PAGES, 0, False), max),
+    _nulls("page: null_counts is 0", "Arrow", "text", at.of_page(NULL_COUNTS, 1, 0), "IS NULL"),
+    _nulls("page: null_counts is 0 in all pages", "Spark", "text", _all_pages(NULL_COUNTS, 0), "IS NULL"),
+    _nulls("page: null_counts is all", "DataFusion", "id", at.of_page(NULL_COUNTS, 1, PAGE), "IS NOT NULL"),
+    _nulls("page: null_counts is all", "Spark", "text", at.of_page(NULL_COUNTS, 1, PAGE), 1),
+    _nulls("page: nan_counts is 0", "Arrow", "real", at.added(at.NAN_COUNTS, thrift.I64, [0] * 5), _REAL),
+    _nulls("page: nan_counts is all", "Arrow", "price", at.added(at.NAN_COUNTS, thrift.I64, [PAGE] * 5), max),
+    _nulls("column index: a page less", "Arrow", "id", at.without_last(NULL_PAGES, MINS, MAXS, NULL_COUNTS), _END),
+    _nulls("column index: lists of different lengths", "Spark", "id", at.without_last(MAXS), _END),
     # The bounds of pages
     _page("Arrow", "INT32", "up"),
     _page("Spark", "INT64", "id"),
@@ -456,166 +377,30 @@ KINDS: Final[list[Kind]] = [
     _page("Arrow", "STRING", "text", low=True),
     _page("DataFusion", "TIMESTAMP", "at", low=True),
     _page("Spark", "DECIMAL in fixed bytes", "money", low=True),
-    Kind(
-        "page: max cut and not incremented, STRING",
-        "Arrow",
-        at.column_index("text", at.of_page(MAXS, 1, _CUT)),
-        PAGE_BOUNDS,
-        _equal("text", max, 1),
-    ),
-    Kind(
-        "page: max is the empty text",
-        "Spark",
-        at.column_index("text", at.of_page(MAXS, 1, b"")),
-        PAGE_BOUNDS,
-        _equal("text", max, 1),
-    ),
-    Kind(
-        "page: max has no bytes, INT64",
-        "Arrow",
-        at.column_index("id", at.of_page(MAXS, 1, b"")),
-        PAGE_BOUNDS,
-        _equal("id", max, 1),
-    ),
-    Kind(
-        "column index: boundary_order ascending, and isn't",
-        "Spark",
-        at.column_index("id", at.exchanged(at.ORDER, thrift.I32, 1)),
-        PAGE_BOUNDS,
-        _equal("id", max),
-    ),
-    Kind(
-        "column index: boundary_order ascending, and isn't",
-        "Arrow",
-        at.column_index("text", at.exchanged(at.ORDER, thrift.I32, 1)),
-        PAGE_BOUNDS,
-        _equal("text", min),
-    ),
-    Kind(
-        "column index: boundary_order descending, and isn't",
-        "Spark",
-        at.column_index("up", at.exchanged(at.ORDER, thrift.I32, 2)),
-        PAGE_BOUNDS,
-        _equal("up", min),
-    ),
-    Kind(
-        "column index: can't be read",
-        "DataFusion",
-        at.column_index("id", at.added(NULL_PAGES, thrift.I64, [0] * 5)),
-        PAGE_BOUNDS,
-        _equal("id", max),
-    ),
+    _ends("page: max cut and not incremented, STRING", "Arrow", "text", at.of_page(MAXS, 1, _CUT), 1),
+    _ends("page: max is the empty text", "Spark", "text", at.of_page(MAXS, 1, b""), 1),
+    _ends("page: max has no bytes, INT64", "Arrow", "id", at.of_page(MAXS, 1, b""), 1),
+    _ends(f"{_ORDER} ascending, and isn't", "Spark", "id", at.exchanged(at.ORDER, thrift.I32, 1), max),
+    _ends(f"{_ORDER} ascending, and isn't", "Arrow", "text", at.exchanged(at.ORDER, thrift.I32, 1), min),
+    _ends(f"{_ORDER} descending, and isn't", "Spark", "up", at.exchanged(at.ORDER, thrift.I32, 2), min),
+    _ends("column index: can't be read", "DataFusion", "id", at.added(NULL_PAGES, thrift.I64, [0] * 5), max),
     # The locations of pages
-    Kind(
-        "offset index: first row of a page one too high",
-        "Spark",
-        at.offset_index("id", at.in_location(2, 3, 1)),
-        LOCATIONS,
-        _equal("text", max, 2)._replace(key="id"),
-    ),
-    Kind(
-        "offset index: first row of a page one too low",
-        "Arrow",
-        at.offset_index("id", at.in_location(2, 3, -1)),
-        LOCATIONS,
-        _equal("text", max, 2)._replace(key="id"),
-    ),
-    Kind(
-        "offset index: first rows of all pages are 0",
-        "DataFusion",
-        at.offset_index("id", _first_rows([0] * 5)),
-        LOCATIONS,
-        _equal("text", max, 2)._replace(key="id"),
-    ),
-    Kind(
-        "offset index: first rows descend",
-        "Arrow",
-        at.offset_index("id", _first_rows([0, 60, 40, 20, 80])),
-        LOCATIONS,
-        _equal("text", max, 2)._replace(key="id"),
-    ),
-    Kind(
-        "offset index: offset one too high",
-        "Spark",
-        at.offset_index("id", at.in_location(2, 1, 1)),
-        LOCATIONS,
-        _equal("id", max, 2),
-    ),
-    Kind(
-        "offset index: offset of another page",
-        "DataFusion",
-        at.offset_index("id", _place_of(2, 1)),
-        LOCATIONS,
-        _equal("id", max, 2),
-    ),
-    Kind(
-        "offset index: offset of another page",
-        "Arrow",
-        at.offset_index("id", _place_of(2, 1)),
-        LOCATIONS,
-        _equal("text", max, 2)._replace(key="id"),
-    ),
-    Kind(
-        "offset index: size without the page header",
-        "Polars",
-        at.offset_index("id", at.in_location(2, 2, -20)),
-        LOCATIONS,
-        _equal("id", max, 2),
-    ),
-    Kind(
-        "offset index: size too high",
-        "Arrow",
-        at.offset_index("id", at.in_location(2, 2, 500)),
-        LOCATIONS,
-        _equal("id", max, 2),
-    ),
-    Kind(
-        "offset index: a page less",
-        "Spark",
-        at.offset_index("id", at.without_last(at.LOCATIONS)),
-        LOCATIONS,
-        _equal("id", max, _LAST_PAGE),
-    ),
-    Kind(
-        "offset index: can't be read",
-        "Arrow",
-        at.offset_index("id", at.added(at.LOCATIONS, thrift.I64, [0] * 5)),
-        LOCATIONS,
-        _equal("id", max),
-    ),
+    _places("first row of a page one too high", "Spark", at.in_location(2, 3, 1), _OTHER),
+    _places("first row of a page one too low", "Arrow", at.in_location(2, 3, -1), _OTHER),
+    _places("first rows of all pages are 0", "DataFusion", _first_rows([0] * 5), _OTHER),
+    _places("first rows descend", "Arrow", _first_rows([0, 60, 40, 20, 80]), _OTHER),
+    _places("offset one too high", "Spark", at.in_location(2, 1, 1), 2),
+    _places("offset of another page", "DataFusion", _place_of(2, 1), 2),
+    _places("offset of another page", "Arrow", _place_of(2, 1), _OTHER),
+    _places("size without the page header", "Polars", at.in_location(2, 2, -20), 2),
+    _places("size too high", "Arrow", at.in_location(2, 2, 500), 2),
+    _places("a page less", "Spark", at.without_last(at.LOCATIONS), _END),
+    _places("can't be read", "Arrow", at.added(at.LOCATIONS, thrift.I64, [0] * 5), max),
     # Sizes
-    Kind(
-        "size_statistics: unencoded bytes",
-        "Spark",
-        at.meta("text", at.sizes(1, (thrift.I64, 7))),
-        SIZES,
-        _equal("text", max),
-        NOTE,
-    ),
-    Kind(
-        "size_statistics: histogram of definition levels",
-        "DataFusion",
-        at.meta("text", at.sizes(3, _levels([GROUP, 0]))),
-        SIZES,
-        _equal("text", max),
-        NOTE,
-    ),
-    Kind(
-        "offset index: unencoded bytes of pages",
-        "Arrow",
-        at.offset_index("text", at.added(at.UNENCODED, thrift.I64, [1] * 5)),
-        SIZES,
-        _equal("text", max),
-        NOTE,
-    ),
-    Kind(
-        "column index: histograms of pages",
-        "Spark",
-        at.column_index("text", at.added(at.DEFINITION, thrift.I64, [PAGE, 0] * 5)),
-        SIZES,
-        _equal("text", max),
-        NOTE,
-    ),
+    _sizes("size_statistics: unencoded bytes", "Spark", at.meta("text", at.sizes(1, (thrift.I64, 7)))),
+    _sizes("size_statistics: histogram of definition levels", "DataFusion", at.meta("text", at.sizes(3, _LEVELS))),
+    _sizes("offset index: unencoded bytes of pages", "Arrow", at.offset_index("text", _UNENCODED)),
+    _sizes("column index: histograms of pages", "Spark", at.column_index("text", _HISTOGRAMS)),
 ]
 
 

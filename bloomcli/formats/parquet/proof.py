@@ -280,7 +280,7 @@ class _Proof(_Metadata):
         if wrong:
             yield self.fault(_BOUNDS, STATISTICS, "; ".join(wrong))
         if inexact:
-            yield self.fault(_BOUNDS, STATISTICS, "; ".join(inexact), note=True)
+            yield self.fault(_BOUNDS, STATISTICS, "; ".join(inexact))
         wrong = []
         nulls = stats.integer("null_count")
         if nulls is not None and not self._possible_nulls(nulls, measured.nulls, measured.values):
@@ -452,7 +452,9 @@ class _Proof(_Metadata):
                 values = counted(page.values - page.nulls, "value")
                 wrong.append(f"page {number} is said to have only nulls, and has {values}")
             elif not null and page.only_nulls and page.values:
-                harmless.append(f"page {number} has only nulls, and isn't said to")
+                # readers refuse a bound without bytes in a page that isn't said to have only nulls
+                refused = self.column.physical != "BYTE_ARRAY" and not (index.min_values or [b""])[number]
+                (wrong if refused else harmless).append(f"page {number} has only nulls, and isn't said to")
             found = None if index.null_counts is None else index.null_counts[number]
             if found is not None and not self._possible_nulls(found, page.nulls, page.values):
                 wrong.append(f"page {number} is said to have {counted(found, 'null')}, and has {page.nulls}")

@@ -139,7 +139,7 @@ CASES: Final[dict[str, tuple[Edit, str, Severity, str | None]]] = {
     "a bound that is said to be exact": (
         stats("id", MAX_VALUE=int64(100), MAX=None, MAX_EXACT=True),
         "statistics-bounds",
-        NOTE,
+        ERROR,
         "id",
     ),
     "no nulls": (stats("text", NULLS=0), "statistics-counts", ERROR, "text"),
@@ -167,7 +167,7 @@ CASES: Final[dict[str, tuple[Edit, str, Severity, str | None]]] = {
     "a page of nulls that isn't said to be one": (
         column_index("gap", of_page(NULL_PAGES, 0, False)),
         "page-index-counts",
-        NOTE,
+        ERROR,
         "gap",
     ),
     "a page's nulls": (column_index("text", of_page(NULL_COUNTS, 1, 0)), "page-index-counts", ERROR, "text"),
