@@ -156,7 +156,7 @@ def _change_file(
                 return _unchanged(source, file, request, target, reason, plan)
             report = _change(source, file, plan, output, request, target, threads, progress)
         except BloomError as error:
-            error.hint = "; ".join([*filter(None, [error.hint]), *_leftover_remarks(output)]) or None
+            error.add_to_hint(_leftover_remarks(output))
             raise
         remarks += _leftover_remarks(output)
     return replace(report, seconds=time.perf_counter() - started, remarks=report.remarks + remarks)

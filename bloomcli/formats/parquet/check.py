@@ -295,7 +295,7 @@ def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
         row_group=chunk.row_group,
         column=chunk.column.path,
         offset=loaded.offset,
-        hint=f"{removing(chunk.column.path)} takes it out: no reader uses it",
+        hint=removing(chunk.column.path, after=" takes it out: no reader uses it"),
     )
     missing = {which: bound for which, bound in statistics.lost(chunk, loaded.bits) if loaded.bits.set_bits}
     if missing:
