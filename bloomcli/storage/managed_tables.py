@@ -206,9 +206,8 @@ def _has_metadata(store: Store, directory: str) -> bool:
     try:
         return any(name.endswith(ICEBERG_METADATA) for name in store.names(directory))
     except UnreadableError as error:
-        why = error.reason.rpartition(": ")[2]
         raise UnreadableError(
-            f"the directory can't be read, so it isn't known whether it is an Iceberg table's: {why}",
+            f"{error.reason}, so it isn't known whether the directory is an Iceberg table's",
             path=directory,
             hint="check who may read it; --force changes files all the same",
         ) from None

@@ -30,7 +30,6 @@ from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_heade
 from bloomcli.hints import removing
 from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Severity
 from bloomcli.model.validate import Finding
-from bloomcli.rules.readers import refusing
 from bloomcli.values.literals import render
 from bloomcli.words import counted
 
@@ -117,7 +116,7 @@ def sound(
             loaded,
             "filter-not-power-of-two",
             Severity.WARNING,
-            f"the bitset's {loaded.bits.nbytes} bytes are not a power of two: {refusing('filter-not-power-of-two')}",
+            f"the bitset's {loaded.bits.nbytes} bytes are not a power of two",
         )
     if chunk.bloom_filter_length is None:
         yield _finding(
