@@ -24,7 +24,7 @@ from bloomcli.commands.sampling import chosen, share
 from bloomcli.errors import BloomError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
-from bloomcli.hints import completed, on_table
+from bloomcli.hints import Hint, completed, on_table
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding, ValidateReport
 from bloomcli.policy.policy import FilePolicy
@@ -163,7 +163,7 @@ def _judged(check: _Check, findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings with the policy's severities and complete command lines in hints, the most severe first."""
     path, rules, table = check.file.source.path, check.rules, None
     findings = list(findings)
-    if check.options.names is None and any("--in-place`" in (finding.hint or "") for finding in findings):
+    if check.options.names is None and any(isinstance(finding.hint, Hint) for finding in findings):
         table = _table_of(path)
     remedies = Remedies(check.file, rules, _required(check))
     others = {column.path for column in check.file.columns if column.not_in_table}
@@ -173,7 +173,7 @@ def _judged(check: _Check, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         if finding.column in others:  # no name selects the column
             hint = _OF_OTHERS
         if table is not None:
-            hint = on_table(hint, path, table)
+            hint = on_table(hint, table)
         return rules.judge(replace(finding, hint=hint))
 
     return tuple(sorted(map(judge, findings), key=rank))
