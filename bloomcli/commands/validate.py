@@ -33,8 +33,8 @@ from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source, store_of
 
 _GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
-_MISSING: Final = "value-missing"
-"""Statistics alone may show it. If the values are read, the values decide."""
+_DECIDED: Final = ("value-missing", "statistics-bounds", "statistics-counts", "row-index-positions")
+"""Metadata alone may show them. If the values are read, the values decide."""
 _LONE_ZERO: Final = "reader-negative-zero"
 _OF_OTHERS: Final = "remove without --columns removes the column's filters, with all others of the file"
 
@@ -50,6 +50,12 @@ class _Check:
     """Ordinals of the columns whose filters are checked; None for all."""
     units: frozenset[int]
     """Row groups (in ORC stripes) whose values are read; none without `deep`."""
+
+    @property
+    def named(self) -> bool:
+        """Whether the columns were chosen by name: then the statistics of all of them are checked, otherwise of those
+        with filters."""
+        return bool(self.options.columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +93,7 @@ def run(
         values = _Values()
         if options.deep:
             values = _by_values(check, findings, options.threads or threads or cores(), progress)
-            findings = [f for f in findings if f.id != _MISSING or _unit(f) not in check.units]
+            findings = [f for f in findings if f.id not in _DECIDED or not _is_read(check, f)]
             findings += values.findings
         findings += _readers(check, facts, values.zeros)
         return ValidateReport(
@@ -110,7 +116,7 @@ def _by_metadata(check: _Check) -> tuple[list[FilterFacts], list[Finding]]:
     unchecked = {c.path for c in file.columns if c.index in left_out}
     facts: list[FilterFacts] = []
     findings: list[Finding] = []
-    for item in file.examine(check.columns):
+    for item in file.examine(check.columns, named=check.named):
         if isinstance(item, Finding):
             findings.append(item)
         else:
@@ -136,8 +142,8 @@ def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress:
     findings: list[Finding] = []
     zeros: list[Finding] = []
     try:
-        meter = Meter(progress, "check", file.deep_bytes(columns, units))
-        for found in file.deep(columns, meter.tick, units, threads):
+        meter = Meter(progress, "check", file.deep_bytes(columns, units, named=check.named))
+        for found in file.deep(columns, meter.tick, units, threads, named=check.named):
             values += found.values
             if found.finding is not None:
                 findings.append(found.finding)
@@ -212,6 +218,12 @@ def _sample(file: FilterFile, text: str | None, seed: int) -> frozenset[int]:
 def _unit(finding: Finding) -> int | None:
     """The row group (in ORC the stripe) that `deep` reads for a finding."""
     return finding.row_group if finding.stripe is None else finding.stripe
+
+
+def _is_read(check: _Check, finding: Finding) -> bool:
+    """Whether `deep` reads all values that a finding is about."""
+    unit = _unit(finding)
+    return unit in check.units if unit is not None else len(check.units) == len(check.file.units())
 
 
 def _readers(check: _Check, facts: Sequence[FilterFacts], zeros: Sequence[Finding]) -> Iterator[Finding]:

@@ -42,8 +42,8 @@ class Filters(Protocol):
     def columns(self) -> set[int]:
         """Ordinals of the columns that have a filter anywhere."""
 
-    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
-        """Compressed bytes of the values that are compared with the filters of these columns in these units."""
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None, *, named: bool) -> int:
+        """Compressed bytes of the values that `CheckModule.deep` reads."""
 
 
 class DescribeModule(Protocol):
@@ -74,10 +74,21 @@ class CheckModule(Protocol):
     def overlaps(self, filters: Any, columns: set[int] | None, /) -> Iterator[Finding]:
         """Filters of these columns (None: all) that share bytes with something else."""
 
+    def statistics_of(self, filters: Any, columns: set[int] | None, /, *, named: bool) -> Iterator[Finding]:
+        """Yield the faults of statistics and indexes of pages or row groups that show without values."""
+
     def deep(
-        self, filters: Any, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int, /
+        self,
+        filters: Any,
+        columns: set[int] | None,
+        tick: Tick,
+        units: Container[int] | None,
+        threads: int,
+        /,
+        *,
+        named: bool,
     ) -> Iterator[DeepCheck]:
-        """Look up every value of every column in its usable filters."""
+        """Look up every value of every column in its usable filters, and compare it with the statistics."""
 
 
 class SpliceModule(Protocol):
@@ -181,13 +192,15 @@ class LocatedFile(FilterFile):
                 hint=_range_hint("--row-group", count),
             )
 
-    def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
-        """Yield every filter, and the faults of filters and their locations. Reads each filter once, no column."""
+    def examine(self, columns: set[int] | None, *, named: bool = False) -> Iterator[FilterFacts | Finding]:
+        """Yield every filter, and the faults of filters, their locations and of what else readers skip rows by. Reads
+        each filter once, no column."""
         check = self.check()
         self.source.will_read(self.ranges_to_examine(columns))
         for location in self.filters.locations(columns):
             yield from self.examine_one(check, location)
         yield from check.overlaps(self.filters, columns)
+        yield from check.statistics_of(self.filters, columns, named=named)
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of what `examine` reads."""
@@ -207,14 +220,23 @@ class LocatedFile(FilterFile):
             yield from check.sound(filters, location, loaded, facts)
 
     def deep(
-        self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
+        self,
+        columns: set[int] | None,
+        tick: Tick,
+        units: Container[int] | None = None,
+        threads: int = 1,
+        *,
+        named: bool = False,
     ) -> Iterator[DeepCheck]:
-        """Look up every value of every column in its usable filters, in these units only (None: all)."""
-        return self.check().deep(self.filters, columns, tick, units, threads)
+        """Look up every value of every column in its usable filters, and compare it with the statistics, in these
+        units only (None: all)."""
+        return self.check().deep(self.filters, columns, tick, units, threads, named=named)
 
-    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
+    def deep_bytes(
+        self, columns: set[int] | None, units: Container[int] | None = None, *, named: bool = False
+    ) -> int:
         """Compressed bytes that `deep` reads, at most."""
-        return self.filters.deep_bytes(columns, units)
+        return self.filters.deep_bytes(columns, units, named=named)
 
     def differs_only_in_filters(self, other: FilterFile, columns: set[int] | None) -> bool:
         """Whether another file's metadata equal this file's except for filters of these columns (None: all)."""

@@ -303,7 +303,7 @@ class Filters:
         buckets = {self.footer.columns[c].bucket for c in columns}
         return sum(group.bucket_bytes(b) for b in buckets)
 
-    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None, *, named: bool = False) -> int:
         """Compressed bytes of the buckets of these columns (None: all) with filters, in the row groups `units`."""
         total = 0
         for group in self.footer.row_groups:

@@ -50,26 +50,34 @@ _CHUNK_BYTES: Final = 64 << 10
 """Bytes of a compressed chunk that are read ahead. A larger chunk takes another read."""
 
 
+def _streams(stripe: StripeFooter, orc: OrcType, encoding: str) -> tuple[tuple[str, int], ...] | None:
+    """The kinds of the column's streams with positions, and the further numbers of each; None if unknown."""
+    streams = _STREAMS.get(orc.kind)
+    if streams is not None and orc.kind in _TEXTS and encoding not in DIRECT:
+        streams = (("DATA", _RUNS),)
+    if streams is not None and stripe.find("PRESENT", orc.id) is not None:
+        streams = (("PRESENT", _BITS), *streams)
+    return streams
+
+
+def numbers(stripe: StripeFooter, orc: OrcType, encoding: str, *, compressed: bool) -> int | None:
+    """The number of numbers in an entry of the column; None if unknown."""
+    streams = _streams(stripe, orc, encoding)
+    return None if streams is None else sum((2 if compressed else 1) + more for _, more in streams)
+
+
 def stream_positions(
     stripe: StripeFooter, orc: OrcType, encoding: str, entry: Sequence[int], *, compressed: bool
 ) -> dict[str, Position] | None:
     """The positions of the column's streams by kind; None if an entry doesn't have the numbers of these streams."""
-    streams = _STREAMS.get(orc.kind)
-    if streams is None:
+    streams = _streams(stripe, orc, encoding)
+    if streams is None or len(entry) != numbers(stripe, orc, encoding, compressed=compressed):
         return None
-    if orc.kind in _TEXTS and encoding not in DIRECT:
-        streams = (("DATA", _RUNS),)
-    present = stripe.find("PRESENT", orc.id) is not None
-    if present:
-        streams = (("PRESENT", _BITS), *streams)
-    place = 2 if compressed else 1
-    if len(entry) != sum(place + more for _, more in streams):
-        return None
-    numbers = iter(entry)
+    rest = iter(entry)
     found = {}
     for kind, more in streams:
-        chunk, skip = next(numbers), next(numbers) if compressed else 0
-        found[kind] = Position(chunk, skip, next(numbers) if more else 0, next(numbers) if more == _BITS else 0)
+        chunk, skip = next(rest), next(rest) if compressed else 0
+        found[kind] = Position(chunk, skip, next(rest) if more else 0, next(rest) if more == _BITS else 0)
         if found[kind].bits > 7:
             return None
     return found
