@@ -33,8 +33,8 @@ from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source, store_of
 
 _GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
-_DECIDED: Final = ("value-missing", "statistics-bounds", "statistics-counts", "row-index-positions")
-"""Metadata alone may show them. If the values are read, the values decide."""
+_BY_VALUES: Final = ("value-missing", "statistics-bounds", "statistics-counts", "row-index-positions")
+"""Metadata alone may show these. If the values are read, the values decide."""
 _LONE_ZERO: Final = "reader-negative-zero"
 _OF_OTHERS: Final = "remove without --columns removes the column's filters, with all others of the file"
 
@@ -50,12 +50,6 @@ class _Check:
     """Ordinals of the columns whose filters are checked; None for all."""
     units: frozenset[int]
     """Row groups (in ORC stripes) whose values are read; none without `deep`."""
-
-    @property
-    def named(self) -> bool:
-        """Whether the columns were chosen by name: then the statistics of all of them are checked, otherwise of those
-        with filters."""
-        return bool(self.options.columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +87,7 @@ def run(
         values = _Values()
         if options.deep:
             values = _by_values(check, findings, options.threads or threads or cores(), progress)
-            findings = [f for f in findings if f.id not in _DECIDED or not _is_read(check, f)]
+            findings = [f for f in findings if f.id not in _BY_VALUES or not _is_read(check, f)]
             findings += values.findings
         findings += _readers(check, facts, values.zeros)
         return ValidateReport(
@@ -116,7 +110,7 @@ def _by_metadata(check: _Check) -> tuple[list[FilterFacts], list[Finding]]:
     unchecked = {c.path for c in file.columns if c.index in left_out}
     facts: list[FilterFacts] = []
     findings: list[Finding] = []
-    for item in file.examine(check.columns, named=check.named):
+    for item in file.examine(check.columns):
         if isinstance(item, Finding):
             findings.append(item)
         else:
@@ -138,12 +132,14 @@ def _required(check: _Check) -> tuple[str, ...]:
 def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress: Progress | None) -> _Values:
     """Read the values and prove that no filter misses one. An error carries the findings so far, and `before`."""
     file, columns, units = check.file, check.columns, check.units
+    if columns is not None and not check.options.columns:  # only `--exclude` was given
+        columns &= file.filtered_columns()
     values = 0
     findings: list[Finding] = []
     zeros: list[Finding] = []
     try:
-        meter = Meter(progress, "check", file.deep_bytes(columns, units, named=check.named))
-        for found in file.deep(columns, meter.tick, units, threads, named=check.named):
+        meter = Meter(progress, "check", file.deep_bytes(columns, units))
+        for found in file.deep(columns, meter.tick, units, threads):
             values += found.values
             if found.finding is not None:
                 findings.append(found.finding)

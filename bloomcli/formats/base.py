@@ -353,14 +353,8 @@ class FilterFile(Indexable, ABC):
         return 0
 
     @abstractmethod
-    def examine(self, columns: set[int] | None, *, named: bool = False) -> Iterator[FilterFacts | Finding]:
-        """Yield every filter, and the faults of filters, their locations and of what else readers skip rows by. Reads
-        each filter once, no column.
-
-        Args:
-            columns: ordinals of the columns; None for all.
-            named: whether the columns were chosen by name. Otherwise only those with filters are checked.
-        """
+    def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
+        """Yield every filter, and the faults of filters and their locations. Reads each filter once, no column."""
 
     def without_filter(self, column: Column) -> list[int]:
         """Row groups (in ORC stripes) with values in which a column has no filter."""
@@ -384,22 +378,13 @@ class FilterFile(Indexable, ABC):
 
     @abstractmethod
     def deep(
-        self,
-        columns: set[int] | None,
-        tick: Tick,
-        units: Container[int] | None = None,
-        threads: int = 1,
-        *,
-        named: bool = False,
+        self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
     ) -> Iterator[DeepCheck]:
-        """Look up every value of every filter's chunk, in these units only (None: all), and compare it with the
-        statistics of columns with filters; of all `columns` if they were chosen by name."""
+        """Look up every value of every filter's chunk, in these units only (None: all)."""
 
-    def deep_bytes(
-        self, columns: set[int] | None, units: Container[int] | None = None, *, named: bool = False
-    ) -> int:
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
         """Compressed bytes that `deep` reads, at most."""
-        del columns, units, named
+        del columns, units
         return 0
 
     def differs_only_in_filters(self, other: FilterFile, columns: set[int] | None) -> bool:

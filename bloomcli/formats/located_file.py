@@ -42,8 +42,8 @@ class Filters(Protocol):
     def columns(self) -> set[int]:
         """Ordinals of the columns that have a filter anywhere."""
 
-    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None, *, named: bool) -> int:
-        """Compressed bytes of the values that `CheckModule.deep` reads."""
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
+        """Compressed bytes of the values that are compared with the filters of these columns in these units."""
 
 
 class DescribeModule(Protocol):
@@ -74,21 +74,14 @@ class CheckModule(Protocol):
     def overlaps(self, filters: Any, columns: set[int] | None, /) -> Iterator[Finding]:
         """Filters of these columns (None: all) that share bytes with something else."""
 
-    def statistics_of(self, filters: Any, columns: set[int] | None, /, *, named: bool) -> Iterator[Finding]:
-        """Yield the faults of statistics and indexes of pages or row groups that show without values."""
+    def contradictions(self, filters: Any, columns: set[int] | None, /) -> Iterator[Finding]:
+        """Faults of statistics and row indexes of these columns (None: of those with filters) that show without
+        values."""
 
     def deep(
-        self,
-        filters: Any,
-        columns: set[int] | None,
-        tick: Tick,
-        units: Container[int] | None,
-        threads: int,
-        /,
-        *,
-        named: bool,
+        self, filters: Any, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int, /
     ) -> Iterator[DeepCheck]:
-        """Look up every value of every column in its usable filters, and compare it with the statistics."""
+        """Look up every value of every column in its usable filters."""
 
 
 class SpliceModule(Protocol):
@@ -192,15 +185,14 @@ class LocatedFile(FilterFile):
                 hint=_range_hint("--row-group", count),
             )
 
-    def examine(self, columns: set[int] | None, *, named: bool = False) -> Iterator[FilterFacts | Finding]:
-        """Yield every filter, and the faults of filters, their locations and of what else readers skip rows by. Reads
-        each filter once, no column."""
+    def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
+        """Yield every filter, and the faults of filters and their locations. Reads each filter once, no column."""
         check = self.check()
         self.source.will_read(self.ranges_to_examine(columns))
         for location in self.filters.locations(columns):
             yield from self.examine_one(check, location)
         yield from check.overlaps(self.filters, columns)
-        yield from check.statistics_of(self.filters, columns, named=named)
+        yield from check.contradictions(self.filters, columns)
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of what `examine` reads."""
@@ -220,23 +212,14 @@ class LocatedFile(FilterFile):
             yield from check.sound(filters, location, loaded, facts)
 
     def deep(
-        self,
-        columns: set[int] | None,
-        tick: Tick,
-        units: Container[int] | None = None,
-        threads: int = 1,
-        *,
-        named: bool = False,
+        self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
     ) -> Iterator[DeepCheck]:
-        """Look up every value of every column in its usable filters, and compare it with the statistics, in these
-        units only (None: all)."""
-        return self.check().deep(self.filters, columns, tick, units, threads, named=named)
+        """Look up every value of every column in its usable filters, in these units only (None: all)."""
+        return self.check().deep(self.filters, columns, tick, units, threads)
 
-    def deep_bytes(
-        self, columns: set[int] | None, units: Container[int] | None = None, *, named: bool = False
-    ) -> int:
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None = None) -> int:
         """Compressed bytes that `deep` reads, at most."""
-        return self.filters.deep_bytes(columns, units, named=named)
+        return self.filters.deep_bytes(columns, units)
 
     def differs_only_in_filters(self, other: FilterFile, columns: set[int] | None) -> bool:
         """Whether another file's metadata equal this file's except for filters of these columns (None: all)."""

@@ -303,21 +303,18 @@ class Filters:
         buckets = {self.footer.columns[c].bucket for c in columns}
         return sum(group.bucket_bytes(b) for b in buckets)
 
-    def proven(self, columns: set[int] | None, *, named: bool) -> set[int]:
-        """Ordinals of the columns whose statistics are checked: these ones if they are `named`, otherwise those with
-        filters among them (None: among all)."""
-        if named and columns is not None:
-            return columns
-        return self.columns() if columns is None else self.columns() & columns
+    def proven(self, columns: set[int] | None) -> set[int]:
+        """Ordinals of the columns whose statistics are checked: these ones, or those with filters if it is None."""
+        return self.columns() if columns is None else columns
 
-    def read_in(self, group: RowGroup, columns: set[int] | None, *, named: bool) -> set[int]:
+    def read_in(self, group: RowGroup, columns: set[int] | None) -> set[int]:
         """Ordinals of the columns of a row group whose values are compared with filters or statistics."""
         filtered = {p.column for p in group.filters if p.column < len(self.footer.columns)}
         filtered = filtered if columns is None else filtered & columns
-        return filtered | (self.proven(columns, named=named) & group.statistics.keys())
+        return filtered | (self.proven(columns) & group.statistics.keys())
 
-    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None, *, named: bool = False) -> int:
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
         """Compressed bytes of the buckets with values that are compared with filters or statistics of these columns
         (None: all), in the row groups `units`."""
         groups = (g for g in self.footer.row_groups if units is None or g.ordinal in units)
-        return sum(self.bytes_of(group, self.read_in(group, columns, named=named)) for group in groups)
+        return sum(self.bytes_of(group, self.read_in(group, columns)) for group in groups)

@@ -98,13 +98,13 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
             )
 
 
-def statistics_of(filters: Filters, columns: set[int] | None, *, named: bool) -> Iterator[Finding]:
-    """Yield the faults of statistics that show without values."""
-    yield from proof.by_metadata(filters.footer, filters.proven(columns, named=named))
+def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
+    """Faults of the statistics of these columns (None: of those with filters) that show without values."""
+    yield from proof.by_metadata(filters.footer, filters.proven(columns))
 
 
 def deep(
-    filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int, *, named: bool
+    filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
     """Look every value of every column up in its readable filters, and compare it with the statistics, in one
     thread."""
@@ -112,13 +112,13 @@ def deep(
     footer = filters.footer
     reader: values.ColumnReader | None = None
     before: list[int] = []
-    filters.source.will_read(_ranges(filters, columns, units, named=named))
+    filters.source.will_read(_ranges(filters, columns, units))
     try:
         for group in footer.row_groups:
             if units is not None and group.ordinal not in units:
                 continue
             found = _readable(filters, group, columns)
-            proven = filters.read_in(group, columns, named=named) & group.statistics.keys()
+            proven = filters.read_in(group, columns) & group.statistics.keys()
             chosen = sorted({*(f.location.column for f in found), *proven})
             if not chosen:
                 continue
@@ -138,14 +138,12 @@ def deep(
             reader.close()
 
 
-def _ranges(
-    filters: Filters, columns: set[int] | None, units: Container[int] | None, *, named: bool
-) -> Iterator[tuple[int, int]]:
+def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
     """Yield the offset and length of the filters and of the buckets to compare with."""
     yield from filters.ranges(columns)
     for group in filters.footer.row_groups:
         if units is None or group.ordinal in units:
-            yield from filters.value_ranges(group, filters.read_in(group, columns, named=named))
+            yield from filters.value_ranges(group, filters.read_in(group, columns))
 
 
 def _readable(filters: Filters, group: RowGroup, columns: set[int] | None) -> list[LoadedFilter]:

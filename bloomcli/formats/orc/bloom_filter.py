@@ -336,13 +336,9 @@ class Filters:
             and stream.column not in self.footer.encrypted_columns
         )
 
-    def proven(self, columns: set[int] | None, *, named: bool) -> set[int]:
-        """Ids of the columns whose statistics are checked: these ones if they are `named`, otherwise those with
-        filters among them (None: among all). Structs have no statistics that readers use."""
-        types = self.footer.types
-        if named and columns is not None:
-            return {column for column in columns if types[column].kind != "STRUCT"}
-        return self.columns() if columns is None else self.columns() & columns
+    def proven(self, columns: set[int] | None) -> set[int]:
+        """Ids of the columns whose statistics are checked: these ones, or those with filters if it is None."""
+        return self.columns() if columns is None else columns
 
     def readable(self, column: int) -> bool:
         """Whether a column's values are read, to compare them with its filters or its statistics."""
@@ -353,7 +349,7 @@ class Filters:
         found = streams.of_column(column) if self.readable(column) else ()
         return sum(s.length for s in found if s.kind not in KINDS)
 
-    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None, *, named: bool = False) -> int:
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
         """Compressed bytes of all values of these columns that are compared with filters or statistics in the stripes
         `units`."""
         total = 0
@@ -362,7 +358,7 @@ class Filters:
             if units is None or stripe.ordinal in units:
                 streams = self.footer.stripe_footer(stripe)
                 wanted = {s.column for s in streams.streams if self.checkable(s, columns)}
-                wanted |= self.proven(columns, named=named)
+                wanted |= self.proven(columns)
                 total += sum(self.bytes_to_check(streams, column) for column in wanted)
         return total
 

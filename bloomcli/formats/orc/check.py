@@ -246,21 +246,21 @@ def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) 
             )
 
 
-def statistics_of(filters: Filters, columns: set[int] | None, *, named: bool) -> Iterator[Finding]:
-    """Yield the faults of statistics and row indexes that show without values."""
-    yield from proof.by_metadata(proof.Metadata(filters), filters, filters.proven(columns, named=named))
+def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
+    """Faults of statistics and row indexes of these columns (None: of those with filters) that show without values."""
+    yield from proof.by_metadata(proof.Metadata(filters), filters, filters.proven(columns))
 
 
 def deep(
-    filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int, *, named: bool
+    filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
     """Look every value of each column up in the filters that readers use, and compare it with the statistics, with
     `threads` threads."""
     stop = Stop()
     footer = filters.footer
     footer.will_read_stripes()
-    filters.source.will_read(_ranges(filters, columns, units, named=named))
-    check = _Check(filters, proof.Metadata(filters), columns, filters.proven(columns, named=named), stop)
+    filters.source.will_read(_ranges(filters, columns, units))
+    check = _Check(filters, proof.Metadata(filters), columns, filters.proven(columns), stop)
     stripes = (s for s in footer.stripes if units is None or s.ordinal in units)
     jobs = (job for s in stripes for job in check.jobs(footer.stripe_footer(s)))
     measured: dict[int, list[Measured]] = {}
@@ -289,11 +289,9 @@ def deep(
         yield DeepCheck(values=0, finding=finding)
 
 
-def _ranges(
-    filters: Filters, columns: set[int] | None, units: Container[int] | None, *, named: bool
-) -> Iterator[tuple[int, int]]:
+def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
     """The filters, and the values that they and the statistics are compared with."""
-    proven = filters.proven(columns, named=named)
+    proven = filters.proven(columns)
     for stripe in filters.footer.stripes:
         if units is None or stripe.ordinal in units:
             streams = filters.footer.stripe_footer(stripe)

@@ -558,7 +558,7 @@ class Filters:
         """Ordinals of the columns that have a filter in any row group."""
         return {key.column for key in self.filter_keys(None)}
 
-    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None, *, named: bool = False) -> int:
+    def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
         """Compressed bytes of the chunks with filters of these columns (None: all), in the row groups `units`."""
         return sum(chunk.compressed_bytes for chunk in self.locations(columns, units))
 

@@ -184,17 +184,10 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
             reach = region
 
 
-def statistics_of(filters: Filters, columns: set[int] | None, *, named: bool) -> Iterator[Finding]:
-    """Nothing yet."""
-    del filters, columns, named
-    return iter(())
-
-
 def deep(
-    filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int, *, named: bool
+    filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
     """Look up every value of every chunk with a readable filter, `threads` chunks at the same time."""
-    del named
     stop = Stop()
     filters.source.will_read(_ranges(filters, columns, units))
     work = (
