@@ -259,7 +259,23 @@ def orc_other_moments(
     out: Buffer,
     every: bool = True,
 ) -> int: ...
-def page_locations(data: bytes, max_depth: int) -> list[tuple[int, int, int]] | None: ...
+
+class ColumnIndex:
+    null_pages: list[bool] | None
+    min_values: list[bytes] | None
+    max_values: list[bytes] | None
+    boundary_order: int | None
+    null_counts: list[int] | None
+    repetition_level_histograms: list[int] | None
+    definition_level_histograms: list[int] | None
+    nan_counts: list[int] | None
+    def __init__(self, data: bytes, max_depth: int, most: int) -> None: ...
+
+class OffsetIndex:
+    page_locations: list[tuple[int, int, int]] | None
+    unencoded_byte_array_data_bytes: list[int] | None
+    def __init__(self, data: bytes, max_depth: int, most: int) -> None: ...
+
 def sbbf_source(blocks: int, source: int, first: int, count: int) -> tuple[int, int]: ...
 def sbbf_spread(
     part: Buffer, part_first: int, source: int, blocks: int, first: int, count: int, out: Buffer, at: int

@@ -433,7 +433,7 @@ def first_page(data_page_offset: int, dictionary_page_offset: int | None) -> tup
     A dictionary is always the chunk's first page, but the metadata needn't say that there is one: parquet-mr before
     1.12 (PARQUET-1850), Impala 1 and Polars before 1.39 write no `dictionary_page_offset`, or 0, and a
     `data_page_offset` that is the dictionary's. A reader of whole chunks therefore looks at the first page's header,
-    and a reader of single pages at `page_selection.dictionary_extent`.
+    and a reader of single pages at `page_index.dictionary_extent`.
     """
     if dictionary_page_offset is not None and 0 < dictionary_page_offset < data_page_offset:
         return dictionary_page_offset, data_page_offset - dictionary_page_offset
