@@ -66,7 +66,6 @@ def _rules() -> dict[str, Rule]:
         ("filter-untrusted", soundness, warning, "a filter that readers must not use", When.ALWAYS),
         ("statistics-bounds", soundness, error, "a value outside the minimum and maximum of statistics", When.ALWAYS),
         ("statistics-counts", soundness, error, "wrong numbers of rows, values, nulls or NaNs", When.ALWAYS),
-        ("statistics-not-checked", soundness, note, "statistics that can't be compared with the values", When.DEEP),
         ("row-index-positions", soundness, error, "a row group that isn't where the row index says", When.ALWAYS),
         ("filter-offset", structure, error, "an impossible offset", When.ALWAYS),
         ("filter-length", structure, error, "a length that contradicts the header", When.ALWAYS),

@@ -6,9 +6,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final
 
-from support.orcfiles import ROW_INDEX, File
-
 from bloomcli.formats.orc import spec
+from support.orcfiles import ROW_INDEX, File
 
 GROUP, STRIPE, FILE = "group", "stripe", "file"
 LEVELS: Final = (GROUP, STRIPE, FILE)

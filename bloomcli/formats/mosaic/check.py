@@ -100,7 +100,10 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
 
 def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
     """Faults of the statistics of these columns (None: of those with filters) that show without values."""
-    yield from proof.by_metadata(filters.footer, filters.proven(columns))
+    proven = filters.proven(columns)
+    readable = (loaded for group in filters.footer.row_groups for loaded in _readable(filters, group, proven))
+    filled = {(f.location.row_group, f.location.column) for f in readable if f.bits.set_bits}
+    yield from proof.by_metadata(filters.footer, proven, filled)
 
 
 def deep(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from decimal import Context
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from bloomcli.formats.mosaic.footer import Footer, RowGroup
 from bloomcli.formats.mosaic.schema import COMPOUND, MosaicColumn
 from bloomcli.model.file import Severity
 from bloomcli.model.validate import Finding
+from bloomcli.words import counted
 
 HINT: Final = "write the file again, or let readers ignore statistics; report the fault to the project of its writer"
 _FORMS: Final = {"FLOAT": ">f", "DOUBLE": ">d"}
@@ -24,10 +25,17 @@ _NANOS: Final = 1_000_000
 _EXACT: Final = Context(prec=100)
 
 
-def _finding(footer: Footer, group: RowGroup, column: MosaicColumn, id: str, message: str) -> Finding:  # noqa: A002
+def _finding(
+    footer: Footer,
+    group: RowGroup,
+    column: MosaicColumn,
+    id: str,  # noqa: A002  it is the rule's id
+    message: str,
+    severity: Severity = Severity.ERROR,
+) -> Finding:
     return Finding(
         id=id,
-        severity=Severity.ERROR,
+        severity=severity,
         message=message,
         row_group=group.ordinal,
         column=column.name,
@@ -36,10 +44,22 @@ def _finding(footer: Footer, group: RowGroup, column: MosaicColumn, id: str, mes
     )
 
 
-def by_metadata(footer: Footer, columns: set[int]) -> Iterator[Finding]:
-    """Find minima above their maxima."""
+def by_metadata(footer: Footer, columns: set[int], filled: Container[tuple[int, int]]) -> Iterator[Finding]:
+    """Find minima above their maxima, and statistics without values beside a filter with some.
+
+    Args:
+        footer: the file's metadata.
+        columns: ordinals of the columns.
+        filled: (row group, column) of each filter that has a bit.
+    """
     for group in footer.row_groups:
         for column in (footer.columns[index] for index in sorted(columns)):
+            found = group.statistics.get(column.index)
+            if found is not None and found.nulls >= group.rows > 0 and (group.ordinal, column.index) in filled:
+                message = (
+                    "the row group's statistics count only nulls, and the filter has values: one of them is wrong"
+                )
+                yield _finding(footer, group, column, "statistics-counts", message)
             low, high = _bounds(group, column)
             if low is not None and high is not None and low > high:
                 message = f"the minimum of the row group's statistics, {low}, is above the maximum, {high}"
@@ -52,8 +72,11 @@ def by_values(footer: Footer, group: RowGroup, column: MosaicColumn, values: Any
     if found is None or column.kind in COMPOUND:
         return
     if found.nulls != values.null_count:
-        message = f"the row group's statistics count {found.nulls:,} nulls, and there are {values.null_count:,}"
-        yield _finding(footer, group, column, "statistics-counts", message)
+        message = (
+            f"the row group's statistics count {counted(found.nulls, 'null')}, and there are {values.null_count:,}"
+        )
+        lost = found.nulls in {0, group.rows}
+        yield _finding(footer, group, column, "statistics-counts", message, Severity.ERROR if lost else Severity.NOTE)
     low, high = _bounds(group, column)
     if low is None or high is None or values.null_count == len(values):
         return
@@ -89,8 +112,8 @@ def _stored(bound: bytes, column: MosaicColumn) -> Any:
 
 
 def _extremes(values: Any, column: MosaicColumn) -> tuple[Any, Any]:
-    """The least and the greatest value: bytes, float or int; dates, times and timestamps in their unit, decimals in the
-    column's scale."""
+    """The least and the greatest value: bytes, float or int; dates, times and timestamps in their unit, decimals in
+    the column's scale."""
     import pyarrow.compute as pc
 
     from bloomcli.formats.arrays import forms_of

@@ -247,7 +247,8 @@ def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) 
 
 
 def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
-    """Faults of statistics and row indexes of these columns (None: of those with filters) that show without values."""
+    """Faults of statistics and row indexes of these columns (None: of those with filters) that show without
+    values."""
     yield from proof.by_metadata(proof.Metadata(filters), filters, filters.proven(columns))
 
 
@@ -351,7 +352,8 @@ class _Check(NamedTuple):
 def _usable(
     filters: Filters, streams: StripeFooter, orc: OrcType, found: Sequence[Location]
 ) -> tuple[list[DeepCheck], list[LoadedStream]]:
-    """Load a column's filters in a stripe. Returns the findings about those that can't be compared, and the others."""
+    """Load a column's filters in a stripe. Returns the findings about those that can't be compared, and the
+    others."""
     checks: list[DeepCheck] = []
     usable: list[LoadedStream] = []
     for location in found:
@@ -413,7 +415,8 @@ def _local_time(filters: Filters, stream: Stream) -> bool:
 def _row_groups(
     check: _Check, streams: StripeFooter, found: Sequence[LoadedStream], orc: OrcType, *, proven: bool
 ) -> tuple[list[DeepCheck], Measured | None]:
-    """Read a column of a stripe once, and compare it with its filters, and with its statistics if they are `proven`."""
+    """Read a column of a stripe once, and compare it with its filters, and with its statistics if they are
+    `proven`."""
     filters, footer, stripe, stop = check.filters, check.filters.footer, streams.stripe, check.stop
     checks: list[DeepCheck] = []
     zeros = memoryview(hashes.zero_hashes()).cast("Q") if orc.kind in FLOATS else ()
@@ -458,7 +461,9 @@ def _row_groups(
                     finding=finding("filter-stray-bits", Severity.WARNING, stray_bits_message(stray))
                     if stray
                     else None,
-                    negative_zero=finding("reader-negative-zero", Severity.ERROR, NEGATIVE_ZERO) if negative else None,
+                    negative_zero=finding("reader-negative-zero", Severity.ERROR, NEGATIVE_ZERO)
+                    if negative
+                    else None,
                 )
             )
     if column is None:

@@ -63,5 +63,5 @@ ENTRIES_LISTED_MAX: Final = 200_000
 stride. The report says that there are more."""
 
 COMPARED_ENTRIES_MAX_BYTES: Final = 64 << 20
-"""Bytes of a dictionary's entries that `validate --deep` holds in memory to compare them with statistics: orc-core ends
-a stripe at 64 MiB."""
+"""Bytes of a dictionary's entries that `validate --deep` holds in memory to compare them with statistics: orc-core
+ends a stripe at 64 MiB."""

@@ -2,8 +2,8 @@
 the positions of the row index.
 
 `by_metadata` compares them with each other. `ColumnProof` compares them with the values of a column in a stripe, in
-the same pass in which these are hashed: it measures each row group, and looks where a reader of all rows is when a row
-group begins. A bound that is too wide loses no row and isn't reported.
+the same pass in which these are hashed: it measures each row group, and looks where a reader of all rows is when a
+row group begins. A bound that is too wide loses no row and isn't reported.
 
 Sources: the Apache ORC specification, Column Statistics; orc-core's RecordReaderImpl (getValueRange) and
 ColumnStatisticsImpl; ORC C++'s PredicateLeaf.
@@ -45,6 +45,7 @@ from bloomcli.words import counted
 BOUNDS: Final = "statistics-bounds"
 COUNTS: Final = "statistics-counts"
 POSITIONS: Final = "row-index-positions"
+GROUP, STRIPE, FILE = "the row group's", "the stripe's", "the file's"
 HINT: Final = "write the file again, or let readers ignore statistics; report the fault to the project of its writer"
 
 _READABLE: Final = frozenset((*INTEGERS, *FLOATS, *STRINGS, *REPEATED, *TIMESTAMPS, "BYTE", "BOOLEAN", "DECIMAL"))
@@ -52,6 +53,22 @@ _NANOS: Final = 1_000_000
 """In a millisecond."""
 _ZONE_MARGIN: Final = 86_400
 """Seconds around an instant in which a zone's offset may change."""
+
+
+_PARTS: Final = {
+    **dict.fromkeys((*INTEGERS, "BYTE"), "int_statistics"),
+    **dict.fromkeys(FLOATS, "double_statistics"),
+    **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), "string_statistics"),
+    **dict.fromkeys(TIMESTAMPS, "timestamp_statistics"),
+    "DATE": "date_statistics",
+    "DECIMAL": "decimal_statistics",
+    "BOOLEAN": "bucket_statistics",
+}
+"""The field of statistics with the bounds of each kind."""
+_WITHOUT_MAXIMUM: Final = ("STRING", "VARCHAR", "CHAR", "DECIMAL", *TIMESTAMPS)
+"""Kinds of which orc-core reads row groups without a maximum."""
+Offsets = Callable[[int], Sequence[int]]
+"""Returns the offsets from UTC around a second since 1970."""
 
 
 class _Fault(NamedTuple):
@@ -73,7 +90,29 @@ def why_unproven(footer: Footer, streams: StripeFooter, orc: OrcType) -> str | N
     return orc.fault if orc.kind in _READABLE else f"values of {orc.name} aren't read here"
 
 
-def stored_bounds(found: Any, orc: OrcType, offsets: Callable[[int], Sequence[int]] | None) -> Extremes:
+def _typed(found: Any, orc: OrcType) -> Any | None:
+    """The part of statistics that has a column's bounds; None if there is none, or readers don't use it."""
+    kind = orc.kind
+    name = _PARTS.get(kind)
+    if name is None or not found.HasField(name):
+        return None
+    part = getattr(found, name)
+    # readers don't use bounds beside a sum that isn't a number, because some value isn't
+    return None if kind in FLOATS and math.isnan(part.sum) else part
+
+
+def lacks(found: Any, orc: OrcType) -> str | None:
+    """The name of a bound without which orc-core skips a row group that has values; None if it has what it needs."""
+    part = _typed(found, orc)
+    if part is None or orc.kind == "BOOLEAN":
+        return None
+    names = {*(field.name for field, _ in part.ListFields())}
+    if names.isdisjoint(("minimum", "lower_bound", "minimum_utc")):
+        return "minimum"
+    return "maximum" if orc.kind not in _WITHOUT_MAXIMUM and "maximum" not in names else None
+
+
+def stored_bounds(found: Any, orc: OrcType, offsets: Offsets | None, *, group: bool) -> Extremes:
     """The bounds by which readers skip, in the form of `measured`; None for one that is absent or that readers don't
     use.
 
@@ -81,43 +120,32 @@ def stored_bounds(found: Any, orc: OrcType, offsets: Callable[[int], Sequence[in
         found: the statistics.
         orc: the column.
         offsets: returns the offsets from UTC that a writer may have had at an instant; None if that is unknown.
+        group: whether they are of a row group.
 
     Raises:
         ValueError: a bound isn't a value of the column's type.
     """
-    kind = orc.kind
-    if kind in FLOATS and found.HasField("double_statistics"):
-        if math.isnan(found.double_statistics.sum):  # readers then don't use the bounds: some value is NaN
+    kind, part = orc.kind, _typed(found, orc)
+    if part is None:
+        return None, None
+    if kind == "BOOLEAN":
+        if not part.count:
             return None, None
-        return _pair(found.double_statistics)
-    if kind == "BOOLEAN" and found.HasField("bucket_statistics") and found.bucket_statistics.count:
-        trues = found.bucket_statistics.count[0]
-        return int(trues >= found.number_of_values), int(trues > 0)
-    if kind == "DATE" and found.HasField("date_statistics"):
-        return _pair(found.date_statistics)
-    if (kind in INTEGERS or kind == "BYTE") and found.HasField("int_statistics"):
-        return _pair(found.int_statistics)
-    if kind in STRINGS and kind != "BINARY" and found.HasField("string_statistics"):
-        texts = found.string_statistics
-        low = texts.minimum if texts.HasField("minimum") else texts.lower_bound if texts.HasField("lower_bound") else None
-        high = (
-            texts.maximum if texts.HasField("maximum") else texts.upper_bound if texts.HasField("upper_bound") else None
-        )
-        bounds = tuple(None if b is None else statistics.utf8(b) for b in (low, high))
-        return statistics.unpadded(*bounds) if kind == "CHAR" else (bounds[0], bounds[1])
-    if kind == "DECIMAL" and found.HasField("decimal_statistics"):
-        low, high = (None if b is None else _digits(b, orc.scale) for b in _pair(found.decimal_statistics))
-        return low, high
-    if kind in TIMESTAMPS and found.HasField("timestamp_statistics"):
-        return _moments(found.timestamp_statistics, offsets)
-    return None, None
-
-
-def _pair(found: Any) -> Extremes:
-    return (
-        found.minimum if found.HasField("minimum") else None,
-        found.maximum if found.HasField("maximum") else None,
-    )
+        return int(part.count[0] >= found.number_of_values), int(part.count[0] > 0)
+    if kind in TIMESTAMPS:
+        return _moments(part, offsets)
+    low, high = (getattr(part, name) if part.HasField(name) else None for name in ("minimum", "maximum"))
+    if kind in FLOATS:  # a minimum that is NaN excludes a row group for orc-core; a maximum, nothing for anyone
+        nan = low is not None and math.isnan(low)
+        return None if nan and not group else low, None if high is None or math.isnan(high) else high
+    if kind == "DECIMAL":
+        low, high = (None if b is None else _digits(b, orc.scale) for b in (low, high))
+    if kind in STRINGS:
+        low = part.lower_bound if low is None and part.HasField("lower_bound") else low
+        high = part.upper_bound if high is None and part.HasField("upper_bound") else high
+        low, high = (None if b is None else statistics.utf8(b) for b in (low, high))
+        return statistics.unpadded(low, high) if kind == "CHAR" else (low, high)
+    return low, high
 
 
 def _digits(text: str | bytes, scale: int) -> Decimal:
@@ -125,12 +153,16 @@ def _digits(text: str | bytes, scale: int) -> Decimal:
         number = Decimal(spec.text(text))
     except InvalidOperation:
         number = Decimal("NaN")
-    if not number.is_finite() or len(number.as_tuple().digits) > statistics.EXACT.prec or abs(number.adjusted()) > 1000:
+    if (
+        not number.is_finite()
+        or len(number.as_tuple().digits) > statistics.EXACT.prec
+        or abs(number.adjusted()) > 1000
+    ):
         raise ValueError(f"{spec.text(text)!r} isn't a decimal")
     return number.scaleb(scale, statistics.EXACT)
 
 
-def _moments(found: Any, offsets: Callable[[int], Sequence[int]] | None) -> Extremes:
+def _moments(found: Any, offsets: Offsets | None) -> Extremes:
     """Nanoseconds below a millisecond are stored plus 1. Without them, a bound is the whole millisecond. Bounds of
     writers before ORC-135 are instants."""
     low = found.minimum_utc * _NANOS if found.HasField("minimum_utc") else None
@@ -146,7 +178,7 @@ def _moments(found: Any, offsets: Callable[[int], Sequence[int]] | None) -> Extr
     return low, high
 
 
-def offsets_of(streams: Sequence[StripeFooter], orc: OrcType) -> Callable[[int], Sequence[int]] | None:
+def offsets_of(streams: Sequence[StripeFooter], orc: OrcType) -> Offsets | None:
     """The function that returns the offsets of the zones of stripes' writers around an instant; None if one zone is
     unknown."""
     if orc.kind not in TIMESTAMPS:
@@ -182,14 +214,15 @@ def text_of(value: Any, orc: OrcType) -> str:
     return str(bool(value)).lower() if orc.kind == "BOOLEAN" else str(value)
 
 
-def faults(
-    measured: Measured, found: Any, orc: OrcType, whose: str, offsets: Callable[[int], Sequence[int]] | None
-) -> Iterator[_Fault]:
-    """Compare statistics with the values that they are about. `whose`: such as "the stripe's"."""
-    claimed = found.number_of_values
+def faults(measured: Measured, found: Any, orc: OrcType, whose: str, offsets: Offsets | None) -> Iterator[_Fault]:
+    """Compare statistics with the values that they are about. `whose`: `GROUP`, `STRIPE` or `FILE`."""
+    claimed, group = found.number_of_values, whose == GROUP
     if not claimed and measured.values:
-        message = f"{whose} statistics count no value, and there are {measured.values:,}: readers take all for nulls"
-        yield _Fault(COUNTS, Severity.ERROR, message)
+        message = f"{whose} statistics count no value, and there are {measured.values:,}"
+        if group or found.has_null:
+            yield _Fault(COUNTS, Severity.ERROR, f"{message}: readers take all for nulls")
+        else:  # no reader takes it for more than a value that is absent
+            yield _Fault(COUNTS, Severity.NOTE, message)
         return
     if claimed != measured.values:
         message = f"{whose} statistics count {counted(claimed, 'value')}, and there are {measured.values:,}"
@@ -197,8 +230,11 @@ def faults(
     if measured.nulls and found.HasField("has_null") and not found.has_null:
         message = f"{whose} statistics say that there is no null, and there are {measured.nulls:,}"
         yield _Fault(COUNTS, Severity.ERROR, message)
+    if group and measured.values and (absent := lacks(found, orc)) is not None:
+        yield _lacking(absent, whose)
+        return
     try:
-        low, high = stored_bounds(found, orc, offsets)
+        low, high = stored_bounds(found, orc, offsets, group=group)
     except ValueError as error:
         yield _Fault(BOUNDS, Severity.ERROR, f"a bound of {whose} statistics can't be read: {error}")
         return
@@ -214,6 +250,10 @@ def faults(
         yield _outside("minimum", "above", low, least, orc, whose)
     if high is not None and not greatest <= high:
         yield _outside("maximum", "below", high, greatest, orc, whose)
+
+
+def _lacking(which: str, whose: str) -> _Fault:
+    return _Fault(BOUNDS, Severity.ERROR, f"{whose} statistics have no {which}: orc-core skips its rows")
 
 
 def _cut(value: Any, bound: Any) -> bool:
@@ -345,9 +385,7 @@ class Index:
             message = f"the row index has {counted(len(entry), 'number')} for the row group's place in the streams"
             yield self.finding(fault(f"{message}, which take {wanted}"), group)
             return
-        found = row_index.stream_positions(
-            self._streams, self._orc, encoding, entry[:wanted], compressed=compressed
-        )
+        found = row_index.stream_positions(self._streams, self._orc, encoding, entry[:wanted], compressed=compressed)
         for kind, position in (found or {}).items():
             stream = self._streams.find(kind, self._orc.id)
             part = None if parts is None else parts.get(kind)
@@ -360,7 +398,8 @@ class Index:
             yield self.finding(fault("the row group's position has more than 7 bits in a byte"), group)
 
 
-def by_metadata(metadata: Metadata, filters: Filters, columns: set[int], units: Container[int] | None = None
+def by_metadata(
+    metadata: Metadata, filters: Filters, columns: set[int], units: Container[int] | None = None
 ) -> Iterator[Finding]:
     """Compare statistics and row indexes of these columns with each other, in these stripes (None: all)."""
     footer = filters.footer
@@ -381,17 +420,19 @@ def by_metadata(metadata: Metadata, filters: Filters, columns: set[int], units: 
             groups = [index.statistics(group) for group in range(len(index.entries))]
             for group, found in enumerate(groups):
                 yield from index.misplaced(group, None)
-                for fault in _contradictions(found, of_stripe, orc, ("the row group's", "the stripe's"), offsets):
+                for fault in _contradictions(found, of_stripe, orc, (GROUP, STRIPE), offsets):
                     yield index.finding(fault, group)
-            for fault in _contradictions(of_stripe, whole, orc, ("the stripe's", "the file's"), offsets):
+            for fault in _contradictions(of_stripe, whole, orc, (STRIPE, FILE), offsets):
                 yield metadata.finding(orc, fault, stripe=stripe.ordinal)
             for fault in _sums(groups, of_stripe, ("the row groups'", "the stripe's")):
                 yield metadata.finding(orc, fault, stripe=stripe.ordinal)
         of_stripes = [metadata.of_stripe(stripe, column) for stripe in footer.stripes]
         if units is None:
             file_offsets = offsets_of([footer.stripe_footer(s) for s in footer.stripes], orc)
-            for fault in (*_contradictions(whole, None, orc, ("the file's", ""), file_offsets),
-                          *_sums(of_stripes, whole, ("the stripes'", "the file's"))):
+            for fault in (
+                *_contradictions(whole, None, orc, (FILE, ""), file_offsets),
+                *_sums(of_stripes, whole, ("the stripes'", "the file's")),
+            ):
                 yield metadata.finding(orc, fault)
 
 
@@ -400,13 +441,23 @@ def _contradictions(
     outer: Any | None,
     orc: OrcType,
     whose: tuple[str, str],
-    offsets: Callable[[int], Sequence[int]] | None,
+    offsets: Offsets | None,
 ) -> Iterator[_Fault]:
     """Faults of statistics that show without values: in themselves, and beside those of more rows."""
-    if inner is None or not inner.number_of_values:
+    if inner is None:
+        return
+    group = whose[0] == GROUP
+    absent = lacks(inner, orc)
+    if not inner.number_of_values:
+        if group and absent is None and _typed(inner, orc) is not None:
+            message = f"{whose[0]} statistics count no value, and have bounds: readers take all for nulls"
+            yield _Fault(COUNTS, Severity.ERROR, message)
+        return
+    if group and absent is not None:
+        yield _lacking(absent, whose[0])
         return
     try:
-        low, high = stored_bounds(inner, orc, offsets)
+        low, high = stored_bounds(inner, orc, offsets, group=group)
     except ValueError as error:
         yield _Fault(BOUNDS, Severity.ERROR, f"a bound of {whose[0]} statistics can't be read: {error}")
         return
@@ -417,7 +468,7 @@ def _contradictions(
     if outer is None or not outer.number_of_values:
         return
     try:
-        lowest, highest = stored_bounds(outer, orc, offsets)
+        lowest, highest = stored_bounds(outer, orc, offsets, group=False)
     except ValueError:  # reported where the rows are those of `outer`
         return
     contradicts = f"those of {whose[1]} statistics don't contain {whose[0]}, and one of them is wrong"
@@ -433,10 +484,14 @@ def _sums(parts: Sequence[Any | None], whole: Any | None, whose: tuple[str, str]
     """Faults of the counts of parts beside those of the whole."""
     if whole is None or not parts or any(part is None for part in parts):
         return
+    if any(part is not None and not part.number_of_values and not part.has_null for part in parts):
+        return  # not counted
     known = [part for part in parts if part is not None]
     total = sum(part.number_of_values for part in known)
     if total != whole.number_of_values:
-        message = f"{whose[0]} statistics count {counted(total, 'value')} together, {whose[1]} {whole.number_of_values:,}"
+        message = (
+            f"{whose[0]} statistics count {counted(total, 'value')} together, {whose[1]} {whole.number_of_values:,}"
+        )
         severity = Severity.NOTE if total and whole.number_of_values else Severity.WARNING
         yield _Fault(COUNTS, severity, f"{message}: one of them is wrong")
     nulls = any(part.HasField("has_null") and part.has_null for part in known)
@@ -471,7 +526,9 @@ class ColumnProof:
         self._offsets = offsets_of([streams], orc)
         types = [*filters.footer.ancestors(orc), orc]
         self._levels = [
-            (Index(filters, streams, each), own) for each, own in zip(types, reader.parts, strict=True) if own or each is orc
+            (Index(filters, streams, each), own)
+            for each, own in zip(types, reader.parts, strict=True)
+            if own or each is orc
         ]
         self.measured = Measured()
         """The row groups so far."""
@@ -497,7 +554,7 @@ class ColumnProof:
         index = self._levels[-1][0]
         found = index.statistics(group)
         if found is not None:
-            for fault in faults(measured, found, self._orc, "the row group's", self._offsets):
+            for fault in faults(measured, found, self._orc, GROUP, self._offsets):
                 yield index.finding(fault, group)
         self.measured.add(measured)
 
@@ -507,9 +564,12 @@ class ColumnProof:
         if index.problem is not None:
             yield index.finding(_Fault(POSITIONS, Severity.ERROR, index.problem), None)
         stripe = self._streams.stripe
+        if not self.measured.complete:
+            message = "the statistics' bounds aren't compared with the values: the dictionary is too large"
+            yield index.finding(_Fault(BOUNDS, Severity.NOTE, message), None)
         found = self._metadata.of_stripe(stripe, self._orc.id)
         if found is not None:
-            for fault in faults(self.measured, found, self._orc, "the stripe's", self._offsets):
+            for fault in faults(self.measured, found, self._orc, STRIPE, self._offsets):
                 yield self._metadata.finding(self._orc, fault, stripe=stripe.ordinal)
 
 
@@ -522,5 +582,5 @@ def of_file(metadata: Metadata, orc: OrcType, stripes: Sequence[Measured]) -> It
     if found is not None:
         footer = metadata.footer
         offsets = offsets_of([footer.stripe_footer(s) for s in footer.stripes], orc)
-        for fault in faults(measured, found, orc, "the file's", offsets):
+        for fault in faults(measured, found, orc, FILE, offsets):
             yield metadata.finding(orc, fault)

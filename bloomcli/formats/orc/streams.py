@@ -35,8 +35,8 @@ _LOWEST_FIRST: Final = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 _DIGITS: Final = bytes.maketrans(b"01", b"\0\1")
 
 Decode = Callable[[bytes, int, bytearray, int, int, kernels.RunStarts, int, int], tuple[int, int]]
-"""(data, position, out, values in out, values requested, starts of runs, bytes before the data, values before those in
-out) -> (values in out now, position after them)."""
+"""(data, position, out, values in out, values requested, starts of runs, bytes before the data, values before those
+in out) -> (values in out now, position after them)."""
 
 _CHUNKS_KEPT: Final = 8192
 """The last chunks whose starts are kept: more than hold the values that a writer buffers, if each has one byte."""
@@ -75,7 +75,8 @@ class ByteStream:
         self._window_at = 0
         self._unpacked = 0
         self._chunks: deque[tuple[int, int, int]] = deque(maxlen=_CHUNKS_KEPT)
-        """Of each compressed chunk: the bytes before it on disk, those before it decompressed, its decompressed bytes."""
+        """Of each compressed chunk: the bytes before it on disk, those before it decompressed, and its decompressed
+        bytes."""
         self.data = b""
         self.at = 0
 

@@ -184,6 +184,12 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
             reach = region
 
 
+def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
+    """Nothing: statistics and page indexes aren't compared with each other."""
+    del filters, columns
+    return iter(())
+
+
 def deep(
     filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
