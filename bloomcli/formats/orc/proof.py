@@ -163,18 +163,19 @@ def _digits(text: str | bytes, scale: int) -> Decimal:
 
 
 def _moments(found: Any, offsets: Offsets | None) -> Extremes:
-    """Nanoseconds below a millisecond are stored plus 1. Without them, a bound is the whole millisecond. Bounds of
-    writers before ORC-135 are instants."""
+    """Nanoseconds below a millisecond are stored plus 1. Without them, a bound is the whole millisecond; with
+    negative ones, which Arrow writes before 1970, readers compare the milliseconds first. Bounds of writers before
+    ORC-135 are instants."""
     low = found.minimum_utc * _NANOS if found.HasField("minimum_utc") else None
     high = found.maximum_utc * _NANOS if found.HasField("maximum_utc") else None
     if low is None and found.HasField("minimum") and offsets is not None:
         low = (found.minimum + 1000 * min(offsets(found.minimum // 1000))) * _NANOS
     if high is None and found.HasField("maximum") and offsets is not None:
         high = (found.maximum + 1000 * max(offsets(found.maximum // 1000))) * _NANOS
-    if low is not None and found.minimum_nanos:
+    if low is not None and found.minimum_nanos > 0:
         low += found.minimum_nanos - 1
     if high is not None:
-        high += found.maximum_nanos - 1 if found.maximum_nanos else _NANOS - 1
+        high += found.maximum_nanos - 1 if found.maximum_nanos > 0 else _NANOS - 1
     return low, high
 
 
