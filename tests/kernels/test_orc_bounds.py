@@ -43,16 +43,19 @@ def test_texts_are_compared_as_unsigned_bytes_and_then_by_length() -> None:
     choice = random.Random(1)
     for count in (1, 2, 50):
         for letters in (b"\0\x7f\x80\xff", b"a"):
-            texts = [bytes(choice.choices(letters, k=choice.randrange(4))) for _ in range(count)]
+            texts = [bytes(choice.choices(letters, k=choice.randrange(20))) for _ in range(count)]
             lengths = array("q", map(len, texts)).tobytes()
-            low, high, ascending = kernels.orc_text_extremes(b"".join(texts), lengths, count)
+            low, high = kernels.orc_text_extremes(b"".join(texts), lengths, count)
             assert low is not None
             assert high is not None
             data = b"".join(texts)
             assert data[low[0] : sum(low)] == min(texts)
             assert data[high[0] : sum(high)] == max(texts)
-            assert ascending == (texts == sorted(texts))
-    assert kernels.orc_text_extremes(b"", b"", 0) == (None, None, True)
+            assert kernels.orc_ascending(data, lengths, count) == (texts == sorted(texts))
+            data, lengths = b"".join(sorted(texts)), array("q", map(len, sorted(texts))).tobytes()
+            assert kernels.orc_ascending(data, lengths, count)
+    assert kernels.orc_text_extremes(b"", b"", 0) == (None, None)
+    assert kernels.orc_ascending(b"", b"", 0)
 
 
 def test_moments_are_compared_by_milliseconds_and_then_nanoseconds() -> None:
@@ -95,6 +98,7 @@ def test_starts_of_runs_are_kept_with_the_values_before_them() -> None:
         lambda: kernels.orc_text_extremes(b"abc", array("q", [4]).tobytes(), 1),
         lambda: kernels.orc_text_extremes(b"abc", array("q", [-1]).tobytes(), 1),
         lambda: kernels.orc_text_extremes(b"abc", b"", 1),
+        lambda: kernels.orc_ascending(b"abc", array("q", [2, 2]).tobytes(), 2),
         lambda: kernels.orc_moment_extremes(bytes(8), b"", 1, UTC),
     ],
 )

@@ -82,7 +82,7 @@ class Entries:
             self._add(values)
             yield values
         count = len(self._lengths) // 8
-        if self.known and not kernels.orc_text_extremes(self._data, self._lengths, count)[2]:
+        if self.known and not kernels.orc_ascending(self._data, self._lengths, count):
             self._order = sorted(range(count), key=self._entry)
             ranks = array("q", bytes(8 * count))
             for rank, entry in enumerate(self._order):
@@ -189,7 +189,7 @@ def _texts(values: Values) -> Extremes:
     if values.cut:
         start = bytes(values.data)
         return start, start
-    low, high, _ = kernels.orc_text_extremes(values.data, values.lengths or b"", values.count)
+    low, high = kernels.orc_text_extremes(values.data, values.lengths or b"", values.count)
     if low is None or high is None:
         return _NOTHING
     return bytes(values.data[low[0] : sum(low)]), bytes(values.data[high[0] : sum(high)])

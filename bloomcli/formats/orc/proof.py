@@ -65,8 +65,12 @@ _PARTS: Final = {
     "BOOLEAN": "bucket_statistics",
 }
 """The field of statistics with the bounds of each kind."""
-_WITHOUT_MAXIMUM: Final = ("STRING", "VARCHAR", "CHAR", "DECIMAL", *TIMESTAMPS)
-"""Kinds of which orc-core reads row groups without a maximum."""
+_OTHER_MINIMA: Final = {
+    **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), "lower_bound"),
+    **dict.fromkeys(TIMESTAMPS, "minimum_utc"),
+}
+"""The other field that a minimum can be in. Of these kinds, and of decimals, orc-core reads row groups without a
+maximum."""
 Offsets = Callable[[int], Sequence[int]]
 """Returns the offsets from UTC around a second since 1970."""
 
@@ -106,10 +110,12 @@ def lacks(found: Any, orc: OrcType) -> str | None:
     part = _typed(found, orc)
     if part is None or orc.kind == "BOOLEAN":
         return None
-    names = {*(field.name for field, _ in part.ListFields())}
-    if names.isdisjoint(("minimum", "lower_bound", "minimum_utc")):
-        return "minimum"
-    return "maximum" if orc.kind not in _WITHOUT_MAXIMUM and "maximum" not in names else None
+    has = part.HasField
+    if not has("minimum"):
+        other = _OTHER_MINIMA.get(orc.kind)
+        if other is None or not has(other):
+            return "minimum"
+    return "maximum" if orc.kind not in _OTHER_MINIMA and orc.kind != "DECIMAL" and not has("maximum") else None
 
 
 def stored_bounds(found: Any, orc: OrcType, offsets: Offsets | None, *, group: bool) -> Extremes:
@@ -330,7 +336,13 @@ class Index:
         self.stream: Stream | None = streams.find("ROW_INDEX", orc.id)
         self.entries: Sequence[Any] = ()
         self.problem: str | None = None
-        footer = filters.footer
+        footer, columns = filters.footer, streams.message.columns
+        self._compressed = footer.codec.name != "NONE"
+        self._layout = None
+        if orc.id < len(columns) and footer.version_error is None:  # other versions have other streams
+            encoding = spec.name_of("EncodingKind", columns[orc.id].kind)
+            self._layout = row_index.layout_of(streams, orc, encoding)
+        self._wanted = row_index.numbers(self._layout or (), compressed=self._compressed)
         if self.stream is None or not footer.stride or orc.id in footer.encrypted_columns:
             return
         try:
@@ -370,23 +382,18 @@ class Index:
             parts: the column's streams, whose readers have read the row groups before; None: the positions must only
                 lie within the streams.
         """
-        columns = self._streams.message.columns
-        if group >= len(self.entries) or self._orc.id >= len(columns):
+        layout = self._layout
+        if group >= len(self.entries) or layout is None:
             return
-        encoding = spec.name_of("EncodingKind", columns[self._orc.id].kind)
         entry = self.entries[group].positions
-        compressed = self._filters.footer.codec.name != "NONE"
-        wanted = row_index.numbers(self._streams, self._orc, encoding, compressed=compressed)
-        if wanted is None or self._filters.footer.version_error is not None:
-            return
         if not group and not entry:  # orc-core's for texts that weren't put into a dictionary; no reader goes there
             return
         fault = partial(_Fault, POSITIONS, Severity.ERROR)
-        if len(entry) < wanted:
+        if len(entry) < self._wanted:
             message = f"the row index has {counted(len(entry), 'number')} for the row group's place in the streams"
-            yield self.finding(fault(f"{message}, which take {wanted}"), group)
+            yield self.finding(fault(f"{message}, which take {self._wanted}"), group)
             return
-        found = row_index.stream_positions(self._streams, self._orc, encoding, entry[:wanted], compressed=compressed)
+        found = row_index.positions(layout, entry, compressed=self._compressed)
         for kind, position in (found or {}).items():
             stream = self._streams.find(kind, self._orc.id)
             part = None if parts is None else parts.get(kind)

@@ -50,8 +50,12 @@ _CHUNK_BYTES: Final = 64 << 10
 """Bytes of a compressed chunk that are read ahead. A larger chunk takes another read."""
 
 
-def _streams(stripe: StripeFooter, orc: OrcType, encoding: str) -> tuple[tuple[str, int], ...] | None:
-    """The kinds of the column's streams with positions, and the further numbers of each; None if unknown."""
+Layout = tuple[tuple[str, int], ...]
+"""The kinds of a column's streams with positions, and the further numbers of each."""
+
+
+def layout_of(stripe: StripeFooter, orc: OrcType, encoding: str) -> Layout | None:
+    """What an entry of the column has numbers for; None if unknown."""
     streams = _STREAMS.get(orc.kind)
     if streams is not None and orc.kind in _TEXTS and encoding not in DIRECT:
         streams = (("DATA", _RUNS),)
@@ -60,22 +64,26 @@ def _streams(stripe: StripeFooter, orc: OrcType, encoding: str) -> tuple[tuple[s
     return streams
 
 
-def numbers(stripe: StripeFooter, orc: OrcType, encoding: str, *, compressed: bool) -> int | None:
-    """The number of numbers in an entry of the column; None if unknown."""
-    streams = _streams(stripe, orc, encoding)
-    return None if streams is None else sum((2 if compressed else 1) + more for _, more in streams)
+def numbers(layout: Layout, *, compressed: bool) -> int:
+    """The number of numbers in an entry."""
+    return sum((2 if compressed else 1) + more for _, more in layout)
 
 
 def stream_positions(
     stripe: StripeFooter, orc: OrcType, encoding: str, entry: Sequence[int], *, compressed: bool
 ) -> dict[str, Position] | None:
     """The positions of the column's streams by kind; None if an entry doesn't have the numbers of these streams."""
-    streams = _streams(stripe, orc, encoding)
-    if streams is None or len(entry) != numbers(stripe, orc, encoding, compressed=compressed):
+    layout = layout_of(stripe, orc, encoding)
+    if layout is None or len(entry) != numbers(layout, compressed=compressed):
         return None
+    return positions(layout, entry, compressed=compressed)
+
+
+def positions(layout: Layout, entry: Sequence[int], *, compressed: bool) -> dict[str, Position] | None:
+    """The positions in an entry by kind of stream; None if a byte would have more than 8 bits."""
     rest = iter(entry)
     found = {}
-    for kind, more in streams:
+    for kind, more in layout:
         chunk, skip = next(rest), next(rest) if compressed else 0
         found[kind] = Position(chunk, skip, next(rest) if more else 0, next(rest) if more == _BITS else 0)
         if found[kind].bits > 7:
