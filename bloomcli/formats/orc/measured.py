@@ -18,6 +18,7 @@ import struct
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from bloomcli import kernels
@@ -31,6 +32,8 @@ Extremes = tuple[Any, Any]
 _NOTHING: Final[Extremes] = (None, None)
 _BYTES: Final = {"BOOLEAN": 1, "BYTE": 1, "DECIMAL": DECIMAL_BYTES}
 """Bytes of an integer in `Values.data`, if not 8."""
+_ENTRIES_KEPT: Final = 64
+"""Row groups of one stripe often have the same extremes."""
 
 
 @dataclass(slots=True)
@@ -73,6 +76,7 @@ class Entries:
         self._order: list[int] | None = None
         """The entries in ascending order; None if that is their own order."""
         self._ranks = b""
+        self._entry = lru_cache(maxsize=_ENTRIES_KEPT)(self._read)
         self.known = True
         """Whether the entries are in memory."""
 
@@ -83,7 +87,7 @@ class Entries:
             yield values
         count = len(self._lengths) // 8
         if self.known and not kernels.orc_ascending(self._data, self._lengths, count):
-            self._order = sorted(range(count), key=self._entry)
+            self._order = sorted(range(count), key=self._read)
             ranks = array("q", bytes(8 * count))
             for rank, entry in enumerate(self._order):
                 ranks[entry] = rank
@@ -118,7 +122,7 @@ class Entries:
         low, high = map(self._entry, found)
         return low, high
 
-    def _entry(self, index: int) -> bytes:
+    def _read(self, index: int) -> bytes:
         first, offset = next(part for part in reversed(self._parts) if part[0] <= index)
         offset += kernels.orc_sum(memoryview(self._lengths)[first * 8 :], index - first)
         return bytes(self._data[offset : offset + _integer(self._lengths, index, 8)])

@@ -338,6 +338,7 @@ class Index:
         self.problem: str | None = None
         footer, columns = filters.footer, streams.message.columns
         self._compressed = footer.codec.name != "NONE"
+        self._lengths = {stream.kind: stream.length for stream in streams.of_column(orc.id)}
         self._layout = None
         if orc.id < len(columns) and footer.version_error is None:  # other versions have other streams
             encoding = spec.name_of("EncodingKind", columns[orc.id].kind)
@@ -395,9 +396,8 @@ class Index:
             return
         found = row_index.positions(layout, entry, compressed=self._compressed)
         for kind, position in (found or {}).items():
-            stream = self._streams.find(kind, self._orc.id)
             part = None if parts is None else parts.get(kind)
-            if position.chunk > (0 if stream is None else stream.length):
+            if position.chunk > self._lengths.get(kind, 0):
                 yield self.finding(fault(f"the row group's position in {kind} lies behind the stream's end"), group)
             elif part is not None and not part.lands(position):
                 message = f"the row group's position in {kind} isn't where its values begin: readers that skip to it"
