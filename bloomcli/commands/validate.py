@@ -33,7 +33,15 @@ from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source, store_of
 
 _GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
-_BY_VALUES: Final = ("value-missing", "statistics-bounds", "statistics-counts", "row-index-positions")
+_BY_VALUES: Final = (
+    "value-missing",
+    "statistics-bounds",
+    "statistics-counts",
+    "page-index-bounds",
+    "page-index-counts",
+    "page-index-locations",
+    "row-index-positions",
+)
 """Metadata alone may show these. If the values are read, the values decide."""
 _LONE_ZERO: Final = "reader-negative-zero"
 _OF_OTHERS: Final = "remove without --columns removes the column's filters, with all others of the file"
@@ -141,6 +149,7 @@ def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress:
         meter = Meter(progress, "check", file.deep_bytes(columns, units))
         for found in file.deep(columns, meter.tick, units, threads):
             values += found.values
+            findings += found.proof
             if found.finding is not None:
                 findings.append(found.finding)
             if found.negative_zero is not None:
@@ -217,8 +226,10 @@ def _unit(finding: Finding) -> int | None:
 
 
 def _is_read(check: _Check, finding: Finding) -> bool:
-    """Whether `deep` reads all values that a finding is about."""
+    """Whether `deep` reads all values that a finding is about; never if it is about no column."""
     unit = _unit(finding)
+    if finding.column is None:
+        return False
     return unit in check.units if unit is not None else len(check.units) == len(check.file.units())
 
 
