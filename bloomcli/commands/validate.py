@@ -40,6 +40,7 @@ _BY_VALUES: Final = (
     "page-index-bounds",
     "page-index-counts",
     "page-index-locations",
+    "row-index-positions",
 )
 """Metadata alone may show these. If the values are read, the values decide."""
 _LONE_ZERO: Final = "reader-negative-zero"
@@ -94,7 +95,7 @@ def run(
         values = _Values()
         if options.deep:
             values = _by_values(check, findings, options.threads or threads or cores(), progress)
-            findings = [f for f in findings if f.id not in _BY_VALUES or _unit(f) not in check.units]
+            findings = [f for f in findings if f.id not in _BY_VALUES or not _is_read(check, f)]
             findings += values.findings
         findings += _readers(check, facts, values.zeros)
         return ValidateReport(
@@ -222,6 +223,14 @@ def _sample(file: FilterFile, text: str | None, seed: int) -> frozenset[int]:
 def _unit(finding: Finding) -> int | None:
     """The row group (in ORC the stripe) that `deep` reads for a finding."""
     return finding.row_group if finding.stripe is None else finding.stripe
+
+
+def _is_read(check: _Check, finding: Finding) -> bool:
+    """Whether `deep` reads all values that a finding is about; never if it is about no column."""
+    unit = _unit(finding)
+    if finding.column is None:
+        return False
+    return unit in check.units if unit is not None else len(check.units) == len(check.file.units())
 
 
 def _readers(check: _Check, facts: Sequence[FilterFacts], zeros: Sequence[Finding]) -> Iterator[Finding]:

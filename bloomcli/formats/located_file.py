@@ -74,6 +74,10 @@ class CheckModule(Protocol):
     def overlaps(self, filters: Any, columns: set[int] | None, /) -> Iterator[Finding]:
         """Filters of these columns (None: all) that share bytes with something else."""
 
+    def contradictions(self, filters: Any, columns: set[int] | None, /) -> Iterator[Finding]:
+        """Faults of statistics and row indexes of these columns (None: of those with filters) that show without
+        values."""
+
     def deep(
         self, filters: Any, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int, /
     ) -> Iterator[DeepCheck]:
@@ -188,6 +192,7 @@ class LocatedFile(FilterFile):
         for location in self.filters.locations(columns):
             yield from self.examine_one(check, location)
         yield from check.overlaps(self.filters, columns)
+        yield from check.contradictions(self.filters, columns)
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of what `examine` reads."""
