@@ -17,6 +17,7 @@ from bloomcli.checks.readers import broken_promises, confirmed_zeros
 from bloomcli.checks.readers import readers as losing
 from bloomcli.checks.remedies import Remedies
 from bloomcli.checks.sizes import by_readers
+from bloomcli.checks.table_statistics import check_table
 from bloomcli.commands.columns import excluded, indexes, select
 from bloomcli.commands.options import ValidateOptions, policy_of
 from bloomcli.commands.progress import Meter, Progress, cores
@@ -26,6 +27,7 @@ from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
 from bloomcli.hints import completed, on_table
 from bloomcli.model.file import FilterFacts, Severity
+from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.model.validate import Finding, ValidateReport
 from bloomcli.policy.policy import FilePolicy
 from bloomcli.storage.managed_tables import table_above
@@ -67,10 +69,21 @@ def run(
     path: str | os.PathLike[str],
     options: ValidateOptions,
     *,
+    table: FileStatistics | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> ValidateReport:
-    """Check one file. `threads` is used if the options don't set a number. Raises: as `validate`."""
+    """Check one file.
+
+    Args:
+        path: the file.
+        options: what to check.
+        table: what the metadata of the file's table say about it; None: it isn't checked.
+        threads: used if the options don't set a number.
+        progress: called with the bytes that were read.
+
+    Raises: as `validate`.
+    """
     options = options.checked()
     rules = policy_of(options).for_file(os.fspath(path))
     started = time.perf_counter()
@@ -90,6 +103,8 @@ def run(
             findings = [f for f in findings if f.id != _MISSING or _unit(f) not in check.units]
             findings += values.findings
         findings += _readers(check, facts, values.zeros)
+        if table is not None:
+            findings += check_table(file, table, check.columns, {})
         return ValidateReport(
             path=source.path,
             format=file.format,

@@ -376,6 +376,10 @@ class FilterFile(Indexable, ABC):
         """The units that `deep` reads (row groups, in ORC stripes): the number of row groups in each."""
         return [1] * self.row_group_count
 
+    def unit_starts(self) -> Sequence[int]:
+        """The offset of the first byte of each of `units`; empty if it isn't known."""
+        return self.starts
+
     @abstractmethod
     def deep(
         self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1

@@ -47,6 +47,7 @@ class ColumnFacts(NamedTuple):
     distinct: int | None = None
     distinct_from: str | None = None
     bounds: Bounds = NO_BOUNDS
+    nans: int | None = None
     bucket: int | None = None
 
 
