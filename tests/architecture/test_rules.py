@@ -27,7 +27,8 @@ PACKAGE = ROOT / "bloomcli"
 PAGES = PACKAGE / "rules" / "pages"
 RULES_MODULE = PACKAGE / "rules" / "__init__.py"
 
-ID = re.compile(r"(?!value-id$)(value|filter|page|profit|reader)-[a-z0-9-]+")  # Iceberg's schemas have a value-id
+ID = re.compile(r"(?!value-id$)(value|filter|page|profit|reader)-[a-z0-9-]+|table-(bounds|counts|partition|splits)")
+"""Iceberg's schemas have a value-id, and commands have options about tables."""
 HEADINGS = ["What it does", "Why is this bad?", "How to fix it", "When to switch it off"]
 FORMATS = {"parquet": "Parquet", "orc": "ORC", "mosaic": "Mosaic"}
 CHECKED = {
@@ -36,6 +37,7 @@ CHECKED = {
     "its limit": "with a limit",
     "a policy": "with a policy",
     "readers": "with named readers",
+    "--table": "with `--table`",
 }
 
 
