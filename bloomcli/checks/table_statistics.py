@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from bloomcli.formats.base import FilterFile
+from bloomcli.formats.base import FilterFile, MeasuredColumn
 from bloomcli.formats.column_facts import ColumnFacts
 from bloomcli.model.file import Severity
 from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Key, Kind, PartitionValue
@@ -46,26 +46,25 @@ class _End(NamedTuple):
 
 
 class _Column(NamedTuple):
-    """A column of the file."""
+    """A column of the file. None: unknown."""
 
-    facts: ColumnFacts
     kind: Kind | None
-    read: bool
-    """The facts come from the values."""
+    scale: int
+    """Of decimals."""
+    values: int | None
+    nulls: int | None
+    nans: int | None
     low: _End | None
     high: _End | None
-
-    @property
-    def origin(self) -> str:
-        """Where the facts come from, for messages."""
-        return "the file" if self.read else "the file's footer"
+    origin: str
+    """Where the facts come from, for messages."""
 
 
 def check_table(
     file: FilterFile,
     table: FileStatistics,
     columns: set[int] | None,
-    measured: Mapping[int, ColumnFacts],
+    measured: Mapping[int, MeasuredColumn],
 ) -> Iterator[Finding]:
     """Yield the contradictions between a file and its table's metadata.
 
@@ -73,7 +72,7 @@ def check_table(
         file: the file, opened with the table's names.
         table: what the metadata say.
         columns: ordinals of the columns to check; None for all.
-        measured: the facts of columns whose values were all read, by ordinal.
+        measured: columns whose values were read, by ordinal.
     """
     if table.rows is not None and table.rows != file.rows:
         yield Finding(
@@ -86,7 +85,7 @@ def check_table(
     named = {one.path for one in table.columns} | {one.path for one in table.partition}
     wanted = {one.index for one in file.columns if one.path in named and (columns is None or one.index in columns)}
     found = {
-        facts.column.path: _column(measured.get(facts.column.index, facts), facts.column.index in measured)
+        facts.column.path: _column(facts, measured.get(facts.column.index), file.rows)
         for facts in (file.column_facts(wanted) if wanted and file.rows else ())
     }
     messages: list[tuple[str, str, str]] = []
@@ -142,16 +141,18 @@ def _unit(file: FilterFile) -> str:
     return "row group" if file.stripes is None else "stripe"
 
 
-def _column(facts: ColumnFacts, read: bool) -> _Column:
-    kind = kind_of_column(facts.typed)
+def _column(facts: ColumnFacts, read: MeasuredColumn | None, rows: int) -> _Column:
+    """What is known about a column. Its values count more than the footer, if all of them were read."""
+    kind, scale = kind_of_column(facts.typed), facts.typed.scale
+    if read is not None and read.values == rows:
+        low, high = (None if end is None or not read.compared else _End(end, True) for end in (read.low, read.high))
+        return _Column(kind, scale, read.values, read.nulls, read.nans, low, high, "the file")
     bounds = facts.bounds
-    return _Column(
-        facts,
-        kind,
-        read,
-        _end(bounds.low, bounds.low_exact, facts, kind),
-        _end(bounds.high, bounds.high_exact, facts, kind),
+    low, high = (
+        _end(end, exact, facts, kind)
+        for end, exact in ((bounds.low, bounds.low_exact), (bounds.high, bounds.high_exact))
     )
+    return _Column(kind, scale, facts.values, facts.nulls, None, low, high, "the file's footer")
 
 
 def _end(encoded: bytes | None, exact: bool | None, facts: ColumnFacts, kind: Kind | None) -> _End | None:
@@ -163,19 +164,18 @@ def _end(encoded: bytes | None, exact: bool | None, facts: ColumnFacts, kind: Ki
 
 def _counts(table: ColumnStatistics, column: _Column, file: FileStatistics) -> Iterator[str]:
     """Yield the wrong counts of a column."""
-    facts = column.facts
-    if table.values is not None and facts.values is not None and table.values != facts.values:
-        yield _number("value", table.values, facts.values, column, file.source)
-    if table.nulls is not None and facts.nulls is not None and facts.values is not None:
-        all_null = facts.nulls == facts.values
+    if table.values is not None and column.values is not None and table.values != column.values:
+        yield _number("value", table.values, column.values, column, file.source)
+    if table.nulls is not None and column.nulls is not None and column.values is not None:
+        all_null = column.nulls == column.values
         if table.tight:
-            wrong = table.nulls != facts.nulls
+            wrong = table.nulls != column.nulls
         else:
-            wrong = (not table.nulls and facts.nulls > 0) or (table.nulls == file.rows and not all_null)
+            wrong = (not table.nulls and column.nulls > 0) or (table.nulls == file.rows and not all_null)
         if wrong:
-            yield _number("null", table.nulls, facts.nulls, column, file.source)
-    if table.nans is not None and facts.nans is not None and table.nans != facts.nans:
-        yield _number("NaN", table.nans, facts.nans, column, file.source)
+            yield _number("null", table.nulls, column.nulls, column, file.source)
+    if table.nans is not None and column.nans is not None and table.nans != column.nans:
+        yield _number("NaN", table.nans, column.nans, column, file.source)
 
 
 def _number(what: str, said: int, there: int, column: _Column, source: str) -> str:
@@ -184,7 +184,7 @@ def _number(what: str, said: int, there: int, column: _Column, source: str) -> s
 
 def _bounds(table: ColumnStatistics, column: _Column, source: str) -> Iterator[str]:
     """Yield the bounds that leave values out."""
-    if table.nan_is_greatest and column.facts.nans and table.high is not None:
+    if table.nan_is_greatest and column.nans and table.high is not None:
         said = text_of(table.high, table.kind)
         yield f"the {source} says that no value is above {said}, and {column.origin} has NaN, which engines put above"
     if not comparable(column.kind, table.kind):
@@ -229,17 +229,16 @@ def _partition_message(value: PartitionValue, column: _Column, source: str) -> s
     what = "the value" if value.transform == "identity" else f"the {value.transform} of the values"
     ends = [text_of(end.key, column.kind or value.kind) for end in (column.low, column.high) if end is not None]
     there = "only nulls" if not ends else " to ".join(dict.fromkeys(ends))
-    if value.value is not None and ends and column.facts.nulls:
+    if value.value is not None and ends and column.nulls:
         there += " and nulls"
     return f"the {source} says that {what} is {value.text} in all rows, and {column.origin} has {there}"
 
 
 def _is_outside(value: PartitionValue, column: _Column) -> bool:
     """Whether some row of the file doesn't belong to the partition for certain."""
-    facts = column.facts
     if value.value is None:
-        return facts.nulls is not None and facts.values is not None and facts.nulls < facts.values
-    if facts.nulls:
+        return column.nulls is not None and column.values is not None and column.nulls < column.values
+    if column.nulls:
         return True
     if not comparable(
         column.kind, value.kind if value.transform in {"identity", "truncate"} else column.kind or value.kind
@@ -278,8 +277,8 @@ def _transformed(key: Key, value: PartitionValue, column: _Column) -> Key | None
         case "truncate", bytes():
             return key[:width]
         case "truncate", Decimal():
-            unscaled = int(key.scaleb(column.facts.typed.scale))
-            return Decimal(unscaled - unscaled % width).scaleb(-column.facts.typed.scale)
+            unscaled = int(key.scaleb(column.scale))
+            return Decimal(unscaled - unscaled % width).scaleb(-column.scale)
         case "truncate", int():
             return key - key % width
         case "day", int():
@@ -301,7 +300,7 @@ def _hashed(key: Key, column: _Column) -> int | None:
         case bytes(), _:
             data = key
         case Decimal(), _:
-            unscaled = int(key.scaleb(column.facts.typed.scale))
+            unscaled = int(key.scaleb(column.scale))
             data = unscaled.to_bytes(
                 (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1, "big", signed=True
             )

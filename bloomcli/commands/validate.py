@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from glob import escape
 from pathlib import PurePath
 from typing import Final
@@ -23,7 +23,7 @@ from bloomcli.commands.options import ValidateOptions, policy_of
 from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.commands.sampling import chosen, share
 from bloomcli.errors import BloomError
-from bloomcli.formats.base import FilterFile
+from bloomcli.formats.base import FilterFile, MeasuredColumn
 from bloomcli.formats.registry import open_file
 from bloomcli.hints import completed, on_table
 from bloomcli.model.file import FilterFacts, Severity
@@ -62,6 +62,8 @@ class _Values:
     findings: tuple[Finding, ...] = ()
     zeros: tuple[Finding, ...] = ()
     """Findings about filters that don't hold +0.0 although a value is -0.0."""
+    measured: Mapping[int, MeasuredColumn] = field(default_factory=dict)
+    """The values that were read, by the ordinals of their columns."""
 
 
 @convert_os_errors_of_file
@@ -104,7 +106,7 @@ def run(
             findings += values.findings
         findings += _readers(check, facts, values.zeros)
         if table is not None:
-            findings += check_table(file, table, check.columns, {})
+            findings += check_table(file, table, check.columns, values.measured)
         return ValidateReport(
             path=source.path,
             format=file.format,
@@ -150,10 +152,14 @@ def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress:
     values = 0
     findings: list[Finding] = []
     zeros: list[Finding] = []
+    measured: dict[int, MeasuredColumn] = {}
     try:
         meter = Meter(progress, "check", file.deep_bytes(columns, units))
         for found in file.deep(columns, meter.tick, units, threads):
             values += found.values
+            if (part := found.measured) is not None:
+                before_it = measured.get(part.column)
+                measured[part.column] = part if before_it is None else before_it.plus(part)
             if found.finding is not None:
                 findings.append(found.finding)
             if found.negative_zero is not None:
@@ -161,7 +167,7 @@ def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress:
     except BloomError as error:
         error.findings = _judged(check, [*before, *findings])
         raise
-    return _Values(checked=values, findings=tuple(findings), zeros=tuple(zeros))
+    return _Values(checked=values, findings=tuple(findings), zeros=tuple(zeros), measured=measured)
 
 
 def _judged(check: _Check, findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -15,6 +15,7 @@ from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
 from bloomcli.formats.index_input import Indexable
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
+from bloomcli.model.table_statistics import Key
 from bloomcli.storage.base import KeptRange, Pieces, Source
 
 if TYPE_CHECKING:
@@ -42,6 +43,37 @@ class FilterBounds(NamedTuple):
     """Every data page is dictionary-encoded, and the metadata say so."""
 
 
+class MeasuredColumn(NamedTuple):
+    """The values of a column, in a part of a file or in the whole file."""
+
+    column: int
+    """`Column.index`."""
+    values: int
+    """Values, nulls included."""
+    nulls: int
+    nans: int
+    low: Key | None
+    """The least value, NaN left out; None if no value is compared."""
+    high: Key | None
+    compared: bool = True
+    """Whether `low` and `high` are those of all values."""
+
+    def plus(self, other: MeasuredColumn) -> MeasuredColumn:
+        """Both parts together."""
+        lows, highs = (
+            [end for end in ends if end is not None] for ends in ((self.low, other.low), (self.high, other.high))
+        )
+        return MeasuredColumn(
+            self.column,
+            self.values + other.values,
+            self.nulls + other.nulls,
+            self.nans + other.nans,
+            min(lows, default=None),
+            max(highs, default=None),
+            self.compared and other.compared,
+        )
+
+
 class DeepCheck(NamedTuple):
     """The outcome of looking up every value of one filter's column chunk."""
 
@@ -49,6 +81,8 @@ class DeepCheck(NamedTuple):
     finding: Finding | None = None
     negative_zero: Finding | None = None
     """Set if a value is -0.0 and the filter doesn't hold +0.0. Readers that look up +0.0 alone lose the value."""
+    measured: MeasuredColumn | None = None
+    """The values of the chunk."""
 
 
 class ChangeResult(NamedTuple):

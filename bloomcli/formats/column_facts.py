@@ -47,7 +47,6 @@ class ColumnFacts(NamedTuple):
     distinct: int | None = None
     distinct_from: str | None = None
     bounds: Bounds = NO_BOUNDS
-    nans: int | None = None
     bucket: int | None = None
 
 

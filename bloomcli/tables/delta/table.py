@@ -227,7 +227,7 @@ class DeltaTable(Table):
         leaves = statistics.leaves_of(self._snapshot.metadata)
         partitions = self._snapshot.metadata["partitionColumns"]
         column = next((leaf.path for leaf in leaves if leaf.path not in partitions), "COLUMN")
-        rewriting = f"UPDATE {self.name} SET {column} = {column}"
+        rewriting = f"UPDATE {self.name} SET {column} = {column}"  # noqa: S608  a hint
         for file in files:
             yield replace(statistics.statistics_of(entries[file.path], leaves, partitions), rewriting=rewriting)
 

@@ -85,9 +85,7 @@ def read_statistics(java: Java, schema: Any, files: Sequence[DataFile], name: st
         name: the table's name in SQL.
     """
     catalog, _, short = name.partition(".")
-    rewriting = (
-        f"CALL {catalog}.system.rewrite_data_files(table => '{short}', options => map('rewrite-all', 'true'))"
-    )
+    rewriting = f"CALL {catalog}.system.rewrite_data_files(table => '{short}', options => map('rewrite-all', 'true'))"
     leaves = leaves_of(json.loads(java.iceberg("SchemaParser").toJson(schema)))
     methods = Methods(java)
     to_json = methods.static(f"{ICEBERG}.ContentFileParser", "toJson", STRING, FILE, f"{ICEBERG}.PartitionSpec")
