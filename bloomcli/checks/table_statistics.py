@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from operator import gt, lt
 from typing import Final, NamedTuple
 
 from bloomcli.formats.base import FilterFile, MeasuredColumn
@@ -26,6 +27,8 @@ from bloomcli.words import counted
 _MILLI: Final = 999_999
 """ORC rounds bounds of timestamps down and up to milliseconds: how far a value may be from one, in nanoseconds."""
 _HOUR: Final = 3600 * 10**9
+_ANSWERED: Final = (Kind.NUMBER, Kind.DATE)
+"""Spark answers MIN and MAX of timestamps and texts by the values: their bounds may be cut or rounded."""
 _TIMES: Final = (Kind.TIMESTAMP, Kind.INSTANT)
 _NO_REWRITING: Final = {
     "table-partition": "add the file to the table again, with the right partition. The engine must not rewrite or"
@@ -56,8 +59,13 @@ class _Column(NamedTuple):
     nans: int | None
     low: _End | None
     high: _End | None
-    origin: str
-    """Where the facts come from, for messages."""
+    read: bool = False
+    """The facts come from the values, otherwise from the footer."""
+
+    @property
+    def origin(self) -> str:
+        """Where the facts come from, for messages."""
+        return "the file" if self.read else "the file's footer"
 
 
 def check_table(
@@ -93,6 +101,7 @@ def check_table(
         if (column := found.get(one.path)) is not None:
             messages += [("table-counts", one.path, text) for text in _counts(one, column, table)]
             messages += [("table-bounds", one.path, text) for text in _bounds(one, column, table.source)]
+            yield from _too_wide(one, column, table)
     for value in table.partition:
         if value.problem is not None and (columns is None or value.path in found):
             messages.append(("table-partition", value.path, value.problem))
@@ -146,13 +155,13 @@ def _column(facts: ColumnFacts, read: MeasuredColumn | None, rows: int) -> _Colu
     kind, scale = kind_of_column(facts.typed), facts.typed.scale
     if read is not None and read.values == rows:
         low, high = (None if end is None or not read.compared else _End(end, True) for end in (read.low, read.high))
-        return _Column(kind, scale, read.values, read.nulls, read.nans, low, high, "the file")
+        return _Column(kind, scale, read.values, read.nulls, read.nans, low, high, True)
     bounds = facts.bounds
     low, high = (
         _end(end, exact, facts, kind)
         for end, exact in ((bounds.low, bounds.low_exact), (bounds.high, bounds.high_exact))
     )
-    return _Column(kind, scale, facts.values, facts.nulls, None, low, high, "the file's footer")
+    return _Column(kind, scale, facts.values, facts.nulls, None, low, high)
 
 
 def _end(encoded: bytes | None, exact: bool | None, facts: ColumnFacts, kind: Kind | None) -> _End | None:
@@ -197,6 +206,25 @@ def _bounds(table: ColumnStatistics, column: _Column, source: str) -> Iterator[s
             yield (
                 f"the {source} says that no value is {which} {text_of(bound, table.kind)}, and {column.origin} has"
                 f" {text_of(end.key, table.kind)}: engines that look for it skip the file"
+            )
+
+
+def _too_wide(table: ColumnStatistics, column: _Column, file: FileStatistics) -> Iterator[Finding]:
+    """Yield the bounds of numbers and dates that are no values, from which engines answer MIN and MAX."""
+    if not (column.read and table.tight and table.kind in _ANSWERED and comparable(column.kind, table.kind)):
+        return
+    for which, bound, end, wide in (
+        ("MIN", table.low, column.low, lt),
+        ("MAX", table.high, column.high, gt),
+    ):
+        if bound is not None and end is not None and wide(bound, end.key):
+            yield Finding(
+                id="table-bounds",
+                severity=Severity.NOTE,
+                message=f"engines that answer {which} from the {file.source} return {text_of(bound, table.kind)}, and"
+                f" {column.origin} has {text_of(end.key, table.kind)}: no row is lost",
+                column=table.path,
+                hint=_hint("table-bounds", file),
             )
 
 

@@ -289,6 +289,19 @@ def test_values_count_more_than_the_footer_if_all_were_read(tmp_path: Path, rows
     )
 
 
+def test_a_bound_that_no_row_has_is_a_note_because_engines_answer_by_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"c": [3, 5]}), path)
+    read = {0: MeasuredColumn(0, 2, 0, 0, 3, 5)}
+    with open_source(path) as source:
+        opened = open_file(source)
+        for low, high, tight, expected in ((1, 9, True, ["MIN", "MAX"]), (3, 5, True, []), (1, 9, False, [])):
+            table = FileStatistics(source="log", columns=(column("c", low=low, high=high, tight=tight),))
+            found = list(validate.check_table(opened, table, None, read))
+            assert [(one.id, one.severity) for one in found] == [("table-bounds", Severity.NOTE)] * len(expected)
+            assert [one.message.split()[3] for one in found] == expected
+
+
 def test_parts_of_a_column_are_added_up() -> None:
     one, other = MeasuredColumn(3, 5, 1, 0, 2, 7), MeasuredColumn(3, 4, 0, 2, -1, 5, compared=False)
     assert one.plus(other) == MeasuredColumn(3, 9, 1, 2, -1, 7, compared=False)
