@@ -289,6 +289,27 @@ def test_values_count_more_than_the_footer_if_all_were_read(tmp_path: Path, rows
     )
 
 
+def test_deep_reads_the_values_of_chosen_columns_and_finds_what_no_footer_says(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    values = {"c": [1.0, float("nan"), None, 2.0], "flag": [True, None, True, True]}
+    pq.write_table(pa.table(values), path, row_group_size=3, write_statistics=False)
+    wrong = (
+        column("c", low=1.5, nulls=0, nans=0),
+        column("flag", Kind.BOOLEAN, high=0),
+    )
+    sound = (column("c", low=1.0, high=2.0, nulls=1, nans=1), column("flag", Kind.BOOLEAN, low=1, high=1, nulls=1))
+    deep = ValidateOptions(deep=True, columns=["*"])
+    for columns, options, expected in (
+        (wrong, ValidateOptions(), []),
+        (wrong, deep, ["table-bounds", "table-bounds", "table-counts", "table-counts"]),
+        (sound, deep, []),
+        (wrong, replace(deep, sample_row_groups="1"), []),
+    ):
+        table = FileStatistics(source="manifest", rows=4, columns=columns)
+        found = validate.run(path, options, table=table).findings
+        assert [one.id for one in found] == expected
+
+
 def test_a_bound_that_no_row_has_is_a_note_because_engines_answer_by_it(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"c": [3, 5]}), path)
