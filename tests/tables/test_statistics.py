@@ -131,7 +131,7 @@ MANIFESTS: list[tuple[str, Edit, tuple[str, str | None], str]] = [
     ("lower bound", bound("lower-bounds", 1, LONG.pack(50)), ("table-bounds", "id"), "id = 7"),
     ("upper bound of a text", bound("upper-bounds", 2, b"n5"), ("table-bounds", "name"), "name = 'n77'"),
     ("upper bound of a decimal", bound("upper-bounds", 3, b"\1"), ("table-bounds", "price"), "price = 77.00"),
-    ("lower bound of a field", bound("lower-bounds", 7, b"n9"), ("table-bounds", "user.mail"), "user.mail = 'n77'"),
+    ("lower bound of a field", bound("lower-bounds", 8, b"n9"), ("table-bounds", "user.mail"), "user.mail = 'n77'"),
     ("null count 0", count("null-value-counts", 4, 0), ("table-counts", "small"), "small is null"),
     ("only nulls", count("null-value-counts", 1, 100), ("table-counts", "id"), "id = 77"),
     ("NaN count 0", count("nan-value-counts", 5, 0), ("table-counts", "ratio"), "isnan(ratio)"),
