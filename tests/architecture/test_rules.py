@@ -27,7 +27,10 @@ PACKAGE = ROOT / "bloomcli"
 PAGES = PACKAGE / "rules" / "pages"
 RULES_MODULE = PACKAGE / "rules" / "__init__.py"
 
-ID = re.compile(r"(?!value-id$)(value|filter|page|profit|reader)-[a-z0-9-]+|table-(bounds|counts|partition|splits)")
+ID = re.compile(
+    r"(?!value-id$)(value|filter|page|profit|reader|statistics|sorting|size)-[a-z0-9-]+"
+    r"|table-(bounds|counts|partition|splits)"
+)
 """Iceberg's schemas have a value-id, and commands have options about tables."""
 HEADINGS = ["What it does", "Why is this bad?", "How to fix it", "When to switch it off"]
 FORMATS = {"parquet": "Parquet", "orc": "ORC", "mosaic": "Mosaic"}
