@@ -28,7 +28,7 @@ PAGES = PACKAGE / "rules" / "pages"
 RULES_MODULE = PACKAGE / "rules" / "__init__.py"
 
 ID = re.compile(
-    r"(?!value-id$)(value|filter|page|profit|reader|statistics|sorting|size)-[a-z0-9-]+"
+    r"(?!value-id$)(value|filter|page|profit|reader|statistics|row-index|sorting|size)-[a-z0-9-]+"
     r"|table-(bounds|counts|partition|splits)"
 )
 """Iceberg's schemas have a value-id, and commands have options about tables."""
