@@ -14,6 +14,7 @@ from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
 from bloomcli.formats.index_input import Indexable
 from bloomcli.formats.size_rule import SizeRule
+from bloomcli.hints import quoted
 from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.storage.base import KeptRange, Pieces, Source
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.formats.sampling import Extent, UnitValues
-    from bloomcli.model.change import FilterChange
+    from bloomcli.model.change import FilterChange, StructureChange
     from bloomcli.model.inspect import FilterDump, FilterSummary
     from bloomcli.model.schema import ColumnNames, RowLineage, SchemaNode
     from bloomcli.model.validate import Finding
@@ -62,6 +63,8 @@ class ChangeResult(NamedTuple):
     """Bytes of filters that are no longer used but could not be cut out."""
     remarks: tuple[str, ...] = ()
     """Remarks for the user about the execution."""
+    structures: tuple[StructureChange, ...] = ()
+    """Statistics and page indexes that were changed."""
 
 
 Tick = Callable[[int], None]
@@ -82,6 +85,10 @@ class Plan(Protocol):
     def estimate(self) -> tuple[FilterChange, ...]:
         """The planned changes; sizes are upper bounds."""
 
+    @property
+    def structures(self) -> tuple[StructureChange, ...]:
+        """The planned changes of statistics and page indexes."""
+
     remarks: tuple[str, ...]
     """Remarks for the user about the file."""
 
@@ -101,6 +108,15 @@ class Plan(Protocol):
         """Return the result. Raises ValueError before all pieces are consumed."""
 
 
+class Repair(NamedTuple):
+    """What `repair` does to a file."""
+
+    add: frozenset[str]
+    """The structures that are added where they are missing (`STRUCTURES`); if empty, wrong ones are mended."""
+    threads: int
+    """Column chunks that are read at a time."""
+
+
 class ColumnSelection(list[Column]):
     """The columns that names and globs select."""
 
@@ -118,6 +134,7 @@ class PlanBase:
     bytes_to_copy: int
     new_bytes_bound: int
     remarks: tuple[str, ...] = ()
+    structures: tuple[StructureChange, ...] = ()
     _estimated: tuple[FilterChange, ...]
     """The planned changes, without the columns that globs left out. A format sets `estimate`, or overrides this with
     a cached property if computing the sizes is costly."""
@@ -409,3 +426,12 @@ class FilterFile(Indexable, ABC):
     @abstractmethod
     def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
         """Plan to shrink filters to the smallest size that meets the rule."""
+
+    def plan_repair(self, columns: Sequence[Column], repair: Repair) -> Plan:
+        """Plan to mend, or to add, what readers skip by besides filters. Raises UnsupportedError by default."""
+        del columns, repair
+        raise UnsupportedError(
+            f"`bloom repair` changes Parquet files only, and this is a {self.format} file",
+            path=self.source.path,
+            hint=f"`bloom validate {quoted(self.source.path)} --deep` checks it",
+        )
