@@ -17,7 +17,7 @@ from bloomcli.model.paths import shown
 FILE: Final = "FILE"
 NAME: Final = "NAME"
 
-_COMMAND: Final = re.compile(f"`bloom (add|fold|remove) {FILE} ")
+_COMMAND: Final = re.compile(f"`bloom (add|fold|remove|repair) {FILE} ")
 _COLUMN: Final = f" --columns {NAME} --in-place`"
 
 
@@ -96,7 +96,7 @@ def on_table(hint: str | None, path: str, table: str) -> str | None:
 
     if hint is None:
         return None
-    command = re.compile(rf"`bloom (add|fold|remove) {re.escape(quoted(path))} (.*?) --in-place`")
+    command = re.compile(rf"`bloom (add|fold|remove|repair) {re.escape(quoted(path))} (.*?) --in-place`")
     return command.sub(lambda found: f"`bloom {found[1]} --table {shlex.quote(table)} {found[2]}`", hint)
 
 

@@ -112,7 +112,7 @@ class Repair(NamedTuple):
     """What `repair` does to a file."""
 
     add: frozenset[str]
-    """The structures that are added where they are missing (`STRUCTURES`); if empty, wrong ones are mended."""
+    """What is added where it is missing (`bloomcli.model.change.ADDITIONS`); if empty, what is wrong is mended."""
     threads: int
     """Column chunks that are read at a time."""
 
@@ -427,8 +427,14 @@ class FilterFile(Indexable, ABC):
     def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
         """Plan to shrink filters to the smallest size that meets the rule."""
 
-    def plan_repair(self, columns: Sequence[Column], repair: Repair) -> Plan:
-        """Plan to mend, or to add, what readers skip by besides filters. Raises UnsupportedError by default."""
+    def differs_only_in_structures(self, other: FilterFile) -> bool:
+        """Whether another file's metadata equal this file's except for statistics and page indexes."""
+        del other
+        return False
+
+    def plan_repair(self, columns: set[int] | None, repair: Repair) -> Plan:
+        """Plan to mend or to add statistics and page indexes of these columns (None: all). Raises UnsupportedError by
+        default."""
         del columns, repair
         raise UnsupportedError(
             f"`bloom repair` changes Parquet files only, and this is a {self.format} file",

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+PAGE_INDEX: Final = "page-index"
+STATISTICS: Final = "statistics"
+ADDITIONS: Final = (PAGE_INDEX, STATISTICS)
+"""What `repair` adds where it is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

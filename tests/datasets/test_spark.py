@@ -302,7 +302,7 @@ def test_the_command_line_has_both_engines(
     ("args", "message"),
     [
         (["--engine", "spark", "--jobs", "2"], "--jobs is for the local engine"),
-        (["--engine", "spark", "--fail-fast"], "--fail-fast on Spark is for add, remove and fold"),
+        (["--engine", "spark", "--fail-fast"], "--fail-fast on Spark is for commands that change files"),
         (["--master", "local[2]"], "--master and --conf are for Spark"),
         (["--conf", "a=b"], "--master and --conf are for Spark"),
     ],

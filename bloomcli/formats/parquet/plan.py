@@ -459,7 +459,7 @@ class AddPlan(Change):
             self._ahead = ahead
             try:
                 ahead.start_jobs()
-                for piece in itertools.chain.from_iterable(itertools.starmap(_slices, self.keep)):
+                for piece in itertools.chain.from_iterable(itertools.starmap(slices, self.keep)):
                     yield piece
                     ahead.start_jobs()
                     while ahead.full and ahead.ready:
@@ -640,7 +640,7 @@ def _held(built: _BuiltFilter) -> int:
     return built.held
 
 
-def _slices(offset: int, length: int) -> Iterator[KeptRange]:
+def slices(offset: int, length: int) -> Iterator[KeptRange]:
     """Yield a range in parts that are copied one after the other. Only a single part is shorter than a slice."""
     while length >= 2 * _SLICE_BYTES:
         yield KeptRange(offset, _SLICE_BYTES)

@@ -389,6 +389,16 @@ def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None
     return kept(one) == kept(other) and _strip_movable(one) == _strip_movable(other)
 
 
+def differs_only_in_structures(one: Footer, other: Footer) -> bool:
+    """Whether two footers are equal except for statistics, page indexes, and what moves if they are replaced."""
+    fields = (*_FIELDS[COLUMN_INDEX], *_FIELDS[OFFSET_INDEX], OFFSET, STATISTICS)
+
+    def rest(footer: Footer) -> bytes:
+        return _without(footer, {None: (COLUMN_ORDERS,), **dict.fromkeys(footer.chunk_keys(), fields)})
+
+    return rest(one) == rest(other)
+
+
 def _strip_movable(footer: Footer) -> bytes:
     """The footer without any field that a cut changes."""
     return _without(footer, dict.fromkeys(footer.chunk_keys(), _LOCATIONS))
