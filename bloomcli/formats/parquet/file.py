@@ -110,9 +110,9 @@ class ParquetFile(LocatedFile):
 
     def index(self, column: Column) -> Iterator[IndexEntry]:
         """The entries of the column index and the offset index."""
-        from bloomcli.formats.parquet import page_list
+        from bloomcli.formats.parquet import page_index
 
-        return page_list.index(self.filters, column.index)
+        return page_index.entries(self.source, self.footer, column.index)
 
     def schema_tree(self) -> Iterator[SchemaNode]:
         """Every element of the schema."""

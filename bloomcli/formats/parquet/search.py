@@ -140,7 +140,7 @@ class ParquetSearch(ColumnSearch):
         """The pages of a row group's chunk that can have one of the candidates."""
         places = None
         if candidates.trusted:
-            selected = self._plan.select(key, chunk, candidates.rows, partial(_sorted_keys, wanted, candidates))
+            selected = self._plan.select(key, chunk, partial(_sorted_keys, wanted, candidates))
             if selected is not None:
                 places = selected.pages
                 self.pages_left_out += selected.left_out
