@@ -165,7 +165,8 @@ def change(report: ChangeReport) -> Iterator[Block]:
             text = f"{left} stay in the file, unused: the old footer, as this store appends to whole objects only"
         else:
             text = (
-                f"{left} of old filters stay in the file, unused: they lie between row groups, and pages can't move"
+                f"{left} of old {'page indexes' if report.command == 'repair' else 'filters'} stay in the file, unused:"
+                " they lie between row groups, and pages can't move"
             )
         yield line(text)
     for text in report.remarks:
@@ -221,34 +222,29 @@ def _change_grid(report: ChangeReport) -> Grid:
 
 def _structure_grid(report: ChangeReport) -> Grid:
     """One row for the structures of a column that changed in the same way in several row groups."""
-    grid = Grid(
-        (
-            Head("column"),
-            Head("structure"),
-            Head("action"),
-            Head("row groups", figures=True, rank=2),
-            Head("pages", figures=True, rank=4),
-            Head("size", figures=True, rank=3),
-            Head("a lookup reads", rank=1),
-            Head("what was wrong", prose=True),
-        )
-    )
+    changed = [one for one in report.structures if one.action != "keep"]
+    lookups = any(one.lookup_bytes is not None for one in changed)
+    whys = any(one.problems or one.reason for one in changed)
+    heads = [Head("column"), Head("structure"), Head("action"), Head("row groups", figures=True, rank=2)]
+    heads += [Head("pages", figures=True, rank=4), Head("size", figures=True, rank=3)]
+    heads += [Head("a lookup reads", rank=1)] * lookups
+    heads += [Head("what is wrong" if report.dry_run else "what was wrong", prose=True)] * whys
+    grid = Grid(tuple(heads))
     groups: dict[tuple[str, str, str, tuple[str, ...]], list[StructureChange]] = {}
-    for one in report.structures:
-        if one.action != "keep":
-            why = one.problems if one.reason is None else (*one.problems, one.reason)
-            groups.setdefault((one.column, one.structure, one.action, why), []).append(one)
+    for one in changed:
+        why = one.problems if one.reason is None else (*one.problems, one.reason)
+        groups.setdefault((one.column, one.structure, one.action, why), []).append(one)
     for (column, structure, action, why), found in groups.items():
         pages, written, held = (
             sum(getattr(one, name) or 0 for one in found) for name in ("pages", "bytes", "page_bytes")
         )
         read = sum(one.lookup_bytes or 0 for one in found)
-        grid.add(
-            *(column, structure, action, count(len(found))),
-            *(count(pages) if pages else "-", size(written) if written else "-"),
-            f"{size(read)} of {size(held)}" if any(one.lookup_bytes is not None for one in found) else "-",
-            "; ".join(why),
-        )
+        cells = [column, structure, action, count(len(found))]
+        cells += [count(pages) if pages else "-", size(written) if written else "-"]
+        has_lookups = any(one.lookup_bytes is not None for one in found)
+        cells += [f"{size(read)} of {size(held)}" if has_lookups else "-"] * lookups
+        cells += ["; ".join(why)] * whys
+        grid.add(*cells)
     return grid
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
-from bloomcli.formats.parquet import compact, index_encoding
+from bloomcli.formats.parquet import compact, index_encoding, page_index
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.compact import Field
 from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey, Footer
@@ -327,10 +327,9 @@ def _place(page: MeasuredPage) -> Place:
 
 
 def stored_places(filters: Filters, key: ChunkKey) -> Sequence[Place]:
-    """The pages in a chunk's offset index."""
-    from bloomcli.formats.parquet import page_list
-
-    return [Place(*place) for place in page_list.page_locations(filters, key)]
+    """The pages in a chunk's offset index; none without one. Raises CorruptFile, UnsupportedError."""
+    found = page_index.offset_index(filters.source, filters.footer, key)
+    return [] if found is None else [Place(*place) for place in found.page_locations]
 
 
 def places(filters: Filters, chunk: ColumnChunk, stop: Stop) -> tuple[Sequence[Place], int | None]:

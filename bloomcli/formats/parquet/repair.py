@@ -211,7 +211,7 @@ class RepairPlan(Change):
                 if structure in work.structures:
                     maker.make(structure, "add")
         else:
-            wrong = wrong_structures(self.filters, work.key, maker.measured)
+            wrong = _wrong(self.filters, work, maker.measured)
             if OFFSET_INDEX in wrong and COLUMN_INDEX in work.structures:
                 wrong.setdefault(COLUMN_INDEX, ("its pages are those of the offset index",))
             for structure in STRUCTURES:
