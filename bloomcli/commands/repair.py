@@ -30,7 +30,7 @@ def request(options: RepairOptions) -> ChangeRequest:
         plan=plan,
         why_unchanged=lambda file: why_none(file, options.columns, exclude=options.exclude),
         is_result=is_result,
-        why_idle="nothing is missing" if options.add else "nothing is wrong",
+        why_idle="there is nothing to add" if options.add else "there is nothing to mend",
         names=options.names,
     )
 

@@ -49,7 +49,8 @@ class StructureChange:
     row_group: int
     column: str
     structure: str
-    """``statistics``, ``column index`` or ``offset index``."""
+    """``statistics``, ``column_index`` or ``offset_index``. Of those that are only mended: ``encoding_stats``,
+    ``size_statistics``, ``sorting_columns``, and ``num_rows``, which can't be mended."""
     action: str
     """``add``, ``replace``, ``remove`` or ``keep``."""
     bytes: int | None = None

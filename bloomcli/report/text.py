@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.model.change import STATISTICS
 from bloomcli.model.dataset import FileRow
 from bloomcli.model.file import Presence
 from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
@@ -164,15 +163,15 @@ def change(report: ChangeReport) -> Iterator[Block]:
         if report.bytes_copied == report.bytes_before:
             text = f"{left} stay in the file, unused: the old footer, as this store appends to whole objects only"
         else:
-            text = (
-                f"{left} of old {'page indexes' if report.command == 'repair' else 'filters'} stay in the file, unused:"
-                " they lie between row groups, and pages can't move"
-            )
+            what = "page indexes" if report.command == "repair" else "filters"
+            text = f"{left} of old {what} stay in the file, unused: they lie between row groups, and pages can't move"
         yield line(text)
     for text in report.remarks:
         yield line(f"remark: {text}", Style.WARN)
     left_out: dict[str, dict[str, None]] = {}
-    kept = [(one.reason, f"{one.structure} of {one.column}") for one in report.structures if one.action == "keep"]
+    kept = [
+        (one.reason, f"{_named(one.structure)} of {one.column}") for one in report.structures if one.action == "keep"
+    ]
     for reason, name in (*((item.reason, item.column) for item in report.changes), *kept):
         if reason is not None:
             left_out.setdefault(reason, {})[name] = None
@@ -220,6 +219,18 @@ def _change_grid(report: ChangeReport) -> Grid:
     return grid
 
 
+_SINGULAR: Final = {
+    "statistics": "chunk statistic",
+    "size_statistics": "size statistic",
+    "encoding_stats": "encoding statistic",
+    "sorting_columns": "sort order",
+}
+
+
+def _named(structure: str) -> str:
+    return structure.replace("_", " ")
+
+
 def _structure_grid(report: ChangeReport) -> Grid:
     """One row for the structures of a column that changed in the same way in several row groups."""
     changed = [one for one in report.structures if one.action != "keep"]
@@ -239,7 +250,7 @@ def _structure_grid(report: ChangeReport) -> Grid:
             sum(getattr(one, name) or 0 for one in found) for name in ("pages", "bytes", "page_bytes")
         )
         read = sum(one.lookup_bytes or 0 for one in found)
-        cells = [column, structure, action, count(len(found))]
+        cells = [column, _named(structure), action, count(len(found))]
         cells += [count(pages) if pages else "-", size(written) if written else "-"]
         has_lookups = any(one.lookup_bytes is not None for one in found)
         cells += [f"{size(read)} of {size(held)}" if has_lookups else "-"] * lookups
@@ -271,7 +282,7 @@ def _tally(report: ChangeReport) -> str:
             actions["filter", item.action] += item.filters
     for one in report.structures:
         if one.action != "keep":
-            actions["chunk statistic" if one.structure == STATISTICS else one.structure, one.action] += 1
+            actions[_SINGULAR.get(one.structure, _named(one.structure)), one.action] += 1
     words = _PLANNED if report.dry_run else _DONE
     found = (f"{plural(n, what)} {words.get(action, action)}" for (what, action), n in actions.items())
     return ", ".join(found) or ("nothing to change" if report.command == "repair" else "no filters to change")

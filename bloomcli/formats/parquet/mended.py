@@ -18,44 +18,62 @@ from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import compact, index_encoding, page_index
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.compact import Field
-from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX, ChunkKey, Footer
+from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.idl import ENUMS
 from bloomcli.formats.parquet.index_encoding import IndexedPage, boundary_order, cut_high, cut_low
-from bloomcli.formats.parquet.measured import MeasuredChunk, MeasuredPage, measured, order_of
+from bloomcli.formats.parquet.measured import MeasuredChunk, MeasuredPage, order_of, values_of
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader, read_page
-from bloomcli.formats.parquet.spec import STRUCT
-from bloomcli.formats.parquet.splice import STATISTICS, Value
+from bloomcli.formats.parquet.proof import (
+    COLUMN_INDEX,
+    ENCODINGS,
+    OFFSET_INDEX,
+    ROWS,
+    SIZES,
+    SORTING,
+    STATISTICS,
+    faults,
+    key_of,
+    measure_of,
+)
+from bloomcli.formats.parquet.spec import I32, STRUCT, zigzag
+from bloomcli.formats.parquet.splice import Value
 from bloomcli.formats.parquet.statistics import has_floats
 from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.change import StructureChange
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.values.literals import decode_bound, kind_of
+from bloomcli.values.literals import kind_of
 from bloomcli.words import counted
 
-STRUCTURES: Final = (STATISTICS, OFFSET_INDEX, COLUMN_INDEX)
+STRUCTURES: Final = (STATISTICS, OFFSET_INDEX, COLUMN_INDEX, ENCODINGS, SIZES, SORTING, ROWS)
 """In the order in which they are made: the counts of a column index agree with those of the statistics, and its pages
 with those of the offset index."""
+_UNMENDED: Final = "readers get the rows by it, so that the file has to be written again"
 _LOOKUPS: Final = 64
 """The maximum number of pages whose minimum is looked up in a new column index, for the report."""
 _TYPE_ORDER: Final = "TYPE_ORDER"
 _TOTAL_ORDER: Final = "IEEE_754_TOTAL_ORDER"
+_OTHER_ENCODINGS: Final = 63
+"""The bit of `ChunkMetadata.encodings` for numbers that aren't a bit."""
 _ZEROS: Final = {2: b"\0\0", 4: bytes(4), 8: bytes(8)}
 _SIGN: Final = 0x80
 
 
 class Orders:
-    """The orders of the columns' bounds, which the footer states.
+    """The orders of the columns' bounds, which the footer states. If it states none, bounds have the type's order:
+    readers ignore them, or assume this order.
 
     Attributes:
-        added: the footer states none, and no bounds that depend on them: then new bounds come with the type's order.
+        added: the footer states none, and has no bounds that depend on them: then new bounds come with the orders.
     """
 
     def __init__(self, footer: Footer, *, adds: bool) -> None:
         self._footer = footer
-        self.added = adds and footer.top.span("column_orders") is None and not any(map(_depends, _chunks(footer)))
+        self._absent = footer.top.span("column_orders") is None
+        self.added = adds and self._absent and not any(map(_depends, _chunks(footer)))
 
     def of(self, column: Column) -> str | None:
         """The name of the order of a column; None if it isn't defined."""
-        return _TYPE_ORDER if self.added else self._footer.order(column)
+        return _TYPE_ORDER if self._absent else self._footer.order(column)
 
     def why_none(self, column: Column) -> str | None:
         """Why a column has no bounds; None if it can have some."""
@@ -63,7 +81,7 @@ class Orders:
         if column.physical == "INT96" or order_of(column, order) == kernels.NO_ORDER:
             return "its type has no defined order"
         if order not in {_TYPE_ORDER, _TOTAL_ORDER}:
-            return "the footer doesn't state an order of its values that is known here, so that bounds aren't read"
+            return "the footer states an order of its values that isn't known here"
         return None
 
     def is_total(self, column: Column) -> bool:
@@ -87,11 +105,9 @@ def _depends(found: ChunkMetadata) -> bool:
 
 
 def stored(found: ChunkMetadata) -> set[str]:
-    """The structures that a chunk has."""
+    """The page indexes that a chunk has."""
     known = {COLUMN_INDEX: found.column_index_offset, OFFSET_INDEX: found.offset_index_offset}
-    there = {kind for kind, offset in known.items() if offset}
-    has_statistics = found.null_count is not None or found.bounds(True, True) != (None, None)
-    return there | {STATISTICS} if has_statistics or found.distinct_count is not None else there
+    return {kind for kind, offset in known.items() if offset}
 
 
 def lacks_statistics(found: ChunkMetadata, *, bounds: bool) -> bool:
@@ -125,8 +141,8 @@ class Made(NamedTuple):
 
     key: ChunkKey
     changes: Sequence[StructureChange]
-    statistics: dict[str, Value | None]
-    """Fields of the metadata by name; None removes one."""
+    values: dict[str, Value | None]
+    """Fields of the chunk's metadata; None removes one."""
     indexes: dict[str, bytes]
     """New page indexes by kind."""
     decoded: int
@@ -183,8 +199,9 @@ class Maker:
         self._orders = orders
         self._work = work
         self._column = work.chunk.column
+        self._key = key_of(self._column, orders.of(self._column))
         self._stop = stop
-        self._statistics: dict[str, Value | None] = {}
+        self._values: dict[str, Value | None] = {}
         self._indexes: dict[str, bytes] = {}
         self._changes: list[StructureChange] = []
         self._without: set[str] = set()
@@ -193,17 +210,33 @@ class Maker:
     @cached_property
     def measured(self) -> MeasuredChunk:
         """The chunk, measured. Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set."""
-        return measured(self._filters, self._work.chunk, self._stop)
+        work = self._work
+        measure = measure_of(self._filters, work.key, work.chunk)
+        for _ in values_of(self._filters, work.chunk, measure, self._stop):
+            pass
+        return measure.chunk()
+
+    def mend(self) -> None:
+        """Make new structures in place of those that the values contradict."""
+        work = self._work
+        wrong: dict[str, list[str]] = {}
+        for fault in faults(self._filters, work.key, work.chunk, self.measured):
+            wrong.setdefault(fault.structure, []).append(fault.message)
+        if OFFSET_INDEX in wrong and COLUMN_INDEX in stored(work.found):
+            wrong.setdefault(COLUMN_INDEX, ["its pages are those of the offset index"])
+        for structure in STRUCTURES:
+            if structure in wrong:
+                self.make(structure, "replace", tuple(wrong[structure]))
 
     def made(self) -> Made:
         """The structures that were made."""
         work = self._work
-        return Made(work.key, self._changes, self._statistics, self._indexes, work.bytes_to_decode)
+        return Made(work.key, self._changes, self._values, self._indexes, work.bytes_to_decode)
 
     def make(self, structure: str, action: str, problems: tuple[str, ...] = ()) -> None:
         """Make a structure. What has no right value isn't added, or is taken out if it is wrong (has `problems`)."""
-        if structure == STATISTICS:
-            self._make_statistics(action, problems)
+        if structure not in {COLUMN_INDEX, OFFSET_INDEX}:
+            self._make_fields(structure, action, problems)
             return
         try:
             data, pages, read = self._offset_index() if structure == OFFSET_INDEX else self._column_index()
@@ -217,24 +250,41 @@ class Maker:
         facts = {"bytes": len(data), "pages": len(pages), "page_bytes": size, "lookup_bytes": read}
         self._changes.append(change(self._work.chunk, structure, action, problems, **facts))
 
-    def _make_statistics(self, action: str, problems: tuple[str, ...]) -> None:
-        found, stored, column = self.measured, self._work.found, self._column
+    def _make_fields(self, structure: str, action: str, problems: tuple[str, ...]) -> None:
+        reason: str | None = None
+        if structure == STATISTICS:
+            reason = self._put_statistics(mends=bool(problems))
+        elif structure == ENCODINGS:  # readers that find none look at all encodings of the chunk
+            known = {page.encoding for page in self.measured.pages}
+            numbers = {number for name, number in ENUMS["Encoding"].items() if name in known}
+            there = {number for number in range(_OTHER_ENCODINGS) if self._work.found.encodings >> number & 1}
+            self._values |= {ENCODINGS: None, "encodings": compact.listed(I32, map(zigzag, sorted(numbers | there)))}
+        elif structure == ROWS:
+            action, reason = "keep", _UNMENDED
+        else:
+            action, self._values[structure] = "remove", None
+        self._changes.append(change(self._work.chunk, structure, action, problems, reason=reason))
+
+    def _put_statistics(self, *, mends: bool) -> str | None:
+        """Set the fields of the statistics that are missing, or all of them if this `mends` the statistics. Returns
+        why there are no bounds; None if there are some."""
+        found, there, column = self.measured, self._work.found, self._column
         fields: dict[str, Value | None] = {}
-        if problems or stored.null_count is None:
+        if mends or there.null_count is None:
             fields["null_count"] = found.nulls
         if self._orders.is_total(column) and has_floats(column):
             fields["nan_count"] = found.nans
         reason = self._orders.why_none(column) or (_TOO_LONG if found.unknown else None)
-        if problems or None in stored.bounds(True, False):
+        if mends or None in there.bounds(True, False):
             for name, bound, cut in (("min", found.low, cut_low), ("max", found.high, cut_high)):
-                bound = None if reason is not None else bound
-                short = bound if bound is None else self._shown(bound, cut)
+                whole = None if reason is not None else bound
+                short = None if whole is None else self._shown(whole, cut)
                 fields[f"{name}_value"] = short
-                fields[f"is_{name}_value_exact"] = None if short is None else short == bound
-        if problems:  # the deprecated fields have another order for some types, and readers don't need them
+                fields[f"is_{name}_value_exact"] = None if short is None else short == whole
+        if mends:  # the old bounds have another order for some types, and readers don't need them
             fields |= {"min": None, "max": None, "distinct_count": found.distinct}
-        self._statistics = {f"{STATISTICS}.{name}": value for name, value in fields.items()}
-        self._changes.append(change(self._work.chunk, STATISTICS, action, problems, reason=reason))
+        self._values |= {f"{STATISTICS}.{name}": value for name, value in fields.items()}
+        return reason
 
     def _offset_index(self) -> tuple[bytes, Sequence[Place], None]:
         """The offset index, its pages, and None. Raises _NoRightValue."""
@@ -285,7 +335,9 @@ class Maker:
         """The pages' facts as the column index has them."""
         total = self._orders.is_total(self._column) and has_floats(self._column)
         # writers count the entries of empty lists as nulls or don't: two counts that differ contradict each other
-        agree = self._work.found.null_count in {None, self.measured.nulls} or bool(self._statistics)
+        agree = (
+            self._work.found.null_count in {None, self.measured.nulls} or f"{STATISTICS}.null_count" in self._values
+        )
         return [
             IndexedPage(
                 None if page.low is None else self._shown(page.low, cut_low),
@@ -306,10 +358,6 @@ class Maker:
                 return negative if cut is cut_low else zero
         return cut(bound) if column.physical == "BYTE_ARRAY" and kind_of(column) != "DECIMAL" else bound
 
-    def _key(self, bound: bytes) -> Any:
-        key = decode_bound(bound, self._column)
-        return bound if key is None else key  # a BOOLEAN
-
     def _lookup_bytes(self, indexed: Sequence[IndexedPage], sizes: Sequence[int]) -> int:
         """The mean size of the pages that may have a value, for the minima of some pages."""
         bounds = [
@@ -329,7 +377,7 @@ def _place(page: MeasuredPage) -> Place:
 def stored_places(filters: Filters, key: ChunkKey) -> Sequence[Place]:
     """The pages in a chunk's offset index; none without one. Raises CorruptFile, UnsupportedError."""
     found = page_index.offset_index(filters.source, filters.footer, key)
-    return [] if found is None else [Place(*place) for place in found.page_locations]
+    return [] if found is None else [Place(*place) for place in found.page_locations or ()]
 
 
 def places(filters: Filters, chunk: ColumnChunk, stop: Stop) -> tuple[Sequence[Place], int | None]:

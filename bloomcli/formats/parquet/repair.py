@@ -23,20 +23,23 @@ from bloomcli.errors import UnsupportedError
 from bloomcli.formats.base import Repair, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.parquet import extension, mended
+from bloomcli.formats.parquet import footer as footers
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters, field_of, unreadable
-from bloomcli.formats.parquet.footer import COLUMN_INDEX, OFFSET_INDEX
 from bloomcli.formats.parquet.index_encoding import BOUND_BYTES
 from bloomcli.formats.parquet.mended import STRUCTURES, Made, Maker, Orders, Work
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, chunk_range
 from bloomcli.formats.parquet.plan import Change, slices
-from bloomcli.formats.parquet.splice import COLUMN_ORDERS, STATISTICS, Part
+from bloomcli.formats.parquet.proof import COLUMN_INDEX, OFFSET_INDEX, STATISTICS
+from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part
 from bloomcli.model.change import PAGE_INDEX, StructureChange
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Pieces
 
 T = TypeVar("T")
 
+_KINDS: Final = {COLUMN_INDEX: footers.COLUMN_INDEX, OFFSET_INDEX: footers.OFFSET_INDEX}
+"""The kinds of parts, in the order in which they are written."""
 _ENTRY_BYTES: Final = 48
 """The maximum bytes of a page in both indexes, without its bounds."""
 _CHUNK_BYTES: Final = 256
@@ -61,7 +64,7 @@ class RepairPlan(Change):
             filters.source.will_read(self.reads())
             self._mended = [made for made in self._made(repair.threads, lambda _: None, ()) if made is not None]
         changes = [(made.key, one) for made in self._mended or () for one in made.changes]
-        gone = {Part(one.structure, key) for key, one in changes if one.structure != STATISTICS}
+        gone = {Part(_KINDS[one.structure], key) for key, one in changes if one.structure in _KINDS}
         super().__init__(filters, set(), puts=bool(self._work), appends=appends, indexes=gone)
         if self._work:
             self.remarks = extension.remarks(filters.footer, "page indexes")
@@ -87,7 +90,7 @@ class RepairPlan(Change):
 
     def _there(self, work: Work) -> set[str]:
         """The structures that are judged."""
-        return mended.stored(work.found) if self._chosen(work.chunk.column) else set()
+        return set(STRUCTURES) if self._chosen(work.chunk.column) else set()
 
     def _missing(self, work: Work) -> set[str]:
         """The structures that are added."""
@@ -175,12 +178,12 @@ class RepairPlan(Change):
                     yield piece
         else:
             yield from kept
-        for kind in (COLUMN_INDEX, OFFSET_INDEX):
+        for structure, kind in _KINDS.items():
             for one in made:
-                if kind in one.indexes:
-                    yield from self.put_index(Part(kind, one.key), one.indexes[kind])
-        self.values |= {one.key: one.statistics for one in made if one.statistics}
-        if self._orders.added and any(one.statistics or COLUMN_INDEX in one.indexes for one in made):
+                if structure in one.indexes:
+                    yield from self.put_index(Part(kind, one.key), one.indexes[structure])
+        self.values |= {one.key: one.values for one in made if one.values}
+        if self._orders.added and any(one.values or COLUMN_INDEX in one.indexes for one in made):
             self.values[None] = {COLUMN_ORDERS: self._orders.encoded}
         changes = (*(change for one in made for change in one.changes), *self._left)
         remarks = () if self._ahead is None else self._ahead.remarks
@@ -211,12 +214,7 @@ class RepairPlan(Change):
                 if structure in work.structures:
                     maker.make(structure, "add")
         else:
-            wrong = _wrong(self.filters, work, maker.measured)
-            if OFFSET_INDEX in wrong and COLUMN_INDEX in work.structures:
-                wrong.setdefault(COLUMN_INDEX, ("its pages are those of the offset index",))
-            for structure in STRUCTURES:
-                if structure in wrong:
-                    maker.make(structure, "replace", tuple(wrong[structure]))
+            maker.mend()
         tick(work.bytes_to_decode)
         return maker.made()
 
