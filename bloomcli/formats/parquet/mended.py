@@ -204,8 +204,8 @@ class Maker:
         self._values: dict[str, Value | None] = {}
         self._indexes: dict[str, bytes] = {}
         self._changes: list[StructureChange] = []
-        self._without: set[str] = set()
-        """The page indexes that have no right value."""
+        self._without: dict[str, str] = {}
+        """The page indexes that have no right value, with the reasons."""
 
     @cached_property
     def measured(self) -> MeasuredChunk:
@@ -242,7 +242,7 @@ class Maker:
             data, pages, read = self._offset_index() if structure == OFFSET_INDEX else self._column_index()
         except _NoRightValue as why:
             action = "remove" if problems else "keep"
-            self._without.add(structure)
+            self._without[structure] = str(why)
             self._changes.append(change(self._work.chunk, structure, action, problems, reason=str(why)))
             return
         self._indexes[structure] = data
@@ -323,9 +323,9 @@ class Maker:
         full = [page for page in self.measured.pages if page.values]
         if OFFSET_INDEX in self._indexes:
             return full
-        listed = [] if OFFSET_INDEX in self._without else stored_places(self._filters, self._work.key)
-        if not listed:
-            raise _NoRightValue("there is no offset index")
+        if OFFSET_INDEX in self._without:
+            raise _NoRightValue(self._without[OFFSET_INDEX])
+        listed = stored_places(self._filters, self._work.key)
         for pages in (full, self.measured.pages):
             if list(map(_place, pages)) == listed:
                 return pages

@@ -29,7 +29,7 @@ from bloomcli.formats.parquet.bloom_filter import Filters, field_of, unreadable
 from bloomcli.formats.parquet.index_encoding import BOUND_BYTES
 from bloomcli.formats.parquet.mended import STRUCTURES, Made, Maker, Orders, Work
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, chunk_range
-from bloomcli.formats.parquet.plan import Change, slices
+from bloomcli.formats.parquet.plan import Change, refuse_signed, slices
 from bloomcli.formats.parquet.proof import COLUMN_INDEX, OFFSET_INDEX, STATISTICS
 from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part
 from bloomcli.model.change import PAGE_INDEX, StructureChange
@@ -50,6 +50,7 @@ class RepairPlan(Change):
     """The plan that mends or adds statistics and page indexes."""
 
     def __init__(self, filters: Filters, columns: set[int] | None, repair: Repair, *, appends: bool = False) -> None:
+        refuse_signed(filters.footer)
         self._stop = Stop()
         self._ahead: BuildQueue[Made] | None = None
         self._add = repair.add
