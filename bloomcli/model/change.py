@@ -80,7 +80,7 @@ class ChangeReport:
     dry_run: bool
     bytes_before: int
     bytes_after: int
-    """In a dry run an upper bound."""
+    """In a dry run an upper bound; of `repair --add`, if no page is smaller than half of its chunk's first one."""
     bytes_decoded: int
     """Compressed bytes of the decoded column chunks. In a dry run an upper bound."""
     bytes_copied: int

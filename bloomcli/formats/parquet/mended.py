@@ -407,8 +407,11 @@ def places(filters: Filters, chunk: ColumnChunk, stop: Stop) -> tuple[Sequence[P
 def headers(reader: ChunkReader) -> Iterator[tuple[int, PageHeader]]:
     """Yield the offset and the header of each data page; the reader is after the page. Raises CorruptFile."""
     seen = 0
+    end = reader.chunk.data_offset + reader.chunk.compressed_bytes
     while seen < reader.chunk.num_values:
         reader.stop.check()
+        if reader.position >= end:
+            raise reader.fault(f"the pages have {counted(seen, 'value')}, the metadata {reader.chunk.num_values}")
         at = reader.position
         header = reader.header()
         packed = header.required("compressed_page_size")

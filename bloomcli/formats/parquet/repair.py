@@ -19,7 +19,7 @@ from functools import cached_property, partial
 from typing import Final, TypeVar
 
 from bloomcli.concurrency.threads import Stop
-from bloomcli.errors import UnsupportedError
+from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import Repair, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.parquet import extension, mended
@@ -28,7 +28,7 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters, field_of, unreadable
 from bloomcli.formats.parquet.index_encoding import BOUND_BYTES
 from bloomcli.formats.parquet.mended import STRUCTURES, Made, Maker, Orders, Work
-from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, chunk_range
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, chunk_range, header_ranges
 from bloomcli.formats.parquet.plan import Change, refuse_signed, slices
 from bloomcli.formats.parquet.proof import COLUMN_INDEX, OFFSET_INDEX, STATISTICS
 from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part
@@ -142,20 +142,28 @@ class RepairPlan(Change):
 
     @property
     def new_bytes_bound(self) -> int:  # type: ignore[override]
-        """The upper bound of the new file's bytes that aren't copied."""
+        """The upper bound of the new file's bytes that aren't copied, if pages are like a chunk's first one."""
         footer = self.filters.footer
         fixed = len(footer.raw) + _CHUNK_BYTES * len(self._work) + 8 * footer.column_count
         if self._mended is not None:
             return fixed + sum(made.held for made in self._mended)
-        return fixed + sum(map(self._index_bound, self._work))
+        indexed = [work for work in self._work if work.structures & _KINDS.keys()]
+        self.filters.source.will_read(place for work in indexed for place in header_ranges(work.chunk))
+        return fixed + sum(map(self._index_bound, indexed))
 
     def _index_bound(self, work: Work) -> int:
-        """The upper bound of the bytes of a chunk's new page indexes, by its page headers. Raises CorruptFile."""
-        if not work.structures & {COLUMN_INDEX, OFFSET_INDEX}:
-            return 0
-        source, end = self.filters.source, self.filters.footer.start
-        source.will_read([chunk_range(work.chunk)])
-        pages = sum(1 for _ in mended.headers(ChunkReader(source, work.chunk, end, HEADER_WINDOW)))
+        """The upper bound of the bytes of a chunk's new page indexes, if no page is smaller than half of the first.
+        Raises CorruptFile for a chunk whose values are to be read."""
+        chunk = work.chunk
+        reader = ChunkReader(self.filters.source, chunk, self.filters.footer.start, HEADER_WINDOW)
+        try:
+            at, header = next(mended.headers(reader))
+        except CorruptFile:
+            if work.decodes:
+                raise
+            return 0  # its indexes are left out, with the reason
+        values, size = max(header.required_of_head("num_values"), 1), reader.position - at
+        pages = 2 * max(-(-chunk.num_values // values), -(-chunk.compressed_bytes // size))
         return pages * (_ENTRY_BYTES + (2 * (BOUND_BYTES + 8) if COLUMN_INDEX in work.structures else 0))
 
     def reads(self) -> Iterator[tuple[int, int]]:
