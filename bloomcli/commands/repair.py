@@ -28,7 +28,7 @@ def request(options: RepairOptions) -> ChangeRequest:
     return ChangeRequest(
         command="repair",
         plan=plan,
-        why_unchanged=lambda file: why_none(file, options.columns, exclude=options.exclude),
+        why_unchanged=lambda file: file.unrepairable or why_none(file, options.columns, exclude=options.exclude),
         is_result=is_result,
         why_idle="there is nothing to add" if options.add else "there is nothing to mend",
         names=options.names,

@@ -215,6 +215,8 @@ class FilterFile(Indexable, ABC):
     """Whether the format supports `search`."""
     unfoldable: str | None = None
     """Why the format's filters can't be folded; None where they can."""
+    unrepairable: str | None = "only Parquet files can be repaired: other formats have statistics between the data"
+    """Why the format's statistics can't be mended; None where they can."""
     missing_columns: Sequence[str] = ()
     """Paths of the table's leaf columns that the file doesn't have; empty without a table's names."""
 
@@ -439,7 +441,7 @@ class FilterFile(Indexable, ABC):
         default."""
         del columns, repair
         raise UnsupportedError(
-            f"`bloom repair` changes Parquet files only, and this is a {self.format} file",
+            str(self.unrepairable),
             path=self.source.path,
             hint=f"`bloom validate {quoted(self.source.path)} --deep` checks it",
         )

@@ -44,6 +44,7 @@ class ParquetFile(LocatedFile):
     format = "parquet"
     title = "Parquet"
     searched = True
+    unrepairable = None
     describe: ClassVar[DescribeModule] = describe
     footer: Footer
     filters: Filters

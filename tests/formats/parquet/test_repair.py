@@ -371,7 +371,7 @@ def test_encrypted_columns_are_left_out_and_refused_by_name(tmp_path: Path) -> N
 
 def test_files_of_other_formats_are_refused_with_what_checks_them(tmp_path: Path) -> None:
     orc = min(ORC.glob("*.orc"))
-    with pytest.raises(UnsupportedError, match="changes Parquet files only") as caught:
+    with pytest.raises(UnsupportedError, match="only Parquet files can be repaired") as caught:
         bloomcli.repair(orc, output=tmp_path / "out")
     assert "--deep" in (caught.value.hint or "")
     assert not (tmp_path / "out").exists()
