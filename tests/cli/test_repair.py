@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
     pq.write_table(
         table,
         tmp_path / "a.parquet",
-        data_page_size=1024,
+        data_page_size=4096,
         write_batch_size=100,
         max_rows_per_page=300,
         use_dictionary=False,
