@@ -1,8 +1,8 @@
 """Compares what a column chunk's metadata say about its values with the values themselves, or with each other.
 
 Readers skip row groups and pages by minima and maxima, null counts, the offset index, encodings and the order of
-rows. A bound that is too wide loses no row, so only those that leave a value out are faults. Nothing stored is used to
-skip work here.
+rows. A bound that is too wide loses no row, so only those that leave a value out are faults. Nothing stored is used
+to skip work here.
 
 Source: the Apache Parquet format, parquet.thrift, PageIndex.md; parquet-java, DictionaryFilter (encodings).
 """
@@ -213,10 +213,11 @@ class _Metadata:
             if least is not None and most is not None and least > most:
                 yield self.fault(_BOUNDS, STATISTICS, f"{low} is above {high}")
         nulls = None if self.statistics is None else self.statistics.integer("null_count")
-        if nulls is not None and not 0 <= nulls <= (self.chunk.num_values if self.column.max_definition_level else 0):
-            yield self.fault(
-                _COUNTS, STATISTICS, f"null_count is {nulls}, and {self._can_be_null()} of the values can be null"
-            )
+        why = statistics.in_counts(self.chunk.num_values, nulls, bounds=bool(found))
+        if nulls and not self.column.max_definition_level:
+            why = f"null_count is {nulls}, and the column can't be null"
+        if why is not None:
+            yield self.fault(_COUNTS, STATISTICS, why)
         if self.flat and self.chunk.num_values != self.rows:
             yield self.fault(
                 _COUNTS,
@@ -234,9 +235,6 @@ class _Metadata:
             if pages.problem is not None:
                 rule = _PAGE_COUNTS if pages.in_counts else _PAGE_BOUNDS
                 yield self.fault(rule, COLUMN_INDEX, pages.problem)
-
-    def _can_be_null(self) -> str:
-        return str(self.chunk.num_values) if self.column.max_definition_level else "none"
 
     def _in_locations(self, locations: Sequence[tuple[int, int, int]]) -> str | None:
         """Why the locations of pages contradict each other or the chunk; None if they don't."""
@@ -275,42 +273,47 @@ class _Proof(_Metadata):
         if self.statistics is None:
             return
         measured, stats = self.measured, self.statistics
-        yield from self._in_bounds()
+        wrong, inexact = self._in_bounds()
+        if wrong:
+            yield self.fault(_BOUNDS, STATISTICS, "; ".join(wrong))
+        if inexact:
+            yield self.fault(_BOUNDS, STATISTICS, "; ".join(inexact), note=True)
+        wrong = []
         nulls = stats.integer("null_count")
         if nulls is not None and not self._possible_nulls(nulls, measured.nulls, measured.values):
-            yield self.fault(
-                _COUNTS,
-                STATISTICS,
-                f"null_count is {nulls}, and {measured.nulls} of {counted(measured.values, 'value')} are null",
+            wrong.append(
+                f"null_count is {nulls}, and {measured.nulls} of {counted(measured.values, 'value')} are null"
             )
         nans = stats.integer("nan_count")
         if nans is not None and nans != measured.nans and statistics.has_floats(self.column):
-            yield self.fault(_COUNTS, STATISTICS, f"nan_count is {nans}, and {measured.nans} of the values are NaN")
+            wrong.append(f"nan_count is {nans}, and {measured.nans} of the values are NaN")
+        if wrong:
+            yield self.fault(_COUNTS, STATISTICS, "; ".join(wrong))
         distinct = stats.integer("distinct_count")
         if distinct is not None and measured.distinct is not None and distinct != measured.distinct:
-            yield self.fault(
-                _COUNTS,
-                STATISTICS,
-                f"distinct_count is {distinct}, and the dictionary has {measured.distinct} that are used",
-                note=True,
-            )
+            message = f"distinct_count is {distinct}, and the values are {measured.distinct} of the dictionary's"
+            yield self.fault(_COUNTS, STATISTICS, message, note=True)
 
-    def _in_bounds(self) -> Iterator[Fault]:
+    def _in_bounds(self) -> tuple[list[str], list[str]]:
+        """(bounds that leave values out, bounds that are said to be values and aren't)."""
+        wrong: list[str] = []
+        inexact: list[str] = []
         low, high = self.measured.low, self.measured.high
         if low is None or high is None:
-            return
+            return wrong, inexact
         for field, stored, exact in self.bounds():
-            at, value = self.key_of(stored), low if field.startswith("min") else high
-            true = self.key_of(value)
-            if at is None:
-                if not statistics.has_nan(stored, None, self.column):
-                    yield self.fault(_BOUNDS, STATISTICS, f"{field} has {counted(len(stored), 'byte')}: no value")
-                continue
+            is_low = field.startswith("min")
+            value = low if is_low else high
+            at, true = self.key_of(stored), self.key_of(value)
             text = f"{field} is {_text(stored, self.column)}"
-            if at > true if field.startswith("min") else at < true:
-                yield self.fault(_BOUNDS, STATISTICS, f"{text}, and a value is {_text(value, self.column)}")
+            if at is None:
+                if not statistics.has_nan(stored, None, self.column) or len(stored) != len(value):
+                    wrong.append(f"{field} has {counted(len(stored), 'byte')}: no value")
+            elif at > true if is_low else at < true:
+                wrong.append(f"{text}, and a value is {_text(value, self.column)}")
             elif exact and at != true and not self.measured.unknown:
-                yield self.fault(_BOUNDS, STATISTICS, f"{text} and said to be exact, and no value is", note=True)
+                inexact.append(f"{text} and said to be exact, and no value is")
+        return wrong, inexact
 
     def _possible_nulls(self, stored: int, nulls: int, values: int) -> bool:
         """Whether a null count can be right. Writers count empty lists and nulls around a repeated leaf
@@ -475,7 +478,7 @@ class _Proof(_Metadata):
             ):
                 true = self.key_of(value)
                 if at is None:
-                    if not statistics.has_nan(stored, None, self.column):
+                    if not statistics.has_nan(stored, None, self.column) or len(stored) != len(value):
                         wrong.append(f"page {number} has a {word} of {counted(len(stored), 'byte')}: no value")
                 elif at > true if sign > 0 else at < true:
                     shown = _text(stored, self.column)
