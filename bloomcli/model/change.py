@@ -80,7 +80,7 @@ class ChangeReport:
     dry_run: bool
     bytes_before: int
     bytes_after: int
-    """In a dry run an upper bound; of `repair --add`, if no page is smaller than half of its chunk's first one."""
+    """In a dry run an upper bound; of `repair --add`, if pages have at least 1,000 values or 8 KiB."""
     bytes_decoded: int
     """Compressed bytes of the decoded column chunks. In a dry run an upper bound."""
     bytes_copied: int

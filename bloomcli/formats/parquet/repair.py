@@ -19,16 +19,17 @@ from functools import cached_property, partial
 from typing import Final, TypeVar
 
 from bloomcli.concurrency.threads import Stop
-from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.errors import UnsupportedError
 from bloomcli.formats.base import Repair, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.parquet import extension, mended
 from bloomcli.formats.parquet import footer as footers
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters, field_of, unreadable
+from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.index_encoding import BOUND_BYTES
 from bloomcli.formats.parquet.mended import STRUCTURES, Made, Maker, Orders, Work
-from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, chunk_range, header_ranges
+from bloomcli.formats.parquet.pages import chunk_range
 from bloomcli.formats.parquet.plan import Change, refuse_signed, slices
 from bloomcli.formats.parquet.proof import COLUMN_INDEX, OFFSET_INDEX, STATISTICS
 from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part
@@ -40,8 +41,11 @@ T = TypeVar("T")
 
 _KINDS: Final = {COLUMN_INDEX: footers.COLUMN_INDEX, OFFSET_INDEX: footers.OFFSET_INDEX}
 """The kinds of parts, in the order in which they are written."""
-_ENTRY_BYTES: Final = 48
+_ENTRY_BYTES: Final = 32
 """The maximum bytes of a page in both indexes, without its bounds."""
+_PAGE_VALUES: Final = 1000
+_PAGE_BYTES: Final = 8 << 10
+"""Values and bytes of the smallest pages that writers usually make."""
 _CHUNK_BYTES: Final = 256
 """The maximum bytes of a chunk's new fields in the footer, and of its indexes without pages."""
 
@@ -142,29 +146,13 @@ class RepairPlan(Change):
 
     @property
     def new_bytes_bound(self) -> int:  # type: ignore[override]
-        """The upper bound of the new file's bytes that aren't copied, if pages are like a chunk's first one."""
+        """The upper bound of the new file's bytes that aren't copied, if pages have a usual size. Nothing is read for
+        it."""
         footer = self.filters.footer
         fixed = len(footer.raw) + _CHUNK_BYTES * len(self._work) + 8 * footer.column_count
         if self._mended is not None:
             return fixed + sum(made.held for made in self._mended)
-        indexed = [work for work in self._work if work.structures & _KINDS.keys()]
-        self.filters.source.will_read(place for work in indexed for place in header_ranges(work.chunk))
-        return fixed + sum(map(self._index_bound, indexed))
-
-    def _index_bound(self, work: Work) -> int:
-        """The upper bound of the bytes of a chunk's new page indexes, if no page is smaller than half of the first.
-        Raises CorruptFile for a chunk whose values are to be read."""
-        chunk = work.chunk
-        reader = ChunkReader(self.filters.source, chunk, self.filters.footer.start, HEADER_WINDOW)
-        try:
-            at, header = next(mended.headers(reader))
-        except CorruptFile:
-            if work.decodes:
-                raise
-            return 0  # its indexes are left out, with the reason
-        values, size = max(header.required_of_head("num_values"), 1), reader.position - at
-        pages = 2 * max(-(-chunk.num_values // values), -(-chunk.compressed_bytes // size))
-        return pages * (_ENTRY_BYTES + (2 * (BOUND_BYTES + 8) if COLUMN_INDEX in work.structures else 0))
+        return fixed + sum(map(_index_bound, self._work))
 
     def reads(self) -> Iterator[tuple[int, int]]:
         """The chunks that are decoded, or whose page headers are read."""
@@ -226,6 +214,18 @@ class RepairPlan(Change):
             maker.mend()
         tick(work.bytes_to_decode)
         return maker.made()
+
+
+def _index_bound(work: Work) -> int:
+    """The upper bound of the bytes of a chunk's new page indexes, if its pages are as large as usual."""
+    chunk = work.chunk
+    if not work.structures & _KINDS.keys():
+        return 0
+    pages = 1 + max(chunk.num_values // _PAGE_VALUES, chunk.uncompressed_bytes // _PAGE_BYTES)
+    bounds = (
+        2 * (min(width_of(chunk.column) or BOUND_BYTES, BOUND_BYTES) + 2) if COLUMN_INDEX in work.structures else 0
+    )
+    return pages * (_ENTRY_BYTES + bounds)
 
 
 def _memory(chunk: ColumnChunk) -> int:

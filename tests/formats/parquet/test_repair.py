@@ -328,7 +328,7 @@ def test_column_orders_are_added_only_where_no_bounds_depend_on_them(tmp_path: P
 
 @pytest.mark.parametrize("add", [(), BOTH], ids=["mend", "add"])
 def test_a_dry_run_writes_nothing_and_announces_at_least_the_bytes(tmp_path: Path, add: tuple[str, ...]) -> None:
-    path = write(tmp_path / "in", table())
+    path = write(tmp_path / "in", table(), max_rows_per_page=1000, data_page_size=1 << 20)
     if not add:
         edited(path, 0, 0, {MIN_VALUE: (BINARY, struct.pack("<q", 3000))})
     before = path.read_bytes()
