@@ -46,6 +46,11 @@ def removing_all() -> str:
     return f"`bloom remove {FILE} --in-place`"
 
 
+def repairing(column: str) -> str:
+    """`bloom repair` for a column, and what it does."""
+    return f"{_quoted('repair', column)} mends it"
+
+
 def listed(column: str) -> str:
     """A name as `--columns` takes it: commas separate columns, so a comma within a name needs a backslash."""
     return column.replace(",", "\\,")

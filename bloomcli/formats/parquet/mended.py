@@ -272,7 +272,7 @@ class Maker:
         fields: dict[str, Value | None] = {}
         if mends or there.null_count is None:
             fields["null_count"] = found.nulls
-        if self._orders.is_total(column) and has_floats(column):
+        if has_floats(column) and (mends or self._orders.is_total(column)):
             fields["nan_count"] = found.nans
         reason = self._orders.why_none(column) or (_TOO_LONG if found.unknown else None)
         if mends or None in there.bounds(True, False):

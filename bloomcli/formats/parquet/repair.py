@@ -86,7 +86,7 @@ class RepairPlan(Change):
                 continue
             work = Work(key, chunk, found, frozenset())
             structures = self._missing(work) if self._add else self._there(work)
-            structures = self._readable(chunk, structures)
+            structures = self._readable(work, structures)
             if structures:
                 yield work._replace(structures=frozenset(structures))
 
@@ -114,10 +114,10 @@ class RepairPlan(Change):
             wanted |= {STATISTICS} if lacking else set()
         return wanted
 
-    def _readable(self, chunk: ColumnChunk, structures: set[str]) -> set[str]:
+    def _readable(self, work: Work, structures: set[str]) -> set[str]:
         """The structures without those that need values that can't be read. Raises UnsupportedError for values of a
         column that was chosen by name and is encrypted."""
-        column = chunk.column
+        chunk, column = work.chunk, work.chunk.column
         named = self._columns is not None and column.index in self._columns
         if chunk.encrypted and structures and named:
             raise UnsupportedError(
@@ -130,7 +130,7 @@ class RepairPlan(Change):
         reason = unreadable(self.filters.footer, column) if needing and not named else None
         if reason is None:
             return structures
-        self._leave(chunk, needing, reason)
+        self._leave(chunk, needing if self._add else {STATISTICS, *mended.stored(work.found)}, reason)
         return structures - needing
 
     def _leave(self, chunk: ColumnChunk, structures: Iterable[str], reason: str) -> None:
