@@ -28,8 +28,8 @@ PAGES = PACKAGE / "rules" / "pages"
 RULES_MODULE = PACKAGE / "rules" / "__init__.py"
 
 ID = re.compile(
-    r"(?!value-id$)(value|filter|page|profit|reader|statistics|sorting|size)-[a-z0-9-]+"
-)  # Iceberg's schemas have a value-id
+    r"(?!(?:value-id|page-index)$)(value|filter|page|profit|reader|statistics|sorting|size)-[a-z0-9-]+"
+)  # Iceberg's schemas have a value-id, and `repair` adds a page-index
 HEADINGS = ["What it does", "Why is this bad?", "How to fix it", "When to switch it off"]
 FORMATS = {"parquet": "Parquet", "orc": "ORC", "mosaic": "Mosaic"}
 CHECKED = {
