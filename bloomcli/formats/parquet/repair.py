@@ -32,6 +32,7 @@ from bloomcli.formats.parquet.mended import STRUCTURES, Made, Maker, Orders, Wor
 from bloomcli.formats.parquet.pages import chunk_range
 from bloomcli.formats.parquet.plan import Change, refuse_signed, slices
 from bloomcli.formats.parquet.proof import COLUMN_INDEX, OFFSET_INDEX, STATISTICS
+from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES
 from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part
 from bloomcli.model.change import PAGE_INDEX, StructureChange
 from bloomcli.model.file import Column, ColumnChunk
@@ -43,6 +44,8 @@ _KINDS: Final = {COLUMN_INDEX: footers.COLUMN_INDEX, OFFSET_INDEX: footers.OFFSE
 """The kinds of parts, in the order in which they are written."""
 _ENTRY_BYTES: Final = 32
 """The maximum bytes of a page in both indexes, without its bounds."""
+_ORDER_BYTES: Final = 8
+"""The maximum bytes of a column's order in the footer."""
 _PAGE_VALUES: Final = 1000
 _PAGE_BYTES: Final = 8 << 10
 """Values and bytes of the smallest pages that writers usually make."""
@@ -149,10 +152,12 @@ class RepairPlan(Change):
         """The upper bound of the new file's bytes that aren't copied, if pages have a usual size. Nothing is read for
         it."""
         footer = self.filters.footer
-        fixed = len(footer.raw) + _CHUNK_BYTES * len(self._work) + 8 * footer.column_count
-        if self._mended is not None:
-            return fixed + sum(made.held for made in self._mended)
-        return fixed + sum(map(_index_bound, self._work))
+        fixed = (
+            len(footer.raw) + FOOTER_TAIL_BYTES + (_ORDER_BYTES * footer.column_count if self._orders.added else 0)
+        )
+        if self._mended is None:
+            return fixed + sum(_CHUNK_BYTES + _index_bound(work) for work in self._work)
+        return fixed + sum(_CHUNK_BYTES + made.held for made in self._mended if made.changes)
 
     def reads(self) -> Iterator[tuple[int, int]]:
         """The chunks that are decoded, or whose page headers are read."""
