@@ -37,6 +37,7 @@ from bloomcli.hints import completed
 from bloomcli.model.dataset import FileRow, Status, SurveyReport
 from bloomcli.model.paths import shown
 from bloomcli.model.schema import RowLineage
+from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.model.traffic import traffic_of
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
@@ -85,6 +86,8 @@ class Task:
     """The file is known to belong to no table."""
     lineage: RowLineage | None = None
     """The row ids that a new file has to keep."""
+    statistics: bytes | None = None
+    """validate: what the file's table says about it, as `FileStatistics.packed`."""
     row: FileRow | None = None
     """The file's row, if it is decided before the task runs."""
     dry_run_requests: DryRunRequests = DryRunRequests.CHANGE
@@ -197,7 +200,9 @@ def _run(task: Task, progress: Progress | None) -> FileRow:
         case ValidateOptions():
             from bloomcli.commands import validate
 
-            return validate_row(validate.run(task.path, task.options, threads=task.threads, progress=progress))
+            table = None if task.statistics is None else FileStatistics.unpacked(task.statistics)
+            found = validate.run(task.path, task.options, table=table, threads=task.threads, progress=progress)
+            return validate_row(found)
     raise TypeError(f"{type(task.options).__name__} are of no command for datasets")
 
 

@@ -16,6 +16,7 @@ from bloomcli.formats.index_input import Indexable
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import quoted
 from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
+from bloomcli.model.table_statistics import Key
 from bloomcli.storage.base import KeptRange, Pieces, Source
 
 if TYPE_CHECKING:
@@ -43,6 +44,37 @@ class FilterBounds(NamedTuple):
     """Every data page is dictionary-encoded, and the metadata say so."""
 
 
+class MeasuredColumn(NamedTuple):
+    """The values of a column, in a part of a file or in the whole file."""
+
+    column: int
+    """`Column.index`."""
+    values: int
+    """Values, nulls included."""
+    nulls: int
+    nans: int
+    low: Key | None
+    """The least value, NaN left out; None if no value is compared."""
+    high: Key | None
+    compared: bool = True
+    """Whether `low` and `high` are those of all values."""
+
+    def plus(self, other: MeasuredColumn) -> MeasuredColumn:
+        """Both parts together."""
+        lows, highs = (
+            [end for end in ends if end is not None] for ends in ((self.low, other.low), (self.high, other.high))
+        )
+        return MeasuredColumn(
+            self.column,
+            self.values + other.values,
+            self.nulls + other.nulls,
+            self.nans + other.nans,
+            min(lows, default=None),
+            max(highs, default=None),
+            self.compared and other.compared,
+        )
+
+
 class DeepCheck(NamedTuple):
     """The outcome of reading every value of a column chunk, and of looking it up in the chunk's filter."""
 
@@ -52,6 +84,8 @@ class DeepCheck(NamedTuple):
     """Set if a value is -0.0 and the filter doesn't hold +0.0. Readers that look up +0.0 alone lose the value."""
     proof: tuple[Finding, ...] = ()
     """The findings about the other metadata by which readers skip the chunk or parts of it."""
+    measured: MeasuredColumn | None = None
+    """The values of the chunk."""
 
 
 class ChangeResult(NamedTuple):
@@ -396,6 +430,10 @@ class FilterFile(Indexable, ABC):
     def units(self) -> Sequence[int]:
         """The units that `deep` reads (row groups, in ORC stripes): the number of row groups in each."""
         return [1] * self.row_group_count
+
+    def unit_starts(self) -> Sequence[int]:
+        """The offset of the first byte of each of `units`; empty if it isn't known."""
+        return self.starts
 
     @abstractmethod
     def deep(

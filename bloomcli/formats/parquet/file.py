@@ -17,7 +17,7 @@ from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
 from bloomcli.formats.parquet import describe, extension, index_input, sampling, statistics, values
 from bloomcli.formats.parquet.bloom_filter import FilterProblem, Filters, ProbedFilter, unfilterable, unreadable
-from bloomcli.formats.parquet.footer import Footer, read_footer
+from bloomcli.formats.parquet.footer import Footer, first_page, read_footer
 from bloomcli.formats.parquet.index_input import end_ranges
 from bloomcli.formats.parquet.lookups import lookups_of
 from bloomcli.formats.parquet.pages import header_ranges
@@ -259,6 +259,15 @@ class ParquetFile(LocatedFile):
             return Contents.VALUES if self.footer.row_group(chunk.row_group).rows else Contents.NOTHING
         only_nulls = chunk.null_count is not None and chunk.null_count >= chunk.num_values
         return Contents.ONLY_NULLS if only_nulls else Contents.VALUES
+
+    def unit_starts(self) -> Sequence[int]:
+        """The offset of the first page of each row group's first column, where engines take a row group to start."""
+        firsts = [self.footer.metadata(key) for key in self.footer.chunk_keys({0})]
+        return [
+            first_page(one.data_page_offset, one.dictionary_page_offset)[0]
+            for one in firsts
+            if one.data_page_offset is not None
+        ]
 
     def total_bytes(self) -> int:
         """Compressed bytes of all row groups."""

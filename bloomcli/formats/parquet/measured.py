@@ -13,11 +13,13 @@ from typing import Final, NamedTuple
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError
+from bloomcli.formats.base import MeasuredColumn
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.pages import Page, read_pages
 from bloomcli.formats.parquet.values import DICTIONARY_ENCODINGS, ChunkHasher, HashedPage, mark
 from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.values.keys import key_of
 from bloomcli.values.literals import kind_of
 from bloomcli.words import counted
 
@@ -87,6 +89,12 @@ class MeasuredChunk(NamedTuple):
     rises: bool | None
     """No value is less than the one before it; None if the order of rows wasn't measured."""
     falls: bool | None
+
+    def of_column(self, column: Column) -> MeasuredColumn:
+        """The measures that all formats have."""
+        low, high = (None if end is None else key_of(end, column) for end in (self.low, self.high))
+        known = self.ordered and not self.unknown
+        return MeasuredColumn(column.index, self.values, self.nulls, self.nans, low, high, compared=known)
 
 
 def order_of(column: Column, name: str | None) -> int:
