@@ -18,6 +18,9 @@ from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, read_page
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
 
+HasWithin = Callable[[Any, Any], bool]
+"""Whether a value lies between two bounds, as `decode_bound` returns them; None for a bound that isn't known."""
+
 
 class PagePlace(NamedTuple):
     """The location and the rows of a data page in the offset index."""
@@ -40,7 +43,7 @@ class Selection(NamedTuple):
 
 
 def select(
-    filters: Filters, key: ChunkKey, chunk: ColumnChunk, rows: int, keys_of: Callable[[], Sequence[Any] | None]
+    filters: Filters, key: ChunkKey, chunk: ColumnChunk, rows: int, has_within: HasWithin | None
 ) -> Selection | None:
     """The pages of a chunk that may have one of some values; None without a usable index.
 
@@ -48,8 +51,7 @@ def select(
         filters: the filters of the file.
         key, chunk: the chunk.
         rows: the number of rows of its row group.
-        keys_of: returns the values as `decode_bound` returns them, in ascending order; None: every page may have a
-            value. Called only if the chunk has indexes, because sorting thousands of values takes long.
+        has_within: whether one of the values lies between a page's bounds; None: every page may have a value.
     """
     try:
         places = _places(filters, key, chunk, rows)
@@ -61,11 +63,10 @@ def select(
     pages = page_list.page_bounds(filters, chunk, [place.rows for place in places], index)
     if pages.problem is not None:
         return None if index else Selection(places, 0)
-    keys = keys_of()
     kept = [
         place
         for place, null, bounds in zip(places, pages.only_nulls, pages.bounds, strict=True)
-        if not (null or (keys is not None and _excludes(bounds, keys)))
+        if not (null or (has_within is not None and not has_within(*bounds)))
     ]
     return Selection(kept, len(places) - len(kept))
 
@@ -186,10 +187,3 @@ def _places(filters: Filters, key: ChunkKey, chunk: ColumnChunk, rows: int) -> l
     ):
         return None
     return places
-
-
-def _excludes(bounds: tuple[Any, Any], keys: Sequence[Any]) -> bool:
-    """Whether the bounds of a page exclude all values."""
-    least, most = bounds
-    at = 0 if least is None else bisect_left(keys, least)
-    return at == len(keys) or (most is not None and bool(keys[at] > most))

@@ -261,9 +261,10 @@ class Records:
         some_rows = local and len(rows) * _OF_ROWS <= count
         if self._plan.whole(row_group):
             return found
-        for key in footer.chunk_keys_in(row_group, chosen & self.flat):
-            if some_rows and count <= _SMALL_ROWS and footer.columns[key.column].physical in _FIXED:
-                continue
+        columns = chosen & self.flat
+        if some_rows and count <= _SMALL_ROWS:
+            columns = {index for index in columns if footer.columns[index].physical not in _FIXED}
+        for key in footer.chunk_keys_in(row_group, columns):
             chunk = footer.chunk(key)
             if chunk.encrypted:
                 continue
@@ -348,7 +349,8 @@ class Records:
             for group in groups
         ]
         parts, at, size, chunk = [], 0, 0, -1
-        for part in page_decoder.decoded(self._file.source, footer.start, chosen, typed=footer):
+        decoded = page_decoder.decoded(self._file.source, footer.start, chosen, typed=footer)
+        for part in (part for several in decoded for part in several.by_chunk()):
             if part.chunk != chunk:
                 chunk, at = part.chunk, 0
             rows = groups[chunk].rows

@@ -130,6 +130,27 @@ def test_a_value_that_the_filter_of_a_row_group_excludes_is_not_found_in_it(tmp_
         alone = rows_of(bloomcli.find(path, values, column="id", limit=10**6))
         assert together == alone
         assert [row["row"] for row in together if row["record"]["id"] == 55] == [105]
+        after_another = rows_of(
+            bloomcli.find([without, path], values, column="id")
+        )  # its filters are read before it is
+        assert [row for row in after_another if row["path"] == str(path)] == alone
+
+
+def test_row_groups_whose_values_are_small_are_decoded_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "some.parquet")
+    parts: list[int] = []
+    decoded = page_decoder.decoded
+
+    def watched(*given: Any, **named: Any) -> Any:
+        for part in decoded(*given, **named):
+            parts.append(len(part.ends))
+            yield part
+
+    monkeypatch.setattr(page_decoder, "decoded", watched)
+    assert len(rows_of(bloomcli.find(path, list(range(1, ROWS, GROUP)), column="id", select=["small"]))) == GROUPS
+    assert parts == [GROUPS]
 
 
 def test_the_error_of_a_damaged_page_names_its_row_group(tmp_path: Path) -> None:
