@@ -378,10 +378,10 @@ class Records:
                     small = fixed and self._count_of(some[0]) <= _SMALL_ROWS
                     yield from self._whole_of(some, names, _SMALL_ROWS if small else _AT_ONCE)
                 except (pa.ArrowException, OSError, ValueError) as error:
-                    if len(some) > 1:  # one of the row groups is damaged: its own error says which
+                    if len(some) > 1:  # one of them is damaged, perhaps behind its last row that is read
                         for group in some:
-                            for _ in self._whole([group], columns):
-                                pass
+                            yield from self._whole([group], columns)
+                        continue
                     if not isinstance(error, BloomError):
                         self._check_pages(some[0].row_group, columns)
                     raise
@@ -413,10 +413,8 @@ class Records:
         rows = [number + row for number, group in zip(before, groups, strict=False) for row in group.rows]
         if len(groups) > 1:  # a row group with too few values would give its place to the next one's
             batches = list(batches)
-            if (count := sum(batch.num_rows for batch in batches)) != before[-1]:
-                raise ValueError(
-                    f"{', '.join(names)}: the pages have {counted(count, 'row')} instead of {before[-1]}"
-                )
+            if sum(batch.num_rows for batch in batches) != before[-1]:
+                raise ValueError("row groups with other numbers of rows")  # they are read one by one
         first = at = 0
         for batch in batches:
             end = bisect_left(rows, first + batch.num_rows, at)

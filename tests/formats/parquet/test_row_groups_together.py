@@ -166,6 +166,25 @@ def test_the_error_of_a_damaged_page_names_its_row_group(tmp_path: Path) -> None
     assert "row_groups[4]" in str(failed.error)
 
 
+def test_a_column_with_too_few_values_in_a_row_group_gives_no_other_values_to_rows_of_the_next_ones(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "short.parquet"
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("other", pa.int64(), nullable=False)])
+    numbers = pa.table({"id": range(ROWS), "other": range(ROWS)}, schema=schema)
+    pq.write_table(numbers, path, row_group_size=GROUP, use_dictionary=False, compression="none")
+    at = pq.read_metadata(path).row_group(2).column(1).data_page_offset
+    data = bytearray(path.read_bytes())
+    count = data.index(b"\x2c\x15\x50", at, at + 40)  # DataPageHeader.num_values: 40
+    data[count + 2] = 0x4E  # 39
+    path.write_bytes(bytes(data))
+    rows = rows_of(bloomcli.find(path, [1, 90, 130, 300], column="id", select=["other"]))
+    assert [row["record"]["other"] for row in rows] == [1, 90, 130, 300]
+    found = bloomcli.find(path, [1, 3 * GROUP - 1, 130, 300], column="id", select=["other"])
+    assert rows_of(found) == []
+    assert "row_groups[2].columns[1]" in str(found.report.errors[0].error)
+
+
 def test_a_page_with_a_wrong_checksum_gives_no_rows(tmp_path: Path) -> None:
     path = tmp_path / "flipped.parquet"
     two = table().select(["id", "small"])
