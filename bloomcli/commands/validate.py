@@ -24,7 +24,7 @@ from bloomcli.commands.sampling import chosen, share
 from bloomcli.errors import BloomError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
-from bloomcli.hints import completed, on_table
+from bloomcli.hints import Hint, completed, on_table
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding, ValidateReport
 from bloomcli.policy.policy import FilePolicy
@@ -33,8 +33,16 @@ from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source, store_of
 
 _GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
-_MISSING: Final = "value-missing"
-"""Statistics alone may show it. If the values are read, the values decide."""
+_BY_VALUES: Final = (
+    "value-missing",
+    "statistics-bounds",
+    "statistics-counts",
+    "page-index-bounds",
+    "page-index-counts",
+    "page-index-locations",
+    "row-index-positions",
+)
+"""Metadata alone may show these. If the values are read, the values decide."""
 _LONE_ZERO: Final = "reader-negative-zero"
 _OF_OTHERS: Final = "remove without --columns removes the column's filters, with all others of the file"
 
@@ -87,7 +95,7 @@ def run(
         values = _Values()
         if options.deep:
             values = _by_values(check, findings, options.threads or threads or cores(), progress)
-            findings = [f for f in findings if f.id != _MISSING or _unit(f) not in check.units]
+            findings = [f for f in findings if f.id not in _BY_VALUES or not _is_read(check, f)]
             findings += values.findings
         findings += _readers(check, facts, values.zeros)
         return ValidateReport(
@@ -132,6 +140,8 @@ def _required(check: _Check) -> tuple[str, ...]:
 def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress: Progress | None) -> _Values:
     """Read the values and prove that no filter misses one. An error carries the findings so far, and `before`."""
     file, columns, units = check.file, check.columns, check.units
+    if columns is not None and not check.options.columns:  # only `--exclude` was given
+        columns &= file.filtered_columns()
     values = 0
     findings: list[Finding] = []
     zeros: list[Finding] = []
@@ -139,6 +149,7 @@ def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress:
         meter = Meter(progress, "check", file.deep_bytes(columns, units))
         for found in file.deep(columns, meter.tick, units, threads):
             values += found.values
+            findings += found.proof
             if found.finding is not None:
                 findings.append(found.finding)
             if found.negative_zero is not None:
@@ -153,7 +164,7 @@ def _judged(check: _Check, findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings with the policy's severities and complete command lines in hints, the most severe first."""
     path, rules, table = check.file.source.path, check.rules, None
     findings = list(findings)
-    if check.options.names is None and any("--in-place`" in (finding.hint or "") for finding in findings):
+    if check.options.names is None and any(isinstance(finding.hint, Hint) for finding in findings):
         table = _table_of(path)
     remedies = Remedies(check.file, rules, _required(check))
     others = {column.path for column in check.file.columns if column.not_in_table}
@@ -163,7 +174,7 @@ def _judged(check: _Check, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         if finding.column in others:  # no name selects the column
             hint = _OF_OTHERS
         if table is not None:
-            hint = on_table(hint, path, table)
+            hint = on_table(hint, table)
         return rules.judge(replace(finding, hint=hint))
 
     return tuple(sorted(map(judge, findings), key=rank))
@@ -212,6 +223,14 @@ def _sample(file: FilterFile, text: str | None, seed: int) -> frozenset[int]:
 def _unit(finding: Finding) -> int | None:
     """The row group (in ORC the stripe) that `deep` reads for a finding."""
     return finding.row_group if finding.stripe is None else finding.stripe
+
+
+def _is_read(check: _Check, finding: Finding) -> bool:
+    """Whether `deep` reads all values that a finding is about; never if it is about no column."""
+    unit = _unit(finding)
+    if finding.column is None:
+        return False
+    return unit in check.units if unit is not None else len(check.units) == len(check.file.units())
 
 
 def _readers(check: _Check, facts: Sequence[FilterFacts], zeros: Sequence[Finding]) -> Iterator[Finding]:

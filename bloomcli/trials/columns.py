@@ -47,7 +47,10 @@ class ColumnFile:
     def __init__(self, path: str, file_format: str) -> None:
         self._path = path
         try:
-            self._file = orc.ORCFile(path) if file_format == "orc" else pq.ParquetFile(path)
+            if file_format == "orc":
+                self._file = orc.ORCFile(path)
+            else:
+                self._file = pq.ParquetFile(path, page_checksum_verification=True)
             self._schema: pa.Schema = self._file.schema if file_format == "orc" else self._file.schema_arrow
         except (pa.ArrowException, OSError) as error:
             raise CorruptFile(f"Arrow can't read the file: {error}", path=path) from None

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bloomcli.errors import UsageError
+from bloomcli.errors import CorruptFile, UsageError
 from bloomcli.formats.registry import open_file
 from bloomcli.storage.registry import open_source
 from bloomcli.trials.columns import ColumnFile
@@ -55,6 +55,17 @@ def test_the_empty_string_is_looked_up_and_null_never(tmp_path: Path) -> None:
 def test_ends_of_row_groups_are_looked_up(tmp_path: Path) -> None:
     path = written(tmp_path / "f.parquet", list(range(1000)), pa.int64(), rows=250)
     assert texts(values_of(path, "c", 8), present=True) == {"0", "999", "249", "250", "499", "500", "749", "750"}
+
+
+def test_a_damaged_page_gives_no_values(tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    table = pa.table({"c": pa.array(range(1000), pa.int64())})
+    pq.write_table(table, path, use_dictionary=False, compression="none", write_page_checksum=True)
+    data = bytearray(path.read_bytes())
+    data[data.index((500).to_bytes(8, "little"))] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CorruptFile, match=r"c: .*page integrity"):
+        values_of(path, "c")
 
 
 @pytest.mark.parametrize("seed", range(5))

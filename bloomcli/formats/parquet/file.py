@@ -110,9 +110,9 @@ class ParquetFile(LocatedFile):
 
     def index(self, column: Column) -> Iterator[IndexEntry]:
         """The entries of the column index and the offset index."""
-        from bloomcli.formats.parquet import page_list
+        from bloomcli.formats.parquet import page_index
 
-        return page_list.index(self.filters, column.index)
+        return page_index.entries(self.source, self.footer, column.index)
 
     def schema_tree(self) -> Iterator[SchemaNode]:
         """Every element of the schema."""
@@ -264,7 +264,8 @@ class ParquetFile(LocatedFile):
         return sum(self.footer.row_group_bytes(i) for i in range(self.row_group_count))
 
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
-        """Yield the filters, and findings about them and their chunks; also about chunks that had a filter."""
+        """Yield the filters, and findings about them and their chunks; also about chunks that had a filter, and about
+        statistics and page indexes."""
         from bloomcli.formats.parquet import check
 
         self.source.will_read(self.ranges_to_examine(columns))
@@ -278,6 +279,7 @@ class ParquetFile(LocatedFile):
             else:
                 yield from check.without_location(chunk, claim.offset, claim.length)
         yield from check.overlaps(self.filters, columns)
+        yield from check.contradictions(self.filters, columns)
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """The filters, and the first page headers of their chunks."""

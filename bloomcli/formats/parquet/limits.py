@@ -70,8 +70,8 @@ DUMP_MAX_BYTES: Final = 64 << 20
 """The largest footer that `bloom inspect --footer` writes as JSON, which takes some 30 times the bytes in memory."""
 
 DUMP_MAX_PARTS: Final = 3_000_000
-"""The number of fields and list elements of a footer or page index that is decoded as a whole: 20,000 column chunks
-have some 600,000."""
+"""The number of fields and list elements of a footer that is decoded as a whole: 20,000 column chunks have some
+600,000."""
 
 PAGES_LISTED_MAX: Final = 200_000
 """The number of pages or index entries of a column that `bloom inspect --pages` and `--indexes` list: some 100 MB of
@@ -79,6 +79,9 @@ memory. The report says that there are more."""
 
 INDEX_MAX_BYTES: Final = 16 << 20
 """The largest column index or offset index that is read: one of 20,000 pages with bounds of 64 bytes has 3 MB."""
+
+INDEX_MAX_ELEMENTS: Final = 3_000_000
+"""The number of elements of all lists of a page index: one takes up to 50 bytes of memory, and a byte in the file."""
 
 LINEAGE_MAX_ROWS: Final = 1 << 28
 """The rows of a row group that gets row lineage columns. Their pages, up to 10 MiB each, are built in memory."""

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.formats.arrays import counting, numbers_of
-from bloomcli.formats.parquet import codecs, page_file, page_selection, pages
+from bloomcli.formats.parquet import codecs, page_file, page_index, pages
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_file import ChunkPages, RawPage
-from bloomcli.formats.parquet.page_selection import PagePlace
+from bloomcli.formats.parquet.page_index import PagePlace
 from bloomcli.formats.parquet.pages import ChunkReader, can_become
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Source
@@ -198,7 +198,7 @@ def _together(source: Source, data_end: int, chosen: ChosenPages) -> Iterator[_T
         raise UnsupportedError(f"the codec {chunk.codec}", path=source.path, field=reader.field)
     if places is not None:
         source.will_read((place.offset, place.length) for place in places)
-        if by_headers or page_selection.agree(source, chunk, data_end, places):
+        if by_headers or page_index.agree(source, chunk, data_end, places):
             return _from_places(reader, places)
     pages = _pages(reader)
     return _whole(reader, pages, rows) if chunk.column.max_repetition_level else _some_at_a_time(reader, pages)
@@ -261,7 +261,7 @@ def _whole(reader: ChunkReader, pages: Iterable[RawPage], rows: int) -> Iterator
 def _from_places(reader: ChunkReader, places: Sequence[PagePlace]) -> Iterator[_Together]:
     """Yield these pages."""
     waiting = _Together(reader, None)
-    if (extent := page_selection.dictionary_extent(reader.chunk, places)) is not None:
+    if (extent := page_index.dictionary_extent(reader.chunk, places)) is not None:
         reader.position, reader.window = extent
         found = _next(reader)
         waiting.dictionary = found if found is not None and found.is_dictionary else None

@@ -22,10 +22,10 @@ import pyarrow as pa
 
 from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.arrays import int64s, numbers_of
-from bloomcli.formats.parquet import page_decoder, page_selection, spec
+from bloomcli.formats.parquet import page_decoder, page_index, spec
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.page_decoder import ChosenPages
-from bloomcli.formats.parquet.page_selection import PagePlace
+from bloomcli.formats.parquet.page_index import PagePlace
 from bloomcli.formats.parquet.request_plan import RequestPlan
 from bloomcli.formats.source_stream import SourceStream
 from bloomcli.model.file import ColumnChunk
@@ -272,12 +272,12 @@ class Records:
             chunk = footer.chunk(key)
             if chunk.encrypted:
                 continue
-            pages = page_selection.pages_of(self._filters, key, chunk, count)
+            pages = page_index.pages_of(self._file.source, footer, key, chunk)
             by_headers = pages is None and some_rows
             if by_headers:
-                pages = page_selection.pages_by_headers(self._file.source, chunk, footer.start, count)
-            some = page_selection.with_rows(pages or (), rows)
-            if pages is not None and (some_rows or page_selection.worth(some, chunk)):
+                pages = page_index.pages_by_headers(self._file.source, chunk, footer.start, count)
+            some = page_index.with_rows(pages or (), rows)
+            if pages is not None and (some_rows or page_index.worth(some, chunk)):
                 found[key.column] = PagedChunk(chunk, some, by_headers)
         return found
 
@@ -347,7 +347,7 @@ class Records:
             ChosenPages(
                 group.paged[column].chunk,
                 footer.row_group(group.row_group).rows,
-                page_selection.with_rows(group.paged[column].pages, group.rows),
+                page_index.with_rows(group.paged[column].pages, group.rows),
                 group.paged[column].by_headers,
             )
             for group in groups

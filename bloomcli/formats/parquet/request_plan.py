@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from bloomcli.formats.column_search import Candidates
-from bloomcli.formats.parquet import page_list, page_selection
+from bloomcli.formats.parquet import page_index
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
-from bloomcli.formats.parquet.page_selection import HasWithin, PagePlace, Selection
+from bloomcli.formats.parquet.page_index import HasWithin, PagePlace, Selection
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Range, united
 
@@ -48,13 +48,13 @@ class RequestPlan:
         """Whether the row group's chunks are read whole, without their page indexes."""
         return row_group in self._whole
 
-    def select(self, key: ChunkKey, chunk: ColumnChunk, rows: int, has_within: HasWithin | None) -> Selection | None:
-        """`page_selection.select` for the searched column. The result is kept, because pages are first announced and
+    def select(self, key: ChunkKey, chunk: ColumnChunk, has_within: HasWithin | None) -> Selection | None:
+        """`page_index.select` for the searched column. The result is kept, because pages are first announced and
         then read."""
         if self.whole(key.row_group):
             return None
         if self._selected is None or self._selected[0] != key:
-            self._selected = key, page_selection.select(self._filters, key, chunk, rows, has_within)
+            self._selected = key, page_index.select(self._source, self._filters.footer, key, chunk, has_within)
         return self._selected[1]
 
     def prepare(
@@ -70,7 +70,7 @@ class RequestPlan:
         Args:
             column: the searched column.
             candidates: the values that the row group may have.
-            has_within: as for `page_selection.select`.
+            has_within: as for `page_index.select`.
             chosen: the columns of the records.
             paged: the columns of which only some pages are read.
         """
@@ -84,7 +84,12 @@ class RequestPlan:
         indexes = [
             extent
             for ordinal, (key, _) in found.items()
-            for extent in page_list.index_extents(self._filters, key, bounds=ordinal == column)
+            for extent in page_index.ranges(
+                self._filters.footer,
+                key,
+                page_index.OFFSET_INDEX,
+                *((page_index.COLUMN_INDEX,) if ordinal == column else ()),
+            )
         ]
         there = not self._source.estimate(indexes).requests
         if not indexes or (not there and self._bytes(every) <= self._source.request_bytes):
@@ -144,7 +149,7 @@ class RequestPlan:
         has_within: HasWithin | None,
     ) -> tuple[list[Range], list[range] | None]:
         """The ranges of the searched column that are read, and the rows that may match; None for all rows."""
-        selected = self.select(key, chunk, candidates.rows, has_within) if candidates.trusted else None
+        selected = self.select(key, chunk, has_within) if candidates.trusted else None
         if selected is None:
             return [_extent(chunk)], None
         rows = [range(page.first_row, page.first_row + page.rows) for page in selected.pages]
@@ -152,12 +157,11 @@ class RequestPlan:
 
     def _with_rows(self, key: ChunkKey, chunk: ColumnChunk, rows: list[range] | None) -> Iterable[Range]:
         """The ranges of a selected column's chunk that are read for rows (None: the whole chunk)."""
-        count = self._filters.footer.row_group(key.row_group).rows
-        pages = None if rows is None else page_selection.pages_of(self._filters, key, chunk, count)
+        pages = None if rows is None else page_index.pages_of(self._source, self._filters.footer, key, chunk)
         if pages is None or rows is None:
             return [_extent(chunk)]
-        some = page_selection.with_ranges(pages, rows)
-        return _pages(chunk, some) if page_selection.worth(some, chunk) else [_extent(chunk)]
+        some = page_index.with_ranges(pages, rows)
+        return _pages(chunk, some) if page_index.worth(some, chunk) else [_extent(chunk)]
 
 
 def _extent(chunk: ColumnChunk) -> Range:
@@ -166,7 +170,7 @@ def _extent(chunk: ColumnChunk) -> Range:
 
 def _pages(chunk: ColumnChunk, pages: Sequence[PagePlace]) -> Iterator[Range]:
     """Yield the dictionary page and the data pages; nothing without data pages."""
-    if (extent := page_selection.dictionary_extent(chunk, pages)) is not None:
+    if (extent := page_index.dictionary_extent(chunk, pages)) is not None:
         yield extent
     for page in pages:
         yield page.offset, page.length

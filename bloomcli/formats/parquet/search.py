@@ -28,7 +28,7 @@ from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.lookups import stored_forms
 from bloomcli.formats.parquet.page_decoder import ChosenPages, DecodedValues
-from bloomcli.formats.parquet.page_selection import HasWithin
+from bloomcli.formats.parquet.page_index import HasWithin
 from bloomcli.formats.parquet.records import Records
 from bloomcli.formats.parquet.request_plan import RequestPlan
 from bloomcli.formats.wanted_values import WantedValues
@@ -132,7 +132,7 @@ class ParquetSearch(ColumnSearch):
         """The pages of a row group's chunk that can have one of the candidates."""
         places = None
         if candidates.trusted:
-            selected = self._plan.select(key, chunk, candidates.rows, _has_within(wanted, candidates))
+            selected = self._plan.select(key, chunk, _has_within(wanted, candidates))
             if selected is not None:
                 places = selected.pages
                 self.pages_left_out += selected.left_out

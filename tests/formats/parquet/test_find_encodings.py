@@ -11,8 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import bloomcli
-from bloomcli import kernels
-from bloomcli.formats.parquet import limits
 from bloomcli.formats.parquet.schema import leaf_columns
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.registry import open_file
@@ -129,20 +127,3 @@ def test_files_with_other_schemas_have_their_own_columns(tmp_path: Path) -> None
         top = open_file(source).footer.top  # type: ignore[attr-defined]
         again = Struct("FileMetaData", top.data, 0, Location("again", 0, ""))
         assert leaf_columns(again) is leaf_columns(top)
-
-
-def test_compiled_code_reads_offset_indexes_as_they_are_written() -> None:
-    page = b"\x16\x08\x15\x0a\x16\x00\x00"  # offset 4, 5 bytes, from row 0 on
-    depth = limits.THRIFT_MAX_DEPTH
-    assert kernels.page_locations(b"\x19\x2c" + page + page + b"\x00", depth) == [(4, 5, 0), (4, 5, 0)]
-    assert kernels.page_locations(b"\x19\x0c\x00", depth) == []
-    for unusual in (
-        b"",
-        b"\x00",
-        b"\x19\x2c" + page,  # cut off
-        b"\x19\xfc\xff\xff\xff\xff\x0f" + page + b"\x00",  # more pages than bytes
-        b"\x19\x15\x02\x00",  # numbers, and no structures
-        b"\x19\x1c\x16\x08\x15\x0a\x00\x00",  # no first row
-        b"\x19\x1c\x15\x08\x15\x0a\x16\x00\x00\x00",  # an offset of 32 bits
-    ):
-        assert kernels.page_locations(unusual, depth) is None

@@ -1,0 +1,472 @@
+"""A column chunk's page indexes: how they are read, which ones are believed, and the pages that can hold a value.
+
+    ColumnIndex    each page's minimum, maximum and null count
+    OffsetIndex    each page's offset, length and first row
+
+A page is left out if its bounds exclude every value, or if it has only nulls; readers do the same. Indexes that
+contradict each other, themselves or the row group aren't used: all pages are read.
+
+Source: the Apache Parquet format, PageIndex.md; parquet.thrift, ColumnIndex and OffsetIndex.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, TypeVar
+
+from bloomcli import kernels
+from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
+from bloomcli.formats.answer import ENCRYPTED
+from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, read_page
+from bloomcli.formats.parquet.statistics import WIDTHS, has_nan, upper_bound
+from bloomcli.kernels import ColumnIndex, OffsetIndex
+from bloomcli.model.file import Column, ColumnChunk, IndexEntry
+from bloomcli.storage.base import Source
+from bloomcli.values.literals import decode_bound, render
+from bloomcli.words import plural
+
+COLUMN_INDEX: Final = "column_index"
+OFFSET_INDEX: Final = "offset_index"
+_ASCENDING: Final = 1
+_DESCENDING: Final = 2
+_Index = TypeVar("_Index", ColumnIndex, OffsetIndex)
+_Value = TypeVar("_Value")
+
+
+def column_index(source: Source, footer: Footer, key: ChunkKey) -> ColumnIndex | None:
+    """Decode a chunk's column index, which has null_pages; None if there is none, or the chunk is encrypted.
+
+    Raises:
+        CorruptFile: it can't be read, or lies outside of the data.
+        UnsupportedError: it has more bytes or elements than are read.
+    """
+    return _read(source, footer, key, COLUMN_INDEX, ColumnIndex, "null_pages")
+
+
+def offset_index(source: Source, footer: Footer, key: ChunkKey) -> OffsetIndex | None:
+    """Decode a chunk's offset index, which has page_locations; None if there is none, or the chunk is encrypted.
+
+    Raises: as `column_index`.
+    """
+    return _read(source, footer, key, OFFSET_INDEX, OffsetIndex, "page_locations")
+
+
+def _read(
+    source: Source, footer: Footer, key: ChunkKey, name: str, kind: type[_Index], required: str
+) -> _Index | None:
+    extent = _extents(footer, key).get(name)
+    if extent is None:
+        return None
+    offset, length = extent
+    words = name.replace("_", " ")
+    location = spec.Location(source.path, offset, f"row_groups[{key.row_group}].columns[{key.column}].{name}")
+    if length > parquet_limits.INDEX_MAX_BYTES:
+        raise _too_large(f"the {words} has {plural(length, 'byte')}", parquet_limits.INDEX_MAX_BYTES, location)
+    most = parquet_limits.INDEX_MAX_ELEMENTS
+    try:
+        found = kind(source.read_at(offset, length), parquet_limits.THRIFT_MAX_DEPTH, most)
+    except kernels.CompactLimit:
+        raise _too_large(f"the {words} has more than {plural(most, 'element')}", most, location) from None
+    except kernels.CompactError as error:
+        raise location.fault(f"the {words} can't be read: {error.reason}", error.offset, error.field) from None
+    if getattr(found, required) is None:
+        raise location.fault(f"the {words} can't be read: it has no {required}", 0, required)
+    return found
+
+
+def _too_large(what: str, most: int, location: spec.Location) -> UnsupportedError:
+    return UnsupportedError(
+        f"{what}; at most {most:,} are read", path=location.path, offset=location.base, field=location.field
+    )
+
+
+def _extents(footer: Footer, key: ChunkKey) -> dict[str, tuple[int, int]]:
+    """The offset and length of a chunk's indexes, by name; none if it is encrypted. Raises CorruptFile."""
+    metadata = footer.metadata(key)
+    found = [] if metadata.encrypted else footer.index_extents(key, metadata)
+    return {field.removesuffix("_offset"): (offset, length) for field, offset, length in found}
+
+
+def ranges(footer: Footer, key: ChunkKey, *names: str) -> list[tuple[int, int]]:
+    """The ranges of these indexes of a chunk that are read; none if its metadata are damaged: reading an index
+    reports it."""
+    try:
+        extents = _extents(footer, key)
+    except CorruptFile:
+        return []
+    found = (extents[name] for name in names if name in extents)
+    return [(offset, length) for offset, length in found if length <= parquet_limits.INDEX_MAX_BYTES]
+
+
+HasWithin = Callable[[Any, Any], bool]
+"""Whether a value lies between two bounds, as `decode_bound` returns them; None for a bound that isn't known."""
+
+
+class PagePlace(NamedTuple):
+    """The location and the rows of a data page in the offset index."""
+
+    offset: int
+    length: int
+    """The length including the header."""
+    first_row: int
+    """The position in the row group."""
+    rows: int
+    before: int
+    """The bytes of the chunk before its first data page, which have its dictionary."""
+
+
+class Selection(NamedTuple):
+    """The pages that can hold a value."""
+
+    pages: Sequence[PagePlace]
+    left_out: int
+
+
+def select(
+    source: Source,
+    footer: Footer,
+    key: ChunkKey,
+    chunk: ColumnChunk,
+    has_within: HasWithin | None,
+) -> Selection | None:
+    """The pages of a chunk that may have one of some values; None without a usable index.
+
+    Args:
+        source, footer: the file and its footer.
+        key, chunk: the chunk.
+        has_within: whether one of the values lies between a page's bounds; None: every page may have a value.
+    """
+    places = pages_of(source, footer, key, chunk)
+    if places is None:
+        return None
+    try:
+        index = column_index(source, footer, key)
+    except (CorruptFile, UnsupportedError):
+        index = None
+    if index is None:
+        return Selection(places, 0)
+    pages = PageBounds(index, [place.rows for place in places], chunk, footer)
+    if pages.problem is not None:
+        return None
+    kept = [
+        place
+        for place, null, bounds in zip(places, pages.only_nulls, pages.bounds, strict=True)
+        if not (null or (has_within is not None and not has_within(*bounds)))
+    ]
+    return Selection(kept, len(places) - len(kept))
+
+
+def pages_of(source: Source, footer: Footer, key: ChunkKey, chunk: ColumnChunk) -> Sequence[PagePlace] | None:
+    """All pages of a chunk in its offset index; None without a usable one."""
+    try:
+        return _places(source, footer, key, chunk)
+    except (CorruptFile, UnsupportedError):
+        return None
+
+
+def pages_by_headers(source: Source, chunk: ColumnChunk, data_end: int, rows: int) -> Sequence[PagePlace] | None:
+    """All pages of a chunk, from their headers instead of an offset index; None if they contradict the row group.
+
+    The column must not be repeated: each value is a row.
+    """
+    try:
+        reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW)
+        found: list[PagePlace] = []
+        end, first = chunk.data_offset + chunk.compressed_bytes, 0
+        while reader.position < end:
+            at, header = reader.position, reader.header()
+            length = header.size + header.required("compressed_page_size")
+            if length < header.size or length > end - at:
+                return None
+            reader.position = at + length
+            if header.kind == "DICTIONARY_PAGE" and at > chunk.data_offset:  # a second one: which one applies?
+                return None
+            if header.kind == "DICTIONARY_PAGE" or header.head_field is None:
+                continue
+            count = header.required_of_head("num_values") if header.has_head else -1  # the type is damaged
+            if count < 0:
+                return None
+            before = found[0].before if found else at - chunk.data_offset
+            found.append(PagePlace(at, length, first, count, before))
+            first += count
+    except (CorruptFile, UnsupportedError):
+        return None
+    return found if first == rows == chunk.num_values else None
+
+
+def dictionary_extent(chunk: ColumnChunk, places: Sequence[PagePlace]) -> tuple[int, int] | None:
+    """The offset and length of the page that has to be read before these pages of a chunk: its dictionary; None
+    without pages, and if the chunk begins with a data page."""
+    return (chunk.data_offset, places[0].before) if places and places[0].before else None
+
+
+def agree(source: Source, chunk: ColumnChunk, data_end: int, places: Sequence[PagePlace]) -> bool:
+    """Whether the pages at these places have the length and the number of rows that the places say."""
+    repeated = chunk.column.max_repetition_level > 0
+    try:
+        reader = ChunkReader(source, chunk, data_end)
+        for place in places:
+            reader.position, reader.window = place.offset, place.length if repeated else HEADER_WINDOW
+            page = read_page(reader, lambda _: not repeated)  # levels are needed of repeated columns only
+            if page is None or page.dictionary or page.end != place.offset + place.length:
+                return False
+            if page.rows(chunk.column) != place.rows:
+                return False
+    except (CorruptFile, UnsupportedError):
+        return False
+    return True
+
+
+def with_rows(pages: Sequence[PagePlace], rows: Sequence[int]) -> list[PagePlace]:
+    """The pages with any of these rows, which ascend."""
+    found = []
+    for page in pages:
+        at = bisect_left(rows, page.first_row)
+        if at < len(rows) and rows[at] < page.first_row + page.rows:
+            found.append(page)
+    return found
+
+
+def with_ranges(pages: Sequence[PagePlace], rows: Sequence[range]) -> list[PagePlace]:
+    """The pages with rows of any of these ranges, which ascend and don't overlap."""
+    found, at = [], 0
+    for page in pages:
+        while at < len(rows) and rows[at].stop <= page.first_row:
+            at += 1
+        if at < len(rows) and rows[at].start < page.first_row + page.rows:
+            found.append(page)
+    return found
+
+
+def worth(pages: Sequence[PagePlace], chunk: ColumnChunk) -> bool:
+    """Whether reading these pages one by one pays: they have less than half of the chunk's bytes."""
+    return 2 * sum(page.length for page in pages) < chunk.compressed_bytes
+
+
+def _places(source: Source, footer: Footer, key: ChunkKey, chunk: ColumnChunk) -> list[PagePlace] | None:
+    """The pages of a chunk's offset index in order; None without an index, or if it contradicts the chunk: pages that
+    don't fill the chunk, pages without rows, first rows that don't ascend from 0.
+
+    xitongsys/parquet-go's lengths leave out the page headers. A page's header is compared with the index before the
+    page is read (`agree`). In a local file, where that costs no request, the last page's is compared here: first rows
+    that don't count all rows of pages (those of nulls, for example) leave it too many.
+
+    Raises: as `offset_index`.
+    """
+    index = offset_index(source, footer, key)
+    numbers = None if index is None else index.page_locations
+    if not numbers:
+        return None
+    before, end = numbers[0][0] - chunk.data_offset, chunk.data_offset + chunk.compressed_bytes
+    if before < 0 or numbers[0][2] != 0 or (chunk.dictionary_bytes or before) != before:
+        return None
+    ends = [first for _, _, first in numbers[1:]] + [footer.row_group(key.row_group).rows]
+    places = [
+        PagePlace(offset, length, first, last - first, before)
+        for (offset, length, first), last in zip(numbers, ends, strict=True)
+    ]
+    at = chunk.data_offset + before
+    for place in places:
+        if place.offset != at or place.length <= 0 or place.rows <= 0:
+            return None
+        at += place.length
+    if at != end or (not source.request_bytes and not agree(source, chunk, footer.start, places[-1:])):
+        return None
+    return places
+
+
+class PageBounds:
+    """The facts of a column index about the pages of a chunk, checked against each other and the row group.
+
+    Args:
+        index: the chunk's column index, which has null_pages.
+        rows: the rows of each page.
+        chunk: the metadata of the chunk.
+        footer: the file's footer, which tells whether the bounds of its writer can be trusted.
+
+    Attributes:
+        problem: why the index isn't used; None if nothing contradicts it.
+        in_counts: whether the problem is in the numbers of pages or nulls.
+        only_nulls: for each page, whether it has only nulls.
+        bounds: (minimum, maximum) of each page, as `decode_bound` returns them; None if unknown.
+    """
+
+    def __init__(self, index: ColumnIndex, rows: Sequence[int], chunk: ColumnChunk, footer: Footer) -> None:
+        self.only_nulls: Sequence[bool] = index.null_pages or ()
+        self._counts = index.null_counts
+        lows, highs = index.min_values or (), index.max_values or ()
+        self.bounds: Sequence[tuple[Any, Any]] = ()
+        self.in_counts = True
+        if not len(rows) == len(self.only_nulls) == len(lows) == len(highs):
+            self.problem: str | None = "the column index and the offset index have different numbers of pages"
+            return
+        stored = list(zip(lows, highs, strict=True))
+        counts = self._in_counts(rows, chunk)
+        self.in_counts = counts is not None
+        self.problem = counts or self._without_bounds(stored, chunk.column)
+        self.bounds = [(None, None)] * len(rows)
+        trust = footer.trust(chunk.column)
+        if self.problem is None and trust.ordered and trust.page_bounds:
+            self.bounds = [
+                (None, None) if null else _decoded(low, high, chunk.column)
+                for null, (low, high) in zip(self.only_nulls, stored, strict=True)
+            ]
+            self.problem = self._in_bounds(index.boundary_order, stored, chunk)
+
+    def _in_counts(self, rows: Sequence[int], chunk: ColumnChunk) -> str | None:
+        flat = chunk.column.max_repetition_level == 0
+        if self._counts is None:
+            if chunk.null_count == 0 and any(self.only_nulls):
+                return "a page has only nulls, and the row group none"
+            return None
+        if len(self._counts) != len(rows):
+            return "the null counts have another number than the pages"
+        for null, count, values in zip(self.only_nulls, self._counts, rows, strict=True):
+            if count < 0 or (flat and count > values):
+                return "a page has more nulls than rows, or fewer than none"
+            if null and not count and values:
+                return "a page has only nulls, and its null count is 0"
+            if flat and values and null != (count == values):
+                return "a page has as many nulls as rows if, and only if, it has only nulls"
+        if chunk.null_count is not None and sum(self._counts) != chunk.null_count:
+            return "the pages have another number of nulls than the row group"
+        return None
+
+    def _without_bounds(self, stored: Sequence[tuple[bytes, bytes]], column: Column) -> str | None:
+        """A page that doesn't have only nulls must have bounds; in a BYTE_ARRAY they can be the empty text."""
+        if column.physical != "BYTE_ARRAY" and not all(
+            null or any(bounds) for null, bounds in zip(self.only_nulls, stored, strict=True)
+        ):
+            return "a page has neither bounds nor only nulls"
+        return None
+
+    def _in_bounds(self, order: int | None, stored: Sequence[tuple[bytes, bytes]], chunk: ColumnChunk) -> str | None:
+        known = [pair for pair, null in zip(self.bounds, self.only_nulls, strict=True) if not null]
+        if any(low is not None and high is not None and low > high for low, high in known):
+            return "a page's minimum is above its maximum"
+        for ends in zip(*known, strict=True):
+            if (order == _ASCENDING and _falls(ends)) or (order == _DESCENDING and _falls(reversed(ends))):
+                return "the pages' bounds don't have the order that the index states"
+        if not known or chunk.encrypted:
+            return None
+        written = [pair for pair, null in zip(stored, self.only_nulls, strict=True) if not null]
+        fixed = all(_is_whole(bound, chunk.column) for pair in written for bound in pair)
+        low, high = _decoded(chunk.min_value, chunk.max_value, chunk.column)
+        lows, highs = ([bound for bound in ends if bound is not None] for ends in zip(*known, strict=True))
+        if low is not None and len(lows) == len(known) and chunk.min_exact is not False:
+            least = min(lows)
+            if least > low or (fixed and least != low):
+                return "the pages' minima don't reach the row group's minimum"
+        if high is not None and len(highs) == len(known):
+            most = max(highs)
+            if (chunk.max_exact is not False and most < high) or (fixed and most != high):
+                return "the pages' maxima don't reach the row group's maximum"
+            if not fixed and most != high and chunk.max_value is not None and _begins(chunk.max_value, most):
+                return "the pages' maxima don't reach the row group's maximum"
+        return None
+
+
+def _decoded(low: bytes | None, high: bytes | None, column: Column) -> tuple[Any, Any]:
+    """Bounds that compare; (None, None) for NaN."""
+    if has_nan(low, high, column):
+        return None, None
+    high = upper_bound(high, column)
+    return (
+        None if low is None else decode_bound(low, column),
+        None if high is None else decode_bound(high, column),
+    )
+
+
+def _falls(bounds: Iterable[Any]) -> bool:
+    """Whether a known bound is below an earlier one."""
+    return any(after < before for before, after in pairwise(bound for bound in bounds if bound is not None))
+
+
+def _begins(bound: bytes, shorter: Any) -> bool:
+    """Whether a bound is a text that begins with a shorter one."""
+    return isinstance(shorter, bytes) and len(shorter) < len(bound) and bound.startswith(shorter)
+
+
+def _is_whole(bound: bytes, column: Column) -> bool:
+    """Whether the bound of a page has the width of its type: then it isn't shortened."""
+    width = column.type_length if column.physical == "FIXED_LEN_BYTE_ARRAY" else WIDTHS.get(column.physical)
+    return len(bound) == width
+
+
+def entries(source: Source, footer: Footer, column: int) -> Iterator[IndexEntry]:
+    """Yield the entries of the column's indexes by row group. A bad index is reported as a row with a problem."""
+    listed = 0
+    keys = list(footer.chunk_keys({column}))
+    source.will_read(extent for key in keys for extent in ranges(footer, key, COLUMN_INDEX, OFFSET_INDEX))
+    for key in keys:
+        try:
+            for entry in _entries(source, footer, key):
+                if listed == parquet_limits.PAGES_LISTED_MAX:
+                    reason = f"not listed: entries after the first {listed:,}"
+                    yield IndexEntry(row_group=key.row_group, problem=reason)
+                    return
+                listed += 1
+                yield entry
+        except BloomError as error:
+            yield IndexEntry(row_group=key.row_group, problem=error.reason)
+
+
+def _entries(source: Source, footer: Footer, key: ChunkKey) -> Iterator[IndexEntry]:
+    if footer.metadata(key).encrypted:
+        yield IndexEntry(row_group=key.row_group, problem=ENCRYPTED)
+        return
+    column = footer.columns[key.column]
+    pages: ColumnIndex | None = None
+    offsets: OffsetIndex | None = None
+    try:
+        pages = column_index(source, footer, key)
+    except (CorruptFile, UnsupportedError) as error:
+        yield IndexEntry(row_group=key.row_group, problem=error.reason)
+    try:
+        offsets = offset_index(source, footer, key)
+    except (CorruptFile, UnsupportedError) as error:
+        yield IndexEntry(row_group=key.row_group, problem=error.reason)
+    nulls = (pages.null_pages if pages is not None else None) or []
+    locations = (offsets.page_locations if offsets is not None else None) or []
+    if pages is not None and offsets is not None:
+        if len(locations) != len(nulls):
+            reason = f"the column index has {plural(len(nulls), 'page')}, the offset index {len(locations):,}"
+            yield IndexEntry(row_group=key.row_group, problem=reason)
+            return
+        firsts = [first for _, _, first in locations]
+        rows = [end - first for first, end in pairwise([*firsts, footer.row_group(key.row_group).rows])]
+        problem = PageBounds(pages, rows, footer.chunk(key), footer).problem
+        if problem is not None:
+            yield IndexEntry(row_group=key.row_group, problem=f"the column index isn't used: {problem}")
+    order = None if pages is None else pages.boundary_order
+    ordered = pages is not None and footer.trust(column).ordered
+    for page in range(max(len(locations), len(nulls))):
+        offset, size, first = locations[page] if page < len(locations) else (None, None, None)
+        null = _at(nulls, page)
+        yield IndexEntry(
+            row_group=key.row_group,
+            page=page,
+            offset=offset,
+            compressed_bytes=size,
+            first_row=first,
+            nulls=None if pages is None else _at(pages.null_counts, page),
+            only_nulls=null,
+            min=_bound(pages.min_values, page, column) if pages is not None and ordered and not null else None,
+            max=_bound(pages.max_values, page, column) if pages is not None and ordered and not null else None,
+            boundary_order=None if order is None else spec.enum_name("BoundaryOrder", order),
+        )
+
+
+def _at(values: Sequence[_Value] | None, page: int) -> _Value | None:
+    return values[page] if values is not None and page < len(values) else None
+
+
+def _bound(values: Sequence[bytes] | None, page: int, column: Column) -> str | None:
+    """A page's bound as text; None for bytes that can't be compared."""
+    found = _at(values, page)
+    return None if found is None or decode_bound(found, column) is None else render(found, column)
