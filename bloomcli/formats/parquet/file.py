@@ -11,13 +11,13 @@ from bloomcli import limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.answer import WRONG, Contents, UnitFacts
-from bloomcli.formats.base import FilterBounds, Plan
+from bloomcli.formats.base import FilterBounds, FilterFile, Plan, Repair
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
 from bloomcli.formats.parquet import describe, extension, index_input, sampling, statistics, values
 from bloomcli.formats.parquet.bloom_filter import FilterProblem, Filters, ProbedFilter, unfilterable, unreadable
-from bloomcli.formats.parquet.footer import Footer, read_footer
+from bloomcli.formats.parquet.footer import Footer, first_page, read_footer
 from bloomcli.formats.parquet.index_input import end_ranges
 from bloomcli.formats.parquet.lookups import lookups_of
 from bloomcli.formats.parquet.pages import header_ranges
@@ -44,6 +44,7 @@ class ParquetFile(LocatedFile):
     format = "parquet"
     title = "Parquet"
     searched = True
+    unrepairable = None
     describe: ClassVar[DescribeModule] = describe
     footer: Footer
     filters: Filters
@@ -259,6 +260,15 @@ class ParquetFile(LocatedFile):
         only_nulls = chunk.null_count is not None and chunk.null_count >= chunk.num_values
         return Contents.ONLY_NULLS if only_nulls else Contents.VALUES
 
+    def unit_starts(self) -> Sequence[int]:
+        """The offset of the first page of each row group's first column, where engines take a row group to start."""
+        firsts = [self.footer.metadata(key) for key in self.footer.chunk_keys({0})]
+        return [
+            first_page(one.data_page_offset, one.dictionary_page_offset)[0]
+            for one in firsts
+            if one.data_page_offset is not None
+        ]
+
     def total_bytes(self) -> int:
         """Compressed bytes of all row groups."""
         return sum(self.footer.row_group_bytes(i) for i in range(self.row_group_count))
@@ -326,3 +336,15 @@ class ParquetFile(LocatedFile):
         from bloomcli.formats.parquet.plan import FoldPlan
 
         return FoldPlan(self.filters, columns, rule)
+
+    def differs_only_in_structures(self, other: FilterFile) -> bool:
+        """Whether another file's metadata equal this file's except for statistics and page indexes."""
+        from bloomcli.formats.parquet import splice
+
+        return isinstance(other, ParquetFile) and splice.differs_only_in_structures(self.footer, other.footer)
+
+    def plan_repair(self, columns: set[int] | None, repair: Repair) -> Plan:
+        """Plan to mend or to add statistics and page indexes. Raises UnsupportedError, CorruptFile."""
+        from bloomcli.formats.parquet.repair import RepairPlan
+
+        return RepairPlan(self.filters, columns, repair, appends=self.appends_only)

@@ -10,9 +10,6 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from bloomcli import kernels
 from bloomcli.formats.filter_lookup import FilterLookup
 from bloomcli.formats.parquet import idl
@@ -28,17 +25,6 @@ _ORDERED: Final = 1
 _DEPRECATED: Final = 2
 _SAME: Final = ("schema", "created_by", "column_orders")
 """Footer fields that determine the columns, and whose bounds can be trusted."""
-
-
-def _ascending(wanted: WantedValues) -> tuple[kernels.Ascending, pa.Int64Array]:
-    """The hashes in ascending order, and the position of each one's text."""
-    try:
-        return kernels.Ascending(wanted.hashes), wanted.owners
-    except ValueError:
-        hashes = pa.Array.from_buffers(pa.uint64(), len(wanted.forms), [None, pa.py_buffer(wanted.hashes)])
-        order = pc.array_sort_indices(hashes)
-        ascending = hashes.take(order).buffers()[1].to_pybytes()[: 8 * len(order)]
-        return kernels.Ascending(ascending), wanted.owners.take(order)
 
 
 def _numbers(footer: Footer, column: Column) -> tuple[int, int, int, int]:
@@ -67,10 +53,7 @@ def filter_lookup(
         or any(literal.unknowable is not None for literal in wanted.literals or ())
     ):
         return None
-    hashes: bytes | kernels.Ascending = wanted.hashes
-    owners = None
-    if wanted.literals is None:
-        hashes, owners = _ascending(wanted)
+    hashes, positions = (wanted.hashes, None) if wanted.literals is not None else wanted.by_hash
     ids = field_ids("FileMetaData")
     query = kernels.FilterQuery(
         parquet_limits.THRIFT_MAX_DEPTH,
@@ -80,4 +63,4 @@ def filter_lookup(
         None if summed is None else bytes(c.index in summed for c in footer.columns),
         hashes,
     )
-    return FilterLookup("parquet", query, owners)
+    return FilterLookup("parquet", query, positions)

@@ -11,14 +11,13 @@ has at most `Source.part_bytes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from bloomcli.formats.column_search import Candidates
 from bloomcli.formats.parquet import page_index
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
-from bloomcli.formats.parquet.page_index import PagePlace, Selection
+from bloomcli.formats.parquet.page_index import HasWithin, PagePlace, Selection
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Range, united
 
@@ -49,22 +48,20 @@ class RequestPlan:
         """Whether the row group's chunks are read whole, without their page indexes."""
         return row_group in self._whole
 
-    def select(
-        self, key: ChunkKey, chunk: ColumnChunk, keys_of: Callable[[], Sequence[Any] | None]
-    ) -> Selection | None:
+    def select(self, key: ChunkKey, chunk: ColumnChunk, has_within: HasWithin | None) -> Selection | None:
         """`page_index.select` for the searched column. The result is kept, because pages are first announced and
         then read."""
         if self.whole(key.row_group):
             return None
         if self._selected is None or self._selected[0] != key:
-            self._selected = key, page_index.select(self._source, self._filters.footer, key, chunk, keys_of)
+            self._selected = key, page_index.select(self._source, self._filters.footer, key, chunk, has_within)
         return self._selected[1]
 
     def prepare(
         self,
         column: int,
         candidates: Candidates,
-        keys_of: Callable[[], Sequence[Any] | None],
+        has_within: HasWithin | None,
         chosen: set[int],
         paged: Collection[int],
     ) -> None:
@@ -73,7 +70,7 @@ class RequestPlan:
         Args:
             column: the searched column.
             candidates: the values that the row group may have.
-            keys_of: as for `page_index.select`.
+            has_within: as for `page_index.select`.
             chosen: the columns of the records.
             paged: the columns of which only some pages are read.
         """
@@ -101,7 +98,7 @@ class RequestPlan:
             self._source.will_read(every if self._worth(every, own) else own)
             return
         self._source.will_read(indexes)
-        own, rows = self._own(*found[column], candidates, keys_of)
+        own, rows = self._own(*found[column], candidates, has_within)
         others = [
             extent
             for ordinal, (key, chunk) in found.items()
@@ -149,10 +146,10 @@ class RequestPlan:
         key: ChunkKey,
         chunk: ColumnChunk,
         candidates: Candidates,
-        keys_of: Callable[[], Sequence[Any] | None],
+        has_within: HasWithin | None,
     ) -> tuple[list[Range], list[range] | None]:
         """The ranges of the searched column that are read, and the rows that may match; None for all rows."""
-        selected = self.select(key, chunk, keys_of) if candidates.trusted else None
+        selected = self.select(key, chunk, has_within) if candidates.trusted else None
         if selected is None:
             return [_extent(chunk)], None
         rows = [range(page.first_row, page.first_row + page.rows) for page in selected.pages]
