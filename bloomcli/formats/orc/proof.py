@@ -417,7 +417,7 @@ def by_metadata(
             continue
         whole = metadata.of_file(column)
         for stripe in footer.stripes:
-            if units is not None and stripe.ordinal not in units:
+            if not stripe.rows or (units is not None and stripe.ordinal not in units):
                 continue
             streams = footer.stripe_footer(stripe)
             offsets = offsets_of([streams], orc)
