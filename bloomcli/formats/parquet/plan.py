@@ -22,8 +22,8 @@ from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import ChangeResult, PlanBase, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
-from bloomcli.formats.parquet import extension, splice, values
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import splice, values
 from bloomcli.formats.parquet.bloom_filter import (
     CURRENT,
     Filters,
@@ -36,7 +36,7 @@ from bloomcli.formats.parquet.bloom_filter import (
 )
 from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.encodings import width_of
-from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
+from bloomcli.formats.parquet.footer import ChunkKey, Footer, extension_of, read_footer, refuse_extensions
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range, dictionary_entries, refuse_damaged_pages
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.formats.size_rule import Folding, SizeRule
@@ -110,7 +110,7 @@ class Change(PlanBase):
         """
         refuse_signed(filters.footer)
         if removed:
-            extension.refuse(filters.footer)
+            refuse_extensions(filters.footer)
         if puts:
             refuse_damaged_footer(filters.source, filters.footer, removed)
         self.filters = filters
@@ -310,7 +310,7 @@ class AddPlan(Change):
         self.chunks = dict(_chosen(filters, columns, replace=replace, missing=missing))
         removed = {key for key, chunk in self.chunks.items() if chunk.bloom_filter_offset is not None}
         super().__init__(filters, removed, puts=True, appends=appends)
-        found = extension.of_footer(filters.footer)
+        found = extension_of(filters.footer)
         if found is not None and self.chunks:
             self.remarks = (
                 f"the footer has {found.text}, such as FlatBuffers metadata: a reader that uses it in place of the "
