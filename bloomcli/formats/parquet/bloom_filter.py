@@ -26,7 +26,7 @@ from contextlib import suppress
 from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile
@@ -397,7 +397,9 @@ def unknown_kind(header: FilterHeader) -> tuple[str, str] | None:
     return None
 
 
-def _check_header(header: FilterHeader, chunk: ColumnChunk, room: int, problem: _Problem) -> None:
+def _check_header(
+    header: FilterHeader, chunk: ColumnChunk, room: int, problem: Callable[[str, str], FilterProblem]
+) -> None:
     if (unknown := unknown_kind(header)) is not None:
         raise problem(*unknown)
     size = header.num_bytes
@@ -426,12 +428,6 @@ def _check_header(header: FilterHeader, chunk: ColumnChunk, room: int, problem: 
             f"bloom_filter_length is {claimed}, the header says {total} (header included): not to be trusted",
             "filter-length",
         )
-
-
-class _Problem(Protocol):
-    """The type of the function `problem` in `_start`, for mypy."""
-
-    def __call__(self, reason: str, id: str, at: int = ...) -> FilterProblem: ...  # noqa: A002
 
 
 def unfilterable(column: Column) -> str | None:

@@ -1,4 +1,4 @@
-"""Decompresses pages into at most as many bytes as the page's header gives: small pages at once, large ones in windows.
+"""Decompresses pages into at most as many bytes as the header gives: small pages at once, large ones in windows.
 
 Each codec uses the library that loads fastest, because importing pyarrow takes longer than building a filter for a
 small file: zlib for GZIP, cramjam for SNAPPY and LZ4, zstandard for ZSTD, and pyarrow for BROTLI. All of them release
