@@ -20,11 +20,6 @@ _MOST_BYTES: Final = 1 << 20
 """The largest filter that `measured` measures. Reading a larger one takes most of the time anyway."""
 
 
-def non_null_values(chunk: ColumnChunk) -> int:
-    """The number of non-null leaf values; all values if the statistics have no null count."""
-    return max(chunk.num_values - (chunk.null_count or 0), 0)
-
-
 def ordinal(chunk: ColumnChunk) -> int:
     """The ordinal of a filter's column."""
     return chunk.column.index
@@ -33,7 +28,9 @@ def ordinal(chunk: ColumnChunk) -> int:
 def facts(filters: Filters, chunk: ColumnChunk, loaded: LoadedFilter) -> Iterator[FilterFacts]:
     """Yield a filter's facts, measured on its bits."""
     del filters
-    yield of_loaded(chunk.column, chunk.row_group, non_null_values(chunk), loaded, _untrusted(chunk, loaded))
+    yield of_loaded(
+        chunk.column, chunk.row_group, statistics.non_null_values(chunk), loaded, _untrusted(chunk, loaded)
+    )
 
 
 def of_loaded(
@@ -138,6 +135,6 @@ def problem_facts(filters: Filters, chunk: ColumnChunk, problem: FilterProblem) 
         logical=chunk.column.logical,
         offset=chunk.bloom_filter_offset,
         length=chunk.bloom_filter_length,
-        values=non_null_values(chunk),
+        values=statistics.non_null_values(chunk),
         problem=problem.reason,
     )

@@ -306,7 +306,7 @@ class ParquetFile(LocatedFile):
     def without_filter(self, column: Column) -> list[int]:
         """The row groups with values in which the column has no filter."""
         chunks = self.filters.chunks_of(column.index)
-        return [c.row_group for c in chunks if c.bloom_filter_offset is None and describe.non_null_values(c)]
+        return [c.row_group for c in chunks if c.bloom_filter_offset is None and statistics.non_null_values(c)]
 
     def filter_bounds(self, column: Column) -> Iterator[FilterBounds]:
         """The statistics' bounds in each row group with a filter."""

@@ -227,13 +227,11 @@ class Footer:
 
     def filter_claims(self, columns: set[int] | None) -> Iterator[Claim]:
         """Yield the chunks whose metadata have a filter's offset or length."""
-        return filter(None, map(self.filter_claim, self.chunk_keys(columns)))
-
-    def filter_claim(self, key: ChunkKey) -> Claim | None:
-        """The filter's offset and length in a chunk's metadata; None if it has neither."""
-        found = self.metadata(key)
-        offset, length = found.bloom_filter_offset, found.bloom_filter_length
-        return None if offset is None and length is None else Claim(key, offset, length, found)
+        for key in self.chunk_keys(columns):
+            found = self.metadata(key)
+            offset, length = found.bloom_filter_offset, found.bloom_filter_length
+            if offset is not None or length is not None:
+                yield Claim(key, offset, length, found)
 
     def chunk_struct(self, key: ChunkKey) -> Struct:
         """One ColumnChunk, walked, to change its bytes or to name a fault in them."""

@@ -26,7 +26,17 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_index import PagePlace
 from bloomcli.formats.parquet.pages import ChunkReader, can_become
-from bloomcli.formats.parquet.spec import BINARY, I32, I64, LIST, STRUCT, varint, zigzag
+from bloomcli.formats.parquet.spec import (
+    BINARY,
+    I32,
+    I64,
+    LIST,
+    STRUCT,
+    encode_binary,
+    encode_list,
+    encode_struct,
+    zigzag,
+)
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
@@ -426,10 +436,10 @@ def file_of(groups: Sequence[ChunkPages], typed: Footer | None) -> bytes:
         row_groups.append(_row_group(group, typed, begin))
         parts += stored
         begin += sum(map(len, stored))
-    fields = list(_file_fields(column, typed, rows, _list(STRUCT, row_groups)))
+    fields = list(_file_fields(column, typed, rows, encode_list(STRUCT, row_groups)))
     if typed is None and any(page.hides_codec for group in groups for page in group.pages):
-        fields.append((6, BINARY, _binary(_HIDES_CODEC)))
-    footer = _struct(*fields)
+        fields.append((6, BINARY, encode_binary(_HIDES_CODEC)))
+    footer = encode_struct(*fields)
     return b"".join([*parts, footer, len(footer).to_bytes(4, "little"), spec.MAGIC])
 
 
@@ -440,7 +450,7 @@ def _row_group(group: ChunkPages, typed: Footer | None, begin: int) -> bytes:
     packed = sum(len(page.data) for page in group.every)
     names = (_NAME,) * max(column.max_definition_level, 1) if typed is None else (column.path.encode(),)
     kind = _type(column)[0] if typed is None else idl.ENUMS["Type"][column.physical]
-    metadata = _column_fields(kind, names, chunk.codec) + _struct(
+    metadata = _column_fields(kind, names, chunk.codec) + encode_struct(
         (5, I64, sum(page.values for page in pages)),
         (6, I64, max(sum(page.size for page in group.every), 1)),
         (7, I64, packed),
@@ -448,19 +458,19 @@ def _row_group(group: ChunkPages, typed: Footer | None, begin: int) -> bytes:
         *(() if dictionary is None else ((11, I64, begin),)),
         after=4,
     )
-    chunks = [_struct((2, I64, 0), (3, STRUCT, metadata))]
+    chunks = [encode_struct((2, I64, 0), (3, STRUCT, metadata))]
     if typed is not None:
         chunks = [_UNREAD] * column.index + chunks + [_UNREAD] * (typed.column_count - column.index - 1)
-    return _struct((1, LIST, _list(STRUCT, chunks)), (2, I64, packed), (3, I64, rows))
+    return encode_struct((1, LIST, encode_list(STRUCT, chunks)), (2, I64, packed), (3, I64, rows))
 
 
 @lru_cache(maxsize=64)
 def _column_fields(kind: int, names: tuple[bytes, ...], codec: str) -> bytes:
     """The encoded fields of ColumnMetaData up to the codec, which are the same for all chunks of a column."""
-    return _struct(
+    return encode_struct(
         (1, I32, kind),
-        (2, LIST, _list(I32, [zigzag(0)])),
-        (3, LIST, _list(BINARY, [_binary(name) for name in names])),
+        (2, LIST, encode_list(I32, [zigzag(0)])),
+        (3, LIST, encode_list(BINARY, [encode_binary(name) for name in names])),
         (4, I32, idl.ENUMS["CompressionCodec"][codec]),
     )[:-1]
 
@@ -487,11 +497,11 @@ def _schema(number: int, length: int | None, repeated: int, defined: int) -> byt
     The repeated fields come first: the order affects neither the values nor their rows.
     """
     *groups, leaf = [_REPEATED] * repeated + [_OPTIONAL] * (defined - repeated) or [_REQUIRED]
-    elements = [_struct((4, BINARY, _binary(b"schema")), (5, I32, 1))]
-    elements += [_struct((3, I32, group), (4, BINARY, _binary(_NAME)), (5, I32, 1)) for group in groups]
+    elements = [encode_struct((4, BINARY, encode_binary(b"schema")), (5, I32, 1))]
+    elements += [encode_struct((3, I32, group), (4, BINARY, encode_binary(_NAME)), (5, I32, 1)) for group in groups]
     width = () if length is None else ((2, I32, length),)
-    elements.append(_struct((1, I32, number), *width, (3, I32, leaf), (4, BINARY, _binary(_NAME))))
-    return _list(STRUCT, elements)
+    elements.append(encode_struct((1, I32, number), *width, (3, I32, leaf), (4, BINARY, encode_binary(_NAME))))
+    return encode_list(STRUCT, elements)
 
 
 def _type(column: Column) -> tuple[int, int | None]:
@@ -502,26 +512,5 @@ def _type(column: Column) -> tuple[int, int | None]:
     return idl.ENUMS["Type"][physical], length if physical == "FIXED_LEN_BYTE_ARRAY" else None
 
 
-def _struct(*fields: tuple[int, int, Any], after: int = 0) -> bytes:
-    """A structure of the compact protocol: ids, wire types, and numbers or encoded values. If there are fields before
-    these, the last of them has the id `after`."""
-    out, last = bytearray(), after
-    for number, kind, value in fields:
-        out.append((number - last) << 4 | kind)
-        out += zigzag(value) if isinstance(value, int) else value
-        last = number
-    return bytes(out) + b"\0"
-
-
-def _list(kind: int, elements: Sequence[bytes]) -> bytes:
-    count = len(elements)
-    head = bytes([count << 4 | kind]) if count < 15 else bytes([0xF0 | kind]) + varint(count)
-    return head + b"".join(elements)
-
-
-def _binary(data: bytes) -> bytes:
-    return varint(len(data)) + data
-
-
-_UNREAD: Final = _struct((2, I64, 0))
+_UNREAD: Final = encode_struct((2, I64, 0))
 """The ColumnChunk of a column that isn't read."""

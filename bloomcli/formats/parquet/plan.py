@@ -34,11 +34,11 @@ from bloomcli.formats.parquet.bloom_filter import (
     unfilterable,
     write_header,
 )
-from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import ChunkKey, Footer, extension_of, read_footer, refuse_extensions
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range, dictionary_entries, refuse_damaged_pages
 from bloomcli.formats.parquet.spec import Location
+from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.formats.size_rule import Folding, SizeRule
 from bloomcli.hints import removing
 from bloomcli.model.change import FilterChange

@@ -10,8 +10,8 @@ from typing import Final
 from bloomcli.concurrency.threads import Stop
 from bloomcli.formats.parquet import codecs, spec, values
 from bloomcli.formats.parquet.bloom_filter import Filters, bitset_bytes_in
-from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.formats.parquet.values import HashedPage
 from bloomcli.formats.sampling import Extent, RowGroupValues, SampleBatch, SplitBlockBuilder, UnitValues
 from bloomcli.model.file import Column, ColumnChunk

@@ -1,4 +1,4 @@
-"""Walks Parquet's metadata structures in compiled code, by the IDL in parquet.thrift.
+"""Walks Parquet's metadata structures in compiled code, by the IDL in parquet.thrift, and encodes new ones.
 
 `Struct` locates each field by its name in the IDL. The splice patches these bytes, and a footer of 20,000 column
 chunks opens at once. The walk also checks every length and the nesting. The names come from `idl`, a table generated
@@ -7,8 +7,10 @@ with thriftpy2, because loading thriftpy2 takes longer than everything else in `
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -69,6 +71,52 @@ def varint(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+_SHORT_MAX: Final = 15
+"""The largest step from one field id to the next that fits into the header's first byte."""
+
+
+def field_header(kind: int, number: int, previous: int, *, long_form: bool = False) -> bytes:
+    """The header of a field after the field `previous` (0: the first one); with its whole number if `long_form`."""
+    step = number - previous
+    return bytes([step << 4 | kind]) if not long_form and 0 < step <= _SHORT_MAX else bytes([kind]) + zigzag(number)
+
+
+def encode_struct(*fields: tuple[int, int, int | bytes], after: int = 0) -> bytes:
+    """Encode a structure: (id, wire type, number or encoded value) of each field, in the order of the ids.
+
+    If other fields are before these, the last of them has the id `after`.
+    """
+    out = bytearray()
+    for number, kind, value in fields:
+        out += field_header(kind, number, after)
+        out += zigzag(value) if isinstance(value, int) else value
+        after = number
+    return bytes(out) + b"\0"
+
+
+def list_header(kind: int, size: int) -> bytes:
+    """The header of a list of `size` elements."""
+    return bytes([size << 4 | kind]) if size < _SHORT_MAX else bytes([0xF0 | kind]) + varint(size)
+
+
+def encode_list(kind: int, elements: Sequence[bytes]) -> bytes:
+    """Encode a list of encoded elements."""
+    return list_header(kind, len(elements)) + b"".join(elements)
+
+
+def encode_binary(data: bytes) -> bytes:
+    """Encode bytes."""
+    return varint(len(data)) + data
+
+
+@cache
+def structures() -> Any:
+    """The IDL's structures as thriftpy2's classes. Loading them is slow: only `--footer` and the drafts need them."""
+    import thriftpy2
+
+    return thriftpy2.load(str(Path(__file__).with_name("parquet.thrift")), module_name="bloomcli_parquet_thrift")
 
 
 class Span(NamedTuple):

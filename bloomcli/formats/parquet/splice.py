@@ -53,7 +53,6 @@ from bloomcli.storage.base import Fingerprint, Source
 OFFSET: Final = "bloom_filter_offset"
 LENGTH: Final = "bloom_filter_length"
 _KINDS: Final = {OFFSET: spec.I64, LENGTH: spec.I32} | dict.fromkeys(OFFSET_FIELDS.values(), spec.I64)
-_SHORT_MAX: Final = 15
 
 
 class Edit(NamedTuple):
@@ -93,13 +92,6 @@ class Splice(NamedTuple):
         return self.copied_bytes + self.filter_bytes + len(self.tail)
 
 
-def _header(kind: int, number: int, previous: int, *, long_form: bool = False) -> bytes:
-    delta = number - previous
-    if not long_form and 0 < delta <= _SHORT_MAX:
-        return bytes([delta << 4 | kind])
-    return bytes([kind]) + zigzag(number)
-
-
 def set_fields(struct: Struct, values: dict[str, int | None]) -> list[Edit]:
     """Edits that set integer fields of a structure; None removes a field.
 
@@ -121,7 +113,7 @@ def set_fields(struct: Struct, values: dict[str, int | None]) -> list[Edit]:
             number = pending.pop(0)
             kind, value = wanted[number]
             assert value is not None  # noqa: S101  only fields with a value are pending
-            inserted += _header(kind, number, new_previous) + zigzag(value)
+            inserted += spec.field_header(kind, number, new_previous) + zigzag(value)
             new_previous = number
 
     for number, raw_span in sorted(struct.spans.items(), key=lambda item: item[1][1]):
@@ -131,13 +123,17 @@ def set_fields(struct: Struct, values: dict[str, int | None]) -> list[Edit]:
         long_form = struct.data[span.header] >> 4 == 0
         if number in wanted:
             kind, value = wanted[number]
-            new = b"" if value is None else _header(kind, number, new_previous, long_form=long_form) + zigzag(value)
+            new = (
+                b""
+                if value is None
+                else spec.field_header(kind, number, new_previous, long_form=long_form) + zigzag(value)
+            )
             edits.append(Edit(span.header, span.end, inserted + new))
             if value is not None:
                 new_previous = number
         else:
             if inserted or new_previous != old_previous:
-                header = _header(span.kind, number, new_previous, long_form=long_form)
+                header = spec.field_header(span.kind, number, new_previous, long_form=long_form)
                 edits.append(Edit(span.header, span.start, inserted + header))
             new_previous = number
         old_previous = number
