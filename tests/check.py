@@ -113,7 +113,7 @@ def tests(*, quick: bool) -> Iterator[Step]:
         chosen = [name for name in names if not (quick and name in ALREADY_QUICK)]
         folders = [str(path.relative_to(ROOT)) for path in paths(chosen)]
         pytest = ["pytest", "-q", "--durations=10", "-p", "no:cacheprovider"]
-        twice = ["--reruns=1", "-rR"]
+        twice = ["--reruns=1", "--rerun-show-tracebacks"]
         if quick:
             command, env = [*pytest, "-m", QUICK, "--hypothesis-profile=quick"], {}
         elif names in UNMEASURED:

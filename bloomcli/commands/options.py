@@ -417,7 +417,9 @@ class ValidateOptions(ColumnOptions):
 
     command: ClassVar[str] = "validate"
 
-    columns: Sequence[str] = columns_option("Check only the filters of these leaf columns; globs are allowed.")
+    columns: Sequence[str] = columns_option(
+        "Check only these leaf columns; globs are allowed. With --deep, columns without filters are checked too."
+    )
     exclude: Sequence[str] = exclude_option(
         "Report nothing for these leaf columns, even if another option names them."
     )
@@ -435,7 +437,7 @@ class ValidateOptions(ColumnOptions):
         "factor",
         metavar="FACTOR",
     )
-    deep: bool = option(False, "Read the columns again and prove that no value is missing.", "flag")
+    deep: bool = option(False, "Read the columns again and prove that readers that skip data lose no value.", "flag")
     policy: Policy | Name | None = policy_option("The policy, TOML; the other options take precedence.")
     readers: Sequence[str] = readers_option(
         "Engines that read the files: filters in which they look values up wrongly are findings."

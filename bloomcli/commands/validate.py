@@ -33,8 +33,15 @@ from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source, store_of
 
 _GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
-_MISSING: Final = "value-missing"
-"""Statistics alone may show it. If the values are read, the values decide."""
+_BY_VALUES: Final = (
+    "value-missing",
+    "statistics-bounds",
+    "statistics-counts",
+    "page-index-bounds",
+    "page-index-counts",
+    "page-index-locations",
+)
+"""Metadata alone may show these. If the values are read, the values decide."""
 _LONE_ZERO: Final = "reader-negative-zero"
 _OF_OTHERS: Final = "remove without --columns removes the column's filters, with all others of the file"
 
@@ -87,7 +94,7 @@ def run(
         values = _Values()
         if options.deep:
             values = _by_values(check, findings, options.threads or threads or cores(), progress)
-            findings = [f for f in findings if f.id != _MISSING or _unit(f) not in check.units]
+            findings = [f for f in findings if f.id not in _BY_VALUES or _unit(f) not in check.units]
             findings += values.findings
         findings += _readers(check, facts, values.zeros)
         return ValidateReport(
@@ -132,6 +139,8 @@ def _required(check: _Check) -> tuple[str, ...]:
 def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress: Progress | None) -> _Values:
     """Read the values and prove that no filter misses one. An error carries the findings so far, and `before`."""
     file, columns, units = check.file, check.columns, check.units
+    if columns is not None and not check.options.columns:  # only `--exclude` was given
+        columns &= file.filtered_columns()
     values = 0
     findings: list[Finding] = []
     zeros: list[Finding] = []
@@ -139,6 +148,7 @@ def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress:
         meter = Meter(progress, "check", file.deep_bytes(columns, units))
         for found in file.deep(columns, meter.tick, units, threads):
             values += found.values
+            findings += found.proof
             if found.finding is not None:
                 findings.append(found.finding)
             if found.negative_zero is not None:

@@ -43,12 +43,14 @@ class FilterBounds(NamedTuple):
 
 
 class DeepCheck(NamedTuple):
-    """The outcome of looking up every value of one filter's column chunk."""
+    """The outcome of reading every value of a column chunk, and of looking it up in the chunk's filter."""
 
     values: int
     finding: Finding | None = None
     negative_zero: Finding | None = None
     """Set if a value is -0.0 and the filter doesn't hold +0.0. Readers that look up +0.0 alone lose the value."""
+    proof: tuple[Finding, ...] = ()
+    """The findings about the other metadata by which readers skip the chunk or parts of it."""
 
 
 class ChangeResult(NamedTuple):

@@ -9,7 +9,7 @@ checked before or in the loops, so that no input makes them read or write outsid
 import sys
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset, strlen
 
 if sys.byteorder != "little":
@@ -365,6 +365,7 @@ include "column_chunk.pxi"
 include "filter_facts.pxi"
 include "page_index.pxi"
 include "filter_query.pxi"
+include "bounds.pxi"
 include "pages.pxi"
 include "intervals.pxi"
 include "delta.pxi"

@@ -36,8 +36,10 @@ cdef class DeltaByteArrayHasher:
         return True
 
     def hash(self, Deltas prefixes not None, Deltas suffixes not None, const unsigned char[::1] data, Py_ssize_t pos,
-             bint final, unsigned char[::1] out, unsigned char[::1] shapes, Py_ssize_t limit):
-        """Compute the XXH64 of up to `limit` values whose suffixes start at `pos`, equal neighbours only once.
+             bint final, unsigned char[::1] out, unsigned char[::1] shapes, Py_ssize_t limit,
+             Bounds bounds=None):
+        """Compute the XXH64 of up to `limit` values whose suffixes start at `pos`, equal neighbours only once, and add
+        them to the bounds.
 
         Writes hashes to `out`, and each value's prefix and suffix lengths as int64s to `shapes`. Returns (number of
         values, position after them, status).
@@ -49,7 +51,7 @@ cdef class DeltaByteArrayHasher:
         cdef int64_t prefix = 0, suffix = 0
         cdef uint64_t times = 0, also = 0
         cdef int status = READ_SLICE
-        cdef bint other = False, memory = True
+        cdef bint other = False, memory = True, measured = bounds is not None
         with nogil:
             while n < limit and budget > 0:
                 status = prefixes._peek(&prefix, &times)
@@ -67,6 +69,8 @@ cdef class DeltaByteArrayHasher:
                     times = min(times, also)
                     prefixes._take(times)
                     suffixes._take(times)
+                    if measured:
+                        bounds._again(self.value, self.last, times)
                     continue
                 if suffix > self.longest - prefix:
                     status = READ_LONG
@@ -92,10 +96,14 @@ cdef class DeltaByteArrayHasher:
                 n += 1
                 budget -= size
                 self.hashed += <uint64_t>size
+                if measured:
+                    bounds._next(self.value, size)
                 prefixes._take(1)
                 suffixes._take(1)
         if not memory:
             raise MemoryError
+        if measured:
+            bounds._checked()
         if other:
             raise PageError(f"a value of {prefix + suffix} bytes in a column of {self.width}")
         if status == READ_BAD:

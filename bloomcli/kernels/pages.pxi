@@ -159,15 +159,22 @@ cdef class Indices:
     """Marks dictionary indices: a byte with the bit width, then RLE/bit-packed hybrid runs, which may come in
     windows.
 
-    `unseen` is the number of bytes of `seen` that are 0. When it reaches 0, the other indices aren't read.
+    `unseen` is the number of bytes of `seen` that are 0. When it reaches 0, the other indices aren't read, unless the
+    use of `entries` is measured.
     """
 
     cdef Hybrid h
     cdef int width
     cdef unsigned char[::1] seen
     cdef readonly Py_ssize_t unseen
+    cdef Entries entries
 
-    def __cinit__(self, Py_ssize_t count, unsigned char[::1] seen not None, Py_ssize_t unseen):
+    def __cinit__(
+        self, Py_ssize_t count, unsigned char[::1] seen not None, Py_ssize_t unseen, Entries entries=None
+    ):
+        if entries is not None and entries.count != seen.shape[0]:
+            raise ValueError("each entry has a mark")
+        self.entries = entries
         self.width = -1
         self.seen = seen
         self.unseen = unseen
@@ -176,7 +183,7 @@ cdef class Indices:
     @property
     def done(self):
         """Whether all indices are read, or all entries are marked."""
-        return self.h.left == 0 or (self.unseen <= 0 and self.seen.shape[0] > 0)
+        return self.h.left == 0 or (self.unseen <= 0 and self.seen.shape[0] > 0 and self.entries is None)
 
     def feed(self, const unsigned char[::1] data not None, Py_ssize_t pos, bint final):
         """Mark the indices in `data` from `pos` on. Return the position after them."""
@@ -187,6 +194,9 @@ cdef class Indices:
         cdef bint bad = False, outside = False
         cdef unsigned char* seen = &self.seen[0] if size else NULL
         cdef Py_ssize_t unseen = self.unseen
+        cdef Entries entries = self.entries
+        cdef bint measured = entries is not None
+        cdef Bounds bounds = entries.bounds if measured else None
         _start(data, pos)
         if self.done:
             return pos
@@ -205,13 +215,15 @@ cdef class Indices:
         mask = (<uint64_t>1 << width) - 1
         _walk_open(&w, data, pos)
         with nogil:
-            while self.h.left and (unseen > 0 or size == 0):
+            while self.h.left and (unseen > 0 or size == 0 or measured):
                 if self.h.times:
                     n = <Py_ssize_t>min(self.h.times, self.h.left)
                     index = self.h.value
                     if index >= <uint64_t>size:
                         outside = True
                         break
+                    if measured:
+                        entries._use(bounds, index, <uint64_t>n)
                     if not seen[index]:
                         seen[index] = 1
                         unseen -= 1
@@ -236,10 +248,12 @@ cdef class Indices:
                         if index >= <uint64_t>size:
                             outside = True
                             break
+                        if measured:
+                            entries._use(bounds, index, 1)
                         if not seen[index]:
                             seen[index] = 1
                             unseen -= 1
-                            if unseen == 0:
+                            if unseen == 0 and not measured:
                                 break
                     if outside:
                         break
@@ -253,6 +267,8 @@ cdef class Indices:
                         break
                     pos = at
         self.unseen = unseen
+        if measured:
+            bounds._checked()
         if outside:
             raise PageError(f"a dictionary index of {index}, but the dictionary has {size} values")
         if bad:

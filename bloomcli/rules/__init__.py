@@ -22,7 +22,7 @@ class Group(StrEnum):
     """The bytes or the location of a filter, or of its column's pages, contradict the format or the rest of the
     file."""
     SOUNDNESS = "soundness"
-    """A reader that trusts the filter loses rows."""
+    """A reader that trusts the filter, the statistics or the page index loses rows."""
     POLICY = "policy"
     """The filter doesn't meet the team's requirements, or isn't worth its bytes."""
     READERS = "readers"
@@ -64,6 +64,15 @@ def _rules() -> dict[str, Rule]:
         ("filter-boolean", soundness, error, "an all-zero filter on a BOOLEAN column", When.ALWAYS),
         ("filter-draft", soundness, error, "a filter of the 2018 drafts", When.ALWAYS),
         ("filter-untrusted", soundness, warning, "a filter that readers must not use", When.ALWAYS),
+        ("statistics-bounds", soundness, error, "a value outside the row group's minimum and maximum", When.ALWAYS),
+        ("statistics-counts", soundness, error, "wrong numbers of rows, values, nulls or NaNs", When.ALWAYS),
+        ("statistics-encodings", soundness, error, "a dictionary that is said to have all values", When.DEEP),
+        ("statistics-not-checked", soundness, note, "statistics that can't be compared with the values", When.DEEP),
+        ("page-index-bounds", soundness, error, "a value outside its page's minimum and maximum", When.ALWAYS),
+        ("page-index-counts", soundness, error, "wrong numbers of nulls or NaNs in pages", When.ALWAYS),
+        ("page-index-locations", soundness, error, "pages that aren't where the offset index says", When.ALWAYS),
+        ("sorting-columns", soundness, error, "rows that aren't in the stated order", When.DEEP),
+        ("size-statistics", structure, note, "wrong sizes or levels in the size statistics", When.DEEP),
         ("filter-offset", structure, error, "an impossible offset", When.ALWAYS),
         ("filter-length", structure, error, "a length that contradicts the header", When.ALWAYS),
         ("filter-num-bytes", structure, error, "an impossible bitset size", When.ALWAYS),

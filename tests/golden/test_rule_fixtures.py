@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
-from support import footers, mosaicfiles
+from support import footers, mosaicfiles, thrift
 from support.golden import RULE_PAIRS
 from support.mosaicfiles import Parts
 from support.orcwalk import Orc
@@ -45,6 +45,8 @@ ALONE: Final = "bin"
 ENDINGS: Final = {"Parquet": "parquet", "ORC": "orc", "Mosaic": "mosaic"}
 ASKED: Final = {When.LIMIT, When.POLICY, When.READERS}
 DEEP: Final = {rule.id for rule in RULES.values() if rule.when is When.DEEP}
+PROVEN: Final = {rule for rule in RULES if rule.startswith(("statistics-", "page-index-", "sorting-", "size-"))}
+"""Rules about what readers skip by, besides filters."""
 LATER: Final = {"reader-negative-zero"}
 """A note without --deep, and only with it as grave as its page says."""
 
@@ -118,7 +120,7 @@ MOSAIC: Final = [
     for entry in ENTRIES
     if entry["path"].endswith(".mosaic") and Path(entry["path"]).parent.name not in WITH_STATISTICS
 ]
-NO_ROWS: Final = {("filter-draft", ALONE), ("filter-encrypted", "parquet")}
+NO_ROWS: Final = {("filter-draft", ALONE), ("filter-encrypted", "parquet"), ("statistics-not-checked", "parquet")}
 """Pairs whose rows nobody reads: there are none; Arrow has no key."""
 OTHER_ROWS: Final = {
     "profit-constant": "one name for many is what it is about",
@@ -137,6 +139,7 @@ WITHOUT_COMMAND: Final = {
     ("filter-no-row-index", "orc"): "a writer has to make the row index, which filters belong to",
     ("page-header", "parquet"): "the data are damaged",
     ("page-checksum", "parquet"): "the data are damaged",
+    **{(rule, "parquet"): "a writer has to write the file again" for rule in sorted(PROVEN)},
     ("reader-issue", "parquet"): "the reader has to be another release",
 }
 """Findings that no command of bloom mends, and why."""
@@ -350,7 +353,10 @@ def offset_of(file: Path, rule: str, finding: Finding) -> int:
         return 0
     if file.suffix == ".parquet":
         assert finding.row_group is not None
-        field = footers.DATA_PAGE_OFFSET if rule.startswith("page-") else footers.BLOOM_FILTER_OFFSET
+        if rule in PROVEN - {"statistics-not-checked"}:
+            return place_of(data, rule, finding.row_group, column)
+        in_pages = rule.startswith(("page-", "statistics-"))
+        field = footers.DATA_PAGE_OFFSET if in_pages else footers.BLOOM_FILTER_OFFSET
         offset: int = footers.meta(footers.tree(data), finding.row_group, column)[field][1]
         return offset
     if file.suffix == ".orc":
@@ -366,6 +372,17 @@ def offset_of(file: Path, rule: str, finding: Finding) -> int:
     blobs = [b for b in Parts.of(data).groups[finding.row_group or 0].blobs if b.column == column]
     assert len(blobs) == (2 if rule == "filter-duplicate" else 1)
     return blobs[-1].offset + INTO_HEADER.get(rule, 0)
+
+
+def place_of(data: bytes, rule: str, row_group: int, column: int) -> int:
+    """Where a page index, or a chunk's ColumnMetaData with its statistics, is."""
+    tree = footers.tree(data)
+    if rule.startswith("page-index-"):
+        located = rule == "page-index-locations"
+        index = footers.OFFSET_INDEX_OFFSET if located else footers.COLUMN_INDEX_OFFSET
+        return int(footers.chunk(tree, row_group, column)[index][1])
+    body, footer = footers.split(data)
+    return len(body) + footer.index(thrift.encode(footers.meta(tree, row_group, column)))
 
 
 def commands(findings: tuple[Finding, ...]) -> list[str]:

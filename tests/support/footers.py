@@ -72,6 +72,24 @@ def edit_file(path: Path, target: Path, edit: Callable[[Fields], None]) -> Path:
     return target
 
 
+def edited_index(data: bytes, row_group: int, column: int, field: int, edit: Callable[[Fields], None]) -> bytes:
+    """The file with a page index of a chunk edited, at the end of its data. `field`: that of the index's offset; the
+    next one has the length."""
+    found = chunk(tree(data), row_group, column)
+    offset, length = found[field][1], found[field + 1][1]
+    index, end = thrift.parse(data[offset : offset + length])
+    assert end == length
+    edit(index)
+    encoded = thrift.encode(dict(sorted(index.items())))
+    body, footer = split(data)
+
+    def moved(metadata: Fields) -> None:
+        there = chunk(metadata, row_group, column)
+        there[field], there[field + 1] = (thrift.I64, len(body)), (thrift.I32, len(encoded))
+
+    return edited(join(body + encoded, footer), moved)
+
+
 def set_filter(row_group: int, column: int, offset: int | None, length: int | None) -> Callable[[Fields], None]:
     """An edit that claims a filter at `offset` with `length`; None leaves a field out."""
 

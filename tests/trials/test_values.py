@@ -64,7 +64,7 @@ def test_a_damaged_page_gives_no_values(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[data.index((500).to_bytes(8, "little"))] ^= 1
     path.write_bytes(data)
-    with pytest.raises(CorruptFile, match="c: .*page integrity"):
+    with pytest.raises(CorruptFile, match=r"c: .*page integrity"):
         values_of(path, "c")
 
 

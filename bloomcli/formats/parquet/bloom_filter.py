@@ -545,9 +545,18 @@ class Filters:
         """Ordinals of the columns that have a filter in any row group."""
         return {key.column for key in self.filter_keys(None)}
 
+    def proven(
+        self, columns: set[int] | None, units: Container[int] | None
+    ) -> Iterator[tuple[ChunkKey, ColumnChunk]]:
+        """Yield the chunks of these columns (None: of those with a filter anywhere) in the row groups `units`, whose
+        values prove the filters and the other metadata by which readers skip."""
+        for key in self.footer.chunk_keys(self.columns() if columns is None else columns):
+            if units is None or key.row_group in units:
+                yield key, self.footer.chunk(key)
+
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
-        """Compressed bytes of the chunks with filters of these columns (None: all), in the row groups `units`."""
-        return sum(chunk.compressed_bytes for chunk in self.locations(columns, units))
+        """Compressed bytes of the chunks that `proven` yields."""
+        return sum(chunk.compressed_bytes for _, chunk in self.proven(columns, units))
 
     @cached_property
     def unwritten_lengths(self) -> dict[ChunkKey, int]:

@@ -1,15 +1,17 @@
-"""Checks a Parquet file's filters: structure by the metadata, soundness by the values."""
+"""Checks a Parquet file's filters, statistics and page indexes: by the metadata, and by the values."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
+from bloomcli.errors import UnsupportedError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import WRONG
 from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
@@ -22,9 +24,10 @@ from bloomcli.formats.deep_check import (
     run_in_order,
     stray_bits_message,
 )
-from bloomcli.formats.parquet import statistics, values
+from bloomcli.formats.parquet import page_index, proof, statistics, values
 from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, HINT_REPLACE, Filters, LoadedFilter, is_usual
-from bloomcli.formats.parquet.footer import FILTER, Region, regions
+from bloomcli.formats.parquet.footer import FILTER, ChunkKey, Region, regions
+from bloomcli.formats.parquet.measured import Measure, values_of
 from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_headers
 from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.hints import removing
@@ -184,25 +187,49 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
             reach = region
 
 
+def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
+    """Yield what the statistics and the page indexes of these columns (None: of those with filters) show to be wrong
+    by themselves, and a number of rows that isn't that of the row groups."""
+    footer = filters.footer
+    filters.source.will_read(_index_ranges(filters, columns, None))
+    for key, chunk in filters.proven(columns, None):
+        if not chunk.encrypted:
+            yield from (fault.finding(chunk) for fault in proof.contradictions(filters, key, chunk))
+    rows = sum(footer.row_group(group).rows for group in range(footer.row_group_count))
+    if rows != footer.rows:
+        message = f"the footer's num_rows is {footer.rows}, and the row groups have {counted(rows, 'row')}"
+        yield Finding(
+            id="statistics-counts", severity=Severity.ERROR, message=message, offset=footer.start, hint=proof.HINT
+        )
+
+
+def _index_ranges(
+    filters: Filters, columns: set[int] | None, units: Container[int] | None
+) -> Iterator[tuple[int, int]]:
+    for key, _ in filters.proven(columns, units):
+        yield from page_index.ranges(filters.footer, key, page_index.COLUMN_INDEX, page_index.OFFSET_INDEX)
+
+
 def deep(
     filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
-    """Look up every value of every chunk with a readable filter, `threads` chunks at the same time."""
+    """Prove every chunk of these columns (None: of those with filters) by its values, `threads` chunks at the same
+    time: its filter, its statistics and its page indexes."""
     stop = Stop()
     filters.source.will_read(_ranges(filters, columns, units))
     work = (
-        (partial(_deep_one, _ChunkCheck(filters, chunk, loaded, stop)), chunk.compressed_bytes)
-        for chunk, loaded in _readable(filters, columns, units)
+        (partial(_deep_one, filters, key, chunk, stop), chunk.compressed_bytes)
+        for key, chunk in filters.proven(columns, units)
     )
     yield from run_in_order(work, threads, tick, stop)
 
 
 def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
-    """The ranges of the filters and of the chunks that they are checked against."""
+    """The ranges of the filters, of the chunks that they are checked against, and of the chunks' indexes."""
     yield from filters.ranges(columns)
-    for chunk in filters.locations(columns, units):
-        if chunk.column.physical != "BOOLEAN":
-            yield chunk_range(chunk)
+    yield from _index_ranges(filters, columns, units)
+    for _, chunk in filters.proven(columns, units):
+        yield chunk_range(chunk)
 
 
 def _readable(
@@ -228,15 +255,10 @@ class _ChunkCheck(NamedTuple):
     loaded: LoadedFilter
     stop: Stop
 
-    def pages(self, *, unreferenced: bool = False, checked: bool = False) -> Iterator[values.HashedPage]:
-        """The chunk's hashed values. With `checked`, pages are compared with their checksums."""
+    def pages(self, *, unreferenced: bool = False) -> Iterator[values.HashedPage]:
+        """The chunk's hashed values."""
         return values.hashed_pages(
-            self.filters.source,
-            self.chunk,
-            self.filters.footer.start,
-            unreferenced=unreferenced,
-            stop=self.stop,
-            checked=checked,
+            self.filters.source, self.chunk, self.filters.footer.start, unreferenced=unreferenced, stop=self.stop
         )
 
     def hashes(self, page: values.HashedPage) -> bytearray:
@@ -244,23 +266,63 @@ class _ChunkCheck(NamedTuple):
         return page.draft_hashes() if self.loaded.header.draft else page.hashes
 
 
-def _deep_one(work: _ChunkCheck) -> tuple[DeepCheck]:
-    filters, chunk, loaded, _ = work
-    if chunk.column.physical == "BOOLEAN":
-        return (_deep_boolean(chunk, loaded),)
-    if first_headers(filters.source, chunk, filters.footer.start) is not None:
-        return (DeepCheck(values=0),)  # `examine` reports it
+def _deep_one(filters: Filters, key: ChunkKey, chunk: ColumnChunk, stop: Stop) -> tuple[DeepCheck]:
+    """Read a chunk's values once, and compare its filter, its statistics and its page indexes with them."""
+    loaded: LoadedFilter | None = None
+    if chunk.bloom_filter_offset is not None:
+        with suppress(FilterProblem):  # `unusable` reports it
+            loaded = filters.load(chunk)
+    found = DeepCheck(values=0)
+    if chunk.encrypted:
+        return (found if chunk.bloom_filter_offset is not None else _unread(chunk, "they are encrypted"),)
+    if loaded is not None and chunk.column.physical == "BOOLEAN":
+        found, loaded = _deep_boolean(chunk, loaded), None
+    fault = first_headers(filters.source, chunk, filters.footer.start)
+    if fault is not None:
+        damaged = _damaged("page-header", chunk, fault.reason, fault.offset)
+        return (found._replace(proof=() if chunk.bloom_filter_offset is not None else (damaged,)),)
+    measure = proof.measure_of(filters, key, chunk)
+    try:
+        if loaded is not None:
+            found = _compared(_ChunkCheck(filters, chunk, loaded, stop), measure)
+        else:
+            count = sum(page.count for page in values_of(filters, chunk, measure, stop))
+            found = found._replace(values=count)
+    except BadChecksum as error:
+        damaged = _damaged("page-checksum", chunk, error.reason, error.offset or 0)
+        return (found._replace(proof=(damaged,)),)
+    except UnsupportedError as error:
+        if loaded is not None:
+            raise
+        return (_unread(chunk, error.reason, *proof.contradictions(filters, key, chunk)),)
+    faults = proof.faults(filters, key, chunk, measure.chunk())
+    return (found._replace(proof=tuple(fault.finding(chunk) for fault in faults)),)
+
+
+def _unread(chunk: ColumnChunk, why: str, *faults: proof.Fault) -> DeepCheck:
+    """The note about a chunk whose values can't be read, and the faults that are known without them."""
+    note = Finding(
+        id="statistics-not-checked",
+        severity=Severity.NOTE,
+        message=f"the values can't be compared with the statistics: {why}",
+        row_group=chunk.row_group,
+        column=chunk.column.path,
+        offset=chunk.data_offset or None,
+    )
+    return DeepCheck(values=0, proof=(note, *(fault.finding(chunk) for fault in faults)))
+
+
+def _compared(work: _ChunkCheck, measure: Measure) -> DeepCheck:
+    """Compare a filter with its chunk's values, which are measured. Raises BadChecksum."""
+    _, chunk, loaded, _ = work
     finding = partial(
         Finding, row_group=chunk.row_group, column=chunk.column.path, offset=loaded.offset, hint=HINT_REPLACE
     )
     # if the filter contains every dictionary entry, it doesn't matter which of them the pages refer to
-    try:
-        rebuilt = _rebuild(work, unreferenced=True, checked=True)
-    except BadChecksum as error:
-        return (DeepCheck(values=0, finding=_damaged("page-checksum", chunk, error.reason, error.offset or 0)),)
+    rebuilt = _rebuild(work, values_of(work.filters, chunk, measure, work.stop))
     doubtful = rebuilt.has_missing_bits() or rebuilt.negative_zero
     if doubtful:
-        rebuilt = _rebuild(work, unreferenced=False)
+        rebuilt = _rebuild(work, work.pages())
     if rebuilt.has_missing_bits():
         absent, missing = _missing(work)
         missed = finding(
@@ -269,7 +331,7 @@ def _deep_one(work: _ChunkCheck) -> tuple[DeepCheck]:
             message=missing_values_message(absent, rebuilt.count),
             missing=tuple(missing),
         )
-        return (DeepCheck(values=rebuilt.count, finding=missed),)
+        return DeepCheck(values=rebuilt.count, finding=missed)
     zero = None
     if rebuilt.negative_zero:
         zero = finding(id="reader-negative-zero", severity=Severity.ERROR, message=NEGATIVE_ZERO)
@@ -285,7 +347,7 @@ def _deep_one(work: _ChunkCheck) -> tuple[DeepCheck]:
         if stray
         else None
     )
-    return (DeepCheck(values=rebuilt.count, finding=found, negative_zero=zero),)
+    return DeepCheck(values=rebuilt.count, finding=found, negative_zero=zero)
 
 
 def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
@@ -308,10 +370,10 @@ def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
     return DeepCheck(values=0, finding=finding(id="filter-not-checked", severity=Severity.NOTE, message=message))
 
 
-def _rebuild(work: _ChunkCheck, *, unreferenced: bool, checked: bool = False) -> FilterComparison[SplitBlockFilter]:
+def _rebuild(work: _ChunkCheck, pages: Iterable[values.HashedPage]) -> FilterComparison[SplitBlockFilter]:
     zeros = values.zero_hashes(work.chunk.column, draft=work.loaded.header.draft)
     rebuilt = FilterComparison(work.loaded.bits, zeros)
-    for page in work.pages(unreferenced=unreferenced, checked=checked):
+    for page in pages:
         rebuilt.insert(work.hashes(page), page.count, has_zero=page.has_zero)
     return rebuilt
 

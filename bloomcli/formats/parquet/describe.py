@@ -17,7 +17,7 @@ from bloomcli.formats.parquet.footer import Claim
 from bloomcli.model.file import Column, ColumnChunk, FilterFacts
 
 _MOST_BYTES: Final = 1 << 20
-"""The largest filter that `measured` measures. Reading a larger one takes most of the time anyway."""
+"""The largest filter that `facts_of_claim` measures. Reading a larger one takes most of the time anyway."""
 
 
 def ordinal(chunk: ColumnChunk) -> int:
@@ -43,7 +43,7 @@ def of_loaded(
     return _facts(column, row_group, values, loaded.offset, loaded.header, figures, untrusted)
 
 
-def measured(filters: Filters, claim: Claim) -> FilterFacts | None:
+def facts_of_claim(filters: Filters, claim: Claim) -> FilterFacts | None:
     """A filter's facts, measured by compiled code, because a file may have a million filters.
 
     None for a filter that is large, damaged, a draft, or encoded unlike usual, and for damaged metadata.

@@ -36,6 +36,9 @@ def width_of(column: Column) -> int | None:
     return column.type_length if column.physical == "FIXED_LEN_BYTE_ARRAY" else _WIDTHS.get(column.physical)
 
 
+_Bounds = kernels.Bounds | None
+
+
 class Slice(NamedTuple):
     """Some of a page's values, with their hashes: uint64s in native order."""
 
@@ -106,8 +109,9 @@ class Slice(NamedTuple):
             at = end
 
 
-def slices(page: Page, column: Column) -> Iterator[Slice]:
-    """Hash the values of a data page or a dictionary. Raises CorruptFile, UnsupportedError."""
+def slices(page: Page, column: Column, bounds: _Bounds = None) -> Iterator[Slice]:
+    """Hash the values of a data page or a dictionary, and add them to `bounds`. Raises CorruptFile,
+    UnsupportedError."""
     encoding = page.encoding
     holders = _HOLDS.get("PLAIN" if page.dictionary else encoding)
     if holders is None:
@@ -126,20 +130,20 @@ def slices(page: Page, column: Column) -> Iterator[Slice]:
         return
     assert page.body is not None  # noqa: S101  skipped pages have no values
     try:
-        yield from _READERS["PLAIN" if page.dictionary else encoding](page, page.body, width_of(column))
+        yield from _READERS["PLAIN" if page.dictionary else encoding](page, page.body, width_of(column), bounds)
     except kernels.PageError as error:
         raise page.location.fault(f"the page's values can't be read: {error}", 0) from None
     except kernels.CompactError as error:
         raise page.location.fault(f"the page's values can't be read: {error.reason}", 0) from None
 
 
-def _plain(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
+def _plain(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Iterator[Slice]:
     room = (body.size - page.start) // (width or _PREFIX)
     if page.non_null > room:
         raise kernels.PageError(f"its header says {page.non_null}, its bytes can hold {room}")
     feed = body.open(page.start)
     if width is None:
-        yield from _plain_binary(page, feed)
+        yield from _plain_binary(page, feed, bounds)
         return
     left = page.non_null
     while left:
@@ -150,7 +154,7 @@ def _plain(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
             continue
         count = min(left, feed.left // width, _batch(page))
         values = memoryview(feed.data)[feed.position : feed.position + count * width]
-        yield _fixed(values, width, count, every=page.dictionary)
+        yield _fixed(values, width, count, bounds, every=page.dictionary)
         feed.position += count * width
         left -= count
 
@@ -160,8 +164,10 @@ def _batch(page: Page) -> int:
     return parquet_limits.DICTIONARY_MAX_VALUES if page.dictionary else limits.ROWS_PER_BATCH
 
 
-def _fixed(values: Buffer, width: int, count: int, *, every: bool = False) -> Slice:
+def _fixed(values: Buffer, width: int, count: int, bounds: _Bounds, *, every: bool = False) -> Slice:
     hashes = bytearray(count * 8)
+    if bounds is not None:
+        bounds.fixed(values, count)
     if every:
         kernels.hash_fixed(values, width, 0, count, None, hashes)
         return Slice(hashes, count, fixed=values, every=True)
@@ -169,7 +175,7 @@ def _fixed(values: Buffer, width: int, count: int, *, every: bool = False) -> Sl
     return Slice(_cut(hashes, found), found, fixed=values)
 
 
-def _plain_binary(page: Page, feed: Feed) -> Iterator[Slice]:
+def _plain_binary(page: Page, feed: Feed, bounds: _Bounds) -> Iterator[Slice]:
     left = page.non_null
     while left:
         limit = min(left, _batch(page), feed.left // _PREFIX + 1)
@@ -179,6 +185,8 @@ def _plain_binary(page: Page, feed: Feed) -> Iterator[Slice]:
             feed.data, start, feed.final, hashes, limit, left, page.dictionary
         )
         if taken:
+            if bounds is not None:
+                bounds.prefixed(feed.data, start, taken)
             yield Slice(_cut(hashes, count), count, data=feed.data, start=start, every=page.dictionary)
             left -= taken
         elif feed.left < _PREFIX:
@@ -188,7 +196,7 @@ def _plain_binary(page: Page, feed: Feed) -> Iterator[Slice]:
             size = int.from_bytes(head, "little")
             if size > parquet_limits.VALUE_AT_ONCE_BYTES:
                 feed.position += _PREFIX
-                yield _long(feed, size)
+                yield _long(feed, size, bounds)
                 left -= 1
             else:
                 feed.more(size + _PREFIX - feed.left)
@@ -199,9 +207,11 @@ def _cut(hashes: bytearray, count: int) -> bytearray:
     return hashes
 
 
-def _long(feed: Feed, size: int) -> Slice:
+def _long(feed: Feed, size: int, bounds: _Bounds) -> Slice:
     """Hash one value of `size` bytes in parts."""
     hasher = kernels.Hasher()
+    if bounds is not None:
+        bounds.too_long(size)
     left = size
     while left:
         if not feed.left:
@@ -249,7 +259,7 @@ class _Numbers:
         return self._feed.at
 
 
-def _delta(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
+def _delta(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Iterator[Slice]:
     numbers = _Numbers(body, page.start, page.non_null)
     status = None
     while status != kernels.ALL_DONE:
@@ -260,14 +270,14 @@ def _delta(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
         if count and width == 4:
             values = bytearray(count * 4)
             kernels.narrow_int32(wide, count, values)
-            yield _fixed(values, 4, count)
+            yield _fixed(values, 4, count, bounds)
         elif count:
-            yield _fixed(wide, 8, count)
+            yield _fixed(wide, 8, count, bounds)
         if status == kernels.MORE_BYTES:
             numbers.more()
 
 
-def _delta_length(page: Page, body: AnyBody, _: int | None) -> Iterator[Slice]:
+def _delta_length(page: Page, body: AnyBody, _: int | None, bounds: _Bounds) -> Iterator[Slice]:
     feed = body.open(_Numbers(body, page.start, page.non_null).end())
     lengths = _Numbers(body, page.start, page.non_null)
     limit = min(page.non_null, limits.ROWS_PER_BATCH)
@@ -279,17 +289,19 @@ def _delta_length(page: Page, body: AnyBody, _: int | None) -> Iterator[Slice]:
             lengths.deltas, feed.data, start, feed.final, hashes, sizes, limit
         )
         if count:
+            if bounds is not None:
+                bounds.sized(feed.data, start, sizes, count)
             yield Slice(_cut(hashes, count), count, data=feed.data, start=start, sizes=sizes)
         if status == kernels.MORE_LENGTHS:
             lengths.more()
         elif status == kernels.MORE_BYTES and lengths.deltas.length() > parquet_limits.VALUE_AT_ONCE_BYTES:
-            yield _long(feed, lengths.deltas.length())
+            yield _long(feed, lengths.deltas.length(), bounds)
             lengths.deltas.take()
         elif status == kernels.MORE_BYTES:
             feed.more(max(lengths.deltas.length() - feed.left, 1))
 
 
-def _delta_byte_array(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
+def _delta_byte_array(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Iterator[Slice]:
     middle = _Numbers(body, page.start, page.non_null).end()
     feed = body.open(_Numbers(body, middle, page.non_null).end())
     prefixes, suffixes = _Numbers(body, page.start, page.non_null), _Numbers(body, middle, page.non_null)
@@ -300,7 +312,7 @@ def _delta_byte_array(page: Page, body: AnyBody, width: int | None) -> Iterator[
         hashes, shapes = bytearray(limit * 8), bytearray(limit * 16)
         start, before = feed.position, values.before
         count, feed.position, status = values.hash(
-            prefixes.deltas, suffixes.deltas, feed.data, start, feed.final, hashes, shapes, limit
+            prefixes.deltas, suffixes.deltas, feed.data, start, feed.final, hashes, shapes, limit, bounds
         )
         if count:
             yield Slice(_cut(hashes, count), count, data=feed.data, start=start, sizes=shapes, before=before)
@@ -330,7 +342,7 @@ def _beyond(page: Page, what: str) -> UnsupportedError:
     )
 
 
-def _split(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
+def _split(page: Page, body: AnyBody, width: int | None, bounds: _Bounds) -> Iterator[Slice]:
     assert width is not None  # noqa: S101  all types of this encoding have a fixed width
     room = (body.size - page.start) // width
     if page.non_null > room:
@@ -340,7 +352,7 @@ def _split(page: Page, body: AnyBody, width: int | None) -> Iterator[Slice]:
         count = min(page.non_null - first, limits.ROWS_PER_BATCH)
         values = bytearray(count * width)
         kernels.byte_stream_split(whole, page.start, page.non_null, width, first, count, values)
-        yield _fixed(values, width, count)
+        yield _fixed(values, width, count, bounds)
 
 
 _READERS: Final[dict[str, Any]] = {

@@ -153,7 +153,7 @@ class ParquetFile(LocatedFile):
         self.source.will_read(self.filters.ranges(columns))
         for claim in self.footer.filter_claims(columns):
             if claim.is_filter:
-                found = describe.measured(self.filters, claim)
+                found = describe.facts_of_claim(self.filters, claim)
                 if found is None:
                     yield from self.facts_of(self.footer.chunk(claim.key, claim.metadata))
                 else:
@@ -282,7 +282,8 @@ class ParquetFile(LocatedFile):
         return sum(self.footer.row_group_bytes(i) for i in range(self.row_group_count))
 
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
-        """Yield the filters, and findings about them and their chunks; also about chunks that had a filter."""
+        """Yield the filters, and findings about them and their chunks; also about chunks that had a filter, and about
+        statistics and page indexes."""
         from bloomcli.formats.parquet import check
 
         self.source.will_read(self.ranges_to_examine(columns))
@@ -296,6 +297,7 @@ class ParquetFile(LocatedFile):
             else:
                 yield from check.without_location(chunk, claim.offset, claim.length)
         yield from check.overlaps(self.filters, columns)
+        yield from check.contradictions(self.filters, columns)
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """The filters, and the first page headers of their chunks."""

@@ -378,11 +378,15 @@ class Footer:
         return bool(only)
 
     @cached_property
-    def _ordered(self) -> Sequence[bool]:
-        """For each leaf column, whether the order of min_value and max_value is defined."""
+    def orders(self) -> Sequence[str | None]:
+        """For each leaf column, the name of the order of min_value and max_value; None if it isn't defined."""
         starts = self.top.list_starts("column_orders")
         orders = (Struct("ColumnOrder", self.raw, start, self.location.at("column_orders")) for start in starts[:-1])
-        return [any(order.span(name) is not None for name in _ORDERS) for order in orders]
+        return [order.member() for order in orders]
+
+    def order(self, column: Column) -> str | None:
+        """The name of the order of a column's min_value and max_value; None if it isn't defined."""
+        return self.orders[column.index] if column.index < len(self.orders) else None
 
     def trust(self, column: Column) -> Trust:
         """Which statistics of a column are believed: not those that the file's writer gets wrong."""
@@ -390,9 +394,7 @@ class Footer:
         if found is None:
             wrong = {fault.part for fault in faults(self.created_by) if fault.columns(column)}
             found = self._trust[column.index] = Trust(
-                ordered=Part.BOUNDS not in wrong
-                and column.index < len(self._ordered)
-                and self._ordered[column.index],
+                ordered=Part.BOUNDS not in wrong and self.order(column) in _ORDERS,
                 deprecated=Part.BOUNDS not in wrong and column.physical in _INTEGER_BOUNDS and column.signed,
                 exact=Part.EXACT_BOUNDS not in wrong,
                 kind_of_bounds=NO_VALUES if Part.EXACT_BOUNDS in wrong else kind_of_bounds(column),

@@ -296,6 +296,7 @@ class PageBounds:
 
     Attributes:
         problem: why the index isn't used; None if nothing contradicts it.
+        in_counts: whether the problem is in the numbers of pages or nulls.
         only_nulls: for each page, whether it has only nulls.
         bounds: (minimum, maximum) of each page, as `decode_bound` returns them; None if unknown.
     """
@@ -305,11 +306,14 @@ class PageBounds:
         self._counts = index.null_counts
         lows, highs = index.min_values or (), index.max_values or ()
         self.bounds: Sequence[tuple[Any, Any]] = ()
+        self.in_counts = True
         if not len(rows) == len(self.only_nulls) == len(lows) == len(highs):
             self.problem: str | None = "the column index and the offset index have different numbers of pages"
             return
         stored = list(zip(lows, highs, strict=True))
-        self.problem = self._in_counts(rows, chunk) or self._without_bounds(stored, chunk.column)
+        counts = self._in_counts(rows, chunk)
+        self.in_counts = counts is not None
+        self.problem = counts or self._without_bounds(stored, chunk.column)
         self.bounds = [(None, None)] * len(rows)
         trust = footer.trust(chunk.column)
         if self.problem is None and trust.ordered and trust.page_bounds:

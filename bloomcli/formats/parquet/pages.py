@@ -160,20 +160,39 @@ class Page(NamedTuple):
     repetition: Levels | None = None
     """The repetition levels of a data page of a repeated column, unless they have a deprecated encoding."""
 
+    def histogram(self, column: Column, *, repetition: bool) -> tuple[int, ...] | None:
+        """How many values of a data page have each repetition level, or each definition level; None if the levels
+        have a deprecated encoding. Raises CorruptFile."""
+        levels = self.repetition if repetition else self.levels
+        highest = column.max_repetition_level if repetition else column.max_definition_level
+        if not highest or (levels is None and not repetition):
+            return (*(0,) * highest, self.num_values)
+        if not repetition and highest == 1:
+            return self.num_values - self.non_null, self.non_null
+        if levels is None:
+            return None
+        body, start, end = levels
+        found = [
+            _count(body.open(start), end - start, self.num_values, highest, self.location, counted=level)
+            for level in range(highest)
+        ]
+        return (*found, self.num_values - sum(found))
+
+    def begins_row(self, column: Column) -> bool:
+        """Whether a data page begins with a row; False if its repetition levels aren't there. Raises CorruptFile."""
+        highest = column.max_repetition_level
+        if not highest:
+            return True
+        if self.repetition is None:
+            return False
+        body, start, end = self.repetition
+        return bool(_count(body.open(start), end - start, 1, highest, self.location, counted=0))
+
     def rows(self, column: Column) -> int | None:
         """The number of rows of a data page; None for a page of a repeated column that doesn't begin with a row, or
         whose repetition levels aren't there. Raises CorruptFile."""
-        highest = column.max_repetition_level
-        if not highest:
-            return self.num_values
-        if self.repetition is None:
-            return None
-        body, start, end = self.repetition
-        rows, first = (
-            _count(body.open(start), end - start, count, highest, self.location, counted=0)
-            for count in (self.num_values, 1)
-        )
-        return rows if first else None
+        found = self.histogram(column, repetition=True)
+        return found[0] if found is not None and self.begins_row(column) else None
 
 
 def chunk_range(chunk: ColumnChunk) -> tuple[int, int]:
@@ -299,11 +318,13 @@ def read_pages(
     stop: Stop | None = None,
     window: int = WINDOW,
     checked: bool = False,
+    whole: bool = False,
 ) -> Iterator[Page]:
     """Yield the chunk's dictionary page, if any, and its data pages.
 
     Only the headers of data pages whose encoding `skip` accepts are read; these pages have no values. The first read
-    has `window` bytes. `checked`: compare pages with their checksums, for which skipped pages are read too.
+    has `window` bytes. `checked`: compare pages with their checksums, for which skipped pages are read too. `whole`:
+    yield pages without values, too, and pages in the chunk after the number of values that its metadata say.
     """
     if chunk.encrypted:
         raise UnsupportedError(
@@ -313,20 +334,26 @@ def read_pages(
             hint="bloom has no keys; decrypt the file with the engine that wrote it",
         )
     reader = ChunkReader(source, chunk, data_end, window, stop, checked=checked)
-    seen = 0
-    while seen < chunk.num_values:
+    seen, end = 0, chunk.data_offset + chunk.compressed_bytes
+    while seen < chunk.num_values or (whole and reader.position < end):
         reader.stop.check()
-        page = read_page(reader, skip)
+        complete = seen >= chunk.num_values
+        try:
+            page = read_page(reader, skip)
+        except CorruptFile:
+            if complete:  # the bytes after the last page aren't a page
+                return
+            raise
         if page is None:
             continue
         reader.window = HEADER_WINDOW if page.body is None else WINDOW
         if not page.dictionary:
-            if page.num_values <= 0:
-                if page.num_values < 0:
-                    raise reader.fault("a page with a negative number of values")
+            if page.num_values < 0:
+                raise reader.fault("a page with a negative number of values")
+            if not (page.num_values or whole):
                 continue
             seen += page.num_values
-            if seen > chunk.num_values:
+            if seen > chunk.num_values and not complete:
                 raise reader.fault(
                     f"the pages hold {counted(seen, 'value')} or more, the metadata says {chunk.num_values}"
                 )

@@ -25,7 +25,7 @@ from bloomcli.storage.base import Source
 from bloomcli.words import counted
 
 if TYPE_CHECKING:
-    pass
+    from bloomcli.formats.parquet.measured import Measure
 
 _ZEROS: Final = {2: (b"\0\0", b"\0\x80"), 4: (bytes(4), b"\0\0\0\x80"), 8: (bytes(8), bytes(7) + b"\x80")}
 _FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
@@ -108,6 +108,11 @@ class HashedPage:
         raise IndexError("the page has no such value")
 
     @property
+    def parts(self) -> Iterable[Slice]:
+        """The slices of the values."""
+        return self._parts
+
+    @property
     def long(self) -> int | None:
         """The length of the slice's only value, if it was too long to keep."""
         return self._parts[0].long if len(self._parts) == 1 else None
@@ -162,8 +167,8 @@ class _ChunkHasher:
         self._hashed = 0
         self._stop = stop
 
-    def _slices(self, page: Page) -> Iterator[Slice]:
-        for part in slices(page, self.column):
+    def _slices(self, page: Page, bounds: kernels.Bounds | None = None) -> Iterator[Slice]:
+        for part in slices(page, self.column, bounds):
             self._stop.check()
             self._hashed += part.hashed
             if self._hashed > self._most:
@@ -177,9 +182,9 @@ class _ChunkHasher:
                 )
             yield part
 
-    def pages(self, page: Page) -> Iterator[HashedPage]:
-        """Yield the hashed slices of a data page."""
-        for part in self._slices(page):
+    def pages(self, page: Page, bounds: kernels.Bounds | None) -> Iterator[HashedPage]:
+        """Yield the hashed slices of a data page, whose values are added to `bounds`."""
+        for part in self._slices(page, bounds):
             yield HashedPage(page, self.column, [part])
 
     def dictionary(self, page: Page) -> HashedPage:
@@ -214,12 +219,14 @@ def hashed_pages(
     unreferenced: bool = False,
     stop: Stop | None = None,
     checked: bool = False,
+    measure: Measure | None = None,
 ) -> Iterator[HashedPage]:
     """Yield the hashes of the chunk's values: its dictionary, and slices of all pages that aren't dictionary-encoded.
 
     Dictionary-encoded pages are decoded until every entry has been referred to. After that only headers are read, to
     find pages with another encoding. With `unreferenced`, no indices are decoded and all entries are returned, even
-    those that no row refers to. With `checked`, every page is compared with its checksum.
+    those that no row refers to. With `checked`, every page is compared with its checksum. With `measure`, all pages
+    are decoded and measured, indices too.
 
     Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set.
     """
@@ -227,41 +234,56 @@ def hashed_pages(
         return
     stop = stop or Stop()
     hasher = _ChunkHasher(chunk, stop)
-    alone = chunk.dictionary_bytes if chunk.only_dictionary_encoded and unreferenced else None
+    alone = chunk.dictionary_bytes if chunk.only_dictionary_encoded and unreferenced and measure is None else None
     dictionary: HashedPage | None = None
     seen = bytearray()
     unseen = 0
     waits = False  # for indices that refer to the other entries
 
     def skip(encoding: str) -> bool:
-        return encoding in _DICTIONARY and dictionary is not None and not waits
+        return encoding in _DICTIONARY and dictionary is not None and not waits and measure is None
 
-    for page in read_pages(source, chunk, data_end, skip, stop=stop, window=alone or WINDOW, checked=checked):
+    pages = read_pages(
+        source,
+        chunk,
+        data_end,
+        skip,
+        stop=stop,
+        window=alone or WINDOW,
+        checked=checked,
+        whole=measure is not None,
+    )
+    for page in pages:
         if page.dictionary:
             if dictionary is not None:
                 raise page.location.fault("a second dictionary page", 0)
             dictionary = hasher.dictionary(page)
             seen, unseen = bytearray(dictionary.count), dictionary.count
             waits = not unreferenced or not dictionary.count  # no index may refer to an empty dictionary
+            if measure is not None:
+                measure.dictionary(dictionary)
             if unreferenced:
                 yield dictionary
         elif page.encoding not in _DICTIONARY:
-            yield from hasher.pages(page)
+            yield from hasher.pages(page, None if measure is None else measure.bounds)
         elif dictionary is None:
-            raise page.location.fault("a dictionary-encoded page without a dictionary", 0)
-        elif waits:
-            unseen = _mark(page, seen, unseen, stop)
+            if page.num_values:
+                raise page.location.fault("a dictionary-encoded page without a dictionary", 0)
+        elif waits or measure is not None:
+            unseen = _mark(page, seen, unseen, stop, None if measure is None else measure.entries_of_page())
             dictionary.end = page.end
-            if seen and not unseen:
+            if waits and seen and not unseen:
                 waits = False
                 yield dictionary
+        if measure is not None and not page.dictionary:
+            measure.page(page)
     if dictionary is not None and waits and not unreferenced:
         dictionary.keep(seen, chunk.column)
         yield dictionary
 
 
-def _mark(page: Page, seen: bytearray, unseen: int, stop: Stop) -> int:
-    indices = kernels.Indices(page.non_null, seen, unseen)
+def _mark(page: Page, seen: bytearray, unseen: int, stop: Stop, entries: kernels.Entries | None = None) -> int:
+    indices = kernels.Indices(page.non_null, seen, unseen, entries)
     if indices.done or page.body is None:
         return unseen
     feed = page.body.open(page.start)

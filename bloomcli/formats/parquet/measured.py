@@ -1,0 +1,262 @@
+"""Measures what the statistics and the page index of a column chunk should say, while its values are hashed.
+
+A dictionary's entries are kept, and each page's indices mark which of them the page uses.
+
+Source: the Apache Parquet format, parquet.thrift (Statistics, ColumnOrder, SizeStatistics), PageIndex.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from bloomcli import kernels
+from bloomcli.concurrency.threads import Stop
+from bloomcli.errors import UnsupportedError
+from bloomcli.formats.parquet.bloom_filter import Filters
+from bloomcli.formats.parquet.encodings import width_of
+from bloomcli.formats.parquet.pages import Page, read_pages
+from bloomcli.formats.parquet.values import HashedPage, hashed_pages
+from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.values.literals import kind_of
+
+_DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
+_UNORDERED: Final = ("INTERVAL", "UNKNOWN", "VARIANT", "GEOMETRY", "GEOGRAPHY")
+_INT96_ORDER: Final = "INT96_TIMESTAMP_ORDER"
+_BOOLEANS: Final = (b"\0", b"\1")
+
+
+class MeasuredPage(NamedTuple):
+    """A data page, measured."""
+
+    offset: int
+    """The file offset of its header."""
+    size: int
+    """Bytes in the file, header included."""
+    first_row: int | None
+    """The position in the row group of the first row that begins in the page; None if rows can't be counted."""
+    rows: int | None
+    """The number of rows that begin in the page; None if its repetition levels have a deprecated encoding."""
+    begins: bool
+    """The page begins with a row, as the format demands of pages in an offset index."""
+    values: int
+    """Leaf values, nulls included."""
+    nulls: int
+    """Values that aren't defined: nulls, and entries for empty lists and for nulls around the leaf."""
+    nans: int
+    low: bytes | None
+    """PLAIN bytes of the least value in the column's order, NaN left out; None without comparable values."""
+    high: bytes | None
+    plain_bytes: int
+    """Bytes of values of a BYTE_ARRAY column, without their lengths; 0 for other types."""
+    repetition: tuple[int, ...] | None
+    """The number of values with each repetition level; None if the levels have a deprecated encoding."""
+    definition: tuple[int, ...] | None
+    encoding: str
+
+    @property
+    def only_nulls(self) -> bool:
+        """Whether no value is defined."""
+        return self.nulls == self.values
+
+    @property
+    def has_dictionary_indices(self) -> bool:
+        """Whether the values are a dictionary's."""
+        return self.encoding in _DICTIONARY
+
+
+class MeasuredChunk(NamedTuple):
+    """A column chunk, measured from its values."""
+
+    pages: Sequence[MeasuredPage]
+    """All data pages in order, also those without values."""
+    values: int
+    nulls: int
+    nans: int
+    rows: int | None
+    """None if a page's rows can't be counted."""
+    low: bytes | None
+    high: bytes | None
+    plain_bytes: int
+    distinct: int | None
+    """The number of distinct values that aren't null, where it is known: all pages have indices of one dictionary."""
+    ordered: bool
+    """The column has a defined order. Without one, there are no bounds."""
+    unknown: bool
+    """A value was too long to be compared: the bounds leave it out."""
+    rises: bool | None
+    """No value is less than the one before it; None if the order of rows wasn't measured."""
+    falls: bool | None
+
+
+def order_of(column: Column, name: str | None) -> int:
+    """The kernels' order of a column's values. `name`: the order in the footer, of which only INT96 needs one."""
+    kind = kind_of(column)
+    if kind in _UNORDERED:
+        return kernels.NO_ORDER
+    if column.physical == "INT96":
+        return kernels.INT96 if name == _INT96_ORDER else kernels.NO_ORDER
+    if column.physical in {"FLOAT", "DOUBLE"} or kind == "FLOAT16":
+        return kernels.FLOATING
+    if column.physical in {"INT32", "INT64", "BOOLEAN"}:
+        return kernels.SIGNED if column.signed else kernels.UNSIGNED
+    return kernels.DECIMAL if kind == "DECIMAL" else kernels.BYTEWISE
+
+
+class Measure:
+    """Measures the pages of a chunk as they are decoded.
+
+    Args:
+        chunk: the column chunk.
+        order: the name of its column's order in the footer.
+        tracked: whether to find out if the values rise or fall.
+        distinct: whether to count distinct values.
+
+    Attributes:
+        bounds: takes the values of pages that aren't dictionary-encoded.
+    """
+
+    def __init__(
+        self, chunk: ColumnChunk, order: str | None, *, tracked: bool = False, distinct: bool = False
+    ) -> None:
+        column = chunk.column
+        kind, self._width = order_of(column, order), _width(column)
+        self._column = column
+        self._distinct = distinct
+        self._tracked = tracked and kind != kernels.NO_ORDER and column.physical != "BOOLEAN"
+        self.bounds = kernels.Bounds(kind, self._width, self._tracked)
+        self._total = kernels.Bounds(kind, self._width)
+        self._ordered = kind != kernels.NO_ORDER
+        self._entries: kernels.Entries | None = None
+        self._one_form = False
+        """Each entry of the dictionary differs from the others."""
+        self._pages: list[MeasuredPage] = []
+        self._row: int | None = 0
+
+    def dictionary(self, page: HashedPage) -> None:
+        """Keep a dictionary's entries."""
+        self._entries = kernels.Entries(self.bounds, page.count)
+        for part in page.parts:
+            if part.long is not None:
+                self._entries.add_long(part.long)
+            else:
+                data, start = (part.data, part.start) if part.fixed is None else (part.fixed, 0)
+                self._entries.add(data, start, part.hashed)
+        self._one_form = self._distinct and len(set(memoryview(page.hashes).cast("Q"))) == page.count
+
+    def entries_of_page(self) -> kernels.Entries | None:
+        """The entries, of which the next page's indices mark those that it uses."""
+        if self._entries is not None:
+            self._entries.next_page()
+        return self._entries
+
+    def booleans(self, page: Page) -> None:
+        """Add the values of a page of a BOOLEAN column. Raises CorruptFile, UnsupportedError."""
+        trues = _trues(page)
+        for value, count in zip(_BOOLEANS, (page.non_null - trues, trues), strict=True):
+            self.bounds.fixed(value, min(count, 1))
+        self.page(page)
+
+    def page(self, page: Page) -> None:
+        """Finish a data page whose values were added."""
+        column, bounds = self._column, self.bounds
+        low, high = bounds.least_and_greatest
+        repetition = page.histogram(column, repetition=True)
+        rows = None if repetition is None else repetition[0]
+        self._pages.append(
+            MeasuredPage(
+                page.location.base,
+                page.end - page.location.base,
+                self._row,
+                rows,
+                not page.num_values or page.begins_row(column),
+                page.num_values,
+                page.num_values - page.non_null,
+                bounds.nans,
+                low,
+                high,
+                bounds.size,
+                repetition,
+                page.histogram(column, repetition=False),
+                page.encoding,
+            )
+        )
+        self._row = None if self._row is None or rows is None else self._row + rows
+        for bound in (low, high):
+            if bound is not None and self._width:
+                self._total.fixed(bound, 1)
+            elif bound is not None:
+                self._total.sized(bound, 0, len(bound).to_bytes(8, "little"), 1)
+        bounds.reset()
+
+    def chunk(self) -> MeasuredChunk:
+        """The chunk, whose pages were all added."""
+        pages = self._pages
+        low, high = self._total.least_and_greatest
+        one_dictionary = self._one_form and all(page.has_dictionary_indices or page.only_nulls for page in pages)
+        return MeasuredChunk(
+            pages,
+            sum(page.values for page in pages),
+            sum(page.nulls for page in pages),
+            sum(page.nans for page in pages),
+            self._row,
+            low,
+            high,
+            sum(page.plain_bytes for page in pages),
+            self._entries.used if self._entries is not None and one_dictionary else None,
+            self._ordered,
+            self.bounds.unknown,
+            self.bounds.rises if self._tracked else None,
+            self.bounds.falls if self._tracked else None,
+        )
+
+
+def measured(filters: Filters, chunk: ColumnChunk, stop: Stop | None = None) -> MeasuredChunk:
+    """Measure a chunk. Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set."""
+    measure = Measure(chunk, filters.footer.order(chunk.column))
+    for _ in values_of(filters, chunk, measure, stop):
+        pass
+    return measure.chunk()
+
+
+def values_of(
+    filters: Filters, chunk: ColumnChunk, measure: Measure, stop: Stop | None = None
+) -> Iterator[HashedPage]:
+    """Yield a chunk's hashed values, with all entries of its dictionary, and measure its pages. Pages are compared
+    with their checksums. BOOLEAN columns have no hashes."""
+    source, end = filters.source, filters.footer.start
+    if chunk.column.physical != "BOOLEAN":
+        yield from hashed_pages(source, chunk, end, unreferenced=True, stop=stop, checked=True, measure=measure)
+        return
+    for page in read_pages(source, chunk, end, stop=stop, checked=True, whole=True) if chunk.num_values else ():
+        measure.booleans(page)
+
+
+def _width(column: Column) -> int:
+    """Bytes of a value; 0 for BYTE_ARRAY."""
+    return 1 if column.physical == "BOOLEAN" else width_of(column) or 0
+
+
+def _trues(page: Page) -> int:
+    """The number of values of a page of a BOOLEAN column that are true."""
+    if not page.non_null or page.body is None:
+        return 0
+    count, data = page.non_null, memoryview(page.body.whole())[page.start :]
+    if page.encoding == "PLAIN":
+        if len(data) * 8 < count:
+            raise page.location.fault(f"the page has too few bytes for {count} values", 0)
+        return (int.from_bytes(data[: -(-count // 8)], "little") & ((1 << count) - 1)).bit_count()
+    if page.encoding == "RLE":
+        values = kernels.Levels(count, 1)
+        try:
+            values.feed(data, 4, len(data), True)  # after their length
+        except kernels.PageError as error:
+            raise page.location.fault(f"the page's values can't be read: {error}", 0) from None
+        return values.hits
+    raise UnsupportedError(
+        f"values in the encoding {page.encoding}",
+        path=page.location.path,
+        offset=page.location.base,
+        field=page.location.field,
+        hint="rewrite the file with a current engine",
+    )

@@ -1,0 +1,532 @@
+"""Compares what a column chunk's metadata say about its values with the values themselves, or with each other.
+
+Readers skip row groups and pages by minima and maxima, null counts, the offset index, encodings and the order of
+rows. A bound that is too wide loses no row, so only those that leave a value out are faults. Nothing stored is used
+to skip work here.
+
+Source: the Apache Parquet format, parquet.thrift, PageIndex.md; parquet-java, DictionaryFilter (encodings).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, TypeVar
+
+from bloomcli import kernels
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import page_index, statistics
+from bloomcli.formats.parquet.bloom_filter import Filters
+from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.measured import Measure, MeasuredChunk, MeasuredPage
+from bloomcli.formats.parquet.page_index import PageBounds
+from bloomcli.formats.parquet.spec import I64, LIST, Struct, enum_name
+from bloomcli.kernels import ColumnIndex, OffsetIndex
+from bloomcli.model.file import Column, ColumnChunk, Severity
+from bloomcli.model.validate import Finding
+from bloomcli.rules import RULES
+from bloomcli.storage.base import Source
+from bloomcli.values.literals import decode_bound, render
+from bloomcli.words import counted
+
+_Index = TypeVar("_Index")
+
+STATISTICS: Final = "statistics"
+COLUMN_INDEX: Final = page_index.COLUMN_INDEX
+OFFSET_INDEX: Final = page_index.OFFSET_INDEX
+ENCODINGS: Final = "encoding_stats"
+SORTING: Final = "sorting_columns"
+SIZES: Final = "size_statistics"
+ROWS: Final = "num_rows"
+
+_BOUNDS: Final = "statistics-bounds"
+_COUNTS: Final = "statistics-counts"
+_PAGE_BOUNDS: Final = "page-index-bounds"
+_PAGE_COUNTS: Final = "page-index-counts"
+_LOCATIONS: Final = "page-index-locations"
+_SIZES: Final = "size-statistics"
+
+_IEEE: Final = "IEEE_754_TOTAL_ORDER"
+_INT96: Final = "INT96_TIMESTAMP_ORDER"
+_ORDERS: Final = ("TYPE_ORDER", _IEEE, _INT96)
+_SIGNED: Final = ("INT32", "INT64", "FLOAT", "DOUBLE", "BOOLEAN")
+"""The types of which readers use the old `min` and `max`, if the values are signed."""
+_FALLING: Final = {"ASCENDING": False, "DESCENDING": True}
+_OLD_ENCODINGS: Final = 1 << 2 | 1 << 3 | 1 << 4
+"""PLAIN_DICTIONARY, RLE and BIT_PACKED. A chunk with the first and no others has only dictionary-encoded pages, for
+readers that find no encoding statistics."""
+_PLAIN_DICTIONARY: Final = 1 << 2
+_LEVELS_MOST: Final = 1 << 16
+_SHOWN: Final = 60
+HINT: Final = "write the file again with a current engine; until then, readers must not skip by this"
+
+
+class Fault(NamedTuple):
+    """One structure of a chunk's metadata that is wrong."""
+
+    rule: str
+    structure: str
+    """The structure's name above."""
+    message: str
+    severity: Severity
+    offset: int | None = None
+    """The structure's file offset."""
+
+    def finding(self, chunk: ColumnChunk) -> Finding:
+        """The finding of `validate`."""
+        return Finding(
+            id=self.rule,
+            severity=self.severity,
+            message=self.message,
+            row_group=chunk.row_group,
+            column=chunk.column.path,
+            offset=self.offset,
+            hint=HINT,
+        )
+
+
+def faults(filters: Filters, key: ChunkKey, chunk: ColumnChunk, measured: MeasuredChunk) -> list[Fault]:
+    """The faults of a chunk's metadata, by its values. Raises CorruptFile for statistics that can't be walked."""
+    return list(_Proof(filters, key, chunk, measured))
+
+
+def contradictions(filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> list[Fault]:
+    """The faults of a chunk's metadata that these show by themselves, without its values."""
+    return list(_Metadata(filters, key, chunk).contradictions())
+
+
+def measure_of(filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> Measure:
+    """A measure of what the chunk's metadata speak about."""
+    found = _first_sorting_column(filters, key)
+    return Measure(
+        chunk,
+        filters.footer.order(chunk.column),
+        tracked=found is not None and found.integer("column_idx") == key.column,
+        distinct=filters.footer.metadata(key).distinct_count is not None,
+    )
+
+
+def _first_sorting_column(filters: Filters, key: ChunkKey) -> Struct | None:
+    group = filters.footer.group_struct(key.row_group)
+    starts = group.list_starts("sorting_columns")[:-1]
+    where = group.location.at("sorting_columns[0]")
+    return Struct("SortingColumn", filters.footer.raw, starts[0], where) if starts else None
+
+
+def key_of(column: Column, order: str | None) -> Callable[[bytes], Any]:
+    """A function that makes PLAIN bytes comparable in a column's order; it returns None for NaN, and for bytes that
+    aren't a value."""
+    if column.physical == "BOOLEAN":
+        return lambda value: value[0] & 1 if len(value) == 1 else None
+    if column.physical == "INT96":
+        return _timestamp
+    if order == _IEEE and statistics.has_floats(column):
+        return lambda value: _signed_zero(decode_bound(value, column))
+    return lambda value: decode_bound(value, column)
+
+
+def _timestamp(value: bytes) -> tuple[int, int] | None:
+    if len(value) != 12:
+        return None
+    nanos, day = struct.unpack("<qi", value)
+    return day, nanos
+
+
+def _signed_zero(value: float | None) -> tuple[float, float] | None:
+    return None if value is None else (value, math.copysign(1, value))
+
+
+def _text(value: bytes, column: Column) -> str:
+    if column.physical == "BOOLEAN":
+        return "true" if value[:1] == b"\1" else "false"
+    text = render(value, column)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+class _Metadata:
+    """The metadata of a chunk from which readers conclude which values are there."""
+
+    def __init__(self, filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> None:
+        self.footer, self.key, self.chunk = filters.footer, key, chunk
+        self.source = filters.source
+        self.filters = filters
+        self.column = chunk.column
+        self.raw = self.footer.metadata(key)
+        self.order = self.footer.order(self.column)
+        self.key_of = key_of(self.column, self.order)
+        self.flat = not self.column.max_repetition_level
+        self.rows = self.footer.row_group(key.row_group).rows
+        meta = self.footer.meta_struct(key)
+        self.meta = meta
+        self.statistics = meta.struct("statistics", "Statistics")
+        self.indexes: list[Fault] = []
+        """Why an index can't be read."""
+        self.column_index = self._index(COLUMN_INDEX, _PAGE_BOUNDS, page_index.column_index)
+        self.offset_index = self._index(OFFSET_INDEX, _LOCATIONS, page_index.offset_index)
+
+    def _index(self, name: str, rule: str, read: Callable[[Source, Footer, ChunkKey], _Index]) -> _Index | None:
+        try:
+            return read(self.source, self.footer, self.key)
+        except (CorruptFile, UnsupportedError) as error:
+            self.indexes.append(self.fault(rule, name, error.reason))
+            return None
+
+    def fault(self, rule: str, structure: str, message: str, *, note: bool = False) -> Fault:
+        """A fault of a structure; `note`: it costs no reader a row."""
+        at = {COLUMN_INDEX: self.raw.column_index_offset, OFFSET_INDEX: self.raw.offset_index_offset}
+        return Fault(
+            rule,
+            structure,
+            message,
+            Severity.NOTE if note else RULES[rule].severity,
+            at.get(structure) or self.footer.start + self.meta.start,
+        )
+
+    @property
+    def ordered(self) -> bool:
+        """Whether readers use min_value and max_value. Some do even if the footer has no orders at all."""
+        return self.order in _ORDERS or not self.footer.orders
+
+    def bounds(self) -> Iterator[tuple[str, bytes, bool | None]]:
+        """(field, PLAIN bytes, whether it is a value) of the statistics' bounds that readers use."""
+        if self.statistics is None:
+            return
+        fields = []
+        if self.ordered:
+            fields += [("min_value", "is_min_value_exact"), ("max_value", "is_max_value_exact")]
+        if self.column.physical in _SIGNED and self.column.signed:
+            fields += [("min", ""), ("max", "")]
+        for field, exact in fields:
+            found = self.statistics.binary(field)
+            if found is not None:
+                yield field, found, self.statistics.truth(exact) if exact else None
+
+    def contradictions(self) -> Iterator[Fault]:
+        """Yield what the metadata alone show to be wrong."""
+        yield from self.indexes
+        found = {field: self.key_of(value) for field, value, _ in self.bounds()}
+        for low, high in (("min_value", "max_value"), ("min", "max")):
+            least, most = found.get(low), found.get(high)
+            if least is not None and most is not None and least > most:
+                yield self.fault(_BOUNDS, STATISTICS, f"{low} is above {high}")
+        nulls = None if self.statistics is None else self.statistics.integer("null_count")
+        why = statistics.in_counts(self.chunk.num_values, nulls, bounds=bool(found))
+        if nulls and not self.column.max_definition_level:
+            why = f"null_count is {nulls}, and the column can't be null"
+        if why is not None:
+            yield self.fault(_COUNTS, STATISTICS, why)
+        if self.flat and self.chunk.num_values != self.rows:
+            yield self.fault(
+                _COUNTS,
+                ROWS,
+                f"num_rows is {self.rows}, and the column has {counted(self.chunk.num_values, 'value')}",
+            )
+        locations = [] if self.offset_index is None else self.offset_index.page_locations or []
+        located = None if self.offset_index is None else self._in_locations(locations)
+        if located is not None:
+            yield self.fault(_LOCATIONS, OFFSET_INDEX, located)
+        elif self.column_index is not None and self.offset_index is not None:
+            firsts = [first for _, _, first in locations]
+            rows = [end - first for first, end in pairwise([*firsts, self.rows])]
+            pages = PageBounds(self.column_index, rows, self.chunk, self.footer)
+            if pages.problem is not None:
+                rule = _PAGE_COUNTS if pages.in_counts else _PAGE_BOUNDS
+                yield self.fault(rule, COLUMN_INDEX, pages.problem)
+
+    def _in_locations(self, locations: Sequence[tuple[int, int, int]]) -> str | None:
+        """Why the locations of pages contradict each other or the chunk; None if they don't."""
+        end = self.chunk.data_offset + self.chunk.compressed_bytes
+        firsts = [first for _, _, first in locations]
+        if not locations:
+            return "it lists no page" if self.chunk.num_values else None
+        if firsts[0] != 0 or any(after < before for before, after in pairwise(firsts)) or firsts[-1] > self.rows:
+            return f"the pages' first rows don't ascend from 0 to {self.rows}"
+        at = locations[0][0]
+        for number, (offset, size, _) in enumerate(locations):
+            if offset != at or size <= 0:
+                return f"page {number} doesn't begin where the page before it ends"
+            at += size
+        return None if at == end and locations[0][0] >= self.chunk.data_offset else "the pages don't fill the chunk"
+
+
+class _Proof(_Metadata):
+    """Compares a chunk's metadata with its values. Iterating yields the faults."""
+
+    def __init__(self, filters: Filters, key: ChunkKey, chunk: ColumnChunk, measured: MeasuredChunk) -> None:
+        super().__init__(filters, key, chunk)
+        self.measured = measured
+
+    def __iter__(self) -> Iterator[Fault]:
+        yield from self.indexes
+        yield from self._in_statistics()
+        yield from self._in_rows()
+        yield from self._in_encodings()
+        yield from self._in_order()
+        yield from self._in_offset_index(self.offset_index)
+        yield from self._in_column_index(self.column_index)
+        yield from self._in_sizes()
+
+    def _in_statistics(self) -> Iterator[Fault]:
+        if self.statistics is None:
+            return
+        measured, stats = self.measured, self.statistics
+        wrong, inexact = self._in_bounds()
+        if wrong:
+            yield self.fault(_BOUNDS, STATISTICS, "; ".join(wrong))
+        if inexact:
+            yield self.fault(_BOUNDS, STATISTICS, "; ".join(inexact), note=True)
+        wrong = []
+        nulls = stats.integer("null_count")
+        if nulls is not None and not self._possible_nulls(nulls, measured.nulls, measured.values):
+            wrong.append(
+                f"null_count is {nulls}, and {measured.nulls} of {counted(measured.values, 'value')} are null"
+            )
+        nans = stats.integer("nan_count")
+        if nans is not None and nans != measured.nans and statistics.has_floats(self.column):
+            wrong.append(f"nan_count is {nans}, and {measured.nans} of the values are NaN")
+        if wrong:
+            yield self.fault(_COUNTS, STATISTICS, "; ".join(wrong))
+        distinct = stats.integer("distinct_count")
+        if distinct is not None and measured.distinct is not None and distinct != measured.distinct:
+            message = f"distinct_count is {distinct}, and the values are {measured.distinct} of the dictionary's"
+            yield self.fault(_COUNTS, STATISTICS, message, note=True)
+
+    def _in_bounds(self) -> tuple[list[str], list[str]]:
+        """(bounds that leave values out, bounds that are said to be values and aren't)."""
+        wrong: list[str] = []
+        inexact: list[str] = []
+        low, high = self.measured.low, self.measured.high
+        if low is None or high is None:
+            return wrong, inexact
+        for field, stored, exact in self.bounds():
+            is_low = field.startswith("min")
+            value = low if is_low else high
+            at, true = self.key_of(stored), self.key_of(value)
+            text = f"{field} is {_text(stored, self.column)}"
+            if at is None:
+                if not statistics.has_nan(stored, None, self.column) or len(stored) != len(value):
+                    wrong.append(f"{field} has {counted(len(stored), 'byte')}: no value")
+            elif at > true if is_low else at < true:
+                wrong.append(f"{text}, and a value is {_text(value, self.column)}")
+            elif exact and at != true and not self.measured.unknown:
+                inexact.append(f"{text} and said to be exact, and no value is")
+        return wrong, inexact
+
+    def _possible_nulls(self, stored: int, nulls: int, values: int) -> bool:
+        """Whether a null count can be right. Writers count empty lists and nulls around a repeated leaf
+        differently, so its count may be less than the number of undefined values, unless it says that all are null.
+        """
+        return stored == nulls if self.flat else 0 <= stored <= nulls and (stored < values or nulls == values)
+
+    def _in_rows(self) -> Iterator[Fault]:
+        measured, chunk = self.measured, self.chunk
+        if measured.values != chunk.num_values:
+            yield self.fault(
+                _COUNTS,
+                ROWS,
+                f"num_values is {chunk.num_values}, and the pages have {counted(measured.values, 'value')}",
+            )
+        elif measured.rows is not None and measured.rows != self.rows:
+            yield self.fault(
+                _COUNTS, ROWS, f"num_rows is {self.rows}, and the column has {counted(measured.rows, 'row')}"
+            )
+
+    def _in_encodings(self) -> Iterator[Fault]:
+        others = [p for p in self.measured.pages if not (p.has_dictionary_indices or p.only_nulls)]
+        if not others:
+            return
+        if self.raw.has_encoding_stats:
+            only, field = self.raw.only_dictionary_encoded(parquet_limits.LIST_MAX), "encoding_stats say"
+        else:
+            encodings = self.raw.encodings
+            only = bool(encodings & _PLAIN_DICTIONARY) and not encodings & ~_OLD_ENCODINGS
+            field = "encodings say"
+        if only:
+            message = (
+                f"the {field} that all pages are dictionary-encoded, and {counted(len(others), 'page')} of"
+                f" {len(self.measured.pages)} {'is' if len(others) == 1 else 'are'} {others[0].encoding}"
+            )
+            yield self.fault("statistics-encodings", ENCODINGS, message)
+
+    def _in_order(self) -> Iterator[Fault]:
+        found = _first_sorting_column(self.filters, self.key)
+        measured = self.measured
+        if found is None or found.integer("column_idx") != self.key.column or not self.flat:
+            return
+        falling = bool(found.truth("descending"))
+        nulls_first = bool(found.truth("nulls_first"))
+        name = "descending" if falling else "ascending"
+        if (measured.falls if falling else measured.rises) is False:
+            yield self.fault("sorting-columns", SORTING, f"the rows aren't in the {name} order of the column")
+            return
+        pages = [page for page in measured.pages if page.values]
+        for before, after in pairwise(pages if nulls_first else pages[::-1]):
+            if before.nulls < before.values and after.nulls:
+                where = "first" if nulls_first else "last"
+                yield self.fault("sorting-columns", SORTING, f"the rows with nulls aren't {where}")
+                return
+
+    def _listed(self, count: int) -> Sequence[MeasuredPage] | None:
+        """The pages that an index of `count` pages describes: writers leave pages without values out, or don't."""
+        pages = self.measured.pages
+        if count == len(pages):
+            return pages
+        some = [page for page in pages if page.values]
+        return some if count == len(some) else None
+
+    def _in_offset_index(self, index: OffsetIndex | None) -> Iterator[Fault]:
+        if index is None:
+            return
+        locations = index.page_locations or []
+        pages = self._listed(len(locations))
+        if pages is None:
+            count = counted(len(locations), "page")
+            yield self.fault(
+                _LOCATIONS, OFFSET_INDEX, f"the offset index lists {count}, the chunk has {len(self.measured.pages)}"
+            )
+            return
+        wrong = []
+        for number, ((offset, size, first), page) in enumerate(zip(locations, pages, strict=True)):
+            if offset != page.offset:
+                wrong.append(f"page {number} is said to be at {offset}, and is at {page.offset}")
+            elif size != page.size:
+                wrong.append(f"page {number} is said to have {counted(size, 'byte')}, and has {page.size}")
+            elif page.first_row is not None and first != page.first_row:
+                wrong.append(f"page {number} is said to begin with row {first}, and begins with {page.first_row}")
+            elif not page.begins and page.repetition is not None:
+                wrong.append(f"page {number} doesn't begin with a row, as pages in an offset index must")
+        yield from self._of_pages(_LOCATIONS, OFFSET_INDEX, wrong, len(pages))
+        sizes = index.unencoded_byte_array_data_bytes
+        if sizes is not None and sizes != [page.plain_bytes for page in pages]:
+            yield self.fault(
+                _SIZES,
+                OFFSET_INDEX,
+                "the offset index has other numbers of unencoded bytes than the pages",
+            )
+
+    def _of_pages(self, rule: str, structure: str, wrong: Sequence[str], pages: int) -> Iterator[Fault]:
+        """One fault for all wrong pages."""
+        if wrong:
+            more = f" ({len(wrong)} of {pages} pages are wrong)" if len(wrong) > 1 else ""
+            yield self.fault(rule, structure, wrong[0] + more)
+
+    def _in_column_index(self, index: ColumnIndex | None) -> Iterator[Fault]:
+        if index is None:
+            return
+        nulls = index.null_pages or []
+        lows, highs = index.min_values or [], index.max_values or []
+        pages = self._listed(len(nulls))
+        lengths = [len(nulls), len(lows), len(highs)]
+        lengths += [len(counts) for counts in (index.null_counts, index.nan_counts) if counts is not None]
+        if pages is None or len(set(lengths)) > 1:
+            numbers = ", ".join(map(str, lengths))
+            yield self.fault(
+                _PAGE_COUNTS,
+                COLUMN_INDEX,
+                f"the column index has lists of {numbers} pages, the chunk has {len(self.measured.pages)}",
+            )
+            return
+        yield from self._in_page_counts(index, nulls, pages)
+        if self.measured.ordered and self.ordered:
+            yield from self._in_page_bounds(index, [*zip(nulls, lows, highs, pages, strict=True)])
+        for name, levels, found in (
+            ("repetition", index.repetition_level_histograms, [page.repetition for page in pages]),
+            ("definition", index.definition_level_histograms, [page.definition for page in pages]),
+        ):
+            if _differ(levels, found):
+                yield self.fault(_SIZES, COLUMN_INDEX, f"the column index has another histogram of {name} levels")
+
+    def _in_page_counts(
+        self, index: ColumnIndex, only_nulls: Sequence[bool], pages: Sequence[MeasuredPage]
+    ) -> Iterator[Fault]:
+        wrong, harmless = [], []
+        floats = statistics.has_floats(self.column)
+        for number, (null, page) in enumerate(zip(only_nulls, pages, strict=True)):
+            if null and not page.only_nulls:
+                values = counted(page.values - page.nulls, "value")
+                wrong.append(f"page {number} is said to have only nulls, and has {values}")
+            elif not null and page.only_nulls and page.values:
+                harmless.append(f"page {number} has only nulls, and isn't said to")
+            found = None if index.null_counts is None else index.null_counts[number]
+            if found is not None and not self._possible_nulls(found, page.nulls, page.values):
+                wrong.append(f"page {number} is said to have {counted(found, 'null')}, and has {page.nulls}")
+            nans = None if index.nan_counts is None else index.nan_counts[number]
+            if nans is not None and floats and nans != page.nans:
+                wrong.append(f"page {number} is said to have {counted(nans, 'NaN')}, and has {page.nans}")
+        yield from self._of_pages(_PAGE_COUNTS, COLUMN_INDEX, wrong, len(pages))
+        for fault in self._of_pages(_PAGE_COUNTS, COLUMN_INDEX, harmless, len(pages)):
+            yield fault._replace(severity=Severity.NOTE)
+
+    def _in_page_bounds(
+        self, index: ColumnIndex, pages: Sequence[tuple[bool, bytes, bytes, MeasuredPage]]
+    ) -> Iterator[Fault]:
+        wrong = []
+        keys: list[tuple[Any, Any]] = []
+        for number, (null, low, high, page) in enumerate(pages):
+            if null:
+                continue
+            found = (self.key_of(low), self.key_of(high))
+            keys.append(found)
+            if page.low is None or page.high is None:
+                continue
+            for word, stored, at, value, sign in (
+                ("minimum", low, found[0], page.low, 1),
+                ("maximum", high, found[1], page.high, -1),
+            ):
+                true = self.key_of(value)
+                if at is None:
+                    if not statistics.has_nan(stored, None, self.column) or len(stored) != len(value):
+                        wrong.append(f"page {number} has a {word} of {counted(len(stored), 'byte')}: no value")
+                elif at > true if sign > 0 else at < true:
+                    shown = _text(stored, self.column)
+                    wrong.append(f"page {number}'s {word} is {shown}, and a value is {_text(value, self.column)}")
+        order = enum_name("BoundaryOrder", index.boundary_order or 0)
+        falling = _FALLING.get(order)
+        if falling is not None and any(_unordered(ends, falling=falling) for ends in zip(*keys, strict=True)):
+            wrong.append(f"the bounds of the pages aren't {order}, as the index says")
+        yield from self._of_pages(_PAGE_BOUNDS, COLUMN_INDEX, wrong, len(pages))
+
+    def _in_sizes(self) -> Iterator[Fault]:
+        found = self.meta.struct("size_statistics", "SizeStatistics")
+        if found is None:
+            return
+        size = found.integer("unencoded_byte_array_data_bytes")
+        if size is not None and size != self.measured.plain_bytes:
+            yield self.fault(
+                _SIZES,
+                SIZES,
+                f"the values are said to have {counted(size, 'byte')}, and have {self.measured.plain_bytes}",
+            )
+        for name in ("repetition", "definition"):
+            levels = [getattr(page, name) for page in self.measured.pages]
+            together = None if None in levels else tuple(map(sum, zip(*levels, strict=True)))
+            if _differ(_numbers(found, f"{name}_level_histogram"), [together]):
+                yield self.fault(_SIZES, SIZES, f"the histogram of {name} levels is another one")
+
+
+def _unordered(bounds: Iterable[Any], *, falling: bool) -> bool:
+    """Whether a bound is on the wrong side of the one before it, NaN left out."""
+    known = [bound for bound in bounds if bound is not None]
+    return any((after > before) if falling else (after < before) for before, after in pairwise(known))
+
+
+def _differ(stored: Sequence[int] | None, found: Sequence[tuple[int, ...] | None]) -> bool:
+    """Whether a stored histogram, if there is one, differs from what was counted, if everything was."""
+    if not stored or None in found:
+        return False
+    return list(stored) != [count for levels in found if levels is not None for count in levels]
+
+
+def _numbers(struct: Struct, field: str) -> list[int] | None:
+    """A list of i64; None if the field is missing or something else."""
+    span = struct.span(field)
+    if span is None or span.kind != LIST:
+        return None
+    try:
+        kind, starts = kernels.compact_list(struct.data, span.start, parquet_limits.THRIFT_MAX_DEPTH, _LEVELS_MOST)
+    except kernels.CompactLimit:
+        return None
+    return [kernels.compact_int(struct.data, start) for start in starts[:-1]] if kind == I64 else None

@@ -1,0 +1,150 @@
+"""The compiled kernels find the least and the greatest value in each order, as Python's comparisons do."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bloomcli import kernels
+
+NUMBERS: Final[dict[str, tuple[int, str, Any]]] = {
+    "int32": (kernels.SIGNED, "<i", st.integers(-(1 << 31), (1 << 31) - 1)),
+    "int64": (kernels.SIGNED, "<q", st.integers(-(1 << 63), (1 << 63) - 1)),
+    "uint32": (kernels.UNSIGNED, "<I", st.integers(0, (1 << 32) - 1)),
+    "uint64": (kernels.UNSIGNED, "<Q", st.integers(0, (1 << 64) - 1)),
+    "float16": (kernels.FLOATING, "<e", st.floats(width=16)),
+    "float32": (kernels.FLOATING, "<f", st.floats(width=32)),
+    "float64": (kernels.FLOATING, "<d", st.floats()),
+    "boolean": (kernels.SIGNED, "<B", st.integers(0, 1)),
+}
+
+
+def total(value: float) -> tuple[float, float]:
+    """A key in total order: -0.0 is less than 0.0."""
+    return value, math.copysign(1, value)
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+@pytest.mark.parametrize("kind", NUMBERS)
+@given(data=st.data())
+def test_numbers(kind: str, tracked: bool, data: st.DataObject) -> None:
+    order, form, strategy = NUMBERS[kind]
+    values: list[Any] = data.draw(st.lists(strategy, min_size=1, max_size=40))
+    bounds = kernels.Bounds(order, struct.calcsize(form), tracked)
+    cut = data.draw(st.integers(0, len(values)))
+    for part in (values[:cut], values[cut:]):
+        bounds.fixed(b"".join(struct.pack(form, value) for value in part), len(part))
+    some = [value for value in values if value == value]
+    assert bounds.nans == len(values) - len(some)
+    if not some:
+        assert bounds.least_and_greatest == (None, None)
+        return
+    found = [struct.unpack(form, bound or b"")[0] for bound in bounds.least_and_greatest]
+    key: Callable[[Any], Any] = total if order == kernels.FLOATING else int
+    assert [key(value) for value in found] == [key(min(some, key=key)), key(max(some, key=key))]
+    if tracked:
+        keys = [key(value) for value in some]
+        assert (bounds.rises, bounds.falls) == (keys == sorted(keys), keys == sorted(keys, reverse=True))
+    bounds.reset()
+    assert (bounds.least_and_greatest, bounds.nans) == ((None, None), 0)
+
+
+def two_complement(number: int, width: int) -> bytes:
+    return number.to_bytes(width, "big", signed=True)
+
+
+DECIMALS: Final = st.builds(
+    lambda number, more: two_complement(number, (number.bit_length() + 8) // 8 + more),
+    st.integers(-(1 << 70), 1 << 70),
+    st.integers(0, 3),
+)
+BYTES: Final = st.builds(
+    lambda head, tail: head + tail, st.sampled_from([b"", b"commonly", b"\xff" * 9]), st.binary(max_size=12)
+)
+ARRAYS: Final[dict[str, tuple[int, Any, Callable[[bytes], Any]]]] = {
+    "bytes": (kernels.BYTEWISE, BYTES, bytes),
+    "decimals": (kernels.DECIMAL, DECIMALS, lambda value: int.from_bytes(value, "big", signed=True)),
+}
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+@given(data=st.data())
+def test_byte_arrays_in_either_encoding_and_in_dictionaries(kind: str, data: st.DataObject) -> None:
+    order, strategy, key = ARRAYS[kind]
+    values: list[bytes] = data.draw(st.lists(strategy, min_size=1, max_size=30))
+    plain = b"".join(len(value).to_bytes(4, "little") + value for value in values)
+    prefixed, sized = kernels.Bounds(order, 0, tracked=True), kernels.Bounds(order, 0, tracked=True)
+    prefixed.prefixed(b"ab" + plain, 2, len(values))
+    sized.sized(b"c" + b"".join(values), 1, struct.pack(f"<{len(values)}q", *map(len, values)), len(values))
+    by_entries = kernels.Bounds(order, 0, tracked=True)
+    entries = kernels.Entries(by_entries, len(values))
+    entries.add(plain, 0, len(values))
+    entries.next_page()
+    indices = kernels.Indices(len(values), bytearray(len(values)), len(values), entries)
+    indices.feed(indices_of(range(len(values))), 0, True)
+    keys = [key(value) for value in values]
+    for bounds in (prefixed, sized, by_entries):
+        low, high = bounds.least_and_greatest
+        assert low is not None
+        assert high is not None
+        assert (key(low), key(high), bounds.size) == (min(keys), max(keys), sum(map(len, values)))
+        assert (bounds.rises, bounds.falls) == (keys == sorted(keys), keys == sorted(keys, reverse=True))
+    assert entries.used == len(values)
+
+
+def indices_of(numbers: Sequence[int]) -> bytes:
+    """Indices of 8 bits: their width, and a bit-packed run."""
+    groups = -(-len(numbers) // 8)
+    return bytes([8, groups << 1 | 1, *numbers]) + bytes(groups * 8 - len(numbers))
+
+
+def test_each_page_of_a_dictionary_has_the_bounds_of_the_entries_that_it_uses() -> None:
+    bounds = kernels.Bounds(kernels.FLOATING, 8)
+    entries = kernels.Entries(bounds, 4)
+    entries.add(struct.pack("<4d", 5, math.nan, -1, 3), 0, 4)
+    seen = bytearray(4)
+    for numbers, expected, nans in (([0, 3, 3], (3, 5), 0), ([1, 1, 2], (-1, -1), 2), ([1], None, 1)):
+        entries.next_page()
+        kernels.Indices(len(numbers), seen, 4, entries).feed(indices_of(numbers), 0, True)
+        low, high = bounds.least_and_greatest
+        found = None if low is None or high is None else (*struct.unpack("<d", low), *struct.unpack("<d", high))
+        assert (found, bounds.nans) == (expected, nans)
+        bounds.reset()
+    assert (bytes(seen), entries.used) == (b"\1\1\1\1", 4)
+
+
+def test_timestamps_of_int96_are_in_the_order_of_days_then_nanoseconds() -> None:
+    bounds = kernels.Bounds(kernels.INT96, 12)
+    days = [(5, 2), (9, 1), (-1, 2), (0, -3)]
+    bounds.fixed(b"".join(struct.pack("<qi", nanos, day) for nanos, day in days), 4)
+    assert bounds.least_and_greatest == (struct.pack("<qi", 0, -3), struct.pack("<qi", 5, 2))
+
+
+def test_what_is_beyond_the_bytes_is_refused() -> None:
+    bounds = kernels.Bounds(kernels.BYTEWISE, 0)
+    calls: list[Callable[[], object]] = [
+        lambda: bounds.prefixed(b"\5\0\0\0abc", 0, 1),
+        lambda: bounds.prefixed(b"\0\0", 0, 1),
+        lambda: bounds.sized(b"abc", 0, struct.pack("<q", 4), 1),
+        lambda: bounds.sized(b"abc", 0, struct.pack("<q", -1), 1),
+        lambda: bounds.sized(b"abc", 0, b"", 1),
+        lambda: kernels.Entries(bounds, 1).add(b"\5\0\0\0abc", 0, 1),
+        lambda: kernels.Entries(bounds, 1).add(b"abc", 4, 1),
+    ]
+    for call in calls:
+        with pytest.raises(kernels.PageError):
+            call()
+    for call in (
+        lambda: kernels.Bounds(kernels.SIGNED, 3),
+        lambda: kernels.Bounds(kernels.SIGNED, 8).fixed(b"abc", 1),
+        lambda: kernels.Entries(bounds, 1).add(b"\0\0\0\0" * 2, 0, 2),
+        lambda: kernels.Indices(1, bytearray(2), 2, kernels.Entries(bounds, 1)),
+    ):
+        with pytest.raises(ValueError):
+            call()
