@@ -28,8 +28,8 @@ preload_writing()  # worker processes of a dataset are forked after this import,
 
 
 NO_FILTERS: Final = "there are no filters"
-WOULD_BE_COPIED: Final = "; would be copied"
-"""The end of a dry run's reason for a file that needs no change and has an output."""
+OUTPUT_EXISTS: Final = "the output is there already"
+"""The reason why a file isn't changed whose output an earlier run made by the same request."""
 
 
 class Target(NamedTuple):
@@ -156,7 +156,7 @@ def _change_file(
                 return _unchanged(source, file, request, target, reason, plan)
             report = _change(source, file, plan, output, request, target, threads, progress)
         except BloomError as error:
-            error.hint = "; ".join([*filter(None, [error.hint]), *_leftover_remarks(output)]) or None
+            error.add_to_hint(_leftover_remarks(output))
             raise
         remarks += _leftover_remarks(output)
     return replace(report, seconds=time.perf_counter() - started, remarks=report.remarks + remarks)
@@ -206,7 +206,7 @@ def _change_file_where_needed(
             if state is _OutputState.MADE:
                 if target.only_changed:
                     return _report_of_earlier_run(source, file, request, target)
-                return "the output is there already"
+                return OUTPUT_EXISTS
             target = target._replace(overwrite=state is _OutputState.STALE)
         file.appends_only = _appends_only(source, target, target.output)
         reason, plan = request.why_unchanged(file), None
@@ -218,7 +218,7 @@ def _change_file_where_needed(
                 return reason
             if target.dry_run:
                 _output(store, source, target, makes_directories=True)
-                return reason + WOULD_BE_COPIED
+                return f"{reason}; would be copied"
             _copy_whole(source, os.fspath(target.output), target)
             return "; ".join((reason, "copied", *current().remarks))
         output = _output(store, source, target, makes_directories=True)

@@ -24,7 +24,7 @@ from bloomcli.commands.sampling import chosen, share
 from bloomcli.errors import BloomError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
-from bloomcli.hints import completed, on_table
+from bloomcli.hints import Hint, completed, on_table
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding, ValidateReport
 from bloomcli.policy.policy import FilePolicy
@@ -40,6 +40,7 @@ _BY_VALUES: Final = (
     "page-index-bounds",
     "page-index-counts",
     "page-index-locations",
+    "row-index-positions",
 )
 """Metadata alone may show these. If the values are read, the values decide."""
 _LONE_ZERO: Final = "reader-negative-zero"
@@ -94,7 +95,7 @@ def run(
         values = _Values()
         if options.deep:
             values = _by_values(check, findings, options.threads or threads or cores(), progress)
-            findings = [f for f in findings if f.id not in _BY_VALUES or _unit(f) not in check.units]
+            findings = [f for f in findings if f.id not in _BY_VALUES or not _is_read(check, f)]
             findings += values.findings
         findings += _readers(check, facts, values.zeros)
         return ValidateReport(
@@ -163,7 +164,7 @@ def _judged(check: _Check, findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings with the policy's severities and complete command lines in hints, the most severe first."""
     path, rules, table = check.file.source.path, check.rules, None
     findings = list(findings)
-    if check.options.names is None and any("--in-place`" in (finding.hint or "") for finding in findings):
+    if check.options.names is None and any(isinstance(finding.hint, Hint) for finding in findings):
         table = _table_of(path)
     remedies = Remedies(check.file, rules, _required(check))
     others = {column.path for column in check.file.columns if column.not_in_table}
@@ -173,7 +174,7 @@ def _judged(check: _Check, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         if finding.column in others:  # no name selects the column
             hint = _OF_OTHERS
         if table is not None:
-            hint = on_table(hint, path, table)
+            hint = on_table(hint, table)
         return rules.judge(replace(finding, hint=hint))
 
     return tuple(sorted(map(judge, findings), key=rank))
@@ -222,6 +223,14 @@ def _sample(file: FilterFile, text: str | None, seed: int) -> frozenset[int]:
 def _unit(finding: Finding) -> int | None:
     """The row group (in ORC the stripe) that `deep` reads for a finding."""
     return finding.row_group if finding.stripe is None else finding.stripe
+
+
+def _is_read(check: _Check, finding: Finding) -> bool:
+    """Whether `deep` reads all values that a finding is about; never if it is about no column."""
+    unit = _unit(finding)
+    if finding.column is None:
+        return False
+    return unit in check.units if unit is not None else len(check.units) == len(check.file.units())
 
 
 def _readers(check: _Check, facts: Sequence[FilterFacts], zeros: Sequence[Finding]) -> Iterator[Finding]:

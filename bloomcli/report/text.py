@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from bloomcli.model.dataset import FileRow
 from bloomcli.model.file import Presence
 from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
-from bloomcli.report.human import count, growth, rate, row_group_text, rule_out_text, seconds, size, type_text
+from bloomcli.report.human import count, growth, rate, row_group_text, seconds, size, type_text
 from bloomcli.report.layout import PRESENCE_STYLE, Block, Cell, Gap, Grid, Head, Pairs, Style, line
 from bloomcli.report.text_traffic import traffic_line, traffic_pairs
 from bloomcli.words import plural
@@ -133,7 +133,7 @@ def _summary(column: str, totals: ValueTotals) -> str:
         }.get(totals.answer, "not ruled out in")
         where = groups if totals.row_groups == 1 else f"all {groups}"
         text = f"{name}: {answer} {where}; a reader can't skip {'it' if totals.row_groups == 1 else 'any'}"
-    text += f" ({rule_out_text(totals)})"
+    text += f" ({_rule_out_text(totals)})"
     if totals.gain_row_groups:
         text += f"; gain {plural(totals.gain_row_groups, 'row group')}, {size(totals.gain_bytes)}"
     elif totals.skipped_row_groups:
@@ -258,6 +258,17 @@ def _effort(report: ChangeReport) -> str:
     )
 
 
+def _rule_out_text(totals: ValueTotals | _Sum) -> str:
+    """Format the numbers of row groups that filters, min/max and dictionaries rule out, each alone. Without the
+    filters if they rule out all absent row groups."""
+    filters = totals.skipped_row_groups
+    parts = [] if filters == totals.absent_row_groups else [f"filters alone: {filters:,}"]
+    parts.append(f"min/max alone: {totals.stats_skipped_row_groups:,}")
+    if totals.dictionary_skipped_row_groups:
+        parts.append(f"dictionaries: {totals.dictionary_skipped_row_groups:,} more")
+    return ", ".join(parts)
+
+
 def answers(rows: Iterable[FileRow], *, listed: bool) -> Iterator[Block]:
     """Yield a line for each value and, unless a table lists all files, the files that answer maybe.
 
@@ -276,7 +287,7 @@ def answers(rows: Iterable[FileRow], *, listed: bool) -> Iterator[Block]:
             f"{value}: absent in {total.answers[Presence.ABSENT]:,} of {plural(total.answers.total(), 'file')};"
             f" a reader may skip {total.absent_row_groups:,} of {plural(total.row_groups, 'row group')},"
             f" {size(total.absent_bytes)}"
-            f" ({rule_out_text(total)})"
+            f" ({_rule_out_text(total)})"
         )
         if not listed:
             yield from _files(rows, value, total)

@@ -28,7 +28,7 @@ PAGES = PACKAGE / "rules" / "pages"
 RULES_MODULE = PACKAGE / "rules" / "__init__.py"
 
 ID = re.compile(
-    r"(?!value-id$)(value|filter|page|profit|reader|statistics|sorting|size)-[a-z0-9-]+"
+    r"(?!value-id$)(value|filter|page|profit|reader|statistics|row-index|sorting|size)-[a-z0-9-]+"
 )  # Iceberg's schemas have a value-id
 HEADINGS = ["What it does", "Why is this bad?", "How to fix it", "When to switch it off"]
 FORMATS = {"parquet": "Parquet", "orc": "ORC", "mosaic": "Mosaic"}

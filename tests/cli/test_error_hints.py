@@ -57,15 +57,6 @@ HINTS: Final[dict[str, Case | str]] = {
         again=2,
         words=(("VALUE", "3"),),
     ),
-    "bloom probe … --column … …": Case(
-        "bloom probe filtered.parquet id 3", "bloom probe filtered.parquet --column id 3", again=2
-    ),
-    "name a column with --column: …; `bloom advise …` says which need filters": Case(
-        "bloom probe orders.parquet 3", "bloom advise orders.parquet", again=2
-    ),
-    "such as `bloom inspect … … --column …`; without … all columns are listed": Case(
-        "bloom inspect orders.parquet --pages", "bloom inspect orders.parquet --pages --column id", again=2
-    ),
     "name them with --columns, or require them in a policy; `bloom advise FILE` says which columns need"
     " filters": Case(
         "bloom add orders.parquet -o new", "bloom advise orders.parquet", again=2, words=(("FILE", "orders.parquet"),)
@@ -107,12 +98,6 @@ HINTS: Final[dict[str, Case | str]] = {
     "say … if only readers with the draft will open it; `bloom remove` makes it version 1": Case(
         "bloom add plain.mosaic -c '*' -o new", "bloom remove", instead="bloom remove draft.mosaic -o plain", again=2
     ),
-    "`bloom add … --replace --columns … --fpp … --in-place` builds a column's filters anew, at this rate": Case(
-        "bloom fold java.orc -o new",
-        "bloom add java.orc --replace --columns id --fpp 0.01 --in-place",
-        again=4,
-        words=(("NAME", "id"),),
-    ),
     "`bloom advise … …` lists the predicates that filters can't serve": Case(
         "bloom trial orders.parquet --queries log.sql --readers pyarrow",
         "bloom advise orders.parquet --queries log.sql",
@@ -127,7 +112,6 @@ HINTS: Final[dict[str, Case | str]] = {
     " `bloom add FILE --columns NAME -o OUT` adds some.": "a line of a report, and no hint of an error",
     "name some of its data files; `bloom inspect --table NAME --format csv` lists them": SPARK,
     "bloom find VALUE -c … --table … searches the table's rows; ": SPARK,
-    "bloom … --table …… lets the table commit the change; ": SPARK,
     "name its directory instead of the table: `bloom add DIRECTORY --columns NAME --in-place`": SPARK,
     "`bloom add -o DIRECTORY` writes changed copies of its files; the table's own engine writes new files": SPARK,
     "`bloom inspect` without --footer sums it up": "a footer of 64 MiB is needed",
@@ -154,6 +138,19 @@ MADE: Final[dict[str, Case]] = {
         "bloom dump broken.parquet -c name --row-group 1",
         "bloom add broken.parquet --replace --columns name --in-place",
         words=(("NAME", "name"),),
+    ),
+    "replacing at a rate": Case(
+        "bloom fold java.orc -o new",
+        "bloom add java.orc --replace --fpp 0.01 --columns id --in-place",
+        again=4,
+        words=(("NAME", "id"),),
+    ),
+    "probe with a column's name in place of a value": Case(
+        "bloom probe filtered.parquet id 3", "bloom probe filtered.parquet --column id 3", again=2
+    ),
+    "probe without a column": Case("bloom probe orders.parquet 3", "bloom advise orders.parquet", again=2),
+    "inspect without a column": Case(
+        "bloom inspect orders.parquet --pages", "bloom inspect orders.parquet --pages --column id", again=2
     ),
     "probe with a value before its file": Case(
         "bloom probe -c id 3 filtered.parquet", "bloom probe filtered.parquet -c id -v 3", again=2

@@ -126,10 +126,11 @@ def _hashes_of(values: Values, orc: OrcType) -> bytearray:
     return out
 
 
-def hashed_entries(leaf: LeafReader) -> bytearray:
-    """The hashes of all entries of a stripe's dictionary. Raises CorruptFile, UnsupportedError, Stopped."""
+def hashed_entries(leaf: LeafReader, parts: Iterator[Values] | None = None) -> bytearray:
+    """The hashes of all entries of a stripe's dictionary, or of `parts` of it. Raises CorruptFile, UnsupportedError,
+    Stopped."""
     table = bytearray()
-    for entries in leaf.dictionary():
+    for entries in leaf.dictionary() if parts is None else parts:
         table += _hashes_of(entries, leaf.orc)
     return table
 
@@ -155,13 +156,16 @@ class ColumnHasher:
     Args:
         reader: the column's values.
         repeats: give hashes of other readings for each of equal neighbours, not only for the first.
+        entries: the entries of the dictionary, if they are read elsewhere too.
     """
 
-    def __init__(self, reader: ValueReader[Counted], *, repeats: bool = False) -> None:
+    def __init__(
+        self, reader: ValueReader[Counted], *, repeats: bool = False, entries: Iterator[Values] | None = None
+    ) -> None:
         self._reader = reader
         self.leaf = reader.leaf
         self._repeats = repeats
-        self._table = None if self.leaf.entries is None else hashed_entries(self.leaf)
+        self._table = None if self.leaf.entries is None else hashed_entries(self.leaf, entries)
 
     def take(self, rows: int) -> Iterator[HashBatch]:
         """Hash the non-null values of the next rows, in batches. Consume them before the next call. Raises

@@ -33,7 +33,6 @@ from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.hints import removing
 from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Severity
 from bloomcli.model.validate import Finding
-from bloomcli.rules.readers import refusing
 from bloomcli.values.literals import render
 from bloomcli.words import counted
 
@@ -120,7 +119,7 @@ def sound(
             loaded,
             "filter-not-power-of-two",
             Severity.WARNING,
-            f"the bitset's {loaded.bits.nbytes} bytes are not a power of two: {refusing('filter-not-power-of-two')}",
+            f"the bitset's {loaded.bits.nbytes} bytes are not a power of two",
         )
     if chunk.bloom_filter_length is None:
         yield _finding(
@@ -357,7 +356,7 @@ def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
         row_group=chunk.row_group,
         column=chunk.column.path,
         offset=loaded.offset,
-        hint=f"{removing(chunk.column.path)} takes it out: no reader uses it",
+        hint=removing(chunk.column.path, after=" takes it out: no reader uses it"),
     )
     missing = {which: bound for which, bound in statistics.lost(chunk, loaded.bits) if loaded.bits.set_bits}
     if missing:

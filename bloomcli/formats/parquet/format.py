@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypedDict
 
 from bloomcli.formats.format import Format, Magic, Option, Sizes
 
@@ -41,3 +41,9 @@ BARE_FILTER: Final = Format(
 )
 
 FORMATS: Final = (PARQUET, BARE_FILTER)
+
+
+class Keywords(TypedDict, total=False):
+    """The options as keywords of `bloomcli.add`, for editors and type checkers."""
+
+    variant: str | None

@@ -249,7 +249,7 @@ def _refuse_filter(source: Source, footer: Footer, key: ChunkKey, offset: int, l
         path=footer.path,
         offset=offset,
         field=f"row_groups[{key.row_group}].columns[{key.column}].meta_data.bloom_filter_offset",
-        hint=f"{removing(name)} takes it out",
+        hint=removing(name, after=" takes it out"),
     )
 
 
