@@ -39,6 +39,8 @@ class When(StrEnum):
     POLICY = "a policy"
     READERS = "readers"
     """The policy or `--readers` names the engines that read the files."""
+    TABLE = "--table"
+    """The files are those of a table, whose metadata describe them."""
 
 
 class Rule(NamedTuple):
@@ -96,6 +98,10 @@ def _rules() -> dict[str, Rule]:
         ("filter-no-length", structure, note, "no bloom_filter_length", When.ALWAYS),
         ("page-header", structure, error, "a page contradicts its header", When.ALWAYS),
         ("page-checksum", structure, error, "a page doesn't match its checksum", When.DEEP),
+        ("table-bounds", soundness, error, "a table's bounds leave out values of a file", When.TABLE),
+        ("table-counts", soundness, error, "a table's counts of rows, nulls or NaN aren't a file's", When.TABLE),
+        ("table-partition", soundness, error, "a file has rows of another partition", When.TABLE),
+        ("table-splits", soundness, error, "a table's split offsets leave out rows of a file", When.TABLE),
         ("filter-required", policy, error, "a required filter is missing", When.LIMIT),
         ("filter-fpp", policy, error, "a false-positive rate above the limit", When.LIMIT),
         ("filter-oversized", policy, error, "a filter larger than its values need", When.LIMIT),

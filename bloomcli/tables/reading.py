@@ -17,6 +17,7 @@ from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import UsageError
 from bloomcli.hints import on_table
 from bloomcli.model.dataset import DatasetReport, FileRow, TableFacts
+from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.storage.base import FileEntry
 from bloomcli.tables.base import DataFile, Table
 from bloomcli.tables.columns import FORMATS, check_columns, options_from_properties
@@ -83,7 +84,13 @@ class TableEngine:
         if self.from_properties:
             requested, self._remarks = options_from_properties(options, self.table)
             named = {kind: replace(one, names=names) for kind, one in requested.items()}
-        return [task_of(self._files[item.path], named) for item in listed]
+        files = [self._files[item.path] for item in listed]
+        tasks = [task_of(file, named) for file in files]
+        if isinstance(options, ValidateOptions) and (
+            packed := [*map(FileStatistics.packed, self.table.statistics(files))]
+        ):
+            tasks = [replace(task, statistics=one) for task, one in zip(tasks, packed, strict=True)]
+        return tasks
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:
         """Return the tasks unchanged: reading commands need no check."""

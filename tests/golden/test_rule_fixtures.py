@@ -33,8 +33,10 @@ from bloomcli import rules
 from bloomcli.cli import run
 from bloomcli.model.file import Severity
 from bloomcli.model.validate import Finding
-from bloomcli.rules import RULES, When
+from bloomcli.rules import When
 
+RULES: Final = {id_: rule for id_, rule in rules.RULES.items() if rule.when is not When.TABLE}
+"""The rules about files. `tests/tables/test_statistics.py` breaks those about tables."""
 ENTRIES: Final[list[dict[str, Any]]] = [
     entry
     for entry in tomllib.loads((RULE_PAIRS.parent / "MANIFEST.toml").read_text())["file"]

@@ -294,8 +294,13 @@ def _deep_one(filters: Filters, key: ChunkKey, chunk: ColumnChunk, stop: Stop) -
         if loaded is not None:
             raise
         return (_unread(chunk, error.reason, *proof.contradictions(filters, key, chunk)),)
-    faults = proof.faults(filters, key, chunk, measure.chunk())
-    return (found._replace(proof=tuple(fault.finding(chunk) for fault in faults)),)
+    measured = measure.chunk()
+    faults = proof.faults(filters, key, chunk, measured)
+    return (
+        found._replace(
+            proof=tuple(fault.finding(chunk) for fault in faults), measured=measured.of_column(chunk.column)
+        ),
+    )
 
 
 def _unread(chunk: ColumnChunk, why: str, *faults: proof.Fault) -> DeepCheck:

@@ -15,7 +15,7 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.filters import hashes as hash_functions
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, Plan, Tick
+from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, Plan, Repair, Tick
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
@@ -33,7 +33,7 @@ from bloomcli.formats.parquet.bloom_filter import (
     unknown_kind,
     unreadable,
 )
-from bloomcli.formats.parquet.footer import Footer, extension_of, read_footer
+from bloomcli.formats.parquet.footer import Footer, extension_of, first_page, read_footer
 from bloomcli.formats.parquet.index_input import end_ranges
 from bloomcli.formats.parquet.lookups import lookups_of
 from bloomcli.formats.parquet.pages import header_ranges
@@ -62,6 +62,7 @@ class ParquetFile(LocatedFile):
     format = "parquet"
     title = "Parquet"
     searched = True
+    unrepairable = None
     describe: ClassVar[DescribeModule] = describe
     footer: Footer
     filters: Filters
@@ -277,6 +278,15 @@ class ParquetFile(LocatedFile):
         only_nulls = chunk.null_count is not None and chunk.null_count >= chunk.num_values
         return Contents.ONLY_NULLS if only_nulls else Contents.VALUES
 
+    def unit_starts(self) -> Sequence[int]:
+        """The offset of the first page of each row group's first column, where engines take a row group to start."""
+        firsts = [self.footer.metadata(key) for key in self.footer.chunk_keys({0})]
+        return [
+            first_page(one.data_page_offset, one.dictionary_page_offset)[0]
+            for one in firsts
+            if one.data_page_offset is not None
+        ]
+
     def total_bytes(self) -> int:
         """Compressed bytes of all row groups."""
         return sum(self.footer.row_group_bytes(i) for i in range(self.row_group_count))
@@ -344,6 +354,18 @@ class ParquetFile(LocatedFile):
         from bloomcli.formats.parquet.plan import FoldPlan
 
         return FoldPlan(self.filters, columns, rule)
+
+    def differs_only_in_structures(self, other: FilterFile) -> bool:
+        """Whether another file's metadata equal this file's except for statistics and page indexes."""
+        from bloomcli.formats.parquet import splice
+
+        return isinstance(other, ParquetFile) and splice.differs_only_in_structures(self.footer, other.footer)
+
+    def plan_repair(self, columns: set[int] | None, repair: Repair) -> Plan:
+        """Plan to mend or to add statistics and page indexes. Raises UnsupportedError, CorruptFile."""
+        from bloomcli.formats.parquet.repair import RepairPlan
+
+        return RepairPlan(self.filters, columns, repair, appends=self.appends_only)
 
 
 _COLUMN: Final = Column(path="(filter)", index=0, physical="BYTE_ARRAY")
@@ -475,6 +497,11 @@ class BareFilter(FilterFile):
         """Raise UnsupportedError: the file has no data."""
         del columns, rule
         raise self._alone("no data")
+
+    def plan_repair(self, columns: set[int] | None, repair: Repair) -> Plan:
+        """Raise UnsupportedError: the file has no columns."""
+        del columns, repair
+        raise self._alone("no columns to repair")
 
     def _alone(self, what: str) -> UnsupportedError:
         return UnsupportedError(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,20 +23,11 @@ from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.formats.arrays import counting
 from bloomcli.formats.parquet import codecs, idl, page_index, pages, spec
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet.compact import Field, binary, i32, i64, listed, struct
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.page_index import PagePlace
 from bloomcli.formats.parquet.pages import ChunkReader, can_become
-from bloomcli.formats.parquet.spec import (
-    BINARY,
-    I32,
-    I64,
-    LIST,
-    STRUCT,
-    encode_binary,
-    encode_list,
-    encode_struct,
-    zigzag,
-)
+from bloomcli.formats.parquet.spec import BINARY, I32, LIST, STRUCT, zigzag
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
@@ -436,10 +427,10 @@ def file_of(groups: Sequence[ChunkPages], typed: Footer | None) -> bytes:
         row_groups.append(_row_group(group, typed, begin))
         parts += stored
         begin += sum(map(len, stored))
-    fields = list(_file_fields(column, typed, rows, encode_list(STRUCT, row_groups)))
+    fields = dict(_file_fields(column, typed, rows, row_groups))
     if typed is None and any(page.hides_codec for group in groups for page in group.pages):
-        fields.append((6, BINARY, encode_binary(_HIDES_CODEC)))
-    footer = encode_struct(*fields)
+        fields[6] = binary(_HIDES_CODEC)
+    footer = struct(fields)
     return b"".join([*parts, footer, len(footer).to_bytes(4, "little"), spec.MAGIC])
 
 
@@ -450,58 +441,58 @@ def _row_group(group: ChunkPages, typed: Footer | None, begin: int) -> bytes:
     packed = sum(len(page.data) for page in group.every)
     names = (_NAME,) * max(column.max_definition_level, 1) if typed is None else (column.path.encode(),)
     kind = _type(column)[0] if typed is None else idl.ENUMS["Type"][column.physical]
-    metadata = _column_fields(kind, names, chunk.codec) + encode_struct(
-        (5, I64, sum(page.values for page in pages)),
-        (6, I64, max(sum(page.size for page in group.every), 1)),
-        (7, I64, packed),
-        (9, I64, begin + (0 if dictionary is None else len(dictionary.data))),
-        *(() if dictionary is None else ((11, I64, begin),)),
-        after=4,
-    )
-    chunks = [encode_struct((2, I64, 0), (3, STRUCT, metadata))]
+    fields = {
+        5: i64(sum(page.values for page in pages)),
+        6: i64(max(sum(page.size for page in group.every), 1)),
+        7: i64(packed),
+        9: i64(begin + (0 if dictionary is None else len(dictionary.data))),
+    }
+    if dictionary is not None:
+        fields[11] = i64(begin)
+    metadata = _column_fields(kind, names, chunk.codec) + struct(fields, after=4)
+    chunks = [struct({2: i64(0), 3: (STRUCT, metadata)})]
     if typed is not None:
         chunks = [_UNREAD] * column.index + chunks + [_UNREAD] * (typed.column_count - column.index - 1)
-    return encode_struct((1, LIST, encode_list(STRUCT, chunks)), (2, I64, packed), (3, I64, rows))
+    return struct({1: listed(STRUCT, chunks), 2: i64(packed), 3: i64(rows)})
 
 
 @lru_cache(maxsize=64)
 def _column_fields(kind: int, names: tuple[bytes, ...], codec: str) -> bytes:
     """The encoded fields of ColumnMetaData up to the codec, which are the same for all chunks of a column."""
-    return encode_struct(
-        (1, I32, kind),
-        (2, LIST, encode_list(I32, [zigzag(0)])),
-        (3, LIST, encode_list(BINARY, [encode_binary(name) for name in names])),
-        (4, I32, idl.ENUMS["CompressionCodec"][codec]),
-    )[:-1]
+    path = listed(BINARY, [binary(name)[1] for name in names])
+    fields = {1: i32(kind), 2: listed(I32, [zigzag(0)]), 3: path, 4: i32(idl.ENUMS["CompressionCodec"][codec])}
+    return struct(fields)[:-1]
 
 
-def _file_fields(column: Column, typed: Footer | None, rows: int, groups: bytes) -> Iterator[tuple[int, int, Any]]:
+def _file_fields(
+    column: Column, typed: Footer | None, rows: int, groups: Sequence[bytes]
+) -> Iterator[tuple[int, Field]]:
     """Yield the fields of FileMetaData, for the column alone or with the file's schema."""
-    yield 1, I32, 2
+    yield 1, i32(2)
     if typed is None:
-        yield 2, LIST, _schema(*_type(column), column.max_repetition_level, column.max_definition_level)
-    else:
-        yield 2, LIST, typed.top.raw("schema")
-    yield 3, I64, rows
-    yield 4, LIST, groups
-    for field, kind in (("key_value_metadata", LIST), ("created_by", BINARY), ("column_orders", LIST)):
+        yield 2, _schema(*_type(column), column.max_repetition_level, column.max_definition_level)
+    yield 3, i64(rows)
+    yield 4, listed(STRUCT, groups)
+    kinds = {"schema": LIST, "key_value_metadata": LIST, "created_by": BINARY, "column_orders": LIST}
+    for field, kind in kinds.items():
         raw = None if typed is None else typed.top.raw(field)
         if raw is not None:
-            yield spec.field_ids("FileMetaData")[field], kind, raw
+            yield spec.field_ids("FileMetaData")[field], (kind, raw)
 
 
 @lru_cache(maxsize=64)
-def _schema(number: int, length: int | None, repeated: int, defined: int) -> bytes:
+def _schema(number: int, length: int | None, repeated: int, defined: int) -> Field:
     """The encoded schema of the column alone, from the root to the leaf, with the column's levels.
 
     The repeated fields come first: the order affects neither the values nor their rows.
     """
     *groups, leaf = [_REPEATED] * repeated + [_OPTIONAL] * (defined - repeated) or [_REQUIRED]
-    elements = [encode_struct((4, BINARY, encode_binary(b"schema")), (5, I32, 1))]
-    elements += [encode_struct((3, I32, group), (4, BINARY, encode_binary(_NAME)), (5, I32, 1)) for group in groups]
-    width = () if length is None else ((2, I32, length),)
-    elements.append(encode_struct((1, I32, number), *width, (3, I32, leaf), (4, BINARY, encode_binary(_NAME))))
-    return encode_list(STRUCT, elements)
+    name = binary(_NAME)
+    elements = [struct({4: binary(b"schema"), 5: i32(1)})]
+    elements += [struct({3: i32(group), 4: name, 5: i32(1)}) for group in groups]
+    width = {} if length is None else {2: i32(length)}
+    elements.append(struct({1: i32(number), **width, 3: i32(leaf), 4: name}))
+    return listed(STRUCT, elements)
 
 
 def _type(column: Column) -> tuple[int, int | None]:
@@ -512,5 +503,5 @@ def _type(column: Column) -> tuple[int, int | None]:
     return idl.ENUMS["Type"][physical], length if physical == "FIXED_LEN_BYTE_ARRAY" else None
 
 
-_UNREAD: Final = encode_struct((2, I64, 0))
+_UNREAD: Final = struct({2: i64(0)})
 """The ColumnChunk of a column that isn't read."""

@@ -23,24 +23,12 @@ from typing import Final, NamedTuple
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet.compact import Field, binary, i32, i64, list_header, listed, struct, structure
 from bloomcli.formats.parquet.footer import Footer
+from bloomcli.formats.parquet.index_encoding import ASCENDING, IndexedPage, column_index, offset_index
 from bloomcli.formats.parquet.plan import refuse_signed
 from bloomcli.formats.parquet.schema import leaf_columns
-from bloomcli.formats.parquet.spec import (
-    BINARY,
-    BOOLEAN_TRUE,
-    I32,
-    I64,
-    LIST,
-    STRUCT,
-    Struct,
-    encode_binary,
-    encode_list,
-    encode_struct,
-    list_header,
-    varint,
-    zigzag,
-)
+from bloomcli.formats.parquet.spec import BINARY, I32, STRUCT, Struct, varint, zigzag
 from bloomcli.formats.parquet.splice import Edit, apply_edits
 from bloomcli.model.schema import RowLineage
 from bloomcli.storage.base import Source
@@ -50,10 +38,9 @@ from bloomcli.words import counted
 ROW_ID: Final = "_row_id"
 LAST_UPDATED: Final = "_last_updated_sequence_number"
 _FIELD_IDS: Final = {ROW_ID: 2147483540, LAST_UPDATED: 2147483539}
-_INT64, _OPTIONAL, _DELTA, _RLE, _ASCENDING = 2, 1, 5, 3, 1  # Parquet's enums
+_INT64, _OPTIONAL, _DELTA, _RLE = 2, 1, 5, 3  # Parquet's enums
 _BLOCK: Final = 128
 _MINIBLOCKS: Final = 4
-_FALSE: Final = b"\x02"
 _ARROW_KEY: Final = b"ARROW:schema"
 
 
@@ -135,13 +122,14 @@ class _Columns:
         for group in range(footer.row_group_count):
             metadata = []
             for chunk in (one for one in chunks if one.row_group == group):
-                index: list[tuple[int, int, int]] = []
+                index: dict[int, Field] = {}
                 if self.indexed and chunk.rows:
-                    for first, data in ((6, _column_index(chunk)), (4, _offset_index(chunk))):
+                    places = offset_index([(chunk.offset, len(chunk.page), 0)])
+                    for first, data in ((6, _column_index(chunk)), (4, places)):
                         out.append(data)
-                        index += (first, I64, at), (first + 1, I32, len(data))
+                        index |= {first: i64(at), first + 1: i32(len(data))}
                         at += len(data)
-                metadata.append(_column_chunk(chunk, sorted(index)))
+                metadata.append(_column_chunk(chunk, index))
             edits += self._row_group(group, metadata, [one for one in chunks if one.row_group == group])
         return b"".join(out), apply_edits(footer.raw, edits)
 
@@ -165,14 +153,14 @@ class _Columns:
         """The edits of the schema and of the columns' sort orders."""
         top, raw = self.footer.top, self.footer.raw
         elements = [
-            encode_struct((1, I32, _INT64), (3, I32, _OPTIONAL), (4, BINARY, _text(name)), (9, I32, number))
+            struct({1: i32(_INT64), 3: i32(_OPTIONAL), 4: binary(name.encode()), 9: i32(number)})
             for name, number in _FIELD_IDS.items()
         ]
         edits = _extend(top, "schema", elements)
         root = Struct("SchemaElement", raw, top.list_starts("schema")[0], self.footer.location.at("schema[0]"))
         edits.append(_integer(root, "num_children", root.required_int("num_children") + len(elements)))
         if top.span("column_orders") is not None:
-            edits += _extend(top, "column_orders", [encode_struct((1, STRUCT, encode_struct()))] * len(elements))
+            edits += _extend(top, "column_orders", [struct({1: structure({})})] * len(elements))
         return edits + self._arrow_schema()
 
     def _arrow_schema(self) -> list[Edit]:
@@ -189,7 +177,7 @@ class _Columns:
                     raise UnsupportedError(
                         f"{_ARROW_KEY.decode()} in the footer can't be read: {error}", path=self.footer.path
                     ) from None
-                edits.append(Edit(span.start, span.end, encode_binary(new)))
+                edits.append(Edit(span.start, span.end, binary(new)[1]))
         return edits
 
     def _row_group(self, index: int, metadata: list[bytes], chunks: list[_Chunk]) -> list[Edit]:
@@ -222,47 +210,34 @@ def _page(rows: int, first: int, step: int) -> tuple[bytes, int]:
     block = zigzag(step) + bytes(_MINIBLOCKS)  # the smallest difference; the others exceed it by 0, in 0 bits
     values = varint(_BLOCK) + varint(_MINIBLOCKS) + varint(rows) + zigzag(first) + block * -(-(rows - 1) // _BLOCK)
     body = len(levels).to_bytes(4, "little") + levels + values
-    head = encode_struct((1, I32, rows), (2, I32, _DELTA), (3, I32, _RLE), (4, I32, _RLE))
-    page = encode_struct((1, I32, 0), (2, I32, len(body)), (3, I32, len(body)), (5, STRUCT, head)) + body
+    data = {1: i32(rows), 2: i32(_DELTA), 3: i32(_RLE), 4: i32(_RLE)}
+    size = i32(len(body))
+    page = struct({1: i32(0), 2: size, 3: size, 5: structure(data)}) + body
     return page, len(page)
 
 
-def _column_chunk(chunk: _Chunk, index: list[tuple[int, int, int]]) -> bytes:
-    """Encode a ColumnChunk. `index`: the fields of its page index."""
-    low, high = (encode_binary(value.to_bytes(8, "little", signed=True)) for value in (chunk.low, chunk.high))
-    statistics = ((3, I64, 0), (5, BINARY, high), (6, BINARY, low)) if chunk.rows else ()
-    metadata = encode_struct(
-        (1, I32, _INT64),
-        (2, LIST, encode_list(I32, [zigzag(_RLE), zigzag(_DELTA)])),
-        (3, LIST, encode_list(BINARY, [_text(chunk.name)])),
-        (4, I32, 0),  # UNCOMPRESSED
-        (5, I64, chunk.rows),
-        (6, I64, chunk.uncompressed),
-        (7, I64, chunk.uncompressed),
-        (9, I64, chunk.offset),
-        (12, STRUCT, encode_struct(*statistics)),
-    )
-    return encode_struct((2, I64, chunk.offset), (3, STRUCT, metadata), *index)
-
-
 def _column_index(chunk: _Chunk) -> bytes:
-    low, high = (encode_binary(value.to_bytes(8, "little", signed=True)) for value in (chunk.low, chunk.high))
-    return encode_struct(
-        (1, LIST, encode_list(BOOLEAN_TRUE, [_FALSE])),
-        (2, LIST, encode_list(BINARY, [low])),
-        (3, LIST, encode_list(BINARY, [high])),
-        (4, I32, _ASCENDING),
-        (5, LIST, encode_list(I64, [zigzag(0)])),
-    )
+    low, high = (value.to_bytes(8, "little", signed=True) for value in (chunk.low, chunk.high))
+    return column_index([IndexedPage(low, high, nulls=0)], ASCENDING)
 
 
-def _offset_index(chunk: _Chunk) -> bytes:
-    page = encode_struct((1, I64, chunk.offset), (2, I32, len(chunk.page)), (3, I64, 0))
-    return encode_struct((1, LIST, encode_list(STRUCT, [page])))
-
-
-def _text(value: str) -> bytes:
-    return encode_binary(value.encode())
+def _column_chunk(chunk: _Chunk, index: dict[int, Field]) -> bytes:
+    """Encode a ColumnChunk. `index`: the fields of its page index."""
+    low, high = (value.to_bytes(8, "little", signed=True) for value in (chunk.low, chunk.high))
+    statistics = {3: i64(0), 5: binary(high), 6: binary(low)} if chunk.rows else {}
+    size = i64(chunk.uncompressed)
+    metadata = {
+        1: i32(_INT64),
+        2: listed(I32, [zigzag(_RLE), zigzag(_DELTA)]),
+        3: listed(BINARY, [binary(chunk.name.encode())[1]]),
+        4: i32(0),  # UNCOMPRESSED
+        5: i64(chunk.rows),
+        6: size,
+        7: size,
+        9: i64(chunk.offset),
+        12: structure(statistics),
+    }
+    return struct({2: i64(chunk.offset), 3: structure(metadata), **index})
 
 
 def _extend(struct: Struct, field: str, items: list[bytes]) -> list[Edit]:

@@ -1,4 +1,4 @@
-"""Walks Parquet's metadata structures in compiled code, by the IDL in parquet.thrift, and encodes new ones.
+"""Walks Parquet's metadata structures in compiled code, by the IDL in parquet.thrift.
 
 `Struct` locates each field by its name in the IDL. The splice patches these bytes, and a footer of 20,000 column
 chunks opens at once. The walk also checks every length and the nesting. The names come from `idl`, a table generated
@@ -7,7 +7,6 @@ with thriftpy2, because loading thriftpy2 takes longer than everything else in `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -23,7 +22,7 @@ FOOTER_TAIL_BYTES: Final = 8
 
 # wire types of the compact protocol, with the names of its specification
 BOOLEAN_TRUE: Final = 1
-_BOOLEAN_FALSE: Final = 2
+BOOLEAN_FALSE: Final = 2
 _I8: Final = 3
 _I16: Final = 4
 I32: Final = 5
@@ -71,44 +70,6 @@ def varint(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
-
-
-_SHORT_MAX: Final = 15
-"""The largest step from one field id to the next that fits into the header's first byte."""
-
-
-def field_header(kind: int, number: int, previous: int, *, long_form: bool = False) -> bytes:
-    """The header of a field after the field `previous` (0: the first one); with its whole number if `long_form`."""
-    step = number - previous
-    return bytes([step << 4 | kind]) if not long_form and 0 < step <= _SHORT_MAX else bytes([kind]) + zigzag(number)
-
-
-def encode_struct(*fields: tuple[int, int, int | bytes], after: int = 0) -> bytes:
-    """Encode a structure: (id, wire type, number or encoded value) of each field, in the order of the ids.
-
-    If other fields are before these, the last of them has the id `after`.
-    """
-    out = bytearray()
-    for number, kind, value in fields:
-        out += field_header(kind, number, after)
-        out += zigzag(value) if isinstance(value, int) else value
-        after = number
-    return bytes(out) + b"\0"
-
-
-def list_header(kind: int, size: int) -> bytes:
-    """The header of a list of `size` elements."""
-    return bytes([size << 4 | kind]) if size < _SHORT_MAX else bytes([0xF0 | kind]) + varint(size)
-
-
-def encode_list(kind: int, elements: Sequence[bytes]) -> bytes:
-    """Encode a list of encoded elements."""
-    return list_header(kind, len(elements)) + b"".join(elements)
-
-
-def encode_binary(data: bytes) -> bytes:
-    """Encode bytes."""
-    return varint(len(data)) + data
 
 
 @cache
@@ -207,7 +168,7 @@ class Struct:
 
     def truth(self, field: str) -> bool | None:
         """Return a boolean field, whose value is its wire type; None if it is absent."""
-        span = self._typed(field, BOOLEAN_TRUE, _BOOLEAN_FALSE)
+        span = self._typed(field, BOOLEAN_TRUE, BOOLEAN_FALSE)
         return None if span is None else span.kind == BOOLEAN_TRUE
 
     def binary(self, field: str) -> bytes | None:
