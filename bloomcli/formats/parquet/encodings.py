@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple
 from bloomcli import kernels, limits
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.codecs import Buffer
-from bloomcli.formats.parquet.page_windows import AnyBody, Feed
+from bloomcli.formats.parquet.codecs import AnyBody, Buffer, Feed
 from bloomcli.formats.parquet.pages import Page
 from bloomcli.model.file import Column
 from bloomcli.words import are, counted

@@ -1,13 +1,20 @@
-"""Searches a column of a Parquet file for values."""
+"""Searches a column of a Parquet file for values, and the filters of many files like it in compiled code.
+
+The other files are local, and have the schema of the open file. Compiled code tells which of their row groups can't
+have any of the values and, of many values, which ones a file may have. A file that may have a value, or isn't encoded
+as writers usually do, is opened and searched for the remaining values.
+"""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bloomcli import kernels
 from bloomcli.errors import CorruptFile
 from bloomcli.formats import answer, wanted_values
 from bloomcli.formats.column_search import (
@@ -23,14 +30,15 @@ from bloomcli.formats.column_search import (
     is_nan,
 )
 from bloomcli.formats.filter_lookup import FilterLookup
-from bloomcli.formats.parquet import like_files, page_decoder
+from bloomcli.formats.parquet import idl, page_decoder
+from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters
-from bloomcli.formats.parquet.footer import ChunkKey
+from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.lookups import stored_forms
 from bloomcli.formats.parquet.page_decoder import ChosenPages, DecodedValues
 from bloomcli.formats.parquet.page_index import HasWithin
-from bloomcli.formats.parquet.records import Records
-from bloomcli.formats.parquet.request_plan import RequestPlan
+from bloomcli.formats.parquet.records import Records, RequestPlan
+from bloomcli.formats.parquet.spec import field_ids
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.values.literals import Literal
@@ -241,7 +249,7 @@ class ParquetSearch(ColumnSearch):
         """The lookup in the filters of files like this one; None without filters, and if they can't answer it."""
         if all(chunk.bloom_filter_offset is None for chunk in self._every_chunk()):
             return None
-        return like_files.filter_lookup(self._filters.footer, self._column, wanted, self._scanned(columns))
+        return _filter_lookup(self._filters.footer, self._column, wanted, self._scanned(columns))
 
     def scanned_bytes(self, columns: Sequence[str] | None) -> int:
         """Compressed bytes of the chunks of the searched column and of these columns."""
@@ -290,3 +298,48 @@ def _has_within(wanted: WantedValues, candidates: Candidates) -> HasWithin | Non
     if candidates.nan or wanted.keys is None:
         return None
     return lambda low, high: len(wanted.within(candidates.forms, low, high)) > 0
+
+
+_ORDERED: Final = 1
+_DEPRECATED: Final = 2
+_SAME: Final = ("schema", "created_by", "column_orders")
+"""Footer fields that determine the columns, and whose bounds can be trusted."""
+
+
+def _numbers(footer: Footer, column: Column) -> tuple[int, int, int, int]:
+    """The numbers of a column for `kernels.FilterQuery`."""
+    trust = footer.trust(column)
+    flags = _ORDERED * trust.ordered + _DEPRECATED * trust.deprecated
+    return idl.ENUMS["Type"].get(column.physical, -1), flags, *trust.kind_of_bounds
+
+
+def _filter_lookup(
+    footer: Footer, column: Column, wanted: WantedValues, summed: set[int] | None
+) -> FilterLookup | None:
+    """The lookup in files with the schema of an open one; None if their filters can't answer it.
+
+    Args:
+        footer: the footer of the open file.
+        column: the searched column.
+        wanted: the values to find, converted for the column.
+        summed: the ordinals of the columns whose bytes a scan reads; None: all.
+    """
+    if (
+        footer.signed
+        or column.physical == "BOOLEAN"
+        or len(footer.columns) != footer.column_count
+        or wanted.nan is not None
+        or any(literal.unknowable is not None for literal in wanted.literals or ())
+    ):
+        return None
+    hashes, positions = (wanted.hashes, None) if wanted.literals is not None else wanted.by_hash
+    ids = field_ids("FileMetaData")
+    query = kernels.FilterQuery(
+        parquet_limits.THRIFT_MAX_DEPTH,
+        {ids[field]: footer.top.raw(field) for field in _SAME},
+        array("i", (number for column in footer.columns for number in _numbers(footer, column))),
+        column.index,
+        None if summed is None else bytes(c.index in summed for c in footer.columns),
+        hashes,
+    )
+    return FilterLookup("parquet", query, positions)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bloomcli
-from bloomcli.formats.parquet import page_decoder, page_file, records, search
+from bloomcli.formats.parquet import page_decoder, records, search
 
 GROUP = 40
 GROUPS = 9
@@ -95,13 +95,13 @@ def test_one_file_in_memory_is_built_for_the_pages_of_all_row_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = written(tmp_path / "some.parquet")
-    build, groups = page_file.file_of, []
+    build, groups = page_decoder.file_of, []
 
     def watched(chunks: Any, typed: Any) -> bytes:
         groups.append(len(chunks))
         return build(chunks, typed)
 
-    monkeypatch.setattr(page_file, "file_of", watched)
+    monkeypatch.setattr(page_decoder, "file_of", watched)
     rows = rows_of(bloomcli.find(path, list(range(1, ROWS, GROUP)), column="id", select=["id", "name"]))
     assert len(rows) == GROUPS
     assert groups == [GROUPS, GROUPS], "the pages of id, and those of name"
