@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
+from bloomcli.hints import completed, extended
 from bloomcli.model.paths import shown
 
 if TYPE_CHECKING:
@@ -61,10 +62,12 @@ class BloomError(Exception):
         self.findings: tuple[Finding, ...] = ()
 
     def __str__(self) -> str:
-        from bloomcli.hints import completed
-
         hint = completed(self.hint, self.path)
         return self.message if hint is None else f"{self.message}\nhint: {hint}"
+
+    def add_to_hint(self, texts: Iterable[str]) -> None:
+        """Put further texts after the hint."""
+        self.hint = extended(self.hint, texts)
 
     @property
     def message(self) -> str:

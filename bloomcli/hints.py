@@ -1,49 +1,111 @@
-"""Command lines in hints, quoted for a shell.
+"""Hints with a command line. The command is data, and its text is quoted for a shell.
 
-The code that finds a fault makes a hint with `FILE` in place of the file and, if the column is unknown, `NAME` in
-place of the column. `completed` replaces them by the real names.
+The code that finds a fault names the command and, where it knows it, the column. `completed` fills in what only its
+caller knows: the file, the column of the finding, and the engines that read the file. `on_table` names a table
+instead of the file, and `joined` makes one hint of the hints of several files.
 
 `bloomcli.formats.format.Format.adding` adds the options that `bloom add` needs for files of one format.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import Final
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple, Self
 
 from bloomcli.model.paths import shown
 
 FILE: Final = "FILE"
+"""Stands for a file that isn't known yet."""
 NAME: Final = "NAME"
+"""Stands for a column that isn't known yet."""
+_CHANGING: Final = frozenset({"add", "fold", "remove", "repair"})
 
-_COMMAND: Final = re.compile(f"`bloom (add|fold|remove) {FILE} ")
-_COLUMN: Final = f" --columns {NAME} --in-place`"
+
+class Command(NamedTuple):
+    """A command line of `bloom` for files, or for a table. `str` quotes it for a shell."""
+
+    name: str
+    options: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    """For ``--columns``; empty: all columns."""
+    files: tuple[str, ...] = (FILE,)
+    readers: tuple[str, ...] = ()
+    """The engines that read the files: `bloom add` needs them, the other commands don't."""
+    table: str | None = None
+    """The table to change instead of the files, as Spark SQL names it."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether the command changes the files in place."""
+        return self.name in _CHANGING
+
+    def __str__(self) -> str:
+        words = ["bloom", self.name]
+        words += map(argument, self.files) if self.table is None else ("--table", self.table)
+        if self.readers and self.name == "add":
+            words += "--readers", ",".join(self.readers)
+        words += self.options
+        if self.columns:
+            words += "--columns", ",".join(map(listed, self.columns))
+        if self.changes and self.table is None:
+            words.append("--in-place")
+        return shlex.join(words)
 
 
-def adding(column: str, *options: str) -> str:
+class Hint(str):
+    """A hint's text, which contains a command line in backquotes, and the command as data.
+
+    Reports take hints as text. This class lets the command be completed after the text around it was written. An
+    f-string with a hint loses the command: `before` and `after` are for the text around it.
+    """
+
+    __slots__ = ("_after", "_before", "command")
+    command: Command
+    _after: str
+    _before: str
+
+    def __new__(cls, command: Command, after: str = "", before: str = "") -> Self:
+        """Make the hint ``before`command`after``."""
+        self = super().__new__(cls, f"{before}`{command}`{after}")
+        self.command, self._after, self._before = command, after, before
+        return self
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Command, str, str]]:
+        return type(self), (self.command, self._after, self._before)
+
+    def with_command(self, command: Command) -> Hint:
+        """The hint with another command in the same text."""
+        return Hint(command, self._after, self._before)
+
+    def preceded_by(self, text: str) -> Hint:
+        """The hint after another text."""
+        return Hint(self.command, self._after, text + self._before)
+
+
+def adding(column: str, *options: str, after: str = "") -> Hint:
     """`bloom add` for a column."""
-    return _quoted("add", column, *options)
+    return Hint(Command("add", options, (column,)), after)
 
 
-def replacing(*options: str) -> str:
+def replacing(*options: str) -> Hint:
     """`bloom add` that builds a column's filters again; the column isn't known yet."""
-    return f"{_quoted('add', NAME, '--replace', *options)} writes a sound filter in its place"
+    return adding(NAME, "--replace", *options, after=" writes a sound filter in its place")
 
 
-def folding(column: str, fpp: float) -> str:
+def folding(column: str, fpp: float) -> Hint:
     """`bloom fold` for a column, down to a rate."""
-    return _quoted("fold", column, "--fpp", f"{fpp:g}")
+    return Hint(Command("fold", ("--fpp", f"{fpp:g}"), (column,)))
 
 
-def removing(column: str) -> str:
-    """`bloom remove` for a column."""
-    return _quoted("remove", column)
+def removing(*columns: str, after: str = "") -> Hint:
+    """`bloom remove` for columns; without columns for all filters of a file."""
+    return Hint(Command("remove", columns=columns), after)
 
 
-def removing_all() -> str:
-    """`bloom remove` for all filters of a file."""
-    return f"`bloom remove {FILE} --in-place`"
+def repairing(column: str) -> Hint:
+    """`bloom repair` for a column, and what it does."""
+    return Hint(Command("repair", columns=(column,)), after=" mends it")
 
 
 def listed(column: str) -> str:
@@ -54,69 +116,62 @@ def listed(column: str) -> str:
 def completed(
     hint: str | None, path: str | None, column: str | None = None, readers: Sequence[str] = ()
 ) -> str | None:
-    """A hint with complete command lines.
+    """A hint with a complete command line.
 
     Args:
-        hint: a hint; None stays None.
+        hint: a hint; None stays None, and a hint without a command stays as it is.
         path: the file's path; None if it isn't known.
         column: the column of the finding; None if it isn't known.
         readers: the engines that read the file, if a policy or an option names them: `bloom add` needs them, too.
     """
-    import shlex
-
-    if hint is None or path is None:
+    if not isinstance(hint, Hint) or path is None:
         return hint
-    name = quoted(path)
+    command = hint.command
+    if command.columns == (NAME,) and column is not None:
+        command = command._replace(columns=(column,))
+    return hint.with_command(command._replace(files=(path,), readers=tuple(readers) or command.readers))
 
-    def command(found: re.Match[str]) -> str:
-        engines = f"--readers {shlex.quote(','.join(readers))} " if readers and found[1] == "add" else ""
-        return f"`bloom {found[1]} {name} {engines}"
 
-    if column is not None:
-        hint = hint.replace(_COLUMN, f" --columns {shlex.quote(listed(column))} --in-place`")
-    return _COMMAND.sub(command, hint)
+def argument(path: str) -> str:
+    """A path as an argument that isn't an option, not quoted; without a password or a signature."""
+    return shown(f"./{path}" if path.startswith("-") else path)
+
+
+def extended(hint: str | None, texts: Iterable[str]) -> str | None:
+    """A hint with further texts after it, each after a semicolon; None if there is no text at all."""
+    if not isinstance(hint, Hint):
+        return "; ".join(filter(None, [hint, *texts])) or None
+    return Hint(hint.command, "; ".join([hint._after, *texts]), hint._before)
 
 
 def quoted(path: str) -> str:
-    """A path quoted for a shell, as an argument that isn't an option; without a password or a signature."""
-    import shlex
-
-    return shlex.quote(f"./{path}" if path.startswith("-") else shown(path))
+    """A path as an argument, quoted for a shell."""
+    return shlex.quote(argument(path))
 
 
-def on_table(hint: str | None, path: str, table: str) -> str | None:
-    """A completed hint whose command lines change a file's table instead of the file.
+def on_table(hint: str | None, table: str) -> str | None:
+    """A hint whose command works on a table instead of a file.
 
     Args:
-        hint: the hint; None stays None.
-        path: the file's path.
-        table: the table's name in Spark SQL.
+        hint: the hint; None stays None, and a hint without a command stays as it is.
+        table: the table's name in Spark SQL. A command that already has a table keeps it.
     """
-    import shlex
-
-    if hint is None:
-        return None
-    command = re.compile(rf"`bloom (add|fold|remove) {re.escape(quoted(path))} (.*?) --in-place`")
-    return command.sub(lambda found: f"`bloom {found[1]} --table {shlex.quote(table)} {found[2]}`", hint)
+    if not isinstance(hint, Hint) or hint.command.table is not None:
+        return hint
+    return hint.with_command(hint.command._replace(table=table))
 
 
-def joined(hints: Sequence[tuple[str, str]]) -> str | None:
-    """A common hint for several files; None if their hints differ in more than the file.
-
-    Args:
-        hints: the paths of the files, and the completed hint of each.
-    """
-    common = {
-        re.sub(rf"`bloom (\w+) {re.escape(quoted(path))} ", rf"`bloom \1 {FILE} ", hint) for path, hint in hints
-    }
+def joined(hints: Iterable[str]) -> str | None:
+    """A common hint for several files; None if their completed hints differ in more than the file."""
+    files: dict[str, None] = {}
+    common: set[str] = set()
+    for hint in hints:
+        if isinstance(hint, Hint):
+            files |= dict.fromkeys(hint.command.files)
+            common.add(hint.with_command(hint.command._replace(files=(FILE,))))
+        else:
+            common.add(hint)
     if len(common) != 1:
         return None
-    files = " ".join(dict.fromkeys(quoted(path) for path, _ in hints))
-    return _COMMAND.sub(lambda found: f"`bloom {found[1]} {files} ", common.pop())
-
-
-def _quoted(command: str, column: str, *options: str) -> str:
-    """A command line quoted for a shell, in backquotes."""
-    import shlex
-
-    return f"`{shlex.join(['bloom', command, FILE, *options, '--columns', listed(column), '--in-place'])}`"
+    hint = common.pop()
+    return hint.with_command(hint.command._replace(files=tuple(files))) if isinstance(hint, Hint) else hint

@@ -12,6 +12,7 @@ import pytest
 from bloomcli import errors
 from bloomcli.errors import BloomError
 from bloomcli.formats.parquet.bloom_filter import FilterProblem
+from bloomcli.hints import removing
 from bloomcli.tables.base import Conflict
 
 
@@ -33,7 +34,7 @@ def family(kind: type[BloomError] = BloomError) -> list[type[BloomError]]:
             "a.parquet: it broke (at version, byte 1234)\nhint: mend it",
         ),
         (
-            {"path": "a b.parquet", "hint": "`bloom remove FILE --columns id --in-place`"},
+            {"path": "a b.parquet", "hint": removing("id")},
             "a b.parquet: it broke\nhint: `bloom remove 'a b.parquet' --columns id --in-place`",
         ),
     ],

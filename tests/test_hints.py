@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from support.shell import arguments
 import bloomcli
 from bloomcli.cli import run
 from bloomcli.formats.records import format_named
-from bloomcli.hints import completed, folding, joined, removing, replacing
+from bloomcli.hints import Hint, completed, extended, folding, joined, on_table, removing, replacing
 from bloomcli.model.validate import Finding
 
 
@@ -85,7 +87,29 @@ def test_a_hint_names_the_file_the_column_and_the_readers_as_a_shell_takes_them(
 
 
 def test_hints_that_differ_in_the_file_alone_are_one_command_for_all_files() -> None:
-    hints = [(path, completed(removing("x"), path) or "") for path in ("a.orc", "b c.orc", "a.orc")]
+    hints = [completed(removing("x"), path) or "" for path in ("a.orc", "b c.orc", "a.orc")]
     assert joined(hints) == "`bloom remove a.orc 'b c.orc' --columns x --in-place`"
-    assert joined([*hints, ("d", completed(removing("y"), "d") or "")]) is None
-    assert joined([("a", "the same"), ("b", "the same")]) == "the same"
+    assert joined([*hints, completed(removing("y"), "d") or ""]) is None
+    assert joined(["the same", "the same"]) == "the same"
+
+
+def test_a_hint_s_command_changes_a_table_instead_of_the_file() -> None:
+    hint = completed(removing("x", after=" takes it out").preceded_by("first "), "a.orc")
+    assert hint == "first `bloom remove a.orc --columns x --in-place` takes it out"
+    on = on_table(hint, "delta.`/a b`")
+    assert on == "first `bloom remove --table 'delta.`/a b`' --columns x` takes it out"
+    assert on_table(on, "another") == on
+    assert on_table("no command", "t") == "no command"
+    assert on_table(None, "t") is None
+
+
+def test_a_hint_keeps_its_command_in_other_processes_and_with_more_text() -> None:
+    hint = removing("x", after=" takes it out")
+    for other in (pickle.loads(pickle.dumps(hint)), copy.deepcopy(hint), extended(hint, [])):
+        assert isinstance(other, Hint)
+        assert (other, other.command) == (hint, hint.command)
+    longer = completed(extended(hint, ["one", "two"]), "f")
+    assert longer == "`bloom remove f --columns x --in-place` takes it out; one; two"
+    assert extended("text", ["one"]) == "text; one"
+    assert extended(None, ["one", "two"]) == "one; two"
+    assert extended(None, []) is None

@@ -19,7 +19,7 @@ INDEX: Final = Path("docs", "rules.md")
 PAGES: Final = Path("bloomcli", "rules", "pages")
 
 _ABOUT: Final = {
-    Group.SOUNDNESS: "A reader that trusts the filter loses rows, or must not use the filter at all.",
+    Group.SOUNDNESS: "A reader that trusts the filter, the statistics, the page index or the table loses rows.",
     Group.STRUCTURE: "The filter's bytes or its location contradict the format or other parts of the file.",
     Group.POLICY: "The filter doesn't meet the team's policy, or isn't worth its bytes.",
     Group.READERS: "A named engine would look values up wrongly in a correct filter.",
@@ -32,6 +32,7 @@ _CHECKED: Final = {
     When.LIMIT: "with a limit",
     When.POLICY: "with a policy",
     When.READERS: "with named readers",
+    When.TABLE: "with `--table`",
 }
 
 _HEAD: Final = """\

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from bloomcli.advice.column_metadata import ColumnMetadata
@@ -38,20 +39,10 @@ def column_advice(samples: ColumnSamples, fpp: float, lookups: int | None) -> Co
         for kind in kinds
     )
     saved = chosen.saved_queried or _mean([s for s in (chosen.saved_present, chosen.saved_absent) if s is not None])
-    return ColumnAdvice(
-        column=metadata.column,
-        type=metadata.type,
-        recommended=False,
-        reason="",
-        reason_id="",
-        fpp=fpp,
+    return replace(
+        unmeasured(metadata, lookups, fpp),
         filter_bytes=chosen.filter_bytes,
         seconds_to_add=_seconds(samples),
-        files=metadata.files,
-        row_groups=metadata.row_groups,
-        rows=metadata.rows,
-        nulls=metadata.nulls,
-        column_bytes=metadata.bytes,
         distinct=distinct(units, len(metadata.units), metadata.values) if units else None,
         distinct_per_row_group=distinct_per_unit(
             units, len(metadata.units), metadata.values, samples.plan.sketch_bits
@@ -59,15 +50,11 @@ def column_advice(samples: ColumnSamples, fpp: float, lookups: int | None) -> Co
         if units
         else None,
         overlap=None if kinds[0] is None else kinds[0].overlap,
-        dictionary_row_groups=metadata.dictionary,
-        unfilterable=metadata.unfilterable,
-        loses_rows=metadata.loses_rows,
         present=present,
         absent=absent,
         queried=queried,
         rates=rates,
         saved_bytes=saved,
-        lookups=lookups,
         existing=_existing(samples),
         sampled_row_groups=len(samples.units),
     )

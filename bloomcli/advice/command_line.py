@@ -8,10 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bloomcli.commands.options import AdviseOptions
-from bloomcli.hints import listed
+from bloomcli.hints import argument, listed
 from bloomcli.model.advice import ColumnAdvice
 from bloomcli.model.file import POWER_OF_TWO
-from bloomcli.model.paths import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +38,7 @@ def of_paths(
     single: bool = False,
 ) -> Source:
     """The source for files named by paths and a list of paths."""
-    words = [shown(f"./{path}" if path.startswith("-") else path) for path in paths]
+    words = list(map(argument, paths))
     if files_from is not None and files_from != "-":
         words += ["--files-from", files_from]
     # files at these URIs can't be replaced

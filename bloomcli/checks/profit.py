@@ -100,6 +100,6 @@ def _finding(
         row_group=spreads[0].row_group,
         stripe=spreads[0].stripe,
         column=column.path,
-        hint=f"{removing(column.path)} saves its bytes",
+        hint=removing(column.path, after=" saves its bytes"),
         places=group_ranges.of_units((spread.stripe, spread.row_group) for spread in spreads),
     )

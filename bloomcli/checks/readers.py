@@ -16,7 +16,7 @@ from bloomcli.checks import group_ranges
 from bloomcli.formats.answer import Answer
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.records import format_named
-from bloomcli.hints import removing
+from bloomcli.hints import Hint, removing
 from bloomcli.model.file import Column, FilterFacts, Presence, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.rules.reader_table import (
@@ -170,8 +170,7 @@ def _widened(column: Column, named: Sequence[Reader], wanted: TableType | None) 
 
 
 def _remove(column: Column, to: str | None) -> str:
-    remedy = removing(column.path)
-    return remedy if to is None else f"{remedy} until the column is written again as {to}"
+    return removing(column.path, after="" if to is None else f" until the column is written again as {to}")
 
 
 def titles(found: Sequence[Reader]) -> str:
@@ -306,7 +305,7 @@ def _of_column(
             row_group=single[0].row_group,
             column=column.path,
             offset=single[0].offset,
-            hint=f"{_adding(file, column)} writes a larger one",
+            hint=_adding(file, column, after=" writes a larger one"),
             places=_row_groups(Unit(fact.row_group, fact.stripe) for fact in single),
         )
     yield from _intervals(file, column, [r for r in named if INTERVAL in r.wrong_about])
@@ -336,7 +335,7 @@ def _intervals(file: FilterFile, column: Column, wrong: Sequence[Reader]) -> Ite
             f" don't: {titles(wrong)} {lose(wrong)} rows for `=` and IN",
             row_group=lost[0].row_group,
             column=column.path,
-            hint=f"{_adding(file, column)} inserts the normal form too",
+            hint=_adding(file, column, after=" inserts the normal form too"),
             places=_row_groups(lost),
         )
 
@@ -382,7 +381,7 @@ def _zeros(
         row_group=lone[0].row_group,
         stripe=lone[0].stripe,
         column=column.path,
-        hint=f"--deep says for certain; {_adding(file, column)} inserts both zeros",
+        hint=_adding(file, column, after=" inserts both zeros").preceded_by("--deep says for certain; "),
         places=_row_groups(lone),
     )
 
@@ -401,7 +400,7 @@ def _lone_zero(file: FilterFile, column: Column, units: Sequence[Unit], wrong: S
         row_group=units[0].row_group,
         stripe=units[0].stripe,
         column=column.path,
-        hint=f"{_adding(file, column)} inserts both zeros",
+        hint=_adding(file, column, after=" inserts both zeros"),
         places=_row_groups(units),
     )
 
@@ -410,9 +409,9 @@ def _row_groups(units: Iterable[Unit]) -> str:
     return group_ranges.of_units((unit.stripe, unit.row_group) for unit in units)
 
 
-def _adding(file: FilterFile, column: Column) -> str:
-    """The command that builds a column's filters again."""
-    return format_named(file.format).adding(column.path, "--replace")
+def _adding(file: FilterFile, column: Column, after: str = "") -> Hint:
+    """The hint with the command that builds a column's filters again."""
+    return format_named(file.format).adding(column.path, "--replace", after=after)
 
 
 def _groups(count: int) -> str:

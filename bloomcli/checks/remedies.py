@@ -8,19 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
 
 from bloomcli.checks.additions import Readers
 from bloomcli.formats.base import FilterFile
-from bloomcli.hints import FILE, removing, removing_all
+from bloomcli.hints import Hint, removing
 from bloomcli.model.file import Severity
 from bloomcli.model.validate import Finding
 from bloomcli.policy.globs import matches
 from bloomcli.policy.policy import FilePolicy
-
-_ADDING: Final = f"`bloom add {FILE} --replace "
-_REMOVING: Final = f"`bloom remove {FILE} "
-_ANY: Final = "`bloom "
 
 
 class Remedies:
@@ -42,20 +37,20 @@ class Remedies:
     def of(self, finding: Finding) -> str | None:
         """The finding's hint, not yet `hints.completed`, with another command line if its own can't work."""
         hint, name = finding.hint, finding.column
-        if hint is None or _ANY not in hint:
+        if not isinstance(hint, Hint):
             return hint
         if self._file.unchangeable is not None:
             return f"{self._file.unchangeable.reason}: {self._file.unchangeable.hint}"
         if name is None:
             return hint
         if name not in self._columns:
-            return (
-                f"{removing_all()} takes it out, with all others of the file, which may belong to other columns, too"
+            return removing(
+                after=" takes it out, with all others of the file, which may belong to other columns, too"
             )
-        if _ADDING in hint and (reason := self._why_not(name)) is not None:
-            hint = f"{removing(name)} takes it out; the column gets no other: {reason}"
-        if _REMOVING in hint and self._is_required(name):
-            return f"take the column out of `require`, which asks for the filter; then {hint}"
+        if "--replace" in hint.command.options and (reason := self._why_not(name)) is not None:
+            hint = removing(name, after=f" takes it out; the column gets no other: {reason}")
+        if hint.command.name == "remove" and self._is_required(name):
+            return hint.preceded_by("take the column out of `require`, which asks for the filter; then ")
         return hint
 
     def _reason(self, name: str) -> str | None:

@@ -13,7 +13,7 @@ from bloomcli.model.file import TIGHT, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.policy.policy import FilePolicy, Policy
 from bloomcli.rules.reader_table import NOT_POWER_OF_TWO
-from bloomcli.rules.readers import any_size_refusal, reader
+from bloomcli.rules.readers import any_size_refusal, reader, refusing
 
 _NOBODY = f"--size {TIGHT} needs the names of the files' readers, because some readers accept only powers of two"
 _NAMING = "--readers spark,duckdb or the like, or readers in the policy"
@@ -59,7 +59,7 @@ def refuse_without_readers(policy: Policy) -> None:
 
 
 def by_readers(findings: Iterable[Finding], rules: FilePolicy, file_format: str) -> Iterator[Finding]:
-    """Yield the findings, with those about sizes that aren't powers of two adapted to the named readers.
+    """Yield the findings. Those about sizes that aren't powers of two name the readers that refuse or misread them.
 
     If all named readers accept such filters, these findings are dropped, unless the policy sets a severity for the
     rule. If a named reader misreads them and so loses rows, they are errors.
@@ -68,11 +68,10 @@ def by_readers(findings: Iterable[Finding], rules: FilePolicy, file_format: str)
     refusals = [text for who in named if (text := any_size_refusal(who, file_format)) is not None]
     loses = any(NOT_POWER_OF_TWO in who.misreads for who in named)
     for finding in findings:
-        if finding.id != NOT_POWER_OF_TWO or not named:
+        if finding.id != NOT_POWER_OF_TWO:
             yield finding
         elif refusals:
-            size, _, _ = finding.message.partition(":")
             severity = Severity.ERROR if loses else finding.severity
-            yield replace(finding, message=f"{size}: {'; '.join(refusals)}", severity=severity)
-        elif NOT_POWER_OF_TWO in rules.severity:
-            yield finding
+            yield replace(finding, message=f"{finding.message}: {'; '.join(refusals)}", severity=severity)
+        elif not named or NOT_POWER_OF_TWO in rules.severity:
+            yield replace(finding, message=f"{finding.message}: {refusing(NOT_POWER_OF_TWO)}")

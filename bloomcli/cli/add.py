@@ -9,6 +9,7 @@ import click
 from bloomcli.cli import options
 from bloomcli.cli.changes import change
 from bloomcli.cli.dataset import Dataset, dataset_options
+from bloomcli.cli.format_options import taken_format_options
 from bloomcli.cli.options import policy_file
 from bloomcli.cli.table_options import table_options
 from bloomcli.commands.options import AddOptions
@@ -55,5 +56,6 @@ def command(dataset: Dataset, form: str, every: bool, no_policy: bool, **options
     Without --columns, the columns that the policy requires get filters where they have none, so that `bloom
     validate` with this policy finds them. Files that the policy excludes are left alone.
     """
+    options_["format_options"] = taken_format_options(options_)
     options_["policy"] = policy_file(options_["policy"], no_policy=no_policy)
     return change(dataset, AddOptions(**options_), form, every=every)

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import click
 
 from bloomcli.formats.add_options import own_options
-from bloomcli.formats.format import Option
+from bloomcli.formats.format import Option, OptionValues
 
 
 def format_options(function: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of bloom's own formats. The function gets the given ones as a dict, ``format_options``."""
-    found = tuple(own_options())
+    """Add the options of bloom's own formats. `taken_format_options` collects their values."""
+    for option in reversed(tuple(own_options())):
+        function = _option(option)(function)
+    return function
 
-    @functools.wraps(function)
-    def collected(*args: Any, **values: Any) -> int:
-        all_of_them = {option.name: values.pop(option.name) for option in found}
-        given = {name: value for name, value in all_of_them.items() if value is not None and value is not False}
-        return function(*args, **values, format_options=given)
 
-    command: Callable[..., int] = collected
-    for option in reversed(found):
-        command = _option(option)(command)
-    return command
+def taken_format_options(arguments: dict[str, Any]) -> OptionValues:
+    """Take the values of these options out of a command's arguments. Returns those that were given."""
+    values = {option.name: arguments.pop(option.name) for option in own_options()}
+    return {name: value for name, value in values.items() if value is not None and value is not False}
 
 
 def _option(option: Option) -> Callable[[Callable[..., int]], Callable[..., int]]:

@@ -157,32 +157,21 @@ files_argument = click.argument("files", nargs=-1, metavar="FILE...", type=PATH)
 class _ListingOption(click.Option):
     """An option whose help lists names, which are loaded only for the help."""
 
-    def names(self) -> Iterable[str]:
-        """The names behind the help text."""
-        raise NotImplementedError
+    def __init__(self, *args: Any, names: Callable[[], Iterable[str]], **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self._names = names
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Do the same as Click, with the names."""
         record = super().get_help_record(ctx)
-        return record and (record[0], f"{record[1]} Known: {', '.join(self.names())}.")
+        return record and (record[0], f"{record[1]} Known: {', '.join(self._names())}.")
 
 
-class _EnginesOption(_ListingOption):
-    """``--readers`` of most commands: all engines whose faults are known."""
+def _trial_readers() -> list[str]:
+    """The readers that `bloom trial` runs."""
+    from bloomcli.trials.readers import ENTRIES
 
-    def names(self) -> Iterable[str]:
-        """The engines."""
-        return READERS
-
-
-class _TrialReadersOption(_ListingOption):
-    """``--readers`` of `bloom trial`: the readers that it runs."""
-
-    def names(self) -> Iterable[str]:
-        """The readers."""
-        from bloomcli.trials.readers import ENTRIES
-
-        return [entry.name for entry in ENTRIES]
+    return [entry.name for entry in ENTRIES]
 
 
 def _columns(one: Option) -> dict[str, Any]:
@@ -220,12 +209,18 @@ FORMS: Final[dict[str, Callable[[Option], dict[str, Any]]]] = {
     "paths": lambda _: {"multiple": True, "type": PATH},
     "rate": lambda _: {"type": Rate()},
     "engines": lambda _: {
-        "cls": _EnginesOption,
+        "cls": _ListingOption,
+        "names": lambda: READERS,
         "multiple": True,
         "callback": split_names,
         "shell_complete": complete_readers,
     },
-    "trial-readers": lambda _: {"cls": _TrialReadersOption, "multiple": True, "callback": split_names},
+    "trial-readers": lambda _: {
+        "cls": _ListingOption,
+        "names": _trial_readers,
+        "multiple": True,
+        "callback": split_names,
+    },
     "seconds": lambda _: {"type": float},
     "share": lambda _: {},
     "size": lambda _: {"type": Size()},

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TextIO
 
 from bloomcli.cli.options import is_quiet
+from bloomcli.concurrency.threads import start
 from bloomcli.report.human import printable
 
 if TYPE_CHECKING:
@@ -206,15 +207,7 @@ def _bars() -> Progress:
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
-        auto_refresh=_a_thread_starts(),  # in a thread; without threads, at each call
+        auto_refresh=start(threading.Thread(target=int)),  # in a thread; without threads, at each call
     )
     bars.start()
     return bars
-
-
-def _a_thread_starts() -> bool:
-    try:
-        threading.Thread(target=int).start()
-    except RuntimeError:  # RLIMIT_NPROC
-        return False
-    return True

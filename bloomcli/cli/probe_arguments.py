@@ -14,8 +14,8 @@ from click.core import ParameterSource
 
 from bloomcli.errors import UsageError
 from bloomcli.formats.registry import known_suffix
+from bloomcli.hints import argument
 from bloomcli.hints import listed as escaped
-from bloomcli.model.paths import shown
 from bloomcli.storage.listing import is_dataset
 from bloomcli.storage.os_errors import path_exists
 
@@ -111,7 +111,7 @@ def _command(paths: Sequence[str], values: Sequence[str]) -> str:
             return "name values with --value VALUE"
         paths = [pattern]
     context = click.get_current_context()
-    words = ["bloom", "probe", *(shown(f"./{path}" if path.startswith("-") else path) for path in paths)]
+    words = ["bloom", "probe", *map(argument, paths)]
     for parameter in context.command.params:
         given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
         if isinstance(parameter, click.Option) and given:

@@ -26,7 +26,7 @@ from bloomcli.formats.answer import Bits, Contents, UnitFacts, answers
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.format import Sizes
 from bloomcli.formats.records import format_named
-from bloomcli.formats.sampling import BuiltFilter, CheckedBits, UnitValues
+from bloomcli.formats.sampling import BuiltFilter, UnitValues
 from bloomcli.model.advice import RATE_SUMS, SUMS, ExistingSample, UnitSample
 from bloomcli.model.file import Column, Presence
 from bloomcli.values.literals import Literal, decode_bound, parse, render
@@ -471,7 +471,7 @@ class Lookups:
         kept: Floats = self._np.where(self._here | self._blind, 1.0, built.fpp)
         return kept
 
-    def _maybe(self, bits: CheckedBits) -> Flags:
+    def _maybe(self, bits: SplitBlockFilter | KirschMitzenmacherFilter) -> Flags:
         """Which values a filter answers with "maybe"."""
         np = self._np
         flags = bytearray(len(self._hashes))

@@ -10,7 +10,7 @@ from typing import Final
 from bloomcli.errors import NothingToFilter, UnknownColumn, UsageError, near_names
 from bloomcli.formats.base import ColumnSelection, FilterFile
 from bloomcli.formats.table_names import why_missing
-from bloomcli.hints import listed, quoted
+from bloomcli.hints import Command, Hint, listed
 from bloomcli.model.file import Column, Severity
 from bloomcli.policy.globs import matches
 from bloomcli.policy.policy import FilePolicy, Policy
@@ -206,8 +206,11 @@ def only_column(file: FilterFile, name: str | None, *, purpose: str, exclude: Se
         raise UsageError(
             "no column has a filter",
             path=path,
-            hint=f"name a column with --column: {_names(file.columns)};"
-            f" `bloom advise {quoted(path)}` says which need filters",
+            hint=Hint(
+                Command("advise"),
+                " says which need filters",
+                f"name a column with --column: {_names(file.columns)}; ",
+            ),
         )
     _refuse_same_names(filtered, path, purpose)
     raise UsageError(

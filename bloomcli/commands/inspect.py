@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 
 from bloomcli.commands.column_summary import summaries
 from bloomcli.commands.columns import indexes
@@ -11,7 +10,7 @@ from bloomcli.commands.options import InspectOptions
 from bloomcli.errors import UsageError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
-from bloomcli.hints import NAME, listed, quoted
+from bloomcli.hints import NAME, Command, Hint, listed
 from bloomcli.model.file import Column
 from bloomcli.model.inspect import InspectReport
 from bloomcli.policy.globs import matches
@@ -74,8 +73,11 @@ def _one_column(file: FilterFile, chosen: set[int] | None, options: InspectOptio
         raise UsageError(
             f"{flag} is for one column, and {number} {'is' if chosen is None else 'are'} chosen",
             path=file.source.path,
-            hint=f"such as `bloom inspect {quoted(file.source.path)} {flag} --column {shlex.quote(listed(first))}`;"
-            f" without {flag} all columns are listed",
+            hint=Hint(
+                Command("inspect", (flag, "--column", listed(first))),
+                f"; without {flag} all columns are listed",
+                "such as ",
+            ),
         )
     (index,) = chosen
     return next(column for column in file.columns if column.index == index)

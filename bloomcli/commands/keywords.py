@@ -11,7 +11,7 @@ from typing import TypedDict
 
 from bloomcli.commands.options import Name
 from bloomcli.commands.progress import Progress
-from bloomcli.formats.format import OptionValues
+from bloomcli.formats.keywords import FormatKeywords, TableFormatKeywords
 from bloomcli.model.dataset import FileRow
 from bloomcli.policy.policy import Policy
 
@@ -65,16 +65,8 @@ class ReaderKeywords(TypedDict, total=False):
     policy: Policy | Name | None
 
 
-class FormatKeywords(TypedDict, total=False):
-    """The options of bloom's own formats (`own_options`), and of formats of other packages by name."""
-
-    kind: str | None
-    variant: str | None
-    format_options: OptionValues
-
-
-class FilterKeywords(ExcludeKeyword, DryRunKeyword, ReaderKeywords, FormatKeywords, total=False):
-    """Keywords of `AddOptions`, except for the columns, the target and the threads."""
+class FilterKeywords(ExcludeKeyword, DryRunKeyword, ReaderKeywords, TableFormatKeywords, total=False):
+    """Keywords of `AddOptions`, except for the columns, the target, the threads and formats that no table has."""
 
     fpp: float | None
     ndv: int | None
@@ -83,10 +75,8 @@ class FilterKeywords(ExcludeKeyword, DryRunKeyword, ReaderKeywords, FormatKeywor
     replace: bool
 
 
-class AddOnSparkKeywords(FilterKeywords, TargetKeywords, total=False):
-    """Keywords of `AddOptions` on Spark. Tables don't have files of every format."""
-
-    mosaic_draft: bool
+class AddOnSparkKeywords(FilterKeywords, FormatKeywords, TargetKeywords, total=False):
+    """Keywords of `AddOptions` on Spark."""
 
 
 class AddKeywords(AddOnSparkKeywords, RunKeywords, ProgressKeyword, total=False):
@@ -118,6 +108,22 @@ class FoldOnSparkKeywords(FoldRuleKeywords, TargetKeywords, total=False):
 
 class FoldKeywords(FoldOnSparkKeywords, RunKeywords, ProgressKeyword, total=False):
     """Keywords of `bloomcli.fold`."""
+
+
+class RepairRuleKeywords(ColumnKeywords, DryRunKeyword, total=False):
+    """Keywords of `RepairOptions`, except for the target and the threads."""
+
+    add: Sequence[str]
+
+
+class RepairOnSparkKeywords(RepairRuleKeywords, TargetKeywords, total=False):
+    """Keywords of `RepairOptions` on Spark."""
+
+
+class RepairKeywords(RepairOnSparkKeywords, RunKeywords, ProgressKeyword, total=False):
+    """Keywords of `bloomcli.repair`."""
+
+    threads: int | None
 
 
 class InspectKeywords(ColumnKeywords, RunKeywords, total=False):
@@ -242,6 +248,10 @@ class RemoveFromTableKeywords(ColumnKeywords, DryRunKeyword, CommitKeywords, tot
 
 class FoldTableKeywords(FoldRuleKeywords, CommitKeywords, total=False):
     """Keywords of `bloomcli.spark.fold_table`."""
+
+
+class RepairTableKeywords(RepairRuleKeywords, CommitKeywords, total=False):
+    """Keywords of `bloomcli.spark.repair_table`."""
 
 
 class InspectTableKeywords(ColumnKeywords, SnapshotKeywords, total=False):

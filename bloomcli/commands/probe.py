@@ -13,7 +13,7 @@ from bloomcli.errors import LiteralError, UsageError
 from bloomcli.formats.answer import NO_VALUES, Answer, UnitAnswers
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.registry import open_file
-from bloomcli.hints import quoted
+from bloomcli.hints import Command, Hint
 from bloomcli.model.file import Column, Presence
 from bloomcli.model.probe import ProbeReport, ValueTotals, Verdict
 from bloomcli.storage.os_errors import convert_os_errors_of_file
@@ -92,12 +92,9 @@ def _parsed(values: Sequence[str], column: Column, path: str, skip_blank: bool) 
 
 def _with_column(error: LiteralError, options: ProbeOptions, file: FilterFile) -> LiteralError:
     """The error, with a corrected command line as its hint if the first value is the name of a column."""
-    import shlex
-
     named, *values = texts(options.values)
     if options.column is None and values and any(column.path == named for column in file.columns):
-        words = " ".join(shlex.quote(value) for value in values)
-        error.hint = f"bloom probe {quoted(file.source.path)} --column {shlex.quote(named)} {words}"
+        error.hint = Hint(Command("probe", ("--column", named, *values)))
     return error
 
 

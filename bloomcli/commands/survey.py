@@ -4,7 +4,7 @@ of these filters, and their faults under any policy."""
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from bloomcli.checks.readers import readers as losing
 from bloomcli.commands.columns import select
@@ -75,16 +75,6 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
             format=file.format,
             row_groups=file.row_group_count,
             file_bytes=source.size,
-            seen=tuple(
-                SurveyedColumn(
-                    column=name,
-                    filters=tally.filters,
-                    everywhere=tally.everywhere,
-                    unreadable=tally.unreadable,
-                    bitset_bytes=tally.bitset_bytes,
-                    max_fpp=tally.max_fpp,
-                )
-                for name, tally in tallies.items()
-            ),
+            seen=tuple(SurveyedColumn(column=name, **asdict(tally)) for name, tally in tallies.items()),
             findings=tuple(f for f in findings if f.severity is not Severity.NOTE),
         )

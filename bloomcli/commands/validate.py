@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from glob import escape
 from pathlib import PurePath
 from typing import Final
@@ -17,15 +17,17 @@ from bloomcli.checks.readers import broken_promises, confirmed_zeros
 from bloomcli.checks.readers import readers as losing
 from bloomcli.checks.remedies import Remedies
 from bloomcli.checks.sizes import by_readers
+from bloomcli.checks.table_statistics import check_table
 from bloomcli.commands.columns import excluded, indexes, select
 from bloomcli.commands.options import ValidateOptions, policy_of
 from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.commands.sampling import chosen, share
 from bloomcli.errors import BloomError
-from bloomcli.formats.base import FilterFile
+from bloomcli.formats.base import FilterFile, MeasuredColumn
 from bloomcli.formats.registry import open_file
-from bloomcli.hints import completed, on_table
+from bloomcli.hints import Hint, completed, on_table
 from bloomcli.model.file import FilterFacts, Severity
+from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.model.validate import Finding, ValidateReport
 from bloomcli.policy.policy import FilePolicy
 from bloomcli.storage.managed_tables import table_above
@@ -40,6 +42,7 @@ _BY_VALUES: Final = (
     "page-index-bounds",
     "page-index-counts",
     "page-index-locations",
+    "row-index-positions",
 )
 """Metadata alone may show these. If the values are read, the values decide."""
 _LONE_ZERO: Final = "reader-negative-zero"
@@ -67,6 +70,8 @@ class _Values:
     findings: tuple[Finding, ...] = ()
     zeros: tuple[Finding, ...] = ()
     """Findings about filters that don't hold +0.0 although a value is -0.0."""
+    measured: Mapping[int, MeasuredColumn] = field(default_factory=dict)
+    """The values that were read, by the ordinals of their columns."""
 
 
 @convert_os_errors_of_file
@@ -74,10 +79,21 @@ def run(
     path: str | os.PathLike[str],
     options: ValidateOptions,
     *,
+    table: FileStatistics | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> ValidateReport:
-    """Check one file. `threads` is used if the options don't set a number. Raises: as `validate`."""
+    """Check one file.
+
+    Args:
+        path: the file.
+        options: what to check.
+        table: what the metadata of the file's table say about it; None: it isn't checked.
+        threads: used if the options don't set a number.
+        progress: called with the bytes that were read.
+
+    Raises: as `validate`.
+    """
     options = options.checked()
     rules = policy_of(options).for_file(os.fspath(path))
     started = time.perf_counter()
@@ -94,9 +110,11 @@ def run(
         values = _Values()
         if options.deep:
             values = _by_values(check, findings, options.threads or threads or cores(), progress)
-            findings = [f for f in findings if f.id not in _BY_VALUES or _unit(f) not in check.units]
+            findings = [f for f in findings if f.id not in _BY_VALUES or not _is_read(check, f)]
             findings += values.findings
         findings += _readers(check, facts, values.zeros)
+        if table is not None:
+            findings += check_table(file, table, check.columns, values.measured)
         return ValidateReport(
             path=source.path,
             format=file.format,
@@ -144,11 +162,15 @@ def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress:
     values = 0
     findings: list[Finding] = []
     zeros: list[Finding] = []
+    measured: dict[int, MeasuredColumn] = {}
     try:
         meter = Meter(progress, "check", file.deep_bytes(columns, units))
         for found in file.deep(columns, meter.tick, units, threads):
             values += found.values
             findings += found.proof
+            if (part := found.measured) is not None:
+                before_it = measured.get(part.column)
+                measured[part.column] = part if before_it is None else before_it.plus(part)
             if found.finding is not None:
                 findings.append(found.finding)
             if found.negative_zero is not None:
@@ -156,14 +178,14 @@ def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress:
     except BloomError as error:
         error.findings = _judged(check, [*before, *findings])
         raise
-    return _Values(checked=values, findings=tuple(findings), zeros=tuple(zeros))
+    return _Values(checked=values, findings=tuple(findings), zeros=tuple(zeros), measured=measured)
 
 
 def _judged(check: _Check, findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings with the policy's severities and complete command lines in hints, the most severe first."""
     path, rules, table = check.file.source.path, check.rules, None
     findings = list(findings)
-    if check.options.names is None and any("--in-place`" in (finding.hint or "") for finding in findings):
+    if check.options.names is None and any(isinstance(finding.hint, Hint) for finding in findings):
         table = _table_of(path)
     remedies = Remedies(check.file, rules, _required(check))
     others = {column.path for column in check.file.columns if column.not_in_table}
@@ -173,7 +195,7 @@ def _judged(check: _Check, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         if finding.column in others:  # no name selects the column
             hint = _OF_OTHERS
         if table is not None:
-            hint = on_table(hint, path, table)
+            hint = on_table(hint, table)
         return rules.judge(replace(finding, hint=hint))
 
     return tuple(sorted(map(judge, findings), key=rank))
@@ -222,6 +244,14 @@ def _sample(file: FilterFile, text: str | None, seed: int) -> frozenset[int]:
 def _unit(finding: Finding) -> int | None:
     """The row group (in ORC the stripe) that `deep` reads for a finding."""
     return finding.row_group if finding.stripe is None else finding.stripe
+
+
+def _is_read(check: _Check, finding: Finding) -> bool:
+    """Whether `deep` reads all values that a finding is about; never if it is about no column."""
+    unit = _unit(finding)
+    if finding.column is None:
+        return False
+    return unit in check.units if unit is not None else len(check.units) == len(check.file.units())
 
 
 def _readers(check: _Check, facts: Sequence[FilterFacts], zeros: Sequence[Finding]) -> Iterator[Finding]:

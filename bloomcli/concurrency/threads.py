@@ -105,8 +105,19 @@ def done(value: T) -> Future[T]:
 
 
 _START_SECONDS: Final = 3
-"""How long the start of a thread is waited for. A thread for which no memory is left ends before it says that it has
-started, and ``threading.Thread.start`` would wait forever."""
+
+
+def start(thread: threading.Thread) -> bool:
+    """Start a thread, and return whether it has started: the system may refuse it, or have no memory left for it.
+
+    A thread for which no memory is left ends before it says that it has started, and CPython's ``Thread.start`` waits
+    for that forever. A thread that hasn't started after some seconds may still do so.
+    """
+    started: Any = getattr(thread, "_started")  # noqa: B009  CPython's, without a public name
+    started.wait = partial(started.wait, _START_SECONDS)
+    with suppress(RuntimeError):  # "can't start new thread"
+        thread.start()
+    return bool(started.is_set())
 
 
 class Threads:
@@ -124,7 +135,7 @@ class Threads:
         self._threads: list[threading.Thread] = []
         self._refused = False
         self._late: threading.Thread | None = None
-        """The thread that hasn't started in time. It may still start, and does work then."""
+        """The thread that hasn't started. It may still start, and does work then."""
         self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
         """None ends a thread."""
         self._lock = threading.Lock()
@@ -151,17 +162,10 @@ class Threads:
         if wanted and not self._refused:
             with deferred():
                 thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}")
-                started: Any = getattr(thread, "_started")  # noqa: B009  CPython's, without a public name
-                started.wait = partial(started.wait, _START_SECONDS)
-                try:
-                    thread.start()
-                except RuntimeError:  # "can't start new thread"
-                    self._refused = True
+                if start(thread):
+                    self._threads.append(thread)
                 else:
-                    if thread.is_alive():
-                        self._threads.append(thread)
-                    else:
-                        self._refused, self._late = True, thread
+                    self._refused, self._late = True, thread
         return future
 
     def result(self, future: Future[T]) -> T:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from bloomcli.commands.change import WOULD_BE_COPIED
+from bloomcli.commands.change import OUTPUT_EXISTS
 from bloomcli.commands.options import WriteOptions
 from bloomcli.datasets.task import DryRunRequests, Task, collect_tasks
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
@@ -64,6 +64,6 @@ def _dry_runs(tasks: Sequence[Task]) -> Iterator[Task]:
 def _with_settled_row(task: Task, row: FileRow) -> Task:
     if row.status is Status.FAILED:
         return replace(task, row=row)
-    if row.status is Status.SKIPPED and not (row.reason or "").endswith(WOULD_BE_COPIED):
+    if row.status is Status.SKIPPED and (row.output is None or row.reason == OUTPUT_EXISTS):  # else it is copied
         return replace(task, row=row)
     return task

@@ -23,6 +23,7 @@ from bloomcli.commands.options import (
     Options,
     ProbeOptions,
     RemoveOptions,
+    RepairOptions,
     SurveyOptions,
     ValidateOptions,
     WriteOptions,
@@ -36,6 +37,7 @@ from bloomcli.hints import completed
 from bloomcli.model.dataset import FileRow, Status, SurveyReport
 from bloomcli.model.paths import shown
 from bloomcli.model.schema import RowLineage
+from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.model.traffic import traffic_of
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
@@ -84,6 +86,8 @@ class Task:
     """The file is known to belong to no table."""
     lineage: RowLineage | None = None
     """The row ids that a new file has to keep."""
+    statistics: bytes | None = None
+    """validate: what the file's table says about it, as `FileStatistics.packed`."""
     row: FileRow | None = None
     """The file's row, if it is decided before the task runs."""
     dry_run_requests: DryRunRequests = DryRunRequests.CHANGE
@@ -196,7 +200,9 @@ def _run(task: Task, progress: Progress | None) -> FileRow:
         case ValidateOptions():
             from bloomcli.commands import validate
 
-            return validate_row(validate.run(task.path, task.options, threads=task.threads, progress=progress))
+            table = None if task.statistics is None else FileStatistics.unpacked(task.statistics)
+            found = validate.run(task.path, task.options, table=table, threads=task.threads, progress=progress)
+            return validate_row(found)
     raise TypeError(f"{type(task.options).__name__} are of no command for datasets")
 
 
@@ -249,7 +255,7 @@ def _change(task: Task, options: WriteOptions, progress: Progress | None) -> Fil
 
     if task.output is not None and not options.dry_run:
         store_of(task.output).make_directory(task.output)
-    threads = options.threads if isinstance(options, AddOptions) else None
+    threads = options.threads if isinstance(options, AddOptions | RepairOptions) else None
     done = change_where_needed(
         task.path,
         _request(options)._replace(lineage=task.lineage),
@@ -278,6 +284,10 @@ def _request(options: WriteOptions) -> ChangeRequest:
             from bloomcli.commands import remove
 
             return remove.request(options)
+        case RepairOptions():
+            from bloomcli.commands import repair
+
+            return repair.request(options)
     raise TypeError(f"{type(options).__name__} are of no command for datasets")
 
 
@@ -290,12 +300,14 @@ def module_of(command: str) -> ModuleType:
 
 def _change_row(report: ChangeReport) -> FileRow:
     touched = [c for c in report.changes if c.action != "keep"]
+    structures = [one for one in report.structures if one.action != "keep"]
     row = FileRow(
         path=report.path,
         status=Status.PLANNED if report.dry_run else Status.DONE,
         format=report.format,
         output=report.output,
-        columns=len({c.column for c in touched}),
+        columns=len({c.column for c in touched} | {one.column for one in structures}),
+        structures=len(structures) if report.command == "repair" else None,
         filters=sum(c.filters for c in touched),
         filter_bytes=sum((c.bitset_bytes or 0) * c.filters for c in touched),
         bytes_before=report.bytes_before,

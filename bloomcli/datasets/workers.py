@@ -28,7 +28,7 @@ from typing import Any, Final
 
 from bloomcli.commands.progress import cores
 from bloomcli.concurrency.signals import stop_by_default
-from bloomcli.concurrency.threads import Threads
+from bloomcli.concurrency.threads import Threads, start
 from bloomcli.datasets import task as work
 from bloomcli.datasets.task import Task
 from bloomcli.model.dataset import FileRow
@@ -212,9 +212,7 @@ def _serve(pipe: Connection, inherited: list[Connection], stop: Any, parent: int
 
     with contextlib.suppress(EOFError, OSError):  # the parent has closed its end, or has ended
         tasks = pipe.recv()
-        try:
-            threading.Thread(target=watch, daemon=True).start()
-        except RuntimeError:  # the system starts no thread
+        if not start(threading.Thread(target=watch, daemon=True)):
             _parent = parent
         while True:
             pipe.send(_run_batch(tasks, files))

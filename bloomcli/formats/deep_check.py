@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import compress
 from operator import or_
-from typing import Final, Generic, Protocol, Self, TypeVar
+from typing import Final, Generic, TypeVar
 
 from bloomcli.concurrency.threads import Future, Stop, Threads
+from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
+from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import DeepCheck, Tick
 from bloomcli.words import are, counted
 
@@ -27,25 +29,7 @@ MISSING_SHOWN: Final = 5
 """The number of missing values that a finding names."""
 
 
-class Bits(Protocol):
-    """A filter of any kind."""
-
-    bitset: bytes | bytearray
-
-    def emptied(self) -> Self:
-        """An empty filter of the same size."""
-
-    def insert_hashes(self, hashes: bytes | bytearray | memoryview, count: int) -> None:
-        """Insert hashes."""
-
-    def check(self, value: int) -> bool:
-        """Look one hash up."""
-
-    def check_hashes(self, hashes: bytes | bytearray | memoryview, count: int, out: bytearray) -> int:
-        """Look hashes up; out[i] becomes 1 for "maybe", 0 for "absent"."""
-
-
-B = TypeVar("B", bound=Bits)
+B = TypeVar("B", SplitBlockFilter, KirschMitzenmacherFilter)
 
 
 class FilterComparison(Generic[B]):
@@ -53,8 +37,8 @@ class FilterComparison(Generic[B]):
 
     def __init__(self, stored: B, zeros: Sequence[int] = ()) -> None:
         """`zeros`: the hashes of +0.0 and -0.0 in a floating-point column."""
-        self._stored = stored
-        self._rebuilt = stored.emptied()
+        self._stored: B = stored
+        self._rebuilt: B = stored.emptied()
         self._zeros = zeros
         self._has_zero = False
         self._only_negative_zero = bool(zeros) and stored.check(zeros[1]) and not stored.check(zeros[0])
@@ -97,7 +81,7 @@ class FilterComparison(Generic[B]):
         return sum((stored & ~reduce(or_, known)).bit_count() for stored, *known in windows)
 
 
-def _windows(*filters: Bits) -> Iterator[list[int]]:
+def _windows(*filters: SplitBlockFilter | KirschMitzenmacherFilter) -> Iterator[list[int]]:
     """Yield the bits of filters of one size as integers, part by part: a filter may have 128 MiB."""
     views = [memoryview(bits.bitset) for bits in filters]
     for at in range(0, len(views[0]), _WINDOW):

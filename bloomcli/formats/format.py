@@ -105,10 +105,10 @@ class Format(NamedTuple):
         """The option of this name; None where the format has none."""
         return next((option for option in self.options if option.name == name), None)
 
-    def adding(self, column: str, *options: str, limit: float | None = None) -> str:
-        """The command line of `bloom add` for a column, for hints. With a limit, the filters meet it."""
+    def adding(self, column: str, *options: str, limit: float | None = None, after: str = "") -> hints.Hint:
+        """The hint with `bloom add` for a column, before a text. With a limit, the filters meet it."""
         rate = () if limit is None else ("--fpp", f"{limit * self.rate_margin:g}")
-        return hints.adding(column, *options, *rate, *self.needs)
+        return hints.adding(column, *options, *rate, *self.needs, after=after)
 
 
 def enumerated(words: Sequence[str], joint: str) -> str:

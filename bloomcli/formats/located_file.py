@@ -16,7 +16,7 @@ from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.formats.base import DeepCheck, FilterFile, FilterProblem, Plan, Tick
 from bloomcli.formats.records import format_named
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.hints import NAME, quoted
+from bloomcli.hints import NAME, adding
 from bloomcli.model.file import Column, FilterFacts
 
 if TYPE_CHECKING:
@@ -73,6 +73,10 @@ class CheckModule(Protocol):
 
     def overlaps(self, filters: Any, columns: set[int] | None, /) -> Iterator[Finding]:
         """Filters of these columns (None: all) that share bytes with something else."""
+
+    def contradictions(self, filters: Any, columns: set[int] | None, /) -> Iterator[Finding]:
+        """Faults of statistics and row indexes of these columns (None: of those with filters) that show without
+        values."""
 
     def deep(
         self, filters: Any, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int, /
@@ -154,7 +158,7 @@ class LocatedFile(FilterFile):
                 if one
                 else f"column {column.path} has no filters in stripe {stripe}",
                 path=self.source.path,
-                hint=f"{format_named(self.format).adding(column.path)} adds {'one' if one else 'some'}",
+                hint=format_named(self.format).adding(column.path, after=f" adds {'one' if one else 'some'}"),
             )
         loaded = self.filters.load(location)
         header, bitset = self.describe.raw(loaded, row_group)
@@ -188,6 +192,7 @@ class LocatedFile(FilterFile):
         for location in self.filters.locations(columns):
             yield from self.examine_one(check, location)
         yield from check.overlaps(self.filters, columns)
+        yield from check.contradictions(self.filters, columns)
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of what `examine` reads."""
@@ -228,8 +233,9 @@ class LocatedFile(FilterFile):
         raise UnsupportedError(
             str(self.unfoldable),
             path=self.source.path,
-            hint=f"`bloom add {quoted(self.source.path)} --replace --columns {NAME} --fpp {rule.fpp:g} --in-place`"
-            " builds a column's filters anew, at this rate",
+            hint=adding(
+                NAME, "--replace", "--fpp", f"{rule.fpp:g}", after=" builds a column's filters anew, at this rate"
+            ),
         )
 
 

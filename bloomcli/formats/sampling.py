@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter, size_for
 from bloomcli.filters.sizing import upper_bound_bytes
@@ -37,34 +37,14 @@ class Extent(NamedTuple):
     """Bytes of the filter that readers use, by the metadata; None without a filter."""
 
 
-class CheckedBits(Protocol):
-    """A filter of any kind."""
-
-    def check_hashes(self, hashes: bytes | bytearray | memoryview, count: int, out: bytearray) -> int:
-        """Look hashes up; out[i] becomes 1 for "maybe", 0 for "absent"."""
-
-
 class BuiltFilter(NamedTuple):
     """A new filter of a row group."""
 
-    bits: CheckedBits | None
+    bits: SplitBlockFilter | KirschMitzenmacherFilter | None
     """None for a filter that isn't built: it counts as passing the share `fpp` of absent values."""
     nbytes: int
     fpp: float
     """Its measured false-positive rate; for a filter that isn't built, the expected rate."""
-
-
-class FilterBuilder(Protocol):
-    """Builds filters of the same values for several rates."""
-
-    fixed: bool
-    """Whether the size of a filter doesn't depend on its values."""
-
-    def insert(self, hashes: bytes | bytearray | memoryview, count: int) -> None:
-        """Insert hashes."""
-
-    def finished(self) -> list[BuiltFilter]:
-        """A filter for each rate, as `bloom add` makes it."""
 
 
 class SampleBatch(NamedTuple):
@@ -82,7 +62,7 @@ class SampleBatch(NamedTuple):
 class RowGroupValues(NamedTuple):
     """The values of one row group. Consume them before the next row group's."""
 
-    filters: FilterBuilder
+    filters: SplitBlockBuilder | KirschMitzenmacherBuilder
     batches: Iterator[SampleBatch]
 
 
@@ -105,6 +85,7 @@ class SplitBlockBuilder:
     """
 
     fixed = False
+    """The size of a filter depends on its values."""
 
     def __init__(self, values: int, rates: Sequence[float], least: int) -> None:
         self._rates, self._least = rates, least
@@ -124,6 +105,7 @@ class KirschMitzenmacherBuilder:
     """Builds ORC's filters for several rates, each sized by the row index stride and the rate."""
 
     fixed = True
+    """The size of a filter doesn't depend on its values."""
 
     def __init__(self, stride: int, rates: Sequence[float]) -> None:
         self._filters = [KirschMitzenmacherFilter.empty(*size_for(stride, rate)) for rate in rates]

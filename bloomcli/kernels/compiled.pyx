@@ -8,6 +8,7 @@ checked before or in the loops, so that no input makes them read or write outsid
 
 import sys
 
+cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset, strlen
@@ -376,4 +377,5 @@ include "orc.pxi"
 include "orc_runs.pxi"
 include "orc_decimals.pxi"
 include "orc_times.pxi"
+include "orc_bounds.pxi"
 include "index.pxi"

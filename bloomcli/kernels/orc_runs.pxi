@@ -254,8 +254,36 @@ cdef Py_ssize_t _run_v2(const unsigned char* p, Py_ssize_t size, bint signed_, u
     return count
 
 
+cdef enum:
+    STARTS_KEPT = 1024   # more runs than hold the values that a writer buffers, and those decoded beyond the requested
+
+
+cdef class RunStarts:
+    """Where the last runs of a stream start. A writer buffers up to 512 values before it writes them in runs, so a
+    row index counts a row group's first value from a run that may be several runs before it."""
+
+    cdef int64_t[STARTS_KEPT] offsets
+    cdef int64_t[STARTS_KEPT] values
+    cdef Py_ssize_t count
+
+    cdef inline void add(self, int64_t offset, int64_t value) noexcept nogil:
+        self.offsets[self.count % STARTS_KEPT] = offset
+        self.values[self.count % STARTS_KEPT] = value
+        self.count += 1
+
+    def value_at(self, int64_t offset):
+        """Return the number of values before the run that starts at a byte of the stream; -1 if no run is known to
+        start there."""
+        cdef Py_ssize_t i
+        for i in range(self.count - 1, max(self.count - STARTS_KEPT, 0) - 1, -1):
+            if self.offsets[i % STARTS_KEPT] == offset:
+                return self.values[i % STARTS_KEPT]
+        return -1
+
+
 def orc_runs(const unsigned char[::1] data not None, Py_ssize_t pos, int version, bint signed_,
-             unsigned char[::1] out not None, Py_ssize_t have, Py_ssize_t want):
+             unsigned char[::1] out not None, Py_ssize_t have, Py_ssize_t want, RunStarts starts=None,
+             int64_t offset=0, int64_t value=0):
     """Decode runs of integers to int64s.
 
     Decodes only whole runs, so there may be more than `want` values, or fewer at the end of the data.
@@ -268,6 +296,8 @@ def orc_runs(const unsigned char[::1] data not None, Py_ssize_t pos, int version
         out: the values; it needs room for `want` + 511.
         have: the number of values in `out`.
         want: the number of values in `out` at which to stop.
+        starts: gets the start of each run; None: nothing does.
+        offset, value: the bytes of the stream before `data`, and its values before `out`, for `starts`.
 
     Returns:
         The number of values in `out`, and the position after the last run.
@@ -287,6 +317,8 @@ def orc_runs(const unsigned char[::1] data not None, Py_ssize_t pos, int version
                 got = _run_v2(p + pos, size - pos, signed_, o + have, &used)
             if got <= 0:
                 break
+            if starts is not None:
+                starts.add(offset + pos, value + have)
             have += got
             pos += used
     if got == MALFORMED:
@@ -295,7 +327,7 @@ def orc_runs(const unsigned char[::1] data not None, Py_ssize_t pos, int version
 
 
 def orc_byte_runs(const unsigned char[::1] data not None, Py_ssize_t pos, unsigned char[::1] out not None,
-                  Py_ssize_t have, Py_ssize_t want):
+                  Py_ssize_t have, Py_ssize_t want, RunStarts starts=None, int64_t offset=0, int64_t value=0):
     """Decode runs of bytes, like `orc_runs` for integers. `out` needs room for `want` + 129."""
     if pos < 0 or pos > data.shape[0] or have < 0 or want < 0:
         raise ValueError("a position or a number of values that can't be")
@@ -311,12 +343,16 @@ def orc_byte_runs(const unsigned char[::1] data not None, Py_ssize_t pos, unsign
                     break
                 count = p[pos] + 3
                 memset(o + have, p[pos + 1], <size_t>count)
+                if starts is not None:
+                    starts.add(offset + pos, value + have)
                 pos += 2
             else:
                 count = 256 - p[pos]
                 if size - pos < 1 + count:
                     break
                 memcpy(o + have, p + pos + 1, <size_t>count)
+                if starts is not None:
+                    starts.add(offset + pos, value + have)
                 pos += 1 + count
             have += count
     return have, pos

@@ -30,33 +30,11 @@ class ColumnType(NamedTuple):
     @classmethod
     def of(cls, column: Column) -> ColumnType:
         """The type of a file's column."""
-        return cls(
-            physical=column.physical,
-            logical=column.logical,
-            type_length=column.type_length,
-            scale=column.scale,
-            precision=column.precision,
-            bit_width=column.bit_width,
-            signed=column.signed,
-            unit=column.unit,
-            utc=column.utc,
-        )
+        return cls(*(getattr(column, name) for name in cls._fields))
 
     def column(self, path: str) -> Column:
         """A column of this type, for parsing values. Its `index` is -1: it belongs to no file."""
-        return Column(
-            path=path,
-            index=-1,
-            physical=self.physical,
-            logical=self.logical,
-            type_length=self.type_length,
-            scale=self.scale,
-            precision=self.precision,
-            bit_width=self.bit_width,
-            signed=self.signed,
-            unit=self.unit,
-            utc=self.utc,
-        )
+        return Column(path=path, index=-1, **self._asdict())
 
     def __str__(self) -> str:
         """INT64, or INT64 TIMESTAMP(MICROS,UTC)."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from bloomcli.words import noun, rate, size
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "RuleOutCounts",
     "count",
     "csv_field",
     "growth",
@@ -24,7 +23,6 @@ __all__ = [
     "line",
     "printable",
     "rate",
-    "rule_out_text",
     "seconds",
     "share",
     "size",
@@ -89,37 +87,6 @@ def seconds(value: float) -> str:
 def is_plain(text: str) -> bool:
     """A quick test: True if `printable` doesn't change the text, False if it may."""
     return text.isascii() and text.isprintable() and _MARK not in text
-
-
-class RuleOutCounts(Protocol):
-    """The numbers of row groups that are ruled out, in one file or in several."""
-
-    @property
-    def absent_row_groups(self) -> int:
-        """The row groups that filters, statistics and dictionaries together rule out."""
-
-    @property
-    def skipped_row_groups(self) -> int:
-        """The row groups that filters alone rule out."""
-
-    @property
-    def stats_skipped_row_groups(self) -> int:
-        """The row groups that min/max statistics alone rule out."""
-
-    @property
-    def dictionary_skipped_row_groups(self) -> int:
-        """The row groups that only dictionaries rule out."""
-
-
-def rule_out_text(totals: RuleOutCounts) -> str:
-    """Format the numbers of row groups that filters, min/max and dictionaries rule out, each alone. Without the
-    filters if they rule out all absent row groups."""
-    filters = totals.skipped_row_groups
-    parts = [] if filters == totals.absent_row_groups else [f"filters alone: {filters:,}"]
-    parts.append(f"min/max alone: {totals.stats_skipped_row_groups:,}")
-    if totals.dictionary_skipped_row_groups:
-        parts.append(f"dictionaries: {totals.dictionary_skipped_row_groups:,} more")
-    return ", ".join(parts)
 
 
 def printable(text: str) -> str:

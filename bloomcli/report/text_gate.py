@@ -78,7 +78,7 @@ def _group(found: Sequence[Finding], per_rule: int, *, with_path: bool) -> Itera
         _STYLE[first.severity],
     )
     shown = list(islice(found, per_rule or None))
-    common = joined([(f.path or "", f.hint or "") for f in shown])
+    common = joined(f.hint or "" for f in shown)
     hints = unique(f.hint for f in shown if f.hint) if common is None else [common]
     for finding in shown:
         path = f"{finding.path}: " if with_path else ""

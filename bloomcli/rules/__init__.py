@@ -39,6 +39,8 @@ class When(StrEnum):
     POLICY = "a policy"
     READERS = "readers"
     """The policy or `--readers` names the engines that read the files."""
+    TABLE = "--table"
+    """The files are those of a table, whose metadata describe them."""
 
 
 class Rule(NamedTuple):
@@ -64,13 +66,14 @@ def _rules() -> dict[str, Rule]:
         ("filter-boolean", soundness, error, "an all-zero filter on a BOOLEAN column", When.ALWAYS),
         ("filter-draft", soundness, error, "a filter of the 2018 drafts", When.ALWAYS),
         ("filter-untrusted", soundness, warning, "a filter that readers must not use", When.ALWAYS),
-        ("statistics-bounds", soundness, error, "a value outside the row group's minimum and maximum", When.ALWAYS),
+        ("statistics-bounds", soundness, error, "a value outside the minimum and maximum of statistics", When.ALWAYS),
         ("statistics-counts", soundness, error, "wrong numbers of rows, values, nulls or NaNs", When.ALWAYS),
         ("statistics-encodings", soundness, error, "a dictionary that is said to have all values", When.DEEP),
         ("statistics-not-checked", soundness, note, "statistics that can't be compared with the values", When.DEEP),
         ("page-index-bounds", soundness, error, "a value outside its page's minimum and maximum", When.ALWAYS),
         ("page-index-counts", soundness, error, "wrong numbers of nulls or NaNs in pages", When.ALWAYS),
         ("page-index-locations", soundness, error, "pages that aren't where the offset index says", When.ALWAYS),
+        ("row-index-positions", soundness, error, "a row group that isn't where the row index says", When.ALWAYS),
         ("sorting-columns", soundness, error, "rows that aren't in the stated order", When.DEEP),
         ("size-statistics", structure, note, "wrong sizes or levels in the size statistics", When.DEEP),
         ("filter-offset", structure, error, "an impossible offset", When.ALWAYS),
@@ -95,6 +98,10 @@ def _rules() -> dict[str, Rule]:
         ("filter-no-length", structure, note, "no bloom_filter_length", When.ALWAYS),
         ("page-header", structure, error, "a page contradicts its header", When.ALWAYS),
         ("page-checksum", structure, error, "a page doesn't match its checksum", When.DEEP),
+        ("table-bounds", soundness, error, "a table's bounds leave out values of a file", When.TABLE),
+        ("table-counts", soundness, error, "a table's counts of rows, nulls or NaN aren't a file's", When.TABLE),
+        ("table-partition", soundness, error, "a file has rows of another partition", When.TABLE),
+        ("table-splits", soundness, error, "a table's split offsets leave out rows of a file", When.TABLE),
         ("filter-required", policy, error, "a required filter is missing", When.LIMIT),
         ("filter-fpp", policy, error, "a false-positive rate above the limit", When.LIMIT),
         ("filter-oversized", policy, error, "a filter larger than its values need", When.LIMIT),

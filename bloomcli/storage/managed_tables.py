@@ -28,7 +28,7 @@ from typing import Final
 
 from bloomcli.concurrency.threads import Threads
 from bloomcli.errors import UnreadableError, UsageError
-from bloomcli.hints import listed
+from bloomcli.hints import Command
 from bloomcli.storage import traffic
 from bloomcli.storage.base import FileEntry, Kind, Store
 from bloomcli.storage.names import has_wildcard
@@ -61,12 +61,9 @@ def table_error(path: str, table: ManagedTable, command: str, columns: Sequence[
         command: the command that would change the file.
         columns: the columns that the command names; the hint's command names them too.
     """
-    import shlex
-
-    named = f" --columns {shlex.quote(','.join(map(listed, columns)))}" if columns else ""
     commit = ""
     if table.name is not None:
-        commit = f"bloom {command} --table {shlex.quote(table.name)}{named} lets the table commit the change; "
+        commit = f"{Command(command, columns=tuple(columns), table=table.name)} lets the table commit the change; "
     return UsageError(
         f"not to be changed in place: {table.why_not_changed}",
         path=path,
@@ -209,9 +206,8 @@ def _has_metadata(store: Store, directory: str) -> bool:
     try:
         return any(name.endswith(ICEBERG_METADATA) for name in store.names(directory))
     except UnreadableError as error:
-        why = error.reason.rpartition(": ")[2]
         raise UnreadableError(
-            f"the directory can't be read, so it isn't known whether it is an Iceberg table's: {why}",
+            f"{error.reason}, so it isn't known whether the directory is an Iceberg table's",
             path=directory,
             hint="check who may read it; --force changes files all the same",
         ) from None

@@ -10,12 +10,13 @@ transaction. bloom never writes a table's metadata itself. The driver keeps what
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.model.schema import ColumnNames, RowLineage
+from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.tables.deleted_rows import TableRows
 
 
@@ -152,6 +153,18 @@ class Table(ABC):
         """
         del files
         raise UnsupportedError(f"rows of {self.format} tables can't be found", path=self.name)
+
+    def statistics(self, files: Sequence[DataFile]) -> Iterator[FileStatistics]:
+        """Yield what the table's metadata say about data files, by which engines skip them; by default nothing.
+
+        Args:
+            files: as `files` returned them.
+
+        Raises:
+            UnreadableError: the metadata can't be read.
+        """
+        del files
+        return iter(())
 
     @abstractmethod
     def filter_requests(self) -> Sequence[FilterRequest]:

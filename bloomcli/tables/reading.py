@@ -5,7 +5,6 @@ It has the interface of the other engines, so that `inspect`, `validate` and `pr
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -16,8 +15,9 @@ from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.spark import SparkEngine
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import UsageError
-from bloomcli.hints import on_table, quoted
+from bloomcli.hints import on_table
 from bloomcli.model.dataset import DatasetReport, FileRow, TableFacts
+from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.storage.base import FileEntry
 from bloomcli.tables.base import DataFile, Table
 from bloomcli.tables.columns import FORMATS, check_columns, options_from_properties
@@ -84,7 +84,13 @@ class TableEngine:
         if self.from_properties:
             requested, self._remarks = options_from_properties(options, self.table)
             named = {kind: replace(one, names=names) for kind, one in requested.items()}
-        return [task_of(self._files[item.path], named) for item in listed]
+        files = [self._files[item.path] for item in listed]
+        tasks = [task_of(file, named) for file in files]
+        if isinstance(options, ValidateOptions) and (
+            packed := [*map(FileStatistics.packed, self.table.statistics(files))]
+        ):
+            tasks = [replace(task, statistics=one) for task, one in zip(tasks, packed, strict=True)]
+        return tasks
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:
         """Return the tasks unchanged: reading commands need no check."""
@@ -115,8 +121,8 @@ def table_engine(engine: Engine, options: TableOptions) -> TableEngine:
 
 def _with_table(row: FileRow, table: str) -> FileRow:
     """The row with hints for the table instead of the file."""
-    findings = tuple(replace(found, hint=on_table(found.hint, row.path, table)) for found in row.findings)
-    return replace(row, findings=findings, hint=on_table(row.hint, row.path, table))
+    findings = tuple(replace(found, hint=on_table(found.hint, table)) for found in row.findings)
+    return replace(row, findings=findings, hint=on_table(row.hint, table))
 
 
 def _common_refusal(report: DatasetReport, table: str) -> UsageError | None:
@@ -126,5 +132,5 @@ def _common_refusal(report: DatasetReport, table: str) -> UsageError | None:
     messages = {(row.error or "").removeprefix(f"{row.path}: ") for row in rows}
     if len(messages) != 1:
         return None
-    hints = {row.hint and row.hint.replace(quoted(row.path), f"--table {shlex.quote(table)}") for row in rows}
+    hints = {on_table(row.hint, table) for row in rows}
     return UsageError(messages.pop(), path=table, hint=hints.pop() if len(hints) == 1 else None)

@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from typing import Final
 
 from bloomcli import limits
+from bloomcli.concurrency.threads import start
 from bloomcli.datasets.spark_session import first_line
 from bloomcli.errors import BloomError
 from bloomcli.trials.process import Completion, Job, Message, Outcome, Progress, TrialColumn, TrialFile
@@ -25,7 +26,7 @@ def serve(descriptor: int) -> None:
     closes."""
     with Connection(descriptor) as connection:
         job: Job = connection.recv()
-        threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+        start(threading.Thread(target=_end_with, args=(connection,), daemon=True))  # else `send` fails then
         for message in messages(job):
             connection.send(message)
 

@@ -43,6 +43,8 @@ class Coverage:
     """Columns that must have filters, in addition to those of the policy."""
     values: bool
     """Whether the run reads the values of every row group."""
+    table: bool = False
+    """Whether the run compares the files with their table's metadata."""
 
     def covers(self, path: str, format: str | None, id: str, column: str | None) -> bool:  # noqa: A002  the file's, the rule's
         """Whether the run checks a rule in a column of a file."""
@@ -56,6 +58,8 @@ class Coverage:
         match RULES[id].when:
             case When.DEEP:
                 return self.values
+            case When.TABLE:
+                return self.table and self.values  # without the values, it finds fewer faults
             case When.LIMIT:
                 limits = rules.limits(column or "")
                 return (limits.max_fpp if id == "filter-fpp" else limits.max_oversize) is not None

@@ -131,6 +131,7 @@ class GateResults:
             exclude=tuple(options.exclude),
             require=tuple(options.require),
             values=options.deep and not self.in_part,
+            table=self.done.table is not None,
         )
         formats = {row.path: row.format for row in self.done.rows if row.status is not Status.FAILED}
 

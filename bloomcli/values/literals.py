@@ -39,8 +39,8 @@ WIDE: Final = Context(prec=4000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOpe
 """A context that raises an exception for numbers that it can't represent exactly."""
 
 
-_PER_SECOND: Final = {"MILLIS": 10**3, "MICROS": 10**6, "NANOS": 10**9}
-_JULIAN_EPOCH: Final = 2440588
+PER_SECOND: Final = {"MILLIS": 10**3, "MICROS": 10**6, "NANOS": 10**9}
+JULIAN_EPOCH: Final = 2440588
 """Julian day of 1970-01-01, which INT96 timestamps count from."""
 _TEXTS: Final = ("STRING", "ENUM", "JSON")
 """Logical types whose values are text."""
@@ -222,7 +222,7 @@ def _too_far(text: str, column: Column) -> _Impossible:
 
 
 def _to_unit(nanos: int, column: Column, text: str) -> int:
-    step = 10**9 // _PER_SECOND[column.unit or "NANOS"]
+    step = 10**9 // PER_SECOND[column.unit or "NANOS"]
     if nanos % step:
         raise _Impossible(f"{type_name(column)} can't hold {text}: its unit is too coarse")
     return nanos // step
@@ -274,9 +274,9 @@ def _int96(text: str, column: Column) -> bytes:
     if text[:2].lower() == "0x":
         return _hex(text, column, 12)
     day, of_day = divmod(_epoch_nanos(text, column), calendar.DAY_NANOS)
-    if not -(1 << 31) <= day + _JULIAN_EPOCH < 1 << 31:
+    if not -(1 << 31) <= day + JULIAN_EPOCH < 1 << 31:
         raise _too_far(text, column)
-    return struct.pack("<qi", of_day, day + _JULIAN_EPOCH)
+    return struct.pack("<qi", of_day, day + JULIAN_EPOCH)
 
 
 def _hex(text: str, column: Column, length: int | None) -> bytes:
@@ -481,16 +481,16 @@ def _render(encoded: bytes, column: Column) -> str:
     if kind == "DATE":
         return calendar.format_date(key)
     if kind == "TIME":
-        return calendar.format_time(key * (10**9 // _PER_SECOND[column.unit or "NANOS"]))
+        return calendar.format_time(key * (10**9 // PER_SECOND[column.unit or "NANOS"]))
     if kind == "TIMESTAMP":
-        return calendar.format_timestamp(key * (10**9 // _PER_SECOND[column.unit or "NANOS"])) + (
+        return calendar.format_timestamp(key * (10**9 // PER_SECOND[column.unit or "NANOS"])) + (
             "" if column.utc is False else "Z"
         )
     if kind == "INT96":
         of_day, day = struct.unpack("<qi", encoded)
         if not 0 <= of_day < calendar.DAY_NANOS:
             raise ValueError("not the canonical form")
-        return calendar.format_timestamp((day - _JULIAN_EPOCH) * calendar.DAY_NANOS + of_day) + "Z"
+        return calendar.format_timestamp((day - JULIAN_EPOCH) * calendar.DAY_NANOS + of_day) + "Z"
     if kind == "UUID":
         return str(uuid.UUID(bytes=encoded))
     if kind in _TEXTS:

@@ -57,15 +57,6 @@ HINTS: Final[dict[str, Case | str]] = {
         again=2,
         words=(("VALUE", "3"),),
     ),
-    "bloom probe … --column … …": Case(
-        "bloom probe filtered.parquet id 3", "bloom probe filtered.parquet --column id 3", again=2
-    ),
-    "name a column with --column: …; `bloom advise …` says which need filters": Case(
-        "bloom probe orders.parquet 3", "bloom advise orders.parquet", again=2
-    ),
-    "such as `bloom inspect … … --column …`; without … all columns are listed": Case(
-        "bloom inspect orders.parquet --pages", "bloom inspect orders.parquet --pages --column id", again=2
-    ),
     "name them with --columns, or require them in a policy; `bloom advise FILE` says which columns need"
     " filters": Case(
         "bloom add orders.parquet -o new", "bloom advise orders.parquet", again=2, words=(("FILE", "orders.parquet"),)
@@ -107,12 +98,6 @@ HINTS: Final[dict[str, Case | str]] = {
     "say … if only readers with the draft will open it; `bloom remove` makes it version 1": Case(
         "bloom add plain.mosaic -c '*' -o new", "bloom remove", instead="bloom remove draft.mosaic -o plain", again=2
     ),
-    "`bloom add … --replace --columns … --fpp … --in-place` builds a column's filters anew, at this rate": Case(
-        "bloom fold java.orc -o new",
-        "bloom add java.orc --replace --columns id --fpp 0.01 --in-place",
-        again=4,
-        words=(("NAME", "id"),),
-    ),
     "`bloom advise … …` lists the predicates that filters can't serve": Case(
         "bloom trial orders.parquet --queries log.sql --readers pyarrow",
         "bloom advise orders.parquet --queries log.sql",
@@ -127,7 +112,6 @@ HINTS: Final[dict[str, Case | str]] = {
     " `bloom add FILE --columns NAME -o OUT` adds some.": "a line of a report, and no hint of an error",
     "name some of its data files; `bloom inspect --table NAME --format csv` lists them": SPARK,
     "bloom find VALUE -c … --table … searches the table's rows; ": SPARK,
-    "bloom … --table …… lets the table commit the change; ": SPARK,
     "name its directory instead of the table: `bloom add DIRECTORY --columns NAME --in-place`": SPARK,
     "`bloom add -o DIRECTORY` writes changed copies of its files; the table's own engine writes new files": SPARK,
     "`bloom inspect` without --footer sums it up": "a footer of 64 MiB is needed",
@@ -135,8 +119,11 @@ HINTS: Final[dict[str, Case | str]] = {
     "`bloom probe` with --column … says which row groups may have the values": (
         "each of bloom's formats is searched; tests/formats/test_toy.py has one that isn't"
     ),
-    "`bloom add` without --replace adds filters to chunks without one; for the others, write the file again without"
-    " the extension": "the file has to be written again",
+    "`bloom add` without --replace and `bloom repair` with --add change only chunks that have none; for the others,"
+    " write the file again without the extension": "the file has to be written again",
+    "`bloom validate … --deep` checks it": Case(
+        "bloom repair java.orc -o new", "bloom validate java.orc --deep", again=4
+    ),
     "the file was synced and compared before it got its name; `bloom validate` checks it again": (
         "a medium that fails after it has written is needed; tests/faults has one"
     ),
@@ -154,6 +141,19 @@ MADE: Final[dict[str, Case]] = {
         "bloom dump broken.parquet -c name --row-group 1",
         "bloom add broken.parquet --replace --columns name --in-place",
         words=(("NAME", "name"),),
+    ),
+    "replacing at a rate": Case(
+        "bloom fold java.orc -o new",
+        "bloom add java.orc --replace --fpp 0.01 --columns id --in-place",
+        again=4,
+        words=(("NAME", "id"),),
+    ),
+    "probe with a column's name in place of a value": Case(
+        "bloom probe filtered.parquet id 3", "bloom probe filtered.parquet --column id 3", again=2
+    ),
+    "probe without a column": Case("bloom probe orders.parquet 3", "bloom advise orders.parquet", again=2),
+    "inspect without a column": Case(
+        "bloom inspect orders.parquet --pages", "bloom inspect orders.parquet --pages --column id", again=2
     ),
     "probe with a value before its file": Case(
         "bloom probe -c id 3 filtered.parquet", "bloom probe filtered.parquet -c id -v 3", again=2

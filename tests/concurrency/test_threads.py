@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Final
 
 import pytest
 from conftest import ROOT
@@ -123,3 +124,46 @@ def test_a_thread_that_starts_late_and_the_waiting_thread_share_the_work(
             futures = [pool.submit(lambda n=n: time.sleep(pause) or n) for n in range(20)]
             assert [pool.result(future) for future in futures] == list(range(20))
     assert wait_until(lambda: threading.active_count() <= before)
+
+
+NO_MEMORY: Final = """
+import os, threading
+from multiprocessing import Pipe
+threading._start_new_thread = lambda *args, **kwargs: 1  # until CPython 3.12
+threading._start_joinable_thread = lambda *args, **kwargs: None
+from bloomcli.concurrency import threads
+threads._START_SECONDS = 0.1
+mine, theirs = Pipe()
+"""
+STARTING: Final = {
+    "a worker process": """
+from bloomcli.datasets import workers
+mine.send([])
+mine.close()
+workers._serve(theirs, [], None, os.getppid(), 1)
+""",
+    "a reader's process": """
+from bloomcli.trials import child
+child.messages = lambda job: iter(())
+mine.send(None)
+child.serve(os.dup(theirs.fileno()))
+""",
+    "a progress bar": """
+from bloomcli.cli import output
+assert not output._bars().live.auto_refresh
+""",
+}
+
+
+@pytest.mark.parametrize("program", STARTING.values(), ids=STARTING)
+def test_a_thread_for_which_no_memory_is_left_is_not_waited_for(program: str) -> None:
+    """Such a thread ends before it says that it has started, as one does that never runs."""
+    done = subprocess.run(
+        [sys.executable, "-c", NO_MEMORY + program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

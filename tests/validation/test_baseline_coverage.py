@@ -23,17 +23,26 @@ def covers(
     columns: tuple[str, ...] = (),
     require: tuple[str, ...] = (),
     path: str | None = "bloom.toml",
+    of_table: bool = False,
     **part: Any,
 ) -> bool:
     """Whether a run with such a policy checked the rule."""
     policy = Policy(path=path, whole=Part(**part))
-    return Coverage(policy=policy, columns=columns, require=require, values=values).covers("f", format_, id_, column)
+    return Coverage(policy=policy, columns=columns, require=require, values=values, table=of_table).covers(
+        "f", format_, id_, column
+    )
 
 
 def test_structure_is_always_checked_and_values_where_they_were_looked_up() -> None:
     assert covers("filter-length")
     assert not covers("value-missing")
     assert covers("value-missing", values=True)
+
+
+def test_a_table_s_metadata_are_checked_with_the_table_and_completely_with_the_values() -> None:
+    assert covers("table-bounds", values=True, of_table=True)
+    assert not covers("table-bounds", values=True)
+    assert not covers("table-bounds", of_table=True)
 
 
 def test_columns_that_the_check_was_limited_to_are_those_that_were_checked() -> None:
@@ -90,5 +99,12 @@ def test_every_rule_is_checked_by_a_run_that_asks_for_everything() -> None:
     everyone = ("impala", "iceberg", "duckdb", "trino", "doris")
     for id_ in set(RULES) - {"profit-dictionary"}:
         assert covers(
-            id_, values=True, require=("id",), max_fpp=0.1, max_oversize=2, readers=everyone, table=TABLE
+            id_,
+            values=True,
+            require=("id",),
+            max_fpp=0.1,
+            max_oversize=2,
+            readers=everyone,
+            table=TABLE,
+            of_table=True,
         ), id_

@@ -303,11 +303,18 @@ class Filters:
         buckets = {self.footer.columns[c].bucket for c in columns}
         return sum(group.bucket_bytes(b) for b in buckets)
 
+    def proven(self, columns: set[int] | None) -> set[int]:
+        """Ordinals of the columns whose statistics are checked: these ones, or those with filters if it is None."""
+        return self.columns() if columns is None else columns
+
+    def read_in(self, group: RowGroup, columns: set[int] | None) -> set[int]:
+        """Ordinals of the columns of a row group whose values are compared with filters or statistics."""
+        filtered = {p.column for p in group.filters if p.column < len(self.footer.columns)}
+        filtered = filtered if columns is None else filtered & columns
+        return filtered | (self.proven(columns) & group.statistics.keys())
+
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
-        """Compressed bytes of the buckets of these columns (None: all) with filters, in the row groups `units`."""
-        total = 0
-        for group in self.footer.row_groups:
-            if units is None or group.ordinal in units:
-                filtered = {p.column for p in group.filters if p.column < len(self.footer.columns)}
-                total += self.bytes_of(group, filtered if columns is None else filtered & columns)
-        return total
+        """Compressed bytes of the buckets with values that are compared with filters or statistics of these columns
+        (None: all), in the row groups `units`."""
+        groups = (g for g in self.footer.row_groups if units is None or g.ordinal in units)
+        return sum(self.bytes_of(group, self.read_in(group, columns)) for group in groups)

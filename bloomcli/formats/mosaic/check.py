@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from typing import Any
 
 from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
 from bloomcli.formats.deep_check import FilterComparison, add_missing, missing_values_message, stray_bits_message
-from bloomcli.formats.mosaic import splice, values
+from bloomcli.formats.mosaic import proof, splice, values
 from bloomcli.formats.mosaic.bloom_filter import HINT_REPLACE, Filters, LoadedFilter
 from bloomcli.formats.mosaic.describe import column_name
 from bloomcli.formats.mosaic.footer import FilterLocation, RowGroup
@@ -97,31 +98,43 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
             )
 
 
+def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
+    """Faults of the statistics of these columns (None: of those with filters) that show without values."""
+    proven = filters.proven(columns)
+    readable = (loaded for group in filters.footer.row_groups for loaded in _readable(filters, group, proven))
+    filled = {(f.location.row_group, f.location.column) for f in readable if f.bits.set_bits}
+    yield from proof.by_metadata(filters.footer, proven, filled)
+
+
 def deep(
     filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
-    """Look every value of every column up in its readable filters, in one thread."""
+    """Look every value of every column up in its readable filters, and compare it with the statistics, in one
+    thread."""
     del threads
+    footer = filters.footer
     reader: values.ColumnReader | None = None
     before: list[int] = []
     filters.source.will_read(_ranges(filters, columns, units))
     try:
-        for group in filters.footer.row_groups:
+        for group in footer.row_groups:
             if units is not None and group.ordinal not in units:
                 continue
             found = _readable(filters, group, columns)
-            if not found:
+            proven = filters.read_in(group, columns) & group.statistics.keys()
+            chosen = sorted({*(f.location.column for f in found), *proven})
+            if not chosen:
                 continue
-            chosen = sorted({f.location.column for f in found})
             if reader is None or chosen != before:  # usually all row groups have filters of the same columns
                 if reader is not None:
                     reader.close()
                     reader = None
-                reader, before = (
-                    values.ColumnReader(filters.footer, [filters.footer.columns[c] for c in chosen]),
-                    chosen,
-                )
-            yield from _deep_group(filters, reader.row_group(group), found)
+                reader, before = values.ColumnReader(footer, [footer.columns[c] for c in chosen]), chosen
+            batch = reader.decoded(group)
+            yield from _deep_group(filters, batch, found)
+            for column in (footer.columns[c] for c in sorted(proven)):
+                for finding in proof.by_values(footer, group, column, batch.column(column.name)):
+                    yield DeepCheck(values=0, finding=finding)
             tick(filters.bytes_of(group, set(chosen)))
     finally:
         if reader is not None:
@@ -133,8 +146,7 @@ def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | 
     yield from filters.ranges(columns)
     for group in filters.footer.row_groups:
         if units is None or group.ordinal in units:
-            found = {p.column for p in group.filters if p.column < len(filters.footer.columns)}
-            yield from filters.value_ranges(group, found if columns is None else found & columns)
+            yield from filters.value_ranges(group, filters.read_in(group, columns))
 
 
 def _readable(filters: Filters, group: RowGroup, columns: set[int] | None) -> list[LoadedFilter]:
@@ -148,12 +160,12 @@ def _readable(filters: Filters, group: RowGroup, columns: set[int] | None) -> li
     return found
 
 
-def _deep_group(
-    filters: Filters, hashes: dict[int, values.HashedColumn], found: list[LoadedFilter]
-) -> Iterator[DeepCheck]:
+def _deep_group(filters: Filters, batch: Any, found: list[LoadedFilter]) -> Iterator[DeepCheck]:
+    """Compare filters of a row group with its values, an Arrow record batch."""
     for loaded in found:
-        hashed = hashes[loaded.location.column]
-        again = FilterComparison(loaded.bits, values.zero_hashes(filters.footer.columns[loaded.location.column]))
+        column = filters.footer.columns[loaded.location.column]
+        hashed = values.hash_column(batch.column(column.name), column)
+        again = FilterComparison(loaded.bits, values.zero_hashes(column))
         again.insert(hashed.hashes, hashed.count, has_zero=hashed.has_zero)
         if not again.has_missing_bits():
             stray = again.stray_bits()

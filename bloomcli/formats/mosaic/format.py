@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypedDict
 
 from bloomcli.formats.format import Format, Magic, Option
 
@@ -26,3 +26,9 @@ MOSAIC: Final = Format(
 )
 
 FORMATS: Final = (MOSAIC,)
+
+
+class Keywords(TypedDict, total=False):
+    """The options as keywords of `bloomcli.add`, for editors and type checkers."""
+
+    mosaic_draft: bool

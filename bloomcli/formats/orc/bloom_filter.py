@@ -304,13 +304,17 @@ class Filters:
         if stream is None or not self.footer.stride or column in self.footer.encrypted_columns:
             return []  # the index of an encrypted column describes its mask
         try:
-            data = self.footer.read_index(stream, streams.stripe)
-            index = spec.parse("RowIndex", data, self.source.path, stream.offset, streams.stripe.field)
+            entries = self.stored_entries(streams, stream)
         except (CorruptFile, UnsupportedError):
             return []  # statistics are optional
-        entries = list(index.entry)
         statistics.believe((e.statistics for e in entries), self.footer.types[column], self.footer.created_by)
         return entries if len(entries) == self.footer.row_groups(streams.stripe) else []
+
+    def stored_entries(self, streams: StripeFooter, stream: Stream) -> Sequence[Any]:
+        """The entries of a row index as it is. Raises CorruptFile, UnsupportedError."""
+        data = self.footer.read_index(stream, streams.stripe)
+        index = spec.parse("RowIndex", data, self.source.path, stream.offset, streams.stripe.field)
+        return list(index.entry)
 
     @cached_property
     def unfilterable(self) -> dict[int, str]:
@@ -332,19 +336,29 @@ class Filters:
             and stream.column not in self.footer.encrypted_columns
         )
 
+    def proven(self, columns: set[int] | None) -> set[int]:
+        """Ids of the columns whose statistics are checked: these ones, or those with filters if it is None."""
+        return self.columns() if columns is None else columns
+
+    def readable(self, column: int) -> bool:
+        """Whether a column's values are read, to compare them with its filters or its statistics."""
+        return column not in self.not_comparable or self.footer.types[column].kind == "BOOLEAN"
+
     def bytes_to_check(self, streams: StripeFooter, column: int) -> int:
         """Compressed bytes of a column's values in a stripe, which are compared with its filters."""
-        found = () if column in self.not_comparable else streams.of_column(column)
+        found = streams.of_column(column) if self.readable(column) else ()
         return sum(s.length for s in found if s.kind not in KINDS)
 
     def deep_bytes(self, columns: set[int] | None, units: Container[int] | None) -> int:
-        """Compressed bytes of all values of these columns that are compared with filters in the stripes `units`."""
+        """Compressed bytes of all values of these columns that are compared with filters or statistics in the stripes
+        `units`."""
         total = 0
         self.footer.will_read_stripes()
         for stripe in self.footer.stripes:
             if units is None or stripe.ordinal in units:
                 streams = self.footer.stripe_footer(stripe)
                 wanted = {s.column for s in streams.streams if self.checkable(s, columns)}
+                wanted |= self.proven(columns)
                 total += sum(self.bytes_to_check(streams, column) for column in wanted)
         return total
 

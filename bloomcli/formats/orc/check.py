@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import compress
-from typing import Final
+from typing import Final, NamedTuple
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
@@ -25,7 +25,7 @@ from bloomcli.formats.deep_check import (
     stray_bits_message,
 )
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
-from bloomcli.formats.orc import hashes, spec, statistics
+from bloomcli.formats.orc import hashes, proof, spec, statistics
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.bloom_filter import (
     BLOOM_ENCODING,
@@ -39,8 +39,10 @@ from bloomcli.formats.orc.bloom_filter import (
 )
 from bloomcli.formats.orc.footer import Footer, Stream, StripeFooter
 from bloomcli.formats.orc.hashes import ColumnHasher, HashBatch, column_hasher
+from bloomcli.formats.orc.measured import Measured
+from bloomcli.formats.orc.measured import memory as measured_memory
 from bloomcli.formats.orc.schema import OrcType, literal_column
-from bloomcli.formats.orc.values import FLOATS, why_zone_unknown
+from bloomcli.formats.orc.values import FLOATS, Counted, ValueReader, why_zone_unknown
 from bloomcli.model.file import FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.storage.base import Source
@@ -244,60 +246,117 @@ def _missing_bounds(filters: Filters, location: Location, loaded: LoadedStream) 
             )
 
 
+def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
+    """Faults of statistics and row indexes of these columns (None: of those with filters) that show without
+    values."""
+    yield from proof.by_metadata(proof.Metadata(filters), filters, filters.proven(columns))
+
+
 def deep(
     filters: Filters, columns: set[int] | None, tick: Tick, units: Container[int] | None, threads: int
 ) -> Iterator[DeepCheck]:
-    """Look every value of each column up in the filters that readers use, with `threads` threads."""
+    """Look every value of each column up in the filters that readers use, and compare it with the statistics, with
+    `threads` threads."""
     stop = Stop()
-    filters.footer.will_read_stripes()
+    footer = filters.footer
+    footer.will_read_stripes()
     filters.source.will_read(_ranges(filters, columns, units))
-    stripes = (s for s in filters.footer.stripes if units is None or s.ordinal in units)
-    jobs = (job for s in stripes for job in _jobs(filters, filters.footer.stripe_footer(s), columns, stop))
+    check = _Check(filters, proof.Metadata(filters), columns, filters.proven(columns), stop)
+    stripes = (s for s in footer.stripes if units is None or s.ordinal in units)
+    jobs = (job for s in stripes for job in check.jobs(footer.stripe_footer(s)))
+    measured: dict[int, list[Measured]] = {}
+    misplaced: set[Finding] = set()
     with BuildQueue(jobs, threads, lambda _: 0, max_jobs=threads + 1) as queue:
         try:
             while queue:
                 queue.start_jobs()
-                checks, read = queue.take()
-                yield from checks
-                tick(read)
+                checked = queue.take()
+                for each in checked.checks:
+                    if each.finding is None or each.finding not in misplaced:
+                        yield each
+                    if each.finding is not None and each.finding.id == proof.POSITIONS:
+                        misplaced.add(each.finding)  # columns share the streams of the types above them
+                if checked.measured is not None:
+                    measured.setdefault(checked.column, []).append(checked.measured)
+                tick(checked.read)
         except BaseException:
             stop.requested = True
             raise
+    for column, parts in measured.items():
+        for part in parts:
+            yield DeepCheck(values=0, measured=part.of_column(footer.types[column]))
+        if len(parts) == sum(s.rows > 0 for s in footer.stripes):
+            for finding in proof.of_file(check.metadata, footer.types[column], parts):
+                yield DeepCheck(values=0, finding=finding)
+    for finding in proof.by_metadata(check.metadata, filters, check.proven - measured.keys(), units):
+        yield DeepCheck(values=0, finding=finding)
 
 
 def _ranges(filters: Filters, columns: set[int] | None, units: Container[int] | None) -> Iterator[tuple[int, int]]:
-    """The filters, and the values that they are compared with."""
-    for streams, stream in filters.locations(columns):
-        if units is None or streams.stripe.ordinal in units:
-            yield stream.offset, stream.length
-            if filters.checkable(stream, columns) and stream.column not in filters.not_comparable:
-                yield from filters.value_ranges(streams, stream.column)
+    """The filters, and the values that they and the statistics are compared with."""
+    proven = filters.proven(columns)
+    for stripe in filters.footer.stripes:
+        if units is None or stripe.ordinal in units:
+            streams = filters.footer.stripe_footer(stripe)
+            filtered = [s for s in streams.streams if filters.checkable(s, columns)]
+            yield from ((s.offset, s.length) for s in filtered)
+            for column in sorted({*proven, *(s.column for s in filtered)}):
+                if filters.readable(column):
+                    yield from filters.value_ranges(streams, column)
 
 
-def _jobs(
-    filters: Filters, streams: StripeFooter, columns: set[int] | None, stop: Stop
-) -> Iterator[Job[tuple[Sequence[DeepCheck], int]]]:
-    """Yield one job for each column of a stripe."""
-    by_column: dict[int, list[Location]] = {}
-    for stream in streams.streams:
-        if _holds_nothing(filters, stream, columns) or filters.checkable(stream, columns):
-            by_column.setdefault(stream.column, []).append(Location(streams, stream))
-    for column, found in by_column.items():
-        memory = sum(filters.footer.codec.most_bytes(location.stream.length) for location in found)
-        memory = _COPIES * min(memory, orc_limits.FILTER_STREAM_MAX_BYTES) + hashes.memory(
-            streams, filters.footer.types[column]
-        )
-        read = filters.bytes_to_check(streams, column)
-        yield Job(memory, partial(_deep_column, filters, found, read, stop))
+class _Checked(NamedTuple):
+    """The result for a column of a stripe."""
+
+    column: int
+    checks: Sequence[DeepCheck]
+    read: int
+    """Compressed bytes of its values."""
+    measured: Measured | None
+    """What its statistics should say; None if its values weren't read."""
 
 
-def _deep_column(
-    filters: Filters, found: Sequence[Location], read: int, stop: Stop
-) -> tuple[Sequence[DeepCheck], int]:
-    """Check one column of one stripe. Returns the results, and the bytes read."""
+class _Check(NamedTuple):
+    """What `deep` does to every stripe. `columns` are those whose filters are checked, None for all; `proven` those
+    whose statistics are."""
+
+    filters: Filters
+    metadata: proof.Metadata
+    columns: set[int] | None
+    proven: set[int]
+    stop: Stop
+
+    def jobs(self, streams: StripeFooter) -> Iterator[Job[_Checked]]:
+        """Yield one job for each column of a stripe."""
+        filters = self.filters
+        by_column: dict[int, list[Location]] = {column: [] for column in sorted(self.proven)}
+        for stream in streams.streams:
+            if _holds_nothing(filters, stream, self.columns) or filters.checkable(stream, self.columns):
+                by_column.setdefault(stream.column, []).append(Location(streams, stream))
+        for column, found in by_column.items():
+            memory = sum(filters.footer.codec.most_bytes(location.stream.length) for location in found)
+            memory = _COPIES * min(memory, orc_limits.FILTER_STREAM_MAX_BYTES)
+            orc = filters.footer.types[column]
+            memory += hashes.memory(streams, orc) + measured_memory(streams, orc)
+            yield Job(memory, partial(self._column, streams, orc, found))
+
+    def _column(self, streams: StripeFooter, orc: OrcType, found: Sequence[Location]) -> _Checked:
+        """Check one column of one stripe."""
+        checks, usable = _usable(self.filters, streams, orc, found)
+        proven = orc.id in self.proven and proof.why_unproven(self.filters.footer, streams, orc) is None
+        measured = None
+        if streams.stripe.rows and (usable or proven):
+            some, measured = _row_groups(self, streams, usable, orc, proven=proven)
+            checks += some
+        return _Checked(orc.id, checks, self.filters.bytes_to_check(streams, orc.id), measured)
+
+
+def _usable(
+    filters: Filters, streams: StripeFooter, orc: OrcType, found: Sequence[Location]
+) -> tuple[list[DeepCheck], list[LoadedStream]]:
+    """Load a column's filters in a stripe. Returns the findings about those that can't be compared, and the
+    others."""
     checks: list[DeepCheck] = []
-    streams = found[0].streams
-    orc = filters.footer.types[found[0].stream.column]
     usable: list[LoadedStream] = []
     for location in found:
         if _holds_nothing(filters, location.stream, None):
@@ -315,9 +374,7 @@ def _deep_column(
             checks += _not_checked(filters, location, why)
         else:
             usable.append(loaded)
-    if usable and streams.stripe.rows:
-        checks += _row_groups(filters, streams, usable, orc, stop)
-    return checks, read
+    return checks, usable
 
 
 def _holds_nothing(filters: Filters, stream: Stream, columns: set[int] | None) -> bool:
@@ -358,32 +415,63 @@ def _local_time(filters: Filters, stream: Stream) -> bool:
 
 
 def _row_groups(
-    filters: Filters, streams: StripeFooter, found: Sequence[LoadedStream], orc: OrcType, stop: Stop
-) -> Iterator[DeepCheck]:
+    check: _Check, streams: StripeFooter, found: Sequence[LoadedStream], orc: OrcType, *, proven: bool
+) -> tuple[list[DeepCheck], Measured | None]:
+    """Read a column of a stripe once, and compare it with its filters, and with its statistics if they are
+    `proven`."""
+    filters, footer, stripe, stop = check.filters, check.filters.footer, streams.stripe, check.stop
+    checks: list[DeepCheck] = []
     zeros = memoryview(hashes.zero_hashes()).cast("Q") if orc.kind in FLOATS else ()
-    reader = MissingValueReader(filters.source, filters.footer, streams, orc, stop)
-    groups = hashes.row_groups(filters.source, filters.footer, streams, orc, stop)
-    for group, batches in enumerate(groups):
+    again = MissingValueReader(filters.source, footer, streams, orc, stop)
+    reader = ValueReader(filters.source, footer, streams, orc, Counted, stop)
+    column = proof.ColumnProof(check.metadata, filters, streams, orc, reader) if proven else None
+    hasher = None
+    if found:
+        hasher = ColumnHasher(reader, entries=None if column is None else column.entries())
+    elif column is not None:
+        deque(column.entries() or (), maxlen=0)
+    for group in range(footer.row_groups(stripe) if footer.stride else 1):
+        rows = footer.rows_in(stripe, group) if footer.stride else stripe.rows
+        if column is not None:
+            checks += (DeepCheck(values=0, finding=one) for one in column.begin(group))
         rebuilt = [FilterComparison(loaded.filters[group], zeros) for loaded in found]
-        for batch in batches:
+        for batch in hasher.take(rows) if hasher is not None else ():
             for one in rebuilt:
                 one.insert(batch.hashes, batch.count, has_zero=batch.has_zero)
                 one.allow(batch.other_hashes)
+            if column is not None:
+                column.take(batch.values)
+        for values, _ in reader.take(rows) if hasher is None else ():
+            if column is not None:
+                column.take(values)
+        if column is not None:
+            checks += (DeepCheck(values=0, finding=one) for one in column.end(group))
         short = [loaded.filters[group] for loaded, one in zip(found, rebuilt, strict=True) if one.has_missing_bits()]
-        results = iter(reader.missing_values(group, short) if short else ())
+        results = iter(again.missing_values(group, short) if short else ())
         for loaded, one in zip(found, rebuilt, strict=True):
             finding = partial(_finding, filters, Location(streams, loaded.stream), row_group=group)
             lost = next(results) if one.has_missing_bits() else None
             if lost is not None and lost.count:
-                yield DeepCheck(values=one.count, finding=_missing_finding(filters, orc, lost, one.count, finding))
+                missed = _missing_finding(filters, orc, lost, one.count, finding)
+                checks.append(DeepCheck(values=one.count, finding=missed))
                 continue
             stray = one.stray_bits() if lost is None else lost.stray
             negative = lost is None and one.negative_zero
-            yield DeepCheck(
-                values=one.count,
-                finding=finding("filter-stray-bits", Severity.WARNING, stray_bits_message(stray)) if stray else None,
-                negative_zero=finding("reader-negative-zero", Severity.ERROR, NEGATIVE_ZERO) if negative else None,
+            checks.append(
+                DeepCheck(
+                    values=one.count,
+                    finding=finding("filter-stray-bits", Severity.WARNING, stray_bits_message(stray))
+                    if stray
+                    else None,
+                    negative_zero=finding("reader-negative-zero", Severity.ERROR, NEGATIVE_ZERO)
+                    if negative
+                    else None,
+                )
             )
+    if column is None:
+        return checks, None
+    checks += (DeepCheck(values=0, finding=one) for one in column.of_stripe())
+    return checks, column.measured
 
 
 def _missing_finding(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypedDict
 
 from bloomcli.formats.format import Format, Magic, Option, Sizes
 from bloomcli.formats.orc.limits import RATE_MARGIN
@@ -30,3 +30,9 @@ ORC: Final = Format(
 )
 
 FORMATS: Final = (ORC,)
+
+
+class Keywords(TypedDict, total=False):
+    """The options as keywords of `bloomcli.add`, for editors and type checkers."""
+
+    kind: str | None

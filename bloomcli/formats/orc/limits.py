@@ -61,3 +61,7 @@ some 500,000 in their statistics."""
 ENTRIES_LISTED_MAX: Final = 200_000
 """The number of row index entries of a column that `bloom inspect --indexes` lists: 2 billion rows at the usual
 stride. The report says that there are more."""
+
+COMPARED_ENTRIES_MAX_BYTES: Final = 64 << 20
+"""Bytes of a dictionary's entries that `validate --deep` holds in memory to compare them with statistics: orc-core
+ends a stripe at 64 MiB."""

@@ -50,26 +50,42 @@ _CHUNK_BYTES: Final = 64 << 10
 """Bytes of a compressed chunk that are read ahead. A larger chunk takes another read."""
 
 
+Layout = tuple[tuple[str, int], ...]
+"""The kinds of a column's streams with positions, and the further numbers of each."""
+
+
+def layout_of(stripe: StripeFooter, orc: OrcType, encoding: str) -> Layout | None:
+    """What an entry of the column has numbers for; None if unknown."""
+    streams = _STREAMS.get(orc.kind)
+    if streams is not None and orc.kind in _TEXTS and encoding not in DIRECT:
+        streams = (("DATA", _RUNS),)
+    if streams is not None and stripe.find("PRESENT", orc.id) is not None:
+        streams = (("PRESENT", _BITS), *streams)
+    return streams
+
+
+def numbers(layout: Layout, *, compressed: bool) -> int:
+    """The number of numbers in an entry."""
+    return sum((2 if compressed else 1) + more for _, more in layout)
+
+
 def stream_positions(
     stripe: StripeFooter, orc: OrcType, encoding: str, entry: Sequence[int], *, compressed: bool
 ) -> dict[str, Position] | None:
     """The positions of the column's streams by kind; None if an entry doesn't have the numbers of these streams."""
-    streams = _STREAMS.get(orc.kind)
-    if streams is None:
+    layout = layout_of(stripe, orc, encoding)
+    if layout is None or len(entry) != numbers(layout, compressed=compressed):
         return None
-    if orc.kind in _TEXTS and encoding not in DIRECT:
-        streams = (("DATA", _RUNS),)
-    present = stripe.find("PRESENT", orc.id) is not None
-    if present:
-        streams = (("PRESENT", _BITS), *streams)
-    place = 2 if compressed else 1
-    if len(entry) != sum(place + more for _, more in streams):
-        return None
-    numbers = iter(entry)
+    return positions(layout, entry, compressed=compressed)
+
+
+def positions(layout: Layout, entry: Sequence[int], *, compressed: bool) -> dict[str, Position] | None:
+    """The positions in an entry by kind of stream; None if a byte would have more than 8 bits."""
+    rest = iter(entry)
     found = {}
-    for kind, more in streams:
-        chunk, skip = next(numbers), next(numbers) if compressed else 0
-        found[kind] = Position(chunk, skip, next(numbers) if more else 0, next(numbers) if more == _BITS else 0)
+    for kind, more in layout:
+        chunk, skip = next(rest), next(rest) if compressed else 0
+        found[kind] = Position(chunk, skip, next(rest) if more else 0, next(rest) if more == _BITS else 0)
         if found[kind].bits > 7:
             return None
     return found

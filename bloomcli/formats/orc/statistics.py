@@ -23,7 +23,7 @@ _INTEGERS: Final = ("BYTE", "SHORT", "INT", "LONG")
 _TEXTS: Final = ("STRING", "CHAR", "VARCHAR")
 _TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT")
 _NANOS_PER_MILLI: Final = 1_000_000
-_EXACT: Final = Context(prec=100, traps=[InvalidOperation, Inexact])
+EXACT: Final = Context(prec=100, traps=[InvalidOperation, Inexact])
 """More digits than any decimal has: nothing is rounded."""
 
 _BOUNDED: Final = tuple(
@@ -73,11 +73,11 @@ def _bounds(statistics: Any, orc: OrcType) -> Bounds:
         return _pair(found, lambda v: struct.pack(form, v))
     if orc.kind in _TEXTS and statistics.HasField("string_statistics"):
         found = statistics.string_statistics
-        low, high = _pair(found, _utf8)
+        low, high = _pair(found, utf8)
         if low is None and found.HasField("lower_bound"):
-            low = _utf8(found.lower_bound)
+            low = utf8(found.lower_bound)
         if high is None and found.HasField("upper_bound"):
-            high = _utf8(found.upper_bound)
+            high = utf8(found.upper_bound)
         return low, high
     if orc.kind == "DECIMAL" and statistics.HasField("decimal_statistics"):
         return _pair(statistics.decimal_statistics, lambda v: _unscaled(v, orc.scale))
@@ -92,7 +92,7 @@ def _bounds(statistics: Any, orc: OrcType) -> Bounds:
     return None, None
 
 
-def _utf8(value: str | bytes) -> bytes:
+def utf8(value: str | bytes) -> bytes:
     """A string field's bytes, which protobuf returns unchanged if they aren't UTF-8."""
     return value.encode() if isinstance(value, str) else value
 
@@ -104,8 +104,8 @@ def _pair(found: Any, encode: Any) -> Bounds:
 
 
 def _unscaled(text: str, scale: int) -> bytes:
-    value = Decimal(text).scaleb(scale, context=_EXACT)
-    if value != value.to_integral_value(context=_EXACT):
+    value = Decimal(text).scaleb(scale, context=EXACT)
+    if value != value.to_integral_value(context=EXACT):
         raise ValueError("more digits than the column's scale")
     return int(value).to_bytes(33, "big", signed=True)
 

@@ -8,6 +8,7 @@ much is requested, so memory grows only with bytes that are actually read.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -33,8 +34,12 @@ _LOWEST_FIRST: Final = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 """For each byte, the byte with its bits reversed, which is Arrow's order."""
 _DIGITS: Final = bytes.maketrans(b"01", b"\0\1")
 
-Decode = Callable[[bytes, int, bytearray, int, int], tuple[int, int]]
-"""(data, position, out, values in out, values requested) -> (values in out now, position after them)."""
+Decode = Callable[[bytes, int, bytearray, int, int, kernels.RunStarts, int, int], tuple[int, int]]
+"""(data, position, out, values in out, values requested, starts of runs, bytes before the data, values before those
+in out) -> (values in out now, position after them)."""
+
+_CHUNKS_KEPT: Final = 8192
+"""The last chunks whose starts are kept: more than hold the values that a writer buffers, if each has one byte."""
 
 
 class Position(NamedTuple):
@@ -69,6 +74,9 @@ class ByteStream:
         self._window = b""
         self._window_at = 0
         self._unpacked = 0
+        self._chunks: deque[tuple[int, int, int]] = deque(maxlen=_CHUNKS_KEPT)
+        """Of each compressed chunk: the bytes before it on disk, those before it decompressed, and its decompressed
+        bytes."""
         self.data = b""
         self.at = 0
 
@@ -91,6 +99,25 @@ class ByteStream:
         if position.skip:
             for _ in self.pieces(position.skip):
                 pass
+
+    @property
+    def before(self) -> int:
+        """Decompressed bytes before `data`, in a stream that is read from its start."""
+        return self._unpacked - len(self.data)
+
+    def offset_of(self, position: Position) -> int | None:
+        """Decompressed bytes before a position close to the reader's; None if no chunk there has it."""
+        if self._codec.name == "NONE":
+            return position.chunk
+        if (position.chunk, position.skip) == (self._next - self._start, 0):
+            return self._unpacked
+        found = next((c for c in reversed(self._chunks) if c[0] == position.chunk), None)
+        return None if found is None or position.skip > found[2] else found[1] + position.skip
+
+    def lands(self, position: Position) -> bool:
+        """Whether a reader that goes to a position reads the bytes that come next here. For streams that are read
+        from their start, as those of `Runs` and `Bits`."""
+        return self.offset_of(position) == self.before + self.at
 
     def read_until(self, chunk: int | None) -> None:
         """Read ahead at most to the chunk at this distance from the start (None: to the stream's end). Bytes after it
@@ -153,7 +180,9 @@ class ByteStream:
         at = self._next
         length, original = self._codec.header(self._read(min(HEADER, left)), left, at, self._field)
         chunk = self._read(length)
-        return bytes(chunk) if original else self._unpacker.block(chunk, at, self._field)
+        data = bytes(chunk) if original else self._unpacker.block(chunk, at, self._field)
+        self._chunks.append((at - self._start, self._unpacked, len(data)))
+        return data
 
     def _read(self, size: int) -> memoryview:
         """The next bytes on disk. The caller ensures that they lie within the stream."""
@@ -176,6 +205,9 @@ class Runs:
         self._out = bytearray()
         self._first = 0
         self._have = 0
+        self._starts = kernels.RunStarts()
+        self.taken = 0
+        """Values that were taken."""
 
     def take(self, count: int) -> memoryview:
         """The next `count` values, valid until the next call. Raises CorruptFile."""
@@ -188,14 +220,28 @@ class Runs:
         have = left
         try:
             while True:
-                have, stream.at = self._decode(stream.data, stream.at, out, have, count)
+                before, taken = stream.before, self.taken
+                have, stream.at = self._decode(stream.data, stream.at, out, have, count, self._starts, before, taken)
                 if have >= count:
                     break
                 stream.more()
         except kernels.RunError as error:
             raise stream.fault(str(error)) from None
         self._first, self._have = count, have
+        self.taken += count
         return memoryview(out)[: count * width]
+
+    def value_at(self, position: Position) -> int | None:
+        """The number of values before a position close to the reader's; None if no run starts there."""
+        if self._first == self._have and not position.values and self._stream.lands(position):
+            return self.taken
+        offset = self._stream.offset_of(position)
+        found = -1 if offset is None else self._starts.value_at(offset)
+        return None if found < 0 else found + position.values
+
+    def lands(self, position: Position) -> bool:
+        """As `ByteStream.lands`."""
+        return self.value_at(position) == self.taken
 
     def seek(self, position: Position) -> None:
         """Go to a position. Raises CorruptFile."""
@@ -214,8 +260,17 @@ class Runs:
 def integers(stream: ByteStream, version: int, *, signed: bool) -> Runs:
     """Read a stream of integers as int64s; `version` 1 or 2 of the encoding."""
 
-    def decode(data: bytes, at: int, out: bytearray, have: int, want: int) -> tuple[int, int]:
-        return kernels.orc_runs(data, at, version, signed, out, have, want)
+    def decode(
+        data: bytes,
+        at: int,
+        out: bytearray,
+        have: int,
+        want: int,
+        starts: kernels.RunStarts,
+        before: int,
+        taken: int,
+    ) -> tuple[int, int]:
+        return kernels.orc_runs(data, at, version, signed, out, have, want, starts, before, taken)
 
     return Runs(stream, decode, 8)
 
@@ -261,6 +316,7 @@ class Bits:
         self._last = b""
         self._left = 0
         """Bits of the last byte that aren't consumed yet."""
+        self._taken = 0
 
     def take(self, count: int) -> Bitmap:
         """The next `count` bits, a batch at most. Raises CorruptFile."""
@@ -268,7 +324,13 @@ class Bits:
         before = self._last if self._left else b""
         data = before + bytes(self._bytes.take(max(-(-(count - self._left) // 8), 0)))
         self._last, self._left = data[-1:], 8 * len(data) - first - count
+        self._taken += count
         return Bitmap(data, first, count)
+
+    def lands(self, position: Position) -> bool:
+        """As `ByteStream.lands`."""
+        whole = self._bytes.value_at(position)
+        return whole is not None and 8 * whole + position.bits == self._taken
 
     def seek(self, position: Position) -> None:
         """Go to a position. Raises CorruptFile."""

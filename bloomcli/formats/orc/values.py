@@ -62,7 +62,7 @@ DECIMAL_BYTES: Final = 16
 _TIMESTAMP_BYTES: Final = 16
 _TOGETHER_BYTES: Final = 4 << 20
 """Maximum bytes of strings that are read together."""
-_SHOWN_BYTES: Final = 1024
+SHOWN_BYTES: Final = 1024
 """Maximum bytes of a string that reports show."""
 _SAMPLED_BYTES: Final = 1 << 16
 """Maximum bytes of a string whose PLAIN bytes are asked for."""
@@ -301,7 +301,7 @@ class LeafReader:
     def _text(self, values: Values, at: int) -> str:
         kind = self.orc.kind
         if kind in STRINGS:
-            data, size = _start(values, at, _SHOWN_BYTES)
+            data, size = _start(values, at, SHOWN_BYTES)
             text = str(bytes(data)) if kind == "BINARY" else bytes(data).decode("utf-8", "backslashreplace")
             return text if len(data) == size else f"{text}... ({counted(size, 'byte')})"
         if kind in FLOATS:
@@ -467,7 +467,7 @@ def _strings(data: ByteStream, runs: Runs, longest: int) -> Decode:
             if size <= _TOGETHER_BYTES:
                 yield Values(last - first, data.take(size), some)
             else:
-                yield _long(data, size, size if size <= longest else _SHOWN_BYTES, some)
+                yield _long(data, size, size if size <= longest else SHOWN_BYTES, some)
             first = last
 
     return decode
@@ -603,6 +603,11 @@ class ValueReader(Generic[R]):
         """For each type from the root down to the column, its streams with positions, by kind."""
         self._seen = [0] * (len(self._levels) + 1)
         """The rows so far of each ancestor and of the column, nulls included."""
+
+    @property
+    def seen(self) -> int:
+        """The values of the column so far, nulls included."""
+        return self._seen[-1]
 
     def take(self, rows: int) -> Iterator[tuple[Values, R]]:
         """Yield the non-null values of the next rows, and the row of each, counted from the first of these rows.

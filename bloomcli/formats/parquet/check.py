@@ -26,14 +26,13 @@ from bloomcli.formats.deep_check import (
 )
 from bloomcli.formats.parquet import page_index, proof, statistics, values
 from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, HINT_REPLACE, Filters, LoadedFilter, is_usual
-from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.footer import FILTER, ChunkKey, Region, regions
 from bloomcli.formats.parquet.measured import Measure, values_of
 from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_headers
+from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.hints import removing
 from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Severity
 from bloomcli.model.validate import Finding
-from bloomcli.rules.readers import refusing
 from bloomcli.values.literals import render
 from bloomcli.words import counted
 
@@ -120,7 +119,7 @@ def sound(
             loaded,
             "filter-not-power-of-two",
             Severity.WARNING,
-            f"the bitset's {loaded.bits.nbytes} bytes are not a power of two: {refusing('filter-not-power-of-two')}",
+            f"the bitset's {loaded.bits.nbytes} bytes are not a power of two",
         )
     if chunk.bloom_filter_length is None:
         yield _finding(
@@ -301,8 +300,13 @@ def _deep_one(filters: Filters, key: ChunkKey, chunk: ColumnChunk, stop: Stop) -
         if not known:
             raise
         return (found._replace(proof=tuple(fault.finding(chunk) for fault in known)),)
-    faults = proof.faults(filters, key, chunk, measure.chunk())
-    return (found._replace(proof=tuple(fault.finding(chunk) for fault in faults)),)
+    measured = measure.chunk()
+    faults = proof.faults(filters, key, chunk, measured)
+    return (
+        found._replace(
+            proof=tuple(fault.finding(chunk) for fault in faults), measured=measured.of_column(chunk.column)
+        ),
+    )
 
 
 def _unread(chunk: ColumnChunk, why: str, *faults: proof.Fault) -> DeepCheck:
@@ -363,7 +367,7 @@ def _deep_boolean(chunk: ColumnChunk, loaded: LoadedFilter) -> DeepCheck:
         row_group=chunk.row_group,
         column=chunk.column.path,
         offset=loaded.offset,
-        hint=f"{removing(chunk.column.path)} takes it out: no reader uses it",
+        hint=removing(chunk.column.path, after=" takes it out: no reader uses it"),
     )
     missing = {which: bound for which, bound in statistics.lost(chunk, loaded.bits) if loaded.bits.set_bits}
     if missing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypedDict
 
 from bloomcli.formats.format import Format, Magic, Option, Sizes
 
@@ -35,9 +35,15 @@ PARQUET: Final = Format(
 BARE_FILTER: Final = Format(
     name="parquet-filter",
     title="bare Parquet filter",
-    opener="bloomcli.formats.parquet.bare_filter:BareFilter",
-    detector="bloomcli.formats.parquet.bare_filter:is_bare",
+    opener="bloomcli.formats.parquet.file:BareFilter",
+    detector="bloomcli.formats.parquet.file:is_bare",
     sizes=Sizes.ANY,
 )
 
 FORMATS: Final = (PARQUET, BARE_FILTER)
+
+
+class Keywords(TypedDict, total=False):
+    """The options as keywords of `bloomcli.add`, for editors and type checkers."""
+
+    variant: str | None

@@ -13,14 +13,16 @@ from typing import Final, NamedTuple
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError
+from bloomcli.formats.base import MeasuredColumn
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.pages import Page, read_pages
-from bloomcli.formats.parquet.values import HashedPage, hashed_pages
+from bloomcli.formats.parquet.values import DICTIONARY_ENCODINGS, ChunkHasher, HashedPage, mark
 from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.values.keys import key_of
 from bloomcli.values.literals import kind_of
+from bloomcli.words import counted
 
-_DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 _UNORDERED: Final = ("INTERVAL", "UNKNOWN", "VARIANT", "GEOMETRY", "GEOGRAPHY")
 _INT96_ORDER: Final = "INT96_TIMESTAMP_ORDER"
 _BOOLEANS: Final = (b"\0", b"\1")
@@ -62,7 +64,7 @@ class MeasuredPage(NamedTuple):
     @property
     def has_dictionary_indices(self) -> bool:
         """Whether the values are a dictionary's."""
-        return self.encoding in _DICTIONARY
+        return self.encoding in DICTIONARY_ENCODINGS
 
 
 class MeasuredChunk(NamedTuple):
@@ -87,6 +89,14 @@ class MeasuredChunk(NamedTuple):
     rises: bool | None
     """No value is less than the one before it; None if the order of rows wasn't measured."""
     falls: bool | None
+
+    ends: tuple[bytes | None, bytes | None]
+    """`low` and `high`, of INT96 also where the file defines no order: tables have one for timestamps."""
+
+    def of_column(self, column: Column) -> MeasuredColumn:
+        """The measures that all formats have."""
+        low, high = (None if end is None else key_of(end, column) for end in self.ends)
+        return MeasuredColumn(column.index, self.values, self.nulls, self.nans, low, high, compared=not self.unknown)
 
 
 def order_of(column: Column, name: str | None) -> int:
@@ -120,14 +130,17 @@ class Measure:
         self, chunk: ColumnChunk, order: str | None, *, tracked: bool = False, distinct: bool = False
     ) -> None:
         column = chunk.column
-        kind, self._width = order_of(column, order), _width(column)
+        self._ordered = order_of(column, order) != kernels.NO_ORDER
+        kind = kernels.INT96 if column.physical == "INT96" else order_of(column, order)
+        self._width = _width(column)
         self._column = column
         self._distinct = distinct
-        self._tracked = tracked and kind != kernels.NO_ORDER and column.physical != "BOOLEAN"
+        self._tracked = tracked and self._ordered and column.physical != "BOOLEAN"
         self.bounds = kernels.Bounds(kind, self._width, self._tracked)
         self._total = kernels.Bounds(kind, self._width)
-        self._ordered = kind != kernels.NO_ORDER
         self._entries: kernels.Entries | None = None
+        self._seen = bytearray()
+        self._unseen = 0
         self._one_form = False
         """Each entry of the dictionary differs from the others."""
         self._pages: list[MeasuredPage] = []
@@ -136,6 +149,7 @@ class Measure:
     def dictionary(self, page: HashedPage) -> None:
         """Keep a dictionary's entries."""
         self._entries = kernels.Entries(self.bounds, page.count)
+        self._seen, self._unseen = bytearray(page.count), page.count
         for part in page.parts:
             if part.long is not None:
                 self._entries.add_long(part.long)
@@ -144,18 +158,18 @@ class Measure:
                 self._entries.add(data, start, part.hashed)
         self._one_form = self._distinct and len(set(memoryview(page.hashes).cast("Q"))) == page.count
 
-    def entries_of_page(self) -> kernels.Entries | None:
-        """The entries, of which the next page's indices mark those that it uses."""
-        if self._entries is not None:
-            self._entries.next_page()
-        return self._entries
+    def indices(self, page: Page, stop: Stop) -> None:
+        """Add the entries that a page uses. Raises CorruptFile."""
+        if self._entries is None:
+            raise page.location.fault("a dictionary-encoded page without a dictionary", 0)
+        self._entries.next_page()
+        self._unseen = mark(page, self._seen, self._unseen, stop, self._entries)
 
     def booleans(self, page: Page) -> None:
         """Add the values of a page of a BOOLEAN column. Raises CorruptFile, UnsupportedError."""
         trues = _trues(page)
         for value, count in zip(_BOOLEANS, (page.non_null - trues, trues), strict=True):
             self.bounds.fixed(value, min(count, 1))
-        self.page(page)
 
     def page(self, page: Page) -> None:
         """Finish a data page whose values were added."""
@@ -173,8 +187,8 @@ class Measure:
                 page.num_values,
                 page.num_values - page.non_null,
                 bounds.nans,
-                low,
-                high,
+                low if self._ordered else None,
+                high if self._ordered else None,
                 bounds.size,
                 repetition,
                 page.histogram(column, repetition=False),
@@ -200,14 +214,15 @@ class Measure:
             sum(page.nulls for page in pages),
             sum(page.nans for page in pages),
             self._row,
-            low,
-            high,
+            low if self._ordered else None,
+            high if self._ordered else None,
             sum(page.plain_bytes for page in pages),
             self._entries.used if self._entries is not None and one_dictionary else None,
             self._ordered,
             self.bounds.unknown,
             self.bounds.rises if self._tracked else None,
             self.bounds.falls if self._tracked else None,
+            (low, high),
         )
 
 
@@ -223,13 +238,29 @@ def values_of(
     filters: Filters, chunk: ColumnChunk, measure: Measure, stop: Stop | None = None
 ) -> Iterator[HashedPage]:
     """Yield a chunk's hashed values, with all entries of its dictionary, and measure its pages. Pages are compared
-    with their checksums. BOOLEAN columns have no hashes."""
-    source, end = filters.source, filters.footer.start
-    if chunk.column.physical != "BOOLEAN":
-        yield from hashed_pages(source, chunk, end, unreferenced=True, stop=stop, checked=True, measure=measure)
+    with their checksums. BOOLEAN columns have no hashes. Raises: as `measured`."""
+    if not chunk.num_values:
         return
-    for page in read_pages(source, chunk, end, stop=stop, checked=True, whole=True) if chunk.num_values else ():
-        measure.booleans(page)
+    stop = stop or Stop()
+    hasher = ChunkHasher(chunk, stop)
+    has_dictionary = False
+    for page in read_pages(filters.source, chunk, filters.footer.start, stop=stop, checked=True, whole=True):
+        if page.dictionary:
+            if has_dictionary:
+                raise page.location.fault("a second dictionary page", 0)
+            has_dictionary, found = True, hasher.dictionary(page)
+            measure.dictionary(found)
+            yield found
+            continue
+        if not page.non_null:
+            pass
+        elif chunk.column.physical == "BOOLEAN":
+            measure.booleans(page)
+        elif page.encoding in DICTIONARY_ENCODINGS:
+            measure.indices(page, stop)
+        else:
+            yield from hasher.pages(page, measure.bounds)
+        measure.page(page)
 
 
 def _width(column: Column) -> int:
@@ -244,7 +275,7 @@ def _trues(page: Page) -> int:
     count, data = page.non_null, memoryview(page.body.whole())[page.start :]
     if page.encoding == "PLAIN":
         if len(data) * 8 < count:
-            raise page.location.fault(f"the page has too few bytes for {count} values", 0)
+            raise page.location.fault(f"the page has too few bytes for {counted(count, 'value')}", 0)
         return (int.from_bytes(data[: -(-count // 8)], "little") & ((1 << count) - 1)).bit_count()
     if page.encoding == "RLE":
         values = kernels.Levels(count, 1)

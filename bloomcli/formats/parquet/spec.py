@@ -8,7 +8,8 @@ with thriftpy2, because loading thriftpy2 takes longer than everything else in `
 from __future__ import annotations
 
 from functools import cache
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -21,7 +22,7 @@ FOOTER_TAIL_BYTES: Final = 8
 
 # wire types of the compact protocol, with the names of its specification
 BOOLEAN_TRUE: Final = 1
-_BOOLEAN_FALSE: Final = 2
+BOOLEAN_FALSE: Final = 2
 _I8: Final = 3
 _I16: Final = 4
 I32: Final = 5
@@ -69,6 +70,14 @@ def varint(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+@cache
+def structures() -> Any:
+    """The IDL's structures as thriftpy2's classes. Loading them is slow: only `--footer` and the drafts need them."""
+    import thriftpy2
+
+    return thriftpy2.load(str(Path(__file__).with_name("parquet.thrift")), module_name="bloomcli_parquet_thrift")
 
 
 class Span(NamedTuple):
@@ -159,7 +168,7 @@ class Struct:
 
     def truth(self, field: str) -> bool | None:
         """Return a boolean field, whose value is its wire type; None if it is absent."""
-        span = self._typed(field, BOOLEAN_TRUE, _BOOLEAN_FALSE)
+        span = self._typed(field, BOOLEAN_TRUE, BOOLEAN_FALSE)
         return None if span is None else span.kind == BOOLEAN_TRUE
 
     def binary(self, field: str) -> bytes | None:

@@ -342,5 +342,5 @@ def _object_writer(
                     error.reason = f"{error.reason}; an unfinished upload is left, as it can't be ended ({reason})"
                     error.hint = f"{command_for(request.client, target.at, upload.id)} ends it"
                 if remarks := upload.duplicate_remarks():
-                    error.hint = "; ".join([*([error.hint] if error.hint else []), *remarks])
+                    error.add_to_hint(remarks)
         raise

@@ -439,7 +439,7 @@ class Upload:
                 remarks = begun_uploads(self._client, self._at, None, time.monotonic() - started)
                 if remarks:
                     error.reason = f"{error.reason}; the store may have begun an upload nevertheless"
-                    error.hint = "; ".join([*([error.hint] if error.hint else []), *remarks])
+                    error.add_to_hint(remarks)
                 raise
             self.id = str(answer["UploadId"])
             head = answer["ResponseMetadata"]

@@ -233,9 +233,9 @@ class Snapshot:
         found: dict[str, Any] = json.loads(self._snapshot.metadata().json())["metaData"]
         return {**found, "configuration": found.get("configuration") or {}}
 
-    def listed(self) -> list[dict[str, Any]]:
-        """The entries of all data files, ordered by path, with only the fields that identify the file."""
-        return _collected(self._entries().select(*_LISTED))
+    def listed(self, *more: str) -> list[dict[str, Any]]:
+        """The entries of all data files, ordered by path, with only the fields that identify the file, and `more`."""
+        return _collected(self._entries().select(*_LISTED, *more))
 
     def entries(self, paths: Collection[str]) -> dict[str, dict[str, Any]]:
         """The complete entries of some paths, by path."""

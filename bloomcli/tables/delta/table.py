@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnreadableError, UnsupportedError, UsageError
 from bloomcli.model.schema import ColumnNames
+from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacement, Table, TableChange
 from bloomcli.tables.deleted_rows import TableRows
-from bloomcli.tables.delta import commits, rows, schema
+from bloomcli.tables.delta import commits, rows, schema, statistics
 from bloomcli.tables.delta.jvm import DELTA, Jvm, class_names, message
 from bloomcli.tables.delta.snapshot import Snapshot, check, full_path, new_entry_path, partition_of, record_of
 from bloomcli.tables.java import java_errors
@@ -215,6 +217,19 @@ class DeltaTable(Table):
             deleted={path: one for path, one in found.items() if one is not None},
             constants=constants if names else {},
         )
+
+    def statistics(self, files: Sequence[DataFile]) -> Iterator[FileStatistics]:
+        """The statistics in the log or its checkpoint."""
+        try:
+            entries = {full_path(self._location, entry["path"]): entry for entry in self._snapshot.listed("stats")}
+        except java_errors() as error:
+            raise UnreadableError(f"the table's files can't be listed: {message(error)}", path=self.name) from None
+        leaves = statistics.leaves_of(self._snapshot.metadata)
+        partitions = self._snapshot.metadata["partitionColumns"]
+        column = next((leaf.path for leaf in leaves if leaf.path not in partitions), "COLUMN")
+        rewriting = f"UPDATE {self.name} SET {column} = {column}"  # noqa: S608  a hint
+        for file in files:
+            yield replace(statistics.statistics_of(entries[file.path], leaves, partitions), rewriting=rewriting)
 
     def filter_requests(self) -> list[FilterRequest]:
         """The filters that the table properties ``parquet.bloom.filter.*`` request."""

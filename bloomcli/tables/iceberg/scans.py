@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 from bloomcli.tables.iceberg.java import GUAVA, ICEBERG, Java, Methods
 
 _OBJECT: Final = "java.lang.Object"
-_STRING: Final = "java.lang.String"
-_FILE: Final = f"{ICEBERG}.ContentFile"
+STRING: Final = "java.lang.String"
+FILE: Final = f"{ICEBERG}.ContentFile"
 _TASK: Final = f"{ICEBERG}.FileScanTask"
 _STRUCT: Final = f"{ICEBERG}.StructLike"
 
@@ -27,7 +27,7 @@ class Tasks:
         self._java = java
         self._methods = Methods(java)
         self.java_list = java_list
-        self._file = self._methods.unbound(_TASK, "file", _FILE)
+        self._file = self._methods.unbound(_TASK, "file", FILE)
 
     @classmethod
     def planned(cls, java: Java, scan: Any) -> Tasks:
@@ -38,9 +38,21 @@ class Tasks:
         finally:
             found.close()
 
+    @classmethod
+    def chosen(cls, java: Java, tasks: Iterable[Any]) -> Tasks:
+        """Some tasks of a scan."""
+        found = java.type("java.util.ArrayList")()
+        for task in tasks:
+            found.add(task)
+        return cls(java, found)
+
+    def of_files(self, handle: Any) -> list[str]:
+        """The result of a handle for each data file, as text."""
+        return self._methods.texts(self.java_list, self._methods.then(self._file, handle))
+
     def paths(self) -> list[str]:
         """Each data file's path."""
-        return self._each("location", _STRING)
+        return self._each("location", STRING)
 
     def sizes(self) -> list[int]:
         """Each data file's bytes."""
@@ -70,7 +82,7 @@ class Tasks:
         """
         texts = [""] * len(specs)
         for spec, own, tasks in self._by_spec(specs):
-            to_path = self._methods.bound(spec, f"{ICEBERG}.PartitionSpec", "partitionToPath", _STRING, _STRUCT)
+            to_path = self._methods.bound(spec, f"{ICEBERG}.PartitionSpec", "partitionToPath", STRING, _STRUCT)
             for index, text in zip(
                 own, self._methods.texts(tasks, self._methods.then(self._partition, to_path)), strict=True
             ):
@@ -101,7 +113,7 @@ class Tasks:
         get = self._methods.unbound(_STRUCT, "get", _OBJECT, "int", "java.lang.Class")
         get = self._methods.with_arguments(get, 1, position, self._methods.class_of(_OBJECT))
         to_json = self._methods.static(
-            f"{ICEBERG}.SingleValueParser", "toJson", _STRING, f"{ICEBERG}.types.Type", _OBJECT
+            f"{ICEBERG}.SingleValueParser", "toJson", STRING, f"{ICEBERG}.types.Type", _OBJECT
         )
         value = self._methods.then(self._partition, get)
         return self._methods.then(value, to_json.bindTo(kind))
@@ -109,7 +121,7 @@ class Tasks:
     @cached_property
     def _partition(self) -> Any:
         """A handle that returns the partition of a task's data file."""
-        return self._methods.then(self._file, self._methods.unbound(_FILE, "partition", _STRUCT))
+        return self._methods.then(self._file, self._methods.unbound(FILE, "partition", _STRUCT))
 
     def _by_spec(self, specs: Sequence[Any]) -> Iterator[tuple[Any, list[int], Any]]:
         """Yield each spec with partition fields, the positions of its tasks, and the tasks in a Java List."""
@@ -125,8 +137,7 @@ class Tasks:
             yield spec, own, tasks
 
     def _each(self, method: str, returns: str) -> list[str]:
-        handle = self._methods.unbound(_FILE, method, returns)
-        return self._methods.texts(self.java_list, self._methods.then(self._file, handle))
+        return self.of_files(self._methods.unbound(FILE, method, returns))
 
 
 _CONTENT: Final = f"{ICEBERG}.FileContent"
@@ -191,10 +202,10 @@ class Applied:
             lists = self._lists.transform(self._tasks.subList(start, end), get)
             files = self._lists.newArrayList(self._iterables.concat(lists))
             facts = zip(
-                methods.texts(files, methods.unbound(_FILE, "location", "java.lang.String")),
+                methods.texts(files, methods.unbound(FILE, "location", "java.lang.String")),
                 methods.texts(files, methods.unbound(kind, "contentOffset", "java.lang.Long")),
-                methods.texts(files, methods.unbound(_FILE, "content", _CONTENT)),
-                methods.texts(files, methods.unbound(_FILE, "dataSequenceNumber", "java.lang.Long")),
+                methods.texts(files, methods.unbound(FILE, "content", _CONTENT)),
+                methods.texts(files, methods.unbound(FILE, "dataSequenceNumber", "java.lang.Long")),
                 strict=True,
             )
             found = (
@@ -234,7 +245,7 @@ def position_deletes(java: Java, tasks: Iterable[Any]) -> list[list[Any]]:
     methods = Methods(java)
     kind = java.iceberg("FileContent").POSITION_DELETES
     equals = methods.bound(kind, "java.lang.Object", "equals", "boolean", "java.lang.Object")
-    content = methods.unbound(_FILE, "content", _CONTENT)
+    content = methods.unbound(FILE, "content", _CONTENT)
     chosen = methods.then(content, methods.taking(equals, "boolean", _CONTENT))
     predicate = methods.as_interface(f"{GUAVA}.base.Predicate", chosen)
     iterables = java.type(f"{GUAVA}.collect.Iterables")

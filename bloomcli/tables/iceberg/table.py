@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from bloomcli.errors import CorruptFile, UsageError
 from bloomcli.model.schema import ColumnNames, RowLineage
+from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.tables.base import CommitInfo, DataFile, FilterRequest, Replacement, Table, TableChange
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg import checks, commit, properties
@@ -20,6 +21,7 @@ from bloomcli.tables.iceberg.java import NO_SUCH_FILE, Java, class_names, messag
 from bloomcli.tables.iceberg.rows import rows_of
 from bloomcli.tables.iceberg.scans import Tasks
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
+from bloomcli.tables.iceberg.statistics import read_statistics
 from bloomcli.tables.java import java_errors, without_log
 
 _MAIN: Final = "main"
@@ -176,6 +178,11 @@ class IcebergTable(Table):
             yield view
         finally:
             session.catalog.dropTempView(view)
+
+    def statistics(self, files: Sequence[DataFile]) -> Iterator[FileStatistics]:
+        """The statistics in the manifests."""
+        with reading("the table's statistics can't be read", self.name):
+            yield from read_statistics(self.java, self._schema(), files, self.name)
 
     def filter_requests(self) -> Sequence[FilterRequest]:
         """The filters that the properties request, for Parquet and for ORC files."""

@@ -1,0 +1,237 @@
+"""What a column's statistics should say, measured from its decoded values.
+
+Values are compared in the order of ORC's statistics, as
+
+    integers, booleans, dates     int
+    floating point                float, without NaN
+    strings                       bytes, which are compared as unsigned numbers
+    decimals                      int, the digits in the column's scale
+    timestamps                    int, nanoseconds since 1970 in the writer's local time
+
+A dictionary's entries stay in memory, up to a limit. If they are ascending, which is usual, indexes are compared in
+place of them.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Final
+
+from bloomcli import kernels
+from bloomcli.formats.base import MeasuredColumn
+from bloomcli.formats.orc import limits as orc_limits
+from bloomcli.formats.orc.footer import StripeFooter
+from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.values import DECIMAL_BYTES, FLOATS, REPEATED, STRINGS, LeafReader, Values
+from bloomcli.model.table_statistics import Key
+from bloomcli.values import calendar
+from bloomcli.values.literals import WIDE
+
+Extremes = tuple[Any, Any]
+"""The least and the greatest value, None if none is compared."""
+_NOTHING: Final[Extremes] = (None, None)
+_BYTES: Final = {"BOOLEAN": 1, "BYTE": 1, "DECIMAL": DECIMAL_BYTES}
+"""Bytes of an integer in `Values.data`, if not 8."""
+_ENTRIES_KEPT: Final = 64
+"""Row groups of one stripe often have the same extremes."""
+
+
+@dataclass(slots=True)
+class Measured:
+    """The counts and the extremes of some rows' values."""
+
+    values: int = 0
+    nulls: int = 0
+    nans: int = 0
+    low: Any = None
+    high: Any = None
+    complete: bool = True
+    """Whether all values were compared."""
+
+    def add(self, other: Measured) -> None:
+        """Add other rows."""
+        self.values += other.values
+        self.nulls += other.nulls
+        self.nans += other.nans
+        self.complete = self.complete and other.complete
+        self.extend(other.low, other.high)
+
+    def of_column(self, orc: OrcType) -> MeasuredColumn:
+        """The measures that all formats have."""
+        low, high = (None if end is None else _key(end, orc) for end in (self.low, self.high))
+        values = self.values + self.nulls
+        return MeasuredColumn(orc.id, values, self.nulls, self.nans, low, high, compared=self.complete)
+
+    def extend(self, low: Any, high: Any) -> None:
+        """Include other extremes."""
+        if low is not None and (self.low is None or low < self.low):
+            self.low = low
+        if high is not None and (self.high is None or high > self.high):
+            self.high = high
+
+
+def _key(value: Any, orc: OrcType) -> Key:
+    """A compared value as a `Key`."""
+    if orc.kind == "DECIMAL":
+        return Decimal(value).scaleb(-orc.scale, context=WIDE)
+    key: Key = value * calendar.DAY_NANOS if orc.kind == "DATE" else value
+    return key
+
+
+class Entries:
+    """The entries of a stripe's dictionary, whose indexes stand for them."""
+
+    def __init__(self, leaf: LeafReader) -> None:
+        self._leaf = leaf
+        self._data = bytearray()
+        self._lengths = bytearray()
+        self._parts = [(0, 0)]
+        """The entries and the bytes before each part that was added."""
+        self._order: list[int] | None = None
+        """The entries in ascending order; None if that is their own order."""
+        self._ranks = b""
+        self._entry = lru_cache(maxsize=_ENTRIES_KEPT)(self._read)
+        self.known = True
+        """Whether the entries are in memory."""
+
+    def take(self, parts: Iterator[Values]) -> Iterator[Values]:
+        """Add the entries, which are passed on."""
+        for values in parts:
+            self._add(values)
+            yield values
+        count = len(self._lengths) // 8
+        if self.known and not kernels.orc_ascending(self._data, self._lengths, count):
+            self._order = sorted(range(count), key=self._read)
+            ranks = array("q", bytes(8 * count))
+            for rank, entry in enumerate(self._order):
+                ranks[entry] = rank
+            self._ranks = ranks.tobytes()
+
+    def _add(self, values: Values) -> None:
+        self.known = self.known and len(self._data) + len(values.data) <= orc_limits.COMPARED_ENTRIES_MAX_BYTES
+        if not self.known:
+            self._data, self._lengths = bytearray(), bytearray()
+            return
+        self._data += values.data
+        if values.cut:
+            self._lengths += len(values.data).to_bytes(8, "little")
+        else:
+            self._lengths += (values.lengths or b"")[: values.count * 8]
+        self._parts.append((len(self._lengths) // 8, len(self._data)))
+
+    def extremes(self, indexes: Values) -> Extremes:
+        """The extremes of the entries with these indexes. Raises CorruptFile."""
+        compared = indexes.data
+        if self._order is not None:
+            compared = bytearray(indexes.count * 8)
+            try:
+                kernels.orc_gather(self._ranks, indexes.data, indexes.count, compared)
+            except kernels.RunError as error:
+                raise self._leaf.fault(str(error)) from None
+        found = [_integer(compared, at, 8) for at in kernels.orc_extremes(compared, 8, indexes.count)]
+        if self._order is not None:
+            found = [self._order[rank] for rank in found]
+        if found[0] < 0 or found[1] * 8 >= len(self._lengths):
+            raise self._leaf.fault("an index beyond the dictionary's entries")
+        low, high = map(self._entry, found)
+        return low, high
+
+    def _read(self, index: int) -> bytes:
+        first, offset = next(part for part in reversed(self._parts) if part[0] <= index)
+        offset += kernels.orc_sum(memoryview(self._lengths)[first * 8 :], index - first)
+        return bytes(self._data[offset : offset + _integer(self._lengths, index, 8)])
+
+
+class Measuring:
+    """Measures the values of a column's row groups, one after the other."""
+
+    def __init__(self, leaf: LeafReader) -> None:
+        self.entries = None if leaf.entries is None else Entries(leaf)
+        self._leaf = leaf
+        self._extremes = self._comparison()
+        self._found = Measured()
+
+    def take(self, values: Values) -> None:
+        """Measure the next values."""
+        self._found.values += values.count
+        if not values.count:
+            return
+        if self.entries is not None and not self.entries.known:
+            self._found.complete = False
+        elif self._extremes is not None:
+            self._found.extend(*self._extremes(values))
+
+    def finish(self, rows: int) -> Measured:
+        """The result for the values since the last call. `rows`: their number, with nulls."""
+        found, self._found = self._found, Measured()
+        found.nulls = rows - found.values
+        return found
+
+    def _comparison(self) -> Callable[[Values], Extremes] | None:
+        """The function that returns the extremes of values; None for a kind whose statistics have no bounds."""
+        kind, zone = self._leaf.orc.kind, self._leaf.zone
+        if self.entries is not None:
+            return self.entries.extremes
+        if kind in {*REPEATED, "BINARY"}:
+            return None
+        if kind in STRINGS:
+            return _texts
+        if kind in FLOATS:
+            return self._floats
+        if zone is not None:
+            return lambda values: _moments(values, zone)
+        width = _BYTES.get(kind, 8)
+
+        def integers(values: Values) -> Extremes:
+            least, greatest = kernels.orc_extremes(values.data, width, values.count)
+            return _integer(values.data, least, width), _integer(values.data, greatest, width)
+
+        return integers
+
+    def _floats(self, values: Values) -> Extremes:
+        width = FLOATS[self._leaf.orc.kind]
+        least, greatest, nans = kernels.orc_float_extremes(values.data, width, values.count)
+        self._found.nans += nans
+        if least < 0:
+            return _NOTHING
+        form = "<f" if width == 4 else "<d"
+        low, high = (struct.unpack_from(form, values.data, at * width)[0] for at in (least, greatest))
+        return low, high
+
+
+def _integer(data: bytes | bytearray | memoryview, at: int, width: int) -> int:
+    return int.from_bytes(data[at * width : (at + 1) * width], "little", signed=True)
+
+
+def _texts(values: Values) -> Extremes:
+    if values.cut:
+        start = bytes(values.data)
+        return start, start
+    low, high = kernels.orc_text_extremes(values.data, values.lengths or b"", values.count)
+    if low is None or high is None:
+        return _NOTHING
+    return bytes(values.data[low[0] : sum(low)]), bytes(values.data[high[0] : sum(high)])
+
+
+def _moments(values: Values, zone: kernels.WriterZone) -> Extremes:
+    nanos = values.nanos or memoryview(b"")
+    least, greatest = kernels.orc_moment_extremes(values.data, nanos, values.count, zone)
+    if least < 0:
+        return _NOTHING
+    low, high = (zone.wall(_integer(values.data, at, 8), _integer(nanos, at, 8)) for at in (least, greatest))
+    return low, high
+
+
+_COMPRESSED: Final = 4
+"""How far text is usually compressed."""
+
+
+def memory(streams: StripeFooter, orc: OrcType) -> int:
+    """The usual bytes of memory for the entries of a column's dictionary; the limit bounds them."""
+    stream = streams.find("DICTIONARY_DATA", orc.id)
+    return 0 if stream is None else min(_COMPRESSED * stream.length, orc_limits.COMPARED_ENTRIES_MAX_BYTES)

@@ -1,0 +1,594 @@
+"""Proves what readers of ORC files skip rows by, besides filters: statistics of row groups, stripes and the file, and
+the positions of the row index.
+
+`by_metadata` compares them with each other. `ColumnProof` compares them with the values of a column in a stripe, in
+the same pass in which these are hashed: it measures each row group, and looks where a reader of all rows is when a
+row group begins. A bound that is too wide loses no row and isn't reported.
+
+Sources: the Apache ORC specification, Column Statistics; orc-core's RecordReaderImpl (getValueRange) and
+ColumnStatisticsImpl; ORC C++'s PredicateLeaf.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from bloomcli.errors import BloomError
+from bloomcli.formats.orc import row_index, spec, statistics, zones
+from bloomcli.formats.orc.bloom_filter import Filters
+from bloomcli.formats.orc.footer import Footer, Stream, Stripe, StripeFooter
+from bloomcli.formats.orc.measured import Extremes, Measured, Measuring
+from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.orc.values import (
+    FLOATS,
+    INTEGERS,
+    REPEATED,
+    SHOWN_BYTES,
+    STRINGS,
+    TIMESTAMPS,
+    Counted,
+    SeekableStream,
+    ValueReader,
+    Values,
+    why_zone_unknown,
+)
+from bloomcli.model.file import Severity
+from bloomcli.model.validate import Finding
+from bloomcli.values import calendar
+from bloomcli.words import counted
+
+BOUNDS: Final = "statistics-bounds"
+COUNTS: Final = "statistics-counts"
+POSITIONS: Final = "row-index-positions"
+GROUP, STRIPE, FILE = "the row group's", "the stripe's", "the file's"
+HINT: Final = "write the file again, or let readers ignore statistics; report the fault to the project of its writer"
+
+_READABLE: Final = frozenset((*INTEGERS, *FLOATS, *STRINGS, *REPEATED, *TIMESTAMPS, "BYTE", "BOOLEAN", "DECIMAL"))
+_NANOS: Final = 1_000_000
+"""In a millisecond."""
+_ZONE_MARGIN: Final = 86_400
+"""Seconds around an instant in which a zone's offset may change."""
+
+
+_PARTS: Final = {
+    **dict.fromkeys((*INTEGERS, "BYTE"), "int_statistics"),
+    **dict.fromkeys(FLOATS, "double_statistics"),
+    **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), "string_statistics"),
+    **dict.fromkeys(TIMESTAMPS, "timestamp_statistics"),
+    "DATE": "date_statistics",
+    "DECIMAL": "decimal_statistics",
+    "BOOLEAN": "bucket_statistics",
+}
+"""The field of statistics with the bounds of each kind."""
+_OTHER_MINIMA: Final = {
+    **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), "lower_bound"),
+    **dict.fromkeys(TIMESTAMPS, "minimum_utc"),
+}
+"""The other field that a minimum can be in. Of these kinds, and of decimals, orc-core reads row groups without a
+maximum."""
+Offsets = Callable[[int], Sequence[int]]
+"""Returns the offsets from UTC around a second since 1970."""
+
+
+class _Fault(NamedTuple):
+    """What is wrong with a column's statistics."""
+
+    id: str
+    severity: Severity
+    message: str
+
+
+def why_unproven(footer: Footer, streams: StripeFooter, orc: OrcType) -> str | None:
+    """Why a column's values in a stripe aren't compared with its statistics; None if they are."""
+    if (why := why_zone_unknown(streams, orc)) is not None:
+        return why
+    if orc.id in footer.encrypted_columns:
+        return "the column is encrypted"
+    if any(t.kind == "UNION" for t in footer.ancestors(orc)):
+        return "it lies within a union"
+    return orc.fault if orc.kind in _READABLE else f"values of {orc.name} aren't read here"
+
+
+def _typed(found: Any, orc: OrcType) -> Any | None:
+    """The part of statistics that has a column's bounds; None if there is none, or readers don't use it."""
+    kind = orc.kind
+    name = _PARTS.get(kind)
+    if name is None or orc.fault is not None or not found.HasField(name):
+        return None
+    part = getattr(found, name)
+    # readers don't use bounds beside a sum that isn't a number, because some value isn't
+    return None if kind in FLOATS and math.isnan(part.sum) else part
+
+
+def lacks(found: Any, orc: OrcType) -> str | None:
+    """The name of a bound without which orc-core skips a row group that has values; None if it has what it needs."""
+    part = _typed(found, orc)
+    if part is None or orc.kind == "BOOLEAN":
+        return None
+    has = part.HasField
+    if not has("minimum"):
+        other = _OTHER_MINIMA.get(orc.kind)
+        if other is None or not has(other):
+            return "minimum"
+    return "maximum" if orc.kind not in _OTHER_MINIMA and orc.kind != "DECIMAL" and not has("maximum") else None
+
+
+def stored_bounds(found: Any, orc: OrcType, offsets: Offsets | None, *, group: bool) -> Extremes:
+    """The bounds by which readers skip, in the form of `measured`; None for one that is absent or that readers don't
+    use.
+
+    Args:
+        found: the statistics.
+        orc: the column.
+        offsets: returns the offsets from UTC that a writer may have had at an instant; None if that is unknown.
+        group: whether they are of a row group.
+
+    Raises:
+        ValueError: a bound isn't a value of the column's type.
+    """
+    kind, part = orc.kind, _typed(found, orc)
+    if part is None:
+        return None, None
+    if kind == "BOOLEAN":
+        if not part.count:
+            return None, None
+        return int(part.count[0] >= found.number_of_values), int(part.count[0] > 0)
+    if kind in TIMESTAMPS:
+        return _moments(part, offsets)
+    low, high = (getattr(part, name) if part.HasField(name) else None for name in ("minimum", "maximum"))
+    if kind in FLOATS:  # a minimum that is NaN excludes a row group for orc-core; a maximum, nothing for anyone
+        nan = low is not None and math.isnan(low)
+        return None if nan and not group else low, None if high is None or math.isnan(high) else high
+    if kind == "DECIMAL":
+        low, high = (None if b is None else _digits(b, orc.scale) for b in (low, high))
+    if kind in STRINGS:
+        low = part.lower_bound if low is None and part.HasField("lower_bound") else low
+        high = part.upper_bound if high is None and part.HasField("upper_bound") else high
+        low, high = (None if b is None else statistics.utf8(b) for b in (low, high))
+        return statistics.unpadded(low, high) if kind == "CHAR" else (low, high)
+    return low, high
+
+
+def _digits(text: str | bytes, scale: int) -> Decimal:
+    try:
+        number = Decimal(spec.text(text))
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if (
+        not number.is_finite()
+        or len(number.as_tuple().digits) > statistics.EXACT.prec
+        or abs(number.adjusted()) > 1000
+    ):
+        raise ValueError(f"{spec.text(text)!r} isn't a decimal")
+    return number.scaleb(scale, statistics.EXACT)
+
+
+def _moments(found: Any, offsets: Offsets | None) -> Extremes:
+    """Nanoseconds below a millisecond are stored plus 1. Without them, a bound is the whole millisecond; with
+    negative ones, which Arrow writes before 1970, readers compare the milliseconds first. Bounds of writers before
+    ORC-135 are instants."""
+    low = found.minimum_utc * _NANOS if found.HasField("minimum_utc") else None
+    high = found.maximum_utc * _NANOS if found.HasField("maximum_utc") else None
+    if low is None and found.HasField("minimum") and offsets is not None:
+        low = (found.minimum + 1000 * min(offsets(found.minimum // 1000))) * _NANOS
+    if high is None and found.HasField("maximum") and offsets is not None:
+        high = (found.maximum + 1000 * max(offsets(found.maximum // 1000))) * _NANOS
+    if low is not None and found.minimum_nanos > 0:
+        low += found.minimum_nanos - 1
+    if high is not None:
+        high += found.maximum_nanos - 1 if found.maximum_nanos > 0 else _NANOS - 1
+    return low, high
+
+
+def offsets_of(streams: Sequence[StripeFooter], orc: OrcType) -> Offsets | None:
+    """The function that returns the offsets of the zones of stripes' writers around an instant; None if one zone is
+    unknown."""
+    if orc.kind not in TIMESTAMPS:
+        return None
+    names = {"UTC" if orc.kind == "TIMESTAMP_INSTANT" else spec.text(s.message.writer_timezone) for s in streams}
+    known = [zones.intervals(name) if name else None for name in names]
+    found = [intervals for intervals in known if intervals is not None]
+    if not found or len(found) < len(known):
+        return None
+
+    def offsets(second: int) -> Sequence[int]:
+        all_: list[int] = []
+        for intervals in found:
+            first = bisect_right(intervals, second - _ZONE_MARGIN, key=lambda i: i[0]) - 1
+            last = bisect_right(intervals, second + _ZONE_MARGIN, key=lambda i: i[0])
+            for _, offset, others in intervals[max(first, 0) : last]:
+                all_ += (offset, *others)
+        return all_
+
+    return offsets
+
+
+def text_of(value: Any, orc: OrcType) -> str:
+    """A bound or a value, as text."""
+    if isinstance(value, bytes):
+        return repr(value[:SHOWN_BYTES].decode("utf-8", "backslashreplace"))
+    if orc.kind == "DECIMAL":
+        return f"{Decimal(value).scaleb(-orc.scale, statistics.EXACT):f}"
+    if orc.kind == "DATE":
+        return calendar.format_date(value)
+    if orc.kind in TIMESTAMPS:
+        return calendar.format_timestamp(value).replace("T", " ")
+    return str(bool(value)).lower() if orc.kind == "BOOLEAN" else str(value)
+
+
+def faults(measured: Measured, found: Any, orc: OrcType, whose: str, offsets: Offsets | None) -> Iterator[_Fault]:
+    """Compare statistics with the values that they are about. `whose`: `GROUP`, `STRIPE` or `FILE`."""
+    claimed, group = found.number_of_values, whose == GROUP
+    if not claimed and measured.values:
+        message = f"{whose} statistics count no value, and there are {measured.values:,}"
+        if group or found.has_null:
+            yield _Fault(COUNTS, Severity.ERROR, f"{message}: readers take all for nulls")
+        else:  # no reader takes it for more than a value that is absent
+            yield _Fault(COUNTS, Severity.NOTE, message)
+        return
+    if claimed != measured.values:
+        message = f"{whose} statistics count {counted(claimed, 'value')}, and there are {measured.values:,}"
+        yield _Fault(COUNTS, Severity.NOTE, message)
+    if measured.nulls and found.HasField("has_null") and not found.has_null:
+        message = f"{whose} statistics say that there is no null, and there are {measured.nulls:,}"
+        yield _Fault(COUNTS, Severity.ERROR, message)
+    if group and measured.values and (absent := lacks(found, orc)) is not None:
+        yield _lacking(absent, whose)
+        return
+    try:
+        low, high = stored_bounds(found, orc, offsets, group=group)
+    except ValueError as error:
+        yield _Fault(BOUNDS, Severity.ERROR, f"a bound of {whose} statistics can't be read: {error}")
+        return
+    if measured.nans and (low is not None or high is not None):
+        message = f"the sum of {whose} statistics isn't NaN, and {counted(measured.nans, 'value')} are: readers trust"
+        yield _Fault(BOUNDS, Severity.ERROR, f"{message} bounds that leave NaN out")
+    if measured.low is None:
+        return
+    least, greatest = measured.low, measured.high
+    if orc.kind == "CHAR":
+        least, greatest = least.rstrip(b" "), greatest.rstrip(b" ")
+    if low is not None and not least >= low and not _cut(least, low):
+        yield _outside("minimum", "above", low, least, orc, whose)
+    if high is not None and not greatest <= high:
+        yield _outside("maximum", "below", high, greatest, orc, whose)
+
+
+def _lacking(which: str, whose: str) -> _Fault:
+    return _Fault(BOUNDS, Severity.ERROR, f"{whose} statistics have no {which}: orc-core skips its rows")
+
+
+def _cut(value: Any, bound: Any) -> bool:
+    """Whether a value may be only the start of a long text that isn't below a bound."""
+    return isinstance(value, bytes) and len(value) >= SHOWN_BYTES and bool(bound.startswith(value))
+
+
+def _outside(which: str, where: str, bound: Any, value: Any, orc: OrcType, whose: str) -> _Fault:
+    message = f"the {which} of {whose} statistics, {text_of(bound, orc)}, is {where} the value {text_of(value, orc)}"
+    return _Fault(BOUNDS, Severity.ERROR, f"{message}: readers skip its rows")
+
+
+class Metadata:
+    """The statistics of a file's columns, as stored.
+
+    Args:
+        filters: the file's filters, with its footer.
+    """
+
+    def __init__(self, filters: Filters) -> None:
+        self._filters = filters
+        self.footer = footer = filters.footer
+        self.problem: str | None = None
+        self._stripes: Sequence[Any] = ()
+        at = footer.footer_at - footer.postscript.metadata_length
+        try:
+            message = spec.parse("Metadata", footer.read_metadata(), footer.path, at, "metadata")
+            self._stripes = message.stripe_statistics
+        except BloomError as error:
+            self.problem = error.reason
+        self.at = at
+
+    def of_file(self, column: int) -> Any | None:
+        """The file's statistics of a column."""
+        found = self.footer.message.statistics
+        if column >= len(found):
+            return None
+        return spec.parse(
+            "ColumnStatistics", found[column], self.footer.path, self.footer.footer_at, f"statistics[{column}]"
+        )
+
+    def of_stripe(self, stripe: Stripe, column: int) -> Any | None:
+        """A stripe's statistics of a column."""
+        if stripe.ordinal >= len(self._stripes):
+            return None
+        found = self._stripes[stripe.ordinal].column_statistics
+        return found[column] if column < len(found) else None
+
+    def finding(self, orc: OrcType, fault: _Fault, *, stripe: int | None = None) -> Finding:
+        """A finding about statistics of the file or of a stripe."""
+        return Finding(
+            id=fault.id,
+            severity=fault.severity,
+            message=fault.message,
+            stripe=stripe,
+            column=orc.label,
+            offset=self.footer.footer_at if stripe is None else self.at,
+            hint=HINT,
+        )
+
+
+class Index:
+    """The row index of a column in a stripe, as stored. `problem` says why readers can't use it.
+
+    Args:
+        filters: the file's filters, with its footer.
+        streams: the stripe's footer.
+        orc: the column.
+    """
+
+    def __init__(self, filters: Filters, streams: StripeFooter, orc: OrcType) -> None:
+        self._filters, self._streams, self._orc = filters, streams, orc
+        self.stream: Stream | None = streams.find("ROW_INDEX", orc.id)
+        self.entries: Sequence[Any] = ()
+        self.problem: str | None = None
+        footer, columns = filters.footer, streams.message.columns
+        self._compressed = footer.codec.name != "NONE"
+        self._lengths = {stream.kind: stream.length for stream in streams.of_column(orc.id)}
+        self._layout = None
+        if orc.id < len(columns) and footer.version_error is None:  # other versions have other streams
+            encoding = spec.name_of("EncodingKind", columns[orc.id].kind)
+            self._layout = row_index.layout_of(streams, orc, encoding)
+        self._wanted = row_index.numbers(self._layout or (), compressed=self._compressed)
+        if self.stream is None or not footer.stride or orc.id in footer.encrypted_columns:
+            return
+        try:
+            self.entries = filters.stored_entries(streams, self.stream)
+        except BloomError as error:
+            self.problem = f"the row index can't be read: {error.reason}"
+        wanted = footer.row_groups(streams.stripe)
+        if self.problem is None and len(self.entries) != wanted:
+            entries = "entry" if len(self.entries) == 1 else "entries"
+            self.problem = f"the row index has {len(self.entries)} {entries} for {counted(wanted, 'row group')}"
+            self.entries = ()
+
+    def finding(self, fault: _Fault, row_group: int | None) -> Finding:
+        """A finding about the row index."""
+        return Finding(
+            id=fault.id,
+            severity=fault.severity,
+            message=fault.message,
+            stripe=self._streams.stripe.ordinal,
+            row_group=row_group,
+            column=self._orc.label,
+            offset=None if self.stream is None else self.stream.offset,
+            hint=HINT,
+        )
+
+    def statistics(self, group: int) -> Any | None:
+        """The statistics of a row group; None if there are none."""
+        if group < len(self.entries) and self.entries[group].HasField("statistics"):
+            return self.entries[group].statistics
+        return None
+
+    def misplaced(self, group: int, parts: Mapping[str, SeekableStream] | None) -> Iterator[Finding]:
+        """The findings about a row group's positions.
+
+        Args:
+            group: the row group.
+            parts: the column's streams, whose readers have read the row groups before; None: the positions must only
+                lie within the streams.
+        """
+        layout = self._layout
+        if group >= len(self.entries) or layout is None:
+            return
+        entry = self.entries[group].positions
+        if not group and not entry:  # orc-core's for texts that weren't put into a dictionary; no reader goes there
+            return
+        fault = partial(_Fault, POSITIONS, Severity.ERROR)
+        if len(entry) < self._wanted:
+            message = f"the row index has {counted(len(entry), 'number')} for the row group's place in the streams"
+            yield self.finding(fault(f"{message}, which take {self._wanted}"), group)
+            return
+        found = row_index.positions(layout, entry, compressed=self._compressed)
+        for kind, position in (found or {}).items():
+            part = None if parts is None else parts.get(kind)
+            if position.chunk > self._lengths.get(kind, 0):
+                yield self.finding(fault(f"the row group's position in {kind} lies behind the stream's end"), group)
+            elif part is not None and not part.lands(position):
+                message = f"the row group's position in {kind} isn't where its values begin: readers that skip to it"
+                yield self.finding(fault(f"{message} read others or fail"), group)
+        if found is None:
+            yield self.finding(fault("the row group's position has more than 7 bits in a byte"), group)
+
+
+def by_metadata(
+    metadata: Metadata, filters: Filters, columns: set[int], units: Container[int] | None = None
+) -> Iterator[Finding]:
+    """Compare statistics and row indexes of these columns with each other, in these stripes (None: all)."""
+    footer = filters.footer
+    for column in sorted(columns):
+        orc = footer.types[column]
+        if column in footer.encrypted_columns:
+            continue
+        whole = metadata.of_file(column)
+        for stripe in footer.stripes:
+            if not stripe.rows or (units is not None and stripe.ordinal not in units):
+                continue
+            streams = footer.stripe_footer(stripe)
+            offsets = offsets_of([streams], orc)
+            of_stripe = metadata.of_stripe(stripe, column)
+            index = Index(filters, streams, orc)
+            if index.problem is not None:
+                yield index.finding(_Fault(POSITIONS, Severity.ERROR, index.problem), None)
+            groups = [index.statistics(group) for group in range(len(index.entries))]
+            for group, found in enumerate(groups):
+                yield from index.misplaced(group, None)
+                for fault in _contradictions(found, of_stripe, orc, (GROUP, STRIPE), offsets):
+                    yield index.finding(fault, group)
+            for fault in _contradictions(of_stripe, whole, orc, (STRIPE, FILE), offsets):
+                yield metadata.finding(orc, fault, stripe=stripe.ordinal)
+            for fault in _sums(groups, of_stripe, ("the row groups'", "the stripe's")):
+                yield metadata.finding(orc, fault, stripe=stripe.ordinal)
+        of_stripes = [metadata.of_stripe(stripe, column) for stripe in footer.stripes]
+        if units is None:
+            file_offsets = offsets_of([footer.stripe_footer(s) for s in footer.stripes], orc)
+            for fault in (
+                *_contradictions(whole, None, orc, (FILE, ""), file_offsets),
+                *_sums(of_stripes, whole, ("the stripes'", "the file's")),
+            ):
+                yield metadata.finding(orc, fault)
+
+
+def _contradictions(
+    inner: Any | None,
+    outer: Any | None,
+    orc: OrcType,
+    whose: tuple[str, str],
+    offsets: Offsets | None,
+) -> Iterator[_Fault]:
+    """Faults of statistics that show without values: in themselves, and beside those of more rows."""
+    if inner is None:
+        return
+    group = whose[0] == GROUP
+    absent = lacks(inner, orc)
+    if not inner.number_of_values:
+        if group and absent is None and _typed(inner, orc) is not None:
+            message = f"{whose[0]} statistics count no value, and have bounds: readers take all for nulls"
+            yield _Fault(COUNTS, Severity.ERROR, message)
+        return
+    if group and absent is not None:
+        yield _lacking(absent, whose[0])
+        return
+    try:
+        low, high = stored_bounds(inner, orc, offsets, group=group)
+    except ValueError as error:
+        yield _Fault(BOUNDS, Severity.ERROR, f"a bound of {whose[0]} statistics can't be read: {error}")
+        return
+    if low is not None and high is not None and not low <= high:
+        message = f"the minimum of {whose[0]} statistics, {text_of(low, orc)}, is above the maximum,"
+        yield _Fault(BOUNDS, Severity.ERROR, f"{message} {text_of(high, orc)}: readers skip all rows")
+        return
+    if outer is None or not outer.number_of_values:
+        return
+    try:
+        lowest, highest = stored_bounds(outer, orc, offsets, group=False)
+    except ValueError:  # reported where the rows are those of `outer`
+        return
+    contradicts = f"those of {whose[1]} statistics don't contain {whose[0]}, and one of them is wrong"
+    if low is not None and lowest is not None and not low >= lowest:
+        message = f"the bounds contradict each other: {text_of(lowest, orc)} as a minimum, and {text_of(low, orc)};"
+        yield _Fault(BOUNDS, Severity.WARNING, f"{message} {contradicts}")
+    if high is not None and highest is not None and not high <= highest:
+        message = f"the bounds contradict each other: {text_of(highest, orc)} as a maximum, and {text_of(high, orc)};"
+        yield _Fault(BOUNDS, Severity.WARNING, f"{message} {contradicts}")
+
+
+def _sums(parts: Sequence[Any | None], whole: Any | None, whose: tuple[str, str]) -> Iterator[_Fault]:
+    """Faults of the counts of parts beside those of the whole."""
+    if whole is None or not parts or any(part is None for part in parts):
+        return
+    if any(part is not None and not part.number_of_values and not part.has_null for part in parts):
+        return  # not counted
+    known = [part for part in parts if part is not None]
+    total = sum(part.number_of_values for part in known)
+    if total != whole.number_of_values:
+        message = (
+            f"{whose[0]} statistics count {counted(total, 'value')} together, {whose[1]} {whole.number_of_values:,}"
+        )
+        severity = Severity.NOTE if total and whole.number_of_values else Severity.WARNING
+        yield _Fault(COUNTS, severity, f"{message}: one of them is wrong")
+    nulls = any(part.HasField("has_null") and part.has_null for part in known)
+    if nulls and whole.HasField("has_null") and not whole.has_null:
+        message = f"{whose[1]} statistics say that there is no null, and some of {whose[0]} say that there are"
+        yield _Fault(COUNTS, Severity.WARNING, f"{message}: one of them is wrong")
+
+
+class ColumnProof:
+    """Compares a column's statistics and positions in a stripe with its values, row group by row group.
+
+    Args:
+        metadata: the file's statistics.
+        filters: the file's filters, with its footer.
+        streams: the stripe's footer.
+        orc: the column.
+        reader: reads the column's values, from the first.
+    """
+
+    def __init__(
+        self,
+        metadata: Metadata,
+        filters: Filters,
+        streams: StripeFooter,
+        orc: OrcType,
+        reader: ValueReader[Counted],
+    ) -> None:
+        self._metadata, self._streams, self._orc = metadata, streams, orc
+        self._reader = reader
+        self._seen = 0
+        self._measuring = Measuring(reader.leaf)
+        self._offsets = offsets_of([streams], orc)
+        types = [*filters.footer.ancestors(orc), orc]
+        self._levels = [
+            (Index(filters, streams, each), own)
+            for each, own in zip(types, reader.parts, strict=True)
+            if own or each is orc
+        ]
+        self.measured = Measured()
+        """The row groups so far."""
+
+    def entries(self) -> Iterator[Values] | None:
+        """The entries of the column's dictionary. Consume all of them before its values. None without one."""
+        entries = self._measuring.entries
+        return None if entries is None else entries.take(self._reader.leaf.dictionary())
+
+    def begin(self, group: int) -> Iterator[Finding]:
+        """Findings about the positions of the next row group, before it is read."""
+        for index, parts in self._levels:
+            yield from index.misplaced(group, parts)
+
+    def take(self, values: Values) -> None:
+        """Measure the next values."""
+        self._measuring.take(values)
+
+    def end(self, group: int) -> Iterator[Finding]:
+        """Findings about the statistics of a row group that was read."""
+        measured = self._measuring.finish(self._reader.seen - self._seen)
+        self._seen = self._reader.seen
+        index = self._levels[-1][0]
+        found = index.statistics(group)
+        if found is not None:
+            for fault in faults(measured, found, self._orc, GROUP, self._offsets):
+                yield index.finding(fault, group)
+        self.measured.add(measured)
+
+    def of_stripe(self) -> Iterator[Finding]:
+        """Findings about the row index as a whole, and about the stripe's statistics."""
+        index = self._levels[-1][0]
+        if index.problem is not None:
+            yield index.finding(_Fault(POSITIONS, Severity.ERROR, index.problem), None)
+        stripe = self._streams.stripe
+        if not self.measured.complete:
+            message = "the statistics' bounds aren't compared with the values: the dictionary is too large"
+            yield index.finding(_Fault(BOUNDS, Severity.NOTE, message), None)
+        found = self._metadata.of_stripe(stripe, self._orc.id)
+        if found is not None:
+            for fault in faults(self.measured, found, self._orc, STRIPE, self._offsets):
+                yield self._metadata.finding(self._orc, fault, stripe=stripe.ordinal)
+
+
+def of_file(metadata: Metadata, orc: OrcType, stripes: Sequence[Measured]) -> Iterator[Finding]:
+    """Findings about the file's statistics of a column that was measured in all stripes."""
+    measured = Measured()
+    for stripe in stripes:
+        measured.add(stripe)
+    found = metadata.of_file(orc.id)
+    if found is not None:
+        footer = metadata.footer
+        offsets = offsets_of([footer.stripe_footer(s) for s in footer.stripes], orc)
+        for fault in faults(measured, found, orc, FILE, offsets):
+            yield metadata.finding(orc, fault)

@@ -1,0 +1,176 @@
+"""Reads the statistics of data files from a Delta table's log: row count, bounds, null counts and partition values.
+
+Source: PROTOCOL.md, "Per-file Statistics" and "Partition Value Serialization". Delta's writers cut texts, and
+timestamps to milliseconds; its readers add a millisecond to the greatest timestamp.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Key, Kind, PartitionValue
+from bloomcli.tables.delta.schema import PHYSICAL, mapping_mode
+from bloomcli.values.keys import parse_key
+
+_INTEGERS: Final = {"byte": 8, "short": 16, "integer": 32, "long": 64}
+_FLOATS: Final = {"float": 4, "double": 8}
+_KINDS: Final = {
+    **dict.fromkeys((*_INTEGERS, *_FLOATS, "decimal"), Kind.NUMBER),
+    "boolean": Kind.BOOLEAN,
+    "date": Kind.DATE,
+    "timestamp": Kind.INSTANT,
+    "timestamp_ntz": Kind.TIMESTAMP,
+    "string": Kind.TEXT,
+    "binary": Kind.BYTES,
+}
+_MILLI: Final = 999_999
+_MILLI_DIGITS: Final = 3
+_FRACTION: Final = re.compile(r"\.(\d+)")
+_SHORT: Final = re.compile(r"(?<!\d)(\d)(?!\d)")
+"""A month, a day or an hour of one digit, which Spark's casts accept."""
+_ZONE: Final = re.compile(r"(Z|UTC|[+-]\d{2}:?\d{2})$")
+
+
+class Leaf(NamedTuple):
+    """A leaf column that isn't in an array or map."""
+
+    path: str
+    names: tuple[str, ...]
+    """The physical names of the column and of those around it, from the outside."""
+    type: str
+    """Without parameters: ``decimal``."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of its values."""
+        return _KINDS[self.type]
+
+
+def leaves_of(metadata: Mapping[str, Any]) -> list[Leaf]:
+    """The leaf columns outside of arrays and maps. `metadata` is the log's ``metaData``."""
+    mapped = mapping_mode(metadata) != "none"
+    return list(_leaves(json.loads(metadata["schemaString"])["fields"], mapped, "", ()))
+
+
+def _leaves(fields: Sequence[Any], mapped: bool, above: str, names: tuple[str, ...]) -> Iterator[Leaf]:
+    for field in fields:
+        kind, path = field["type"], above + field["name"]
+        own = (field.get("metadata") or {}).get(PHYSICAL, field["name"]) if mapped else field["name"]
+        if isinstance(kind, str):
+            if (name := kind.partition("(")[0]) in _KINDS:
+                yield Leaf(path, (*names, own), name)
+        elif kind["type"] == "struct":
+            yield from _leaves(kind["fields"], mapped, f"{path}.", (*names, own))
+
+
+def statistics_of(entry: Mapping[str, Any], leaves: Sequence[Leaf], partitions: Sequence[str]) -> FileStatistics:
+    """A data file's statistics.
+
+    If rows were deleted by a deletion vector, tight statistics are those of the other rows, which the file doesn't
+    show: only the row count is then returned. Wide ones are those of the whole file.
+
+    Args:
+        entry: the log's ``add``.
+        leaves: the table's leaf columns.
+        partitions: the names of the partition columns.
+    """
+    stats = _parsed(entry.get("stats"))
+    rows = stats.get("numRecords")
+    tight = stats.get("tightBounds") is not False
+    columns = (
+        () if tight and entry.get("deletionVector") is not None else (_column(one, stats, tight) for one in leaves)
+    )
+    values: Mapping[str, str | None] = entry.get("partitionValues") or {}
+    of_partition = [leaf for leaf in leaves if leaf.path in partitions]
+    return FileStatistics(
+        source="log",
+        rows=int(rows) if isinstance(rows, str) and rows.isdecimal() else None,
+        columns=tuple(one for one in columns if one is not None),
+        partition=tuple(_partition(leaf, values.get(leaf.names[0]) or None) for leaf in of_partition),
+    )
+
+
+def _parsed(text: str | None) -> dict[str, Any]:
+    """The statistics, with numbers as text. Those that aren't JSON are none, as for Delta."""
+    with suppress(ValueError, RecursionError):
+        found = json.loads(text or "{}", parse_int=str, parse_float=str, parse_constant=str)
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _column(leaf: Leaf, stats: Mapping[str, Any], tight: bool) -> ColumnStatistics | None:
+    low, high, nulls = (_text_at(stats.get(name), leaf.names) for name in ("minValues", "maxValues", "nullCount"))
+    if low is high is nulls is None:
+        return None
+    is_float = leaf.type in _FLOATS
+    least, greatest = _key(low, leaf), _key(high, leaf)
+    if is_float and low == "NaN":  # the order of Delta's writers has NaN above all others
+        least = float("inf")
+    if leaf.kind in {Kind.TIMESTAMP, Kind.INSTANT} and isinstance(greatest, int):
+        fraction = _FRACTION.search(high or "")
+        greatest += _MILLI if fraction is None or len(fraction[1]) <= _MILLI_DIGITS else 0
+    return ColumnStatistics(
+        path=leaf.path,
+        kind=leaf.kind,
+        nulls=int(nulls) if nulls is not None and nulls.isdecimal() else None,
+        low=least,
+        high=greatest,
+        tight=tight,
+        nan_is_greatest=is_float,
+    )
+
+
+def _text_at(found: Any, names: Sequence[str]) -> str | None:
+    """The value of a column, as text."""
+    for name in names:
+        if not isinstance(found, dict):
+            return None
+        found = found.get(name)
+    return str(found).lower() if isinstance(found, bool) else found if isinstance(found, str) else None
+
+
+def _key(text: str | None, leaf: Leaf) -> Key | None:
+    """The key of a bound; None for NaN and for texts that aren't a value of the column's type."""
+    if text is None or leaf.type == "binary":
+        return None
+    try:
+        return parse_key(text, leaf.kind, float_bytes=_FLOATS.get(leaf.type))
+    except (ValueError, ArithmeticError):
+        return None
+
+
+def _partition(leaf: Leaf, text: str | None) -> PartitionValue:
+    """A partition's value. A timestamp without a zone is in that of its writer, which nothing records."""
+    plain = text if text is None or leaf.kind not in _PADDED else _SHORT.sub(r"0\1", text)
+    key = None if plain is None or leaf.type == "binary" else _key(plain, leaf)
+    known = text is None or leaf.type == "binary" or key is not None or text.lower() == "nan"
+    problem = None if known and _in_range(key, leaf) else (
+        f"the log's value of the partition column is {text!r}, which isn't of the type {leaf.type}: engines read null"
+        " or fail"
+    )  # fmt: skip
+    comparable = text is None or (
+        key is not None and (leaf.kind is not Kind.INSTANT or _ZONE.search(text) is not None)
+    )
+    return PartitionValue(
+        path=leaf.path,
+        kind=leaf.kind,
+        value=key,
+        text="null" if text is None else text,
+        transform="identity" if comparable else "unknown",
+        problem=problem,
+    )
+
+
+_PADDED: Final = (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT)
+
+
+def _in_range(key: Key | None, leaf: Leaf) -> bool:
+    """Whether a number is one of an integer type."""
+    bits = _INTEGERS.get(leaf.type)
+    if bits is None or key is None or isinstance(key, bytes):
+        return True
+    return key == int(key) and -(1 << bits - 1) <= key < 1 << bits - 1

@@ -1,0 +1,207 @@
+"""Reads the statistics of data files from manifests: counts, bounds, partition values and split offsets.
+
+Sources: Iceberg's specification, "Manifests", "Appendix C: JSON serialization" and "Appendix D: Single-value
+serialization". A bound may be of the narrower type that its column had when the file was written.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Key, Kind, PartitionValue
+from bloomcli.tables.base import DataFile
+from bloomcli.tables.iceberg.java import ICEBERG, Java, Methods
+from bloomcli.tables.iceberg.scans import FILE, STRING, Tasks
+from bloomcli.values import calendar
+from bloomcli.values.keys import parse_key
+from bloomcli.values.literals import WIDE
+
+_FILES_AT_ONCE: Final = 1000
+"""Files whose statistics are read from Java at a time: some kilobytes of JSON each."""
+_MICRO: Final = 999
+"""Values in files may be finer than the table's microseconds, to which readers cut them."""
+_DAY_BYTES: Final = 4
+_KINDS: Final = {
+    "boolean": Kind.BOOLEAN,
+    **dict.fromkeys(("int", "long", "float", "double", "decimal"), Kind.NUMBER),
+    "date": Kind.DATE,
+    "time": Kind.TIME,
+    **dict.fromkeys(("timestamp", "timestamp_ns"), Kind.TIMESTAMP),
+    **dict.fromkeys(("timestamptz", "timestamptz_ns"), Kind.INSTANT),
+    "string": Kind.TEXT,
+    **dict.fromkeys(("uuid", "fixed", "binary"), Kind.BYTES),
+}
+_FLOATS: Final = {"float": 4, "double": 8}
+_WITH_WIDTH: Final = re.compile(r"(bucket|truncate)\[(\d+)\]")
+_OF_NUMBER: Final = ("bucket", "year", "month", "hour")
+"""Transforms whose results are integers."""
+_TRANSFORMS: Final = ("identity", "truncate", "day", *_OF_NUMBER)
+
+
+class Leaf(NamedTuple):
+    """A leaf column that isn't in a list or map: engines skip files by the statistics of such columns alone."""
+
+    path: str
+    type: str
+    """Without parameters: ``decimal``."""
+    scale: int
+    """Of a decimal."""
+
+    @property
+    def kind(self) -> Kind | None:
+        """The kind of its values; None if they have no order."""
+        return _KINDS.get(self.type)
+
+
+def leaves_of(schema: Mapping[str, Any]) -> dict[int, Leaf]:
+    """The leaf columns outside of lists and maps, by field id. `schema` is the JSON of SchemaParser."""
+    return dict(_leaves(schema["fields"], ""))
+
+
+def _leaves(fields: Sequence[Any], above: str) -> Iterator[tuple[int, Leaf]]:
+    for field in fields:
+        kind, path = field["type"], above + field["name"]
+        if isinstance(kind, str):
+            name, *numbers = re.findall(r"\w+", kind)
+            yield field["id"], Leaf(path, name, int(numbers[1]) if name == "decimal" else 0)
+        elif kind["type"] == "struct":
+            yield from _leaves(kind["fields"], f"{path}.")
+
+
+def read_statistics(java: Java, schema: Any, files: Sequence[DataFile], name: str) -> Iterator[FileStatistics]:
+    """Yield the statistics of data files, in their order.
+
+    Args:
+        java: the session's Java.
+        schema: the snapshot's ``org.apache.iceberg.Schema``.
+        files: data files of one scan that read the columns' statistics.
+        name: the table's name in SQL.
+    """
+    catalog, _, short = name.partition(".")
+    rewriting = f"CALL {catalog}.system.rewrite_data_files(table => '{short}', options => map('rewrite-all', 'true'))"
+    leaves = leaves_of(json.loads(java.iceberg("SchemaParser").toJson(schema)))
+    methods = Methods(java)
+    to_json = methods.static(f"{ICEBERG}.ContentFileParser", "toJson", STRING, FILE, f"{ICEBERG}.PartitionSpec")
+    fields: dict[int, list[Any]] = {}
+    for start in range(0, len(files), _FILES_AT_ONCE):
+        some = files[start : start + _FILES_AT_ONCE]
+        found: dict[int, str] = {}
+        for spec in {id(file.record.partition_spec): file.record.partition_spec for file in some}.values():
+            own = [at for at, file in enumerate(some) if file.record.partition_spec is spec]
+            tasks = Tasks.chosen(java, (some[at].record.task for at in own))
+            texts = tasks.of_files(methods.with_arguments(to_json, 1, spec))
+            found |= zip(own, texts, strict=True)
+            number = int(spec.specId())
+            if number not in fields:
+                fields[number] = json.loads(java.iceberg("PartitionSpecParser").toJson(spec))["fields"]
+        for at in range(len(some)):
+            entry = json.loads(found.pop(at), parse_float=str)
+            yield replace(statistics_of(entry, leaves, fields[entry["spec-id"]]), rewriting=rewriting)
+
+
+def statistics_of(entry: Mapping[str, Any], leaves: Mapping[int, Leaf], fields: Sequence[Any]) -> FileStatistics:
+    """A data file's statistics.
+
+    Args:
+        entry: the JSON of ContentFileParser; its numbers with a fraction are texts.
+        leaves: the table's leaf columns, by field id.
+        fields: the fields of the partition spec, in the JSON of PartitionSpecParser.
+    """
+    maps = {name: _by_id(entry.get(name)) for name in _MAPS}
+    columns = (_column(leaf, *(maps[name].get(number) for name in _MAPS)) for number, leaf in leaves.items())
+    rows = entry["record-count"]
+    return FileStatistics(
+        source="manifest",
+        rows=rows if rows >= 0 else None,
+        columns=tuple(one for one in columns if one is not None),
+        partition=tuple(_partition(entry.get("partition"), leaves, fields)),
+        split_offsets=tuple(entry.get("split-offsets") or ()),
+    )
+
+
+_MAPS: Final = ("value-counts", "null-value-counts", "nan-value-counts", "lower-bounds", "upper-bounds")
+
+
+def _by_id(found: Mapping[str, Any] | None) -> dict[int, Any]:
+    return {} if found is None else dict(zip(found["keys"], found["values"], strict=True))
+
+
+def _column(leaf: Leaf, *facts: Any) -> ColumnStatistics | None:
+    values, nulls, nans, low, high = facts
+    if leaf.kind is None or all(fact is None for fact in facts):
+        return None
+    greatest = None if high is None else decode(bytes.fromhex(high), leaf)
+    if leaf.type in {"timestamp", "timestamptz"} and isinstance(greatest, int):
+        greatest += _MICRO
+    return ColumnStatistics(
+        path=leaf.path,
+        kind=leaf.kind,
+        values=values,
+        nulls=nulls,
+        nans=nans,
+        low=None if low is None else decode(bytes.fromhex(low), leaf),
+        high=greatest,
+    )
+
+
+def decode(encoded: bytes, leaf: Leaf) -> Key | None:
+    """The key of a bound; None for NaN, and for bytes that aren't a value of the column's type."""
+    number = int.from_bytes(encoded, "little", signed=True)
+    match leaf.type, len(encoded):
+        case (("string" | "binary" | "uuid" | "fixed"), _):
+            return encoded
+        case (("int" | "long"), (4 | 8)):
+            return number
+        case "boolean", 1:
+            return int(number != 0)
+        case (("float" | "double"), (4 | 8)):
+            (value,) = struct.unpack("<f" if len(encoded) == 4 else "<d", encoded)
+            return None if math.isnan(value) else value
+        case "decimal", size if size:
+            return WIDE.create_decimal(int.from_bytes(encoded, "big", signed=True)).scaleb(-leaf.scale, context=WIDE)
+        case (("date" | "timestamp" | "timestamptz" | "timestamp_ns" | "timestamptz_ns"), 4):
+            return number * calendar.DAY_NANOS
+        case (("timestamp_ns" | "timestamptz_ns"), 8):
+            return number
+        case (("timestamp" | "timestamptz" | "time"), 8):
+            return number * 1000
+    return None
+
+
+def _partition(values: Any, leaves: Mapping[int, Leaf], fields: Sequence[Any]) -> Iterator[PartitionValue]:
+    """Yield the partition values of columns that the table has."""
+    for position, field in enumerate(fields):
+        leaf = leaves.get(field.get("source-id", -1))
+        match = _WITH_WIDTH.fullmatch(field["transform"])
+        transform, width = (match[1], int(match[2])) if match else (field["transform"], 0)
+        if leaf is None or leaf.kind is None or transform not in _TRANSFORMS:
+            continue
+        value = values[position] if isinstance(values, list) else (values or {}).get(str(field["field-id"]))
+        kind = leaf.kind
+        if transform != "identity" and transform != "truncate":
+            kind = Kind.DATE if transform == "day" else Kind.NUMBER
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        size = _FLOATS.get(leaf.type) if kind is leaf.kind else None
+        key = None
+        with suppress(ValueError, ArithmeticError):
+            key = None if value is None else parse_key(_digits(text, leaf), kind, float_bytes=size)
+        if value is None or key is not None:
+            yield PartitionValue(
+                path=leaf.path,
+                kind=kind,
+                value=key,
+                text="null" if value is None else text,
+                transform=transform,
+                width=width,
+            )
+
+
+def _digits(text: str, leaf: Leaf) -> str:
+    return text.replace("-", "") if leaf.type == "uuid" else text

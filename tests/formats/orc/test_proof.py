@@ -1,0 +1,437 @@
+"""`validate` finds statistics by which readers lose rows, and row index positions that aren't where values begin.
+
+Sound files of ORC Java and ORC C++ are patched in one place each.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Collection
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyorc
+import pytest
+from pyorc.predicates import PredicateColumn
+from support import orcfiles
+from support import orcstatistics as edits
+from support.orcfiles import File
+from support.orcstatistics import FILE, GROUP, LEVELS, STRIPE
+
+import bloomcli
+from bloomcli.model.file import Severity
+from bloomcli.model.validate import Finding
+
+FIXTURES: Final = Path(__file__).parents[3] / "fixtures"
+JAVA: Final = FIXTURES / "orc" / "java_types.orc"
+"""By Spark: stripes of 1024 and 36 rows, row groups of 1000."""
+CPP: Final = FIXTURES / "orc" / "cpp_types.orc"
+"""By pyarrow: a stripe of 230 rows, row groups of 100."""
+PYORC: Final = FIXTURES / "orc" / "pyorc_types.orc"
+BOUNDS, COUNTS, POSITIONS = "statistics-bounds", "statistics-counts", "row-index-positions"
+PROVEN: Final = {BOUNDS, COUNTS, POSITIONS}
+
+Where = tuple[int | None, int | None]
+"""Stripe, row group."""
+PLACES: Final[dict[str, Where]] = {GROUP: (0, 0), STRIPE: (0, None), FILE: (None, None)}
+
+
+def check(path: Path, column: str = "*", *, deep: bool = True) -> list[Finding]:
+    """The findings about statistics and row indexes."""
+    found = bloomcli.validate(path, columns=[column], deep=deep).findings
+    return [f for f in found if f.id in PROVEN]
+
+
+def put(path: str, value: Any) -> Callable[[Any], None]:
+    """An edit that sets a field of statistics, or clears it for None."""
+    *above, last = path.split(".")
+
+    def change(statistics: Any) -> None:
+        for name in above:
+            statistics = getattr(statistics, name)
+        if value is None:
+            statistics.ClearField(last)
+        else:
+            setattr(statistics, last, value)
+
+    return change
+
+
+def every(*changes: Callable[[Any], None]) -> Callable[[Any], None]:
+    """All of some edits."""
+
+    def change(statistics: Any) -> None:
+        for each in changes:
+            each(statistics)
+
+    return change
+
+
+def trues(count: int) -> Callable[[Any], None]:
+    """An edit of the number of true values."""
+
+    def change(statistics: Any) -> None:
+        statistics.bucket_statistics.count[0] = count
+
+    return change
+
+
+class Wrong(NamedTuple):
+    """An edit of statistics that makes readers lose rows."""
+
+    column: str
+    change: Callable[[Any], None]
+    rule: str = BOUNDS
+    levels: Collection[str] = LEVELS
+    severity: Severity = Severity.ERROR
+
+
+NOTE: Final = Severity.NOTE
+ONE: Final = (GROUP,)
+"""Where orc-core loses rows, which skips no stripes and no files."""
+OF_JAVA: Final = {
+    "tiny minimum": Wrong("tiny", put("int_statistics.minimum", -127)),
+    "small maximum": Wrong("small", put("int_statistics.maximum", -8000)),
+    "int minimum": Wrong("whole", put("int_statistics.minimum", -899_999_999)),
+    "bigint maximum": Wrong("big", put("int_statistics.maximum", 998_000_006_988_993)),
+    "float minimum": Wrong("real", put("double_statistics.minimum", -999.0)),
+    "double maximum": Wrong("wide", put("double_statistics.maximum", 142.5)),
+    "double NaN as a minimum": Wrong("wide", put("double_statistics.minimum", math.nan), levels=ONE),
+    "no int minimum": Wrong("whole", put("int_statistics.minimum", None), levels=ONE),
+    "no date maximum": Wrong("day", put("date_statistics.maximum", None), levels=ONE),
+    "no double minimum": Wrong("wide", put("double_statistics.minimum", None), levels=ONE),
+    "no decimal minimum": Wrong("cents", put("decimal_statistics.minimum", None), levels=ONE),
+    "no text minimum": Wrong("label", put("string_statistics.minimum", None), levels=ONE),
+    "no timestamp minimum": Wrong("moment", put("timestamp_statistics.minimum_utc", None), levels=ONE),
+    "short decimal minimum": Wrong("cents", put("decimal_statistics.minimum", "-249.74")),
+    "decimal with too many digits": Wrong("cents", put("decimal_statistics.maximum", "249.4999")),
+    "long decimal maximum": Wrong("huge", put("decimal_statistics.maximum", "998000000007000000000000000.12345997")),
+    "decimal that is none": Wrong("money", put("decimal_statistics.minimum", "many")),
+    "text minimum": Wrong("text", put("string_statistics.minimum", "!")),
+    "dictionary maximum": Wrong("label", put("string_statistics.maximum", "reb")),
+    "lower bound": Wrong(
+        "label", every(put("string_statistics.minimum", None), put("string_statistics.lower_bound", "c"))
+    ),
+    "upper bound": Wrong(
+        "label", every(put("string_statistics.maximum", None), put("string_statistics.upper_bound", "re"))
+    ),
+    "date minimum": Wrong("day", put("date_statistics.minimum", -864)),
+    "timestamp minimum": Wrong("moment", put("timestamp_statistics.minimum_utc", -60_522_786_419)),
+    "timestamp nanoseconds": Wrong("moment", put("timestamp_statistics.minimum_nanos", 100_002), levels=ONE),
+    "timestamp maximum": Wrong("moment", put("timestamp_statistics.maximum_utc", 25_851_875_912)),
+    "no true": Wrong("flag", trues(0)),
+    "all true": Wrong("flag", trues(2000)),
+    "field of a struct": Wrong("person.age", put("int_statistics.minimum", 2)),
+    "element of a list": Wrong("tags._elem", put("string_statistics.maximum", "tag 998")),
+    "field below two lists": Wrong("deep._elem.x._value._elem", put("double_statistics.minimum", 0.75)),
+    "no values": Wrong("whole", put("number_of_values", 0), COUNTS),
+    "no values and no nulls": Wrong(
+        "whole", every(put("number_of_values", 0), put("has_null", False)), COUNTS, levels=ONE
+    ),
+    "stripe without values and nulls": Wrong(
+        "whole", every(put("number_of_values", 0), put("has_null", False)), COUNTS, (STRIPE, FILE), NOTE
+    ),
+    "other count": Wrong("whole", put("number_of_values", 17), COUNTS, severity=NOTE),
+    "no nulls": Wrong("whole", put("has_null", False), COUNTS),
+    "no nulls in a binary": Wrong("blob", put("has_null", False), COUNTS),
+    "no nulls in a list": Wrong("tags", put("has_null", False), COUNTS),
+}
+OF_CPP: Final = {
+    "tiny maximum": Wrong("tiny", put("int_statistics.maximum", -27)),
+    "bigint minimum": Wrong("big", put("int_statistics.minimum", 1)),
+    "float maximum": Wrong("real", put("double_statistics.maximum", 99.0)),
+    "decimal minimum": Wrong("huge", put("decimal_statistics.minimum", "-9999999999999999999999.9")),
+    "text maximum": Wrong("text", put("string_statistics.maximum", "Wert 99 ")),
+    "date maximum": Wrong("day", put("date_statistics.maximum", 17)),
+    "timestamp maximum": Wrong("moment", put("timestamp_statistics.maximum_nanos", 297_000), levels=(GROUP,)),
+    "instant minimum": Wrong("instant", put("timestamp_statistics.minimum_utc", 1_684_800_001)),
+    "map key minimum": Wrong("lookup._key", put("string_statistics.minimum", "key 1")),
+    "no values": Wrong("pair.left", put("number_of_values", 0), COUNTS),
+    "no nulls": Wrong("items._elem", put("has_null", False), COUNTS),
+}
+CASES: Final = [
+    *((JAVA, wrong) for wrong in OF_JAVA.values()),
+    *((CPP, wrong) for wrong in OF_CPP.values()),
+    (PYORC, Wrong("code", put("string_statistics.minimum", "c1"))),
+    (PYORC, Wrong("short", put("string_statistics.maximum", "ü5"))),
+]
+NAMES: Final = [*(f"java, {n}" for n in OF_JAVA), *(f"cpp, {n}" for n in OF_CPP), "pyorc, char", "pyorc, varchar"]
+
+
+def number(path: Path, column: str) -> int:
+    """A column's id."""
+    (found,) = [t.id for t in _types(path) if t.path == column]
+    return int(found)
+
+
+def _types(path: Path) -> Any:
+    from bloomcli.formats.orc.footer import Footer
+    from bloomcli.storage.registry import open_source
+
+    with open_source(path) as source:
+        return Footer(source).types
+
+
+def patched(path: Path, target: Path, column: str, change: Callable[[Any], object], *levels: str) -> Path:
+    """The file with other statistics of a column in its first row group, its first stripe or the file."""
+    index = number(path, column)
+    return orcfiles.edited(path, target, lambda file: edits.edit(file, index, change, levels=levels))
+
+
+@pytest.mark.parametrize(("path", "wrong"), CASES, ids=NAMES)
+def test_wrong_statistics_are_found_in_the_row_group_the_stripe_and_the_file(
+    tmp_path: Path, path: Path, wrong: Wrong
+) -> None:
+    for level in wrong.levels:
+        file = patched(path, tmp_path / level, wrong.column, wrong.change, level)
+        found = [(f.id, f.severity, f.stripe, f.row_group, f.column) for f in check(file, wrong.column)]
+        assert found == [(wrong.rule, wrong.severity, *PLACES[level], wrong.column)], level
+
+
+@pytest.mark.parametrize(
+    ("column", "change"),
+    [
+        ("whole", put("int_statistics.minimum", -(1 << 40))),
+        ("wide", put("double_statistics.maximum", math.inf)),
+        ("cents", put("decimal_statistics.maximum", "1000.001")),
+        ("label", every(put("string_statistics.minimum", None), put("string_statistics.lower_bound", "blu"))),
+        ("label", every(put("string_statistics.maximum", None), put("string_statistics.upper_bound", "ree"))),
+        ("moment", put("timestamp_statistics.minimum_nanos", None)),
+        ("moment", put("timestamp_statistics.maximum_nanos", None)),
+        ("flag", trues(1)),
+        ("person.name", put("has_null", True)),
+        ("whole", put("int_statistics", None)),
+        ("wide", put("double_statistics.maximum", math.nan)),
+        ("wide", every(put("double_statistics.minimum", 5.0), put("double_statistics.sum", math.nan))),
+        ("label", put("string_statistics.maximum", None)),
+        ("money", put("decimal_statistics.maximum", None)),
+    ],
+)
+def test_bounds_that_are_too_wide_or_absent_are_no_fault(
+    tmp_path: Path, column: str, change: Callable[[Any], object]
+) -> None:
+    file = patched(JAVA, tmp_path / "f", column, change, *LEVELS)
+    assert check(file, column) == check(file, column, deep=False) == []
+
+
+SOUND: Final = sorted((FIXTURES / "orc").glob("*.orc"))
+UNCOUNTED: Final = "java_no_index.orc"
+"""ORC Java counts no values without a row index."""
+
+
+@pytest.mark.parametrize("path", SOUND, ids=[path.name for path in SOUND])
+def test_files_of_all_writers_are_sound(path: Path) -> None:
+    found = check(path)
+    assert {(f.id, f.severity) for f in found} == ({(COUNTS, NOTE)} if path.name == UNCOUNTED else set())
+    assert check(path, deep=False) == []
+
+
+def add(place: int, value: int) -> Callable[[list[int]], None]:
+    """A change of one number of a position."""
+
+    def change(positions: list[int]) -> None:
+        positions[place] += value
+
+    return change
+
+
+def swapped(positions: list[int]) -> None:
+    """Positions whose first two streams are exchanged."""
+    positions[:] = [*positions[4:], *positions[:4]]
+
+
+MOVED: Final = {
+    "value in a run": ("id", add(-1, 1)),
+    "bytes of a chunk": ("id", add(1, 1)),
+    "chunk": ("id", add(0, 1)),
+    "behind the end": ("id", add(0, 1 << 40)),
+    "bit of PRESENT": ("code", add(3, 1)),
+    "too many bits": ("code", add(3, 8)),
+    "byte of PRESENT": ("code", add(2, 1)),
+    "bytes of text": ("note", add(1, -1)),
+    "lengths": ("note", add(-1, -1)),
+    "too few numbers": ("id", list[int].pop),
+    "none": ("id", list[int].clear),
+    "order of streams": ("code", swapped),
+}
+
+
+@pytest.mark.parametrize(("column", "change"), MOVED.values(), ids=MOVED.keys())
+def test_positions_that_are_not_where_a_row_group_begins_are_found(
+    tmp_path: Path, column: str, change: Callable[[list[int]], object]
+) -> None:
+    file = moved(PYORC, tmp_path / "f", column, change)
+    found = {(f.id, f.severity, f.stripe, f.row_group, f.column) for f in check(file, column)}
+    assert found == {(POSITIONS, Severity.ERROR, 0, 1, column)}
+
+
+def moved(path: Path, target: Path, column: str, change: Callable[[list[int]], object]) -> Path:
+    """The file with another position of the second row group."""
+    index = number(path, column)
+
+    def edit(file: File) -> None:
+        entries = edits.row_index(file, index)
+        positions = list(entries.entry[1].positions)
+        change(positions)
+        entries.entry[1].positions[:] = positions
+        edits.set_row_index(file, index, entries)
+
+    return orcfiles.edited(path, target, edit)
+
+
+def test_positions_of_a_struct_above_a_column_are_found_once(tmp_path: Path) -> None:
+    file = moved(JAVA, tmp_path / "f", "person", add(2, 1))
+    (found,) = bloomcli.validate(file, columns=["person.name", "person.age"], deep=True, threads=2).findings
+    assert (found.id, found.column, found.row_group) == (POSITIONS, "person", 1)
+
+
+def test_entries_for_other_row_groups_are_found(tmp_path: Path) -> None:
+    def fewer(file: File) -> None:
+        index = edits.row_index(file, 1)
+        del index.entry[-1]
+        edits.set_row_index(file, 1, index)
+
+    file = orcfiles.edited(PYORC, tmp_path / "f", fewer)
+    for deep in (False, True):
+        (found,) = check(file, "id", deep=deep)
+        assert (found.id, found.severity, found.row_group) == (POSITIONS, Severity.ERROR, None)
+        assert "2 entries for 3 row groups" in found.message
+
+
+def test_a_row_index_that_is_no_message_is_found(tmp_path: Path) -> None:
+    file = orcfiles.edited(PYORC, tmp_path / "f", lambda file: edits.set_row_index(file, 1, b"\xff" * 20))
+    (found,) = check(file, "id")
+    assert (found.id, found.row_group) == (POSITIONS, None)
+
+
+def many(path: Path, compression: pyorc.CompressionKind, runs: int, share: float) -> Path:
+    """Values in runs of all kinds, of `runs` lengths, in small chunks, with nulls, in row groups of 1000. `share` of
+    different texts up to which there is a dictionary."""
+    with (
+        path.open("wb") as out,
+        pyorc.Writer(
+            out,
+            "struct<n:bigint,t:string,b:boolean,m:timestamp,d:decimal(38,4),k:tinyint>",
+            compression=compression,
+            compression_block_size=1 << 10,
+            memory_block_size=1 << 10,
+            row_index_stride=1000,
+            dict_key_size_threshold=share,
+        ) as writer,
+    ):
+        for i in range(6_500):
+            n = i * 7919 % 10_007 if i // runs % 3 else i // 400
+            moment = dt.datetime(2000, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=n)
+            row = (n, f"t{n}", n % 3 == 0, moment, Decimal(n * 10**20), n % 100)
+            writer.write(tuple(None if i // runs % 5 == 4 and (i + at) % 3 else v for at, v in enumerate(row)))
+    return path
+
+
+@pytest.mark.parametrize("runs", [1, 97, 3000])
+@pytest.mark.parametrize("compression", [pyorc.CompressionKind.NONE, pyorc.CompressionKind.ZLIB])
+def test_positions_within_runs_and_chunks_of_all_lengths_are_right(
+    tmp_path: Path, compression: pyorc.CompressionKind, runs: int
+) -> None:
+    for share in (0.0, 1.0):
+        assert check(many(tmp_path / "f", compression, runs, share)) == []
+
+
+def test_timestamps_before_1970_of_arrow_are_above_their_minimum(tmp_path: Path) -> None:
+    """Arrow writes -1.3 milliseconds as -1 and -0.3, and ORC C++ looks -2 and 0.7 up."""
+    values = [dt.datetime(1969, 12, 31, 23, 59, 59, 998_700), dt.datetime(1970, 1, 2)]
+    path = orcfiles.write(tmp_path / "f", {"c": pa.array(values, pa.timestamp("us"))})
+    assert [(f.id, f.stripe, f.row_group) for f in check(path)] == [(BOUNDS, *PLACES[level]) for level in LEVELS]
+    with path.open("rb") as opened:
+        found = PredicateColumn(pyorc.TypeKind.TIMESTAMP, "c") == values[0].replace(tzinfo=dt.UTC)
+        assert list(pyorc.Reader(opened, predicate=found)) == []
+
+
+@pytest.mark.parametrize("kind", ["STRING", "CHAR"])
+def test_texts_are_compared_by_their_bytes(tmp_path: Path, kind: str) -> None:
+    texts = ["z", "\U00010000", "\uffff", "a\tb", "a", "ab ", ""]
+    schema = "struct<c:string>" if kind == "STRING" else "struct<c:char(4)>"
+    with (tmp_path / "f").open("wb") as out, pyorc.Writer(out, schema) as writer:
+        writer.writerows([(text,) for text in texts])
+    assert check(tmp_path / "f") == []
+
+
+def test_a_row_with_nan_beside_a_sum_that_is_none_is_found(tmp_path: Path) -> None:
+    path = orcfiles.write(tmp_path / "f", {"c": pa.array([1.0, math.nan, 2.0])})
+    assert check(path) == []
+    patched(path, tmp_path / "g", "c", put("double_statistics.sum", 3.0), GROUP)
+    (found,) = check(tmp_path / "g")
+    assert (found.id, found.row_group) == (BOUNDS, 0)
+
+
+def test_columns_without_filters_are_proven_if_they_are_named(tmp_path: Path) -> None:
+    table = pa.table({"a": range(40), "b": range(40)})
+    bare = orcfiles.write(tmp_path / "bare", table, stride=10)
+    both = orcfiles.edited(
+        bare, tmp_path / "both", lambda file: [edits.edit(file, c, put("int_statistics.minimum", 5)) for c in (1, 2)]
+    )
+    bloomcli.add(both, ["a"], output=tmp_path / "f")
+
+    def columns(**options: Any) -> set[str | None]:
+        return {f.column for f in bloomcli.validate(tmp_path / "f", deep=True, **options).findings}
+
+    assert columns() == {"a"}
+    assert columns(columns=["*"]) == {"a", "b"}
+    assert columns(exclude=["x*"]) == {"a"}
+    assert columns(columns=["b"]) == {"b"}
+
+
+def test_metadata_alone_show_a_minimum_above_its_maximum(tmp_path: Path) -> None:
+    for level in LEVELS:
+        file = patched(JAVA, tmp_path / level, "whole", put("int_statistics.minimum", 1 << 40), level)
+        found = check(file, "whole", deep=False)
+        assert (BOUNDS, Severity.ERROR, *PLACES[level]) in [(f.id, f.severity, f.stripe, f.row_group) for f in found]
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"), [(put("int_statistics.maximum", -(1 << 29)), BOUNDS), (put("has_null", False), COUNTS)]
+)
+def test_metadata_alone_show_a_stripe_that_contradicts_its_row_groups(
+    tmp_path: Path, change: Callable[[Any], object], rule: str
+) -> None:
+    file = patched(JAVA, tmp_path / "f", "whole", change, STRIPE)
+    found = check(file, "whole", deep=False)
+    assert {(f.id, f.severity, f.stripe) for f in found} == {(rule, Severity.WARNING, 0)}
+    deep = check(file, "whole")
+    assert [(f.id, f.severity, f.row_group) for f in deep] == [(rule, Severity.ERROR, None)], "the values decide"
+
+
+def test_a_sample_of_stripes_leaves_the_others_to_the_metadata(tmp_path: Path) -> None:
+    wrong = {}
+    for seed in range(4):
+        file = patched(JAVA, tmp_path / "f", "whole", put("int_statistics.minimum", 1 << 40), GROUP)
+        report = bloomcli.validate(file, columns=["whole"], deep=True, sample_row_groups="1", seed=seed)
+        wrong[report.row_groups_read] = {f.severity for f in report.findings}
+    assert all(Severity.ERROR in severities for severities in wrong.values())
+
+
+def test_a_dictionary_out_of_order_is_compared_by_its_entries(tmp_path: Path) -> None:
+    """No writer of today leaves a dictionary unsorted; entries of equal lengths can change places."""
+    texts = ["aaaa", "bbbb", "cccc"] * 20
+    path = orcfiles.write(tmp_path / "f", {"c": texts}, dictionary_key_size_threshold=1.0)
+
+    def turned(file: File) -> None:
+        (place,) = [i for i, s in enumerate(file.stripes[0].footer.streams) if s.kind == 3]  # DICTIONARY_DATA
+        assert file.plain(file.stripes[0].streams[place]) == b"aaaabbbbcccc"
+        file.stripes[0].streams[place] = file.packed(b"ccccaaaabbbb")
+
+    assert check(path) == check(orcfiles.edited(path, tmp_path / "g", turned)) == []
+    for name, bound, value in (("h", "minimum", "aaab"), ("i", "maximum", "cccb")):
+        patched(tmp_path / "g", tmp_path / name, "c", put(f"string_statistics.{bound}", value), GROUP)
+        (found,) = check(tmp_path / name)
+        assert (found.id, found.row_group) == (BOUNDS, 0)
+
+
+def test_a_dictionary_that_is_too_large_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bloomcli.formats.orc.limits.COMPARED_ENTRIES_MAX_BYTES", 8)
+    (found,) = check(
+        orcfiles.write(tmp_path / "f", {"c": ["aaaa", "bbbb", "cccc"] * 20}, dictionary_key_size_threshold=1.0)
+    )
+    assert (found.id, found.severity) == (BOUNDS, NOTE)

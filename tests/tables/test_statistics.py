@@ -1,0 +1,308 @@
+"""Sound tables have no finding about their metadata; wrong entries in manifests and logs lose rows, and are found."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.wrong_tables import Edit, change_manifest, set_value, with_log
+
+from bloomcli import spark as bloom_spark
+from bloomcli.tables.java import java_errors, without_log
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+SELECT = """
+    select id, concat('a name of more than sixteen characters ', id) name, cast(id * 1.25 as decimal(9, 2)) price,
+    if(id % 9 = 0, double('NaN'), id / 8) ratio, cast(if(id % 9 = 1, null, id) as int) small,
+    timestamp_micros(1764590400000000 + id * 1000001) at, date_add(date'2026-11-01', int(id % 3)) day,
+    cast(id % 2 = 0 as boolean) flag, cast(concat('b', id) as binary) raw, float(id / 10) single,
+    timestamp_ntz'2026-11-01 12:00:00.123456' local,
+    if(id % 9 = 3, null, named_struct('mail', concat('m', id), 'age', id)) user, array('x', null) tags, p
+"""
+COLUMNS = """
+    id bigint, name string, price decimal(9, 2), ratio double, small int, at timestamp, day date, flag boolean,
+    raw binary, single float, local timestamp_ntz, user struct<mail: string, age: bigint>, tags array<string>, p int
+"""
+
+
+def rows(start: int, end: int, p: int = 1) -> str:
+    return f"{SELECT} from (select id, {p} p from range({start}, {end}, 1, 1))"
+
+
+def findings(spark: SparkSession, name: str, **options: Any) -> list[tuple[str, str | None]]:
+    """The rules and columns of findings about the table's metadata."""
+    found = bloom_spark.validate_table(spark, name, **options).collect()
+    assert all(row.error is None for row in found)
+    return sorted((one.id, one.column) for row in found for one in row.findings if one.id.startswith("table-"))
+
+
+PARTITIONS = "bucket(4, id), truncate(8, name), days(at), p"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+@pytest.mark.parametrize("version", [2, 3])
+def test_sound_iceberg_tables_have_no_finding(spark: SparkSession, kind: str, version: int) -> None:
+    name = f"ice.db.sound_{kind}_{version}"
+    spark.sql(
+        f"create table {name} ({COLUMNS}) using iceberg partitioned by ({PARTITIONS}) tblproperties ("
+        f"'format-version'='{version}', 'write.format.default'='{kind}', 'write.delete.mode'='merge-on-read',"
+        " 'write.metadata.metrics.column.name'='full', 'write.metadata.metrics.column.day'='counts')"
+    )
+    spark.sql(f"insert into {name} {rows(0, 60)}")
+    spark.sql(f"delete from {name} where id in (0, 7, 59)")
+    for change in (
+        "rename column name to label",
+        "alter column small type bigint",
+        "alter column single type double",
+        "alter column price type decimal(12, 2)",
+        "add column extra string",
+        "drop column raw",
+        "drop partition field p",
+        "add partition field hours(at)",
+        "add partition field truncate(10, id)",
+    ):
+        spark.sql(f"alter table {name} {change}")
+    new = rows(60, 90, 2).replace("cast(concat('b', id) as binary) raw,", "") + ""
+    spark.sql(f"insert into {name} select *, null from ({new})")
+    for deep in (False, True):
+        assert findings(spark, name, deep=deep, columns=["*"]) == []
+    assert findings(spark, name) == []
+
+
+@pytest.mark.parametrize("mapping", ["none", "name"])
+def test_sound_delta_tables_have_no_finding(spark: SparkSession, folder: Path, mapping: str) -> None:
+    name = f"delta.`{folder}`"
+    spark.sql(
+        f"create table {name} ({COLUMNS}) using delta partitioned by (p, day) tblproperties ("
+        f"'delta.enableDeletionVectors'='true', 'delta.columnMapping.mode'='{mapping}',"
+        " 'delta.enableTypeWidening'='true', 'delta.checkpointInterval'='3')"
+    )
+    spark.sql(f"insert into {name} {rows(0, 60)}")
+    spark.sql(f"delete from {name} where id in (0, 7, 59)")
+    spark.sql(f"alter table {name} alter column small type bigint")
+    spark.sql(f"alter table {name} add column extra string")
+    if mapping == "name":
+        spark.sql(f"alter table {name} rename column name to label")
+        spark.sql(f"alter table {name} drop column raw")
+        new = rows(60, 90, 2).replace("cast(concat('b', id) as binary) raw,", "")
+    else:
+        new = rows(60, 90, 2)
+    spark.sql(f"insert into {name} select *, null from ({new})")
+    spark.sql(f"update {name} set small = 5 where id = 70")
+    for deep in (False, True):
+        assert findings(spark, name, deep=deep, columns=["*"]) == []
+    assert findings(spark, name) == []
+
+
+def test_files_that_iceberg_imports_have_no_finding(spark: SparkSession, tmp_path: Path) -> None:
+    for kind in ("parquet", "orc"):
+        name, source = f"ice.db.imported_{kind}", tmp_path / kind
+        written = spark.sql(rows(0, 60)).drop("local", "p")
+        written.coalesce(1).write.partitionBy("flag").format(kind).save(str(source))
+        columns = COLUMNS.replace("local timestamp_ntz, ", "").replace(", p int", "")
+        spark.sql(f"create table {name} ({columns}) using iceberg partitioned by (flag)")
+        spark.sql(f"call ice.system.add_files(table => '{name[4:]}', source_table => '{kind}.`{source}`')")
+        for deep in (False, True):
+            assert findings(spark, name, deep=deep, columns=["*"]) == []
+
+
+def bound(key: str, field: int, value: bytes) -> Edit:
+    return lambda entry: set_value(entry, key, field, value.hex())
+
+
+def count(key: str, field: int, value: int) -> Edit:
+    return lambda entry: set_value(entry, key, field, value)
+
+
+def set_key(key: str, value: Any) -> Edit:
+    return lambda entry: entry.update({key: value})
+
+
+LONG = struct.Struct("<q")
+MANIFESTS: list[tuple[str, Edit, tuple[str, str | None], str]] = [
+    ("upper bound", bound("upper-bounds", 1, LONG.pack(50)), ("table-bounds", "id"), "id = 77"),
+    ("lower bound", bound("lower-bounds", 1, LONG.pack(50)), ("table-bounds", "id"), "id = 7"),
+    ("upper bound of a text", bound("upper-bounds", 2, b"n5"), ("table-bounds", "name"), "name = 'n77'"),
+    ("upper bound of a decimal", bound("upper-bounds", 3, b"\1"), ("table-bounds", "price"), "price = 77.00"),
+    ("lower bound of a field", bound("lower-bounds", 8, b"n9"), ("table-bounds", "user.mail"), "user.mail = 'n77'"),
+    ("null count 0", count("null-value-counts", 4, 0), ("table-counts", "small"), "small is null"),
+    ("only nulls", count("null-value-counts", 1, 100), ("table-counts", "id"), "id = 77"),
+    ("NaN count 0", count("nan-value-counts", 5, 0), ("table-counts", "ratio"), "isnan(ratio)"),
+    ("no rows", set_key("record-count", 0), ("table-counts", None), "id = 77"),
+    ("partition", set_key("partition", [9]), ("table-partition", "p"), "p = 1"),
+    ("split offsets", set_key("split-offsets", [0]), ("table-splits", None), "id = 77"),
+]
+NEEDS_VALUES = ("NaN count 0", "upper bound of a text", "lower bound of a field")
+
+
+@pytest.fixture(scope="module")
+def manifests(spark: SparkSession) -> Callable[[str], str]:
+    """Makes a table of one file of 100 rows."""
+
+    def made(name: str) -> str:
+        spark.sql(
+            f"create table {name} (id bigint, name string, price decimal(9, 2), small int, ratio double,"
+            " user struct<mail: string>, p int) using iceberg partitioned by (p)"
+            " tblproperties ('read.split.target-size'='1')"
+        )
+        spark.sql(
+            f"insert into {name} select id, concat('n', id), id, if(id = 5, null, id), if(id = 6, double('NaN'), id),"
+            " named_struct('mail', concat('n', id)), 1 from range(0, 100, 1, 1)"
+        )
+        return name
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected", "where"), [case[1:] for case in MANIFESTS], ids=[case[0] for case in MANIFESTS]
+)
+def test_a_wrong_entry_in_a_manifest_loses_rows_and_is_found(
+    spark: SparkSession,
+    manifests: Callable[[str], str],
+    edit: Edit,
+    expected: tuple[str, str | None],
+    where: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    case = request.node.callspec.id
+    name = manifests("ice.db.wrong_" + "".join(c if c.isalnum() else "_" for c in case))
+    right = spark.table(name).where(where).count()
+    assert right > 0
+    assert findings(spark, name, columns=["*"]) == []
+
+    def change(entry: dict[str, Any]) -> None:
+        edit(entry)
+        if case == "split offsets":
+            entry["split-offsets"] = [entry["file-size-in-bytes"] - 1]
+
+    change_manifest(spark, name, change)
+    found = _by_pyiceberg(spark, name, "ratio is nan") if "nan" in where else spark.table(name).where(where).count()
+    assert found < right
+    assert findings(spark, name, deep=True, columns=["*"]) == [expected]
+    if case not in NEEDS_VALUES:
+        assert findings(spark, name) == [expected]
+
+
+def _by_pyiceberg(spark: SparkSession, name: str, where: str) -> int:
+    """The rows that PyIceberg finds: Spark doesn't skip files when it looks for NaN."""
+    from pyiceberg.table import StaticTable
+
+    warehouse = Path(spark.conf.get("spark.sql.catalog.ice.warehouse") or "")
+    metadata = warehouse.joinpath(*name.split(".")[1:], "metadata").glob("v*.metadata.json")
+    newest = max(metadata, key=lambda path: int(path.name.partition(".")[0][1:]))
+    return len(StaticTable.from_metadata(str(newest)).scan(row_filter=where).to_arrow())
+
+
+def stats(*path: str, value: Any) -> Edit:
+    def edit(entry: dict[str, Any]) -> None:
+        found = entry["stats"]
+        for name in path[:-1]:
+            found = found[name]
+        found[path[-1]] = value
+
+    return edit
+
+
+LOGS: list[tuple[str, Edit, tuple[str, str | None], str]] = [
+    ("maximum", stats("maxValues", "id", value=50), ("table-bounds", "id"), "id = 77"),
+    ("minimum", stats("minValues", "id", value=50), ("table-bounds", "id"), "id = 7"),
+    ("maximum of a text", stats("maxValues", "name", value="n5"), ("table-bounds", "name"), "name = 'n77'"),
+    ("maximum without NaN", stats("maxValues", "ratio", value=99.0), ("table-bounds", "ratio"), "ratio > 100"),
+    ("minimum of a field", stats("minValues", "user", "mail", value="n9"), ("table-bounds", "user.mail"),
+     "user.mail = 'n77'"),
+    ("maximum of a timestamp", stats("maxValues", "at", value="2025-12-01T12:00:50.000Z"), ("table-bounds", "at"),
+     "at > timestamp'2025-12-01 12:01:00Z'"),
+    ("null count 0", stats("nullCount", "small", value=0), ("table-counts", "small"), "small is null"),
+    ("only nulls", stats("nullCount", "id", value=100), ("table-counts", "id"), "id is not null"),
+    ("partition", lambda entry: entry["partitionValues"].update(p="x"), ("table-partition", "p"), "p = 1"),
+]  # fmt: skip
+LOGS_NEED_VALUES = ("maximum without NaN", "maximum of a text", "minimum of a field", "maximum of a timestamp")
+
+
+@pytest.fixture(scope="module")
+def log(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of one file of 100 rows."""
+    folder = tmp_path_factory.mktemp("delta") / "table"
+    spark.sql(
+        f"create table delta.`{folder}` (id bigint, name string, small int, ratio double, user struct<mail: string>,"
+        " at timestamp, p int) using delta partitioned by (p)"
+    )
+    spark.sql(
+        f"insert into delta.`{folder}` select id, concat('n', id), if(id = 5, null, id),"
+        " if(id = 6, double('NaN'), id), named_struct('mail', concat('n', id)),"
+        " timestamp_micros(1764590400000000 + id * 1000001), 1 from range(0, 100, 1, 1)"
+    )
+    return folder
+
+
+@pytest.mark.parametrize(("edit", "expected", "where"), [case[1:] for case in LOGS], ids=[case[0] for case in LOGS])
+def test_a_wrong_entry_in_a_log_loses_rows_and_is_found(
+    spark: SparkSession,
+    log: Path,
+    folder: Path,
+    edit: Edit,
+    expected: tuple[str, str | None],
+    where: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    right = spark.read.format("delta").load(str(log)).where(where).count()
+    assert right > 0
+    assert findings(spark, f"delta.`{log}`", columns=["*"]) == []
+    name = with_log(log, folder, edit)
+    assert _rows_or_none(spark, f"select * from {name} where {where}") < right
+    assert findings(spark, name, deep=True, columns=["*"]) == [expected]
+    if request.node.callspec.id not in LOGS_NEED_VALUES:
+        assert findings(spark, name) == [expected]
+
+
+def _rows_or_none(spark: SparkSession, query: str) -> int:
+    """The number of a query's rows; 0 if it fails, as for a partition value that isn't of the column's type."""
+    try:
+        with without_log():
+            return len(spark.sql(query).collect())
+    except java_errors() as error:
+        assert "CAST_INVALID_INPUT" in str(error)
+        return 0
+
+
+def test_a_wrong_row_count_in_a_log_is_counted_and_found(spark: SparkSession, log: Path, folder: Path) -> None:
+    name = with_log(log, folder, stats("numRecords", value=99))
+    assert spark.sql(f"select count(*) from {name}").first()[0] == 99
+    assert findings(spark, name) == [("table-counts", None)]
+
+
+def test_a_checkpoint_s_statistics_are_compared_as_those_of_the_log(
+    spark: SparkSession, log: Path, folder: Path
+) -> None:
+    name = with_log(log, folder, stats("maxValues", "id", value=50))
+    spark.sql(f"alter table {name} set tblproperties ('delta.checkpointInterval' = '1')")
+    spark.sql(f"insert into {name} select * from {name} where id < 10")
+    last = json.loads((folder / "_delta_log" / "_last_checkpoint").read_text())["version"]
+    for old in (folder / "_delta_log").glob("*.json"):
+        if int(old.stem) < last:
+            old.unlink()
+    assert findings(spark, name) == [("table-bounds", "id")]
+
+
+def test_the_hint_s_statement_mends_the_metadata(
+    spark: SparkSession, manifests: Callable[[str], str], log: Path, folder: Path
+) -> None:
+    iceberg = manifests("ice.db.mended")
+    change_manifest(spark, iceberg, bound("upper-bounds", 1, LONG.pack(50)))
+    delta = with_log(log, folder, stats("maxValues", "id", value=50))
+    for name in (iceberg, delta):
+        (row,) = bloom_spark.validate_table(spark, name).collect()
+        (found,) = row.findings
+        statement = found.hint.partition("again: ")[2]
+        spark.sql(statement)
+        assert findings(spark, name, deep=True, columns=["*"]) == []
+        assert spark.table(name).where("id = 77").count() == 1
