@@ -19,7 +19,7 @@ INDEX: Final = Path("docs", "rules.md")
 PAGES: Final = Path("bloomcli", "rules", "pages")
 
 _ABOUT: Final = {
-    Group.SOUNDNESS: "A reader that trusts the filter, statistics, an index or the table's metadata loses rows.",
+    Group.SOUNDNESS: "A reader that trusts the filter, the statistics, the page index or the table loses rows.",
     Group.STRUCTURE: "The filter's bytes or its location contradict the format or other parts of the file.",
     Group.POLICY: "The filter doesn't meet the team's policy, or isn't worth its bytes.",
     Group.READERS: "A named engine would look values up wrongly in a correct filter.",

@@ -12,6 +12,7 @@ import pytest
 from support.wrong_tables import Edit, change_manifest, set_value, with_log
 
 from bloomcli import spark as bloom_spark
+from bloomcli.tables.java import java_errors, without_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -184,10 +185,21 @@ def test_a_wrong_entry_in_a_manifest_loses_rows_and_is_found(
             entry["split-offsets"] = [entry["file-size-in-bytes"] - 1]
 
     change_manifest(spark, name, change)
-    assert spark.table(name).where(where).count() < right
+    found = _by_pyiceberg(spark, name, "ratio is nan") if "nan" in where else spark.table(name).where(where).count()
+    assert found < right
     assert findings(spark, name, deep=True, columns=["*"]) == [expected]
     if case not in NEEDS_VALUES:
         assert findings(spark, name) == [expected]
+
+
+def _by_pyiceberg(spark: SparkSession, name: str, where: str) -> int:
+    """The rows that PyIceberg finds: Spark doesn't skip files when it looks for NaN."""
+    from pyiceberg.table import StaticTable
+
+    warehouse = Path(spark.conf.get("spark.sql.catalog.ice.warehouse") or "")
+    metadata = warehouse.joinpath(*name.split(".")[1:], "metadata").glob("v*.metadata.json")
+    newest = max(metadata, key=lambda path: int(path.name.partition(".")[0][1:]))
+    return len(StaticTable.from_metadata(str(newest)).scan(row_filter=where).to_arrow())
 
 
 def stats(*path: str, value: Any) -> Edit:
@@ -246,10 +258,20 @@ def test_a_wrong_entry_in_a_log_loses_rows_and_is_found(
     assert right > 0
     assert findings(spark, f"delta.`{log}`", columns=["*"]) == []
     name = with_log(log, folder, edit)
-    assert len(spark.sql(f"select * from {name} where {where}").collect()) < right
+    assert _rows_or_none(spark, f"select * from {name} where {where}") < right
     assert findings(spark, name, deep=True, columns=["*"]) == [expected]
     if request.node.callspec.id not in LOGS_NEED_VALUES:
         assert findings(spark, name) == [expected]
+
+
+def _rows_or_none(spark: SparkSession, query: str) -> int:
+    """The number of a query's rows; 0 if it fails, as for a partition value that isn't of the column's type."""
+    try:
+        with without_log():
+            return len(spark.sql(query).collect())
+    except java_errors() as error:
+        assert "CAST_INVALID_INPUT" in str(error)
+        return 0
 
 
 def test_a_wrong_row_count_in_a_log_is_counted_and_found(spark: SparkSession, log: Path, folder: Path) -> None:

@@ -283,6 +283,8 @@ def deep(
             stop.requested = True
             raise
     for column, parts in measured.items():
+        for part in parts:
+            yield DeepCheck(values=0, measured=part.of_column(footer.types[column]))
         if len(parts) == sum(s.rows > 0 for s in footer.stripes):
             for finding in proof.of_file(check.metadata, footer.types[column], parts):
                 yield DeepCheck(values=0, finding=finding)

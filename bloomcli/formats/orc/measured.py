@@ -18,14 +18,19 @@ import struct
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
 from bloomcli import kernels
+from bloomcli.formats.base import MeasuredColumn
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.footer import StripeFooter
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.values import DECIMAL_BYTES, FLOATS, REPEATED, STRINGS, LeafReader, Values
+from bloomcli.model.table_statistics import Key
+from bloomcli.values import calendar
+from bloomcli.values.literals import WIDE
 
 Extremes = tuple[Any, Any]
 """The least and the greatest value, None if none is compared."""
@@ -56,12 +61,26 @@ class Measured:
         self.complete = self.complete and other.complete
         self.extend(other.low, other.high)
 
+    def of_column(self, orc: OrcType) -> MeasuredColumn:
+        """The measures that all formats have."""
+        low, high = (None if end is None else _key(end, orc) for end in (self.low, self.high))
+        values = self.values + self.nulls
+        return MeasuredColumn(orc.id, values, self.nulls, self.nans, low, high, compared=self.complete)
+
     def extend(self, low: Any, high: Any) -> None:
         """Include other extremes."""
         if low is not None and (self.low is None or low < self.low):
             self.low = low
         if high is not None and (self.high is None or high > self.high):
             self.high = high
+
+
+def _key(value: Any, orc: OrcType) -> Key:
+    """A compared value as a `Key`."""
+    if orc.kind == "DECIMAL":
+        return Decimal(value).scaleb(-orc.scale, context=WIDE)
+    key: Key = value * calendar.DAY_NANOS if orc.kind == "DATE" else value
+    return key
 
 
 class Entries:

@@ -90,11 +90,13 @@ class MeasuredChunk(NamedTuple):
     """No value is less than the one before it; None if the order of rows wasn't measured."""
     falls: bool | None
 
+    ends: tuple[bytes | None, bytes | None]
+    """`low` and `high`, of INT96 also where the file defines no order: tables have one for timestamps."""
+
     def of_column(self, column: Column) -> MeasuredColumn:
         """The measures that all formats have."""
-        low, high = (None if end is None else key_of(end, column) for end in (self.low, self.high))
-        known = self.ordered and not self.unknown
-        return MeasuredColumn(column.index, self.values, self.nulls, self.nans, low, high, compared=known)
+        low, high = (None if end is None else key_of(end, column) for end in self.ends)
+        return MeasuredColumn(column.index, self.values, self.nulls, self.nans, low, high, compared=not self.unknown)
 
 
 def order_of(column: Column, name: str | None) -> int:
@@ -128,13 +130,14 @@ class Measure:
         self, chunk: ColumnChunk, order: str | None, *, tracked: bool = False, distinct: bool = False
     ) -> None:
         column = chunk.column
-        kind, self._width = order_of(column, order), _width(column)
+        self._ordered = order_of(column, order) != kernels.NO_ORDER
+        kind = kernels.INT96 if column.physical == "INT96" else order_of(column, order)
+        self._width = _width(column)
         self._column = column
         self._distinct = distinct
-        self._tracked = tracked and kind != kernels.NO_ORDER and column.physical != "BOOLEAN"
+        self._tracked = tracked and self._ordered and column.physical != "BOOLEAN"
         self.bounds = kernels.Bounds(kind, self._width, self._tracked)
         self._total = kernels.Bounds(kind, self._width)
-        self._ordered = kind != kernels.NO_ORDER
         self._entries: kernels.Entries | None = None
         self._seen = bytearray()
         self._unseen = 0
@@ -184,8 +187,8 @@ class Measure:
                 page.num_values,
                 page.num_values - page.non_null,
                 bounds.nans,
-                low,
-                high,
+                low if self._ordered else None,
+                high if self._ordered else None,
                 bounds.size,
                 repetition,
                 page.histogram(column, repetition=False),
@@ -211,14 +214,15 @@ class Measure:
             sum(page.nulls for page in pages),
             sum(page.nans for page in pages),
             self._row,
-            low,
-            high,
+            low if self._ordered else None,
+            high if self._ordered else None,
             sum(page.plain_bytes for page in pages),
             self._entries.used if self._entries is not None and one_dictionary else None,
             self._ordered,
             self.bounds.unknown,
             self.bounds.rises if self._tracked else None,
             self.bounds.falls if self._tracked else None,
+            (low, high),
         )
 
 
