@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bloomcli.functions.inspect import inspect
     from bloomcli.functions.probe import probe
     from bloomcli.functions.remove import remove
+    from bloomcli.functions.repair import repair
     from bloomcli.functions.trial import trial
     from bloomcli.functions.validate import validate
 
@@ -47,6 +48,7 @@ __all__ = [
     "inspect",
     "probe",
     "remove",
+    "repair",
     "trial",
     "validate",
 ]

@@ -19,7 +19,7 @@ FILE: Final = "FILE"
 """Stands for a file that isn't known yet."""
 NAME: Final = "NAME"
 """Stands for a column that isn't known yet."""
-_CHANGING: Final = frozenset({"add", "fold", "remove"})
+_CHANGING: Final = frozenset({"add", "fold", "remove", "repair"})
 
 
 class Command(NamedTuple):
@@ -101,6 +101,11 @@ def folding(column: str, fpp: float) -> Hint:
 def removing(*columns: str, after: str = "") -> Hint:
     """`bloom remove` for columns; without columns for all filters of a file."""
     return Hint(Command("remove", columns=columns), after)
+
+
+def repairing(column: str) -> Hint:
+    """`bloom repair` for a column, and what it does."""
+    return Hint(Command("repair", columns=(column,)), after=" mends it")
 
 
 def listed(column: str) -> str:

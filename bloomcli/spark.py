@@ -25,6 +25,7 @@ from bloomcli.commands.keywords import (
     FoldOnSparkKeywords,
     ProbeOnSparkKeywords,
     RemoveOnSparkKeywords,
+    RepairOnSparkKeywords,
     ValidateOnSparkKeywords,
 )
 from bloomcli.commands.option import taken_path, taken_paths, takes_options
@@ -38,6 +39,7 @@ from bloomcli.commands.options import (
     Options,
     ProbeOptions,
     RemoveOptions,
+    RepairOptions,
     ValidateOptions,
 )
 from bloomcli.commands.values import Value
@@ -50,6 +52,7 @@ from bloomcli.tables.functions import (
     inspect_table,
     probe_table,
     remove_from_table,
+    repair_table,
     validate_table,
 )
 
@@ -79,6 +82,8 @@ __all__ = [
     "probe_table",
     "remove",
     "remove_from_table",
+    "repair",
+    "repair_table",
     "validate",
     "validate_table",
 ]
@@ -139,6 +144,21 @@ def fold(spark: SparkSession, paths: Paths, **options: Unpack[FoldOnSparkKeyword
     Returns, Raises: as `add`.
     """
     return _run(spark, paths, FoldOptions(**options))
+
+
+@takes_options(RepairOptions, without={"threads"})
+def repair(spark: SparkSession, paths: Paths, **options: Unpack[RepairOnSparkKeywords]) -> DataFrame:
+    """Mend statistics and page indexes of Parquet files, or add them where they are missing.
+
+    Args:
+        spark: the session to run on.
+        paths: files, directories and globs.
+        output: the directory below which the tree of files is written.
+        {options}
+
+    Returns, Raises: as `add`.
+    """
+    return _run(spark, paths, RepairOptions(**options))
 
 
 @takes_options(InspectOptions, without={"every", "pages", "indexes", "schema", "footer"})

@@ -17,6 +17,8 @@ def noun(number: int, singular: str) -> str:
         return singular
     if singular.endswith("y") and singular[-2:-1] not in "aeiou":
         return f"{singular[:-1]}ies"
+    if singular.endswith("x"):
+        return f"{singular}es"
     return f"{singular}s"
 
 

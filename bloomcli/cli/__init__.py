@@ -38,6 +38,7 @@ COMMANDS: Final = (
     "validate",
     "trial",
     "fold",
+    "repair",
     "remove",
     "dump",
 )

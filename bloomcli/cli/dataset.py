@@ -119,7 +119,7 @@ _options = bundle(
     click.option(
         "--fail-fast",
         is_flag=True,
-        help="Stop at the first file that fails; add, remove and fold change no file if one is refused.",
+        help="Stop at the first file that fails; add, remove, fold and repair change no file if one is refused.",
     ),
     *_engine,
     click.option(
@@ -281,7 +281,7 @@ def check_engine_options(dataset: Dataset, *, changing: bool) -> None:
             )
         if dataset.fail_fast and not changing:
             raise UsageError(
-                "--fail-fast on Spark is for add, remove and fold, which check all files before they change one",
+                "--fail-fast on Spark is for commands that change files: they check all before they change one",
                 hint="leave it out: on Spark a file that fails is a row",
             )
     elif dataset.master is not None or dataset.conf:

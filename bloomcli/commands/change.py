@@ -1,4 +1,5 @@
-"""The common part of add, remove and fold: finds the target and the output's path, and writes the planned file."""
+"""The common part of the commands that change files: finds the target and the output's path, and writes the planned
+file."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ class Target(NamedTuple):
 
 
 class ChangeRequest(NamedTuple):
-    """A command and its options, applicable to any file: the parts in which add, remove and fold differ."""
+    """A command and its options, applicable to any file: the parts in which add, remove, fold and repair differ."""
 
     command: str
     plan: Callable[[FilterFile], Plan]
@@ -89,15 +90,16 @@ class ChangeRequest(NamedTuple):
     only_where_needed: bool = False
     """A file that needs no change isn't written, even if it is the only file."""
     why_idle: str | None = None
-    """The reason why a plan that keeps every filter isn't executed, except to write another file; None if it is."""
+    """The reason why a plan that keeps everything isn't executed, except to write another file; None if it is."""
     names: ColumnNames | None = None
     """The names that the files' table has for their columns."""
     lineage: RowLineage | None = None
     """The numbers of the rows, which the new file has to keep."""
 
     def keeps_all(self, plan: Plan) -> bool:
-        """Whether a plan keeps every filter, and need not be executed."""
-        return self.why_idle is not None and all(one.action == "keep" for one in plan.estimate)
+        """Whether a plan keeps every filter and other structure, and need not be executed."""
+        actions = {one.action for one in plan.estimate} | {one.action for one in plan.structures}
+        return self.why_idle is not None and actions <= {"keep"}
 
 
 @convert_os_errors_of_file
@@ -152,7 +154,8 @@ def _change_file(
         try:
             plan = request.plan(file)
             if target.in_place and request.why_idle is not None and request.keeps_all(plan):
-                reason = request.why_unchanged(file) or (request.why_idle if plan.estimate else NO_FILTERS)
+                idle = request.why_idle if plan.estimate or request.command == "repair" else NO_FILTERS
+                reason = request.why_unchanged(file) or idle
                 return _unchanged(source, file, request, target, reason, plan)
             report = _change(source, file, plan, output, request, target, threads, progress)
         except BloomError as error:
@@ -294,10 +297,12 @@ def _change(
 ) -> ChangeReport:
     if output is None:
         changes, decoded, left, remarks = plan.estimate, plan.bytes_to_decode, 0, plan.remarks
+        structures = plan.structures
         size = plan.bytes_to_copy + plan.new_bytes_bound
     else:
         built, size = _carry_out(file.source, output, target, plan, threads or cores(), progress)
         changes, decoded, left = built.changes, built.bytes_decoded, built.bytes_unreclaimed
+        structures = built.structures
         remarks = (*plan.remarks, *built.remarks, *current().remarks)
     report = ChangeReport(
         path=source.path,
@@ -313,6 +318,7 @@ def _change(
         changes=tuple(changes),
         bytes_unreclaimed=left,
         remarks=remarks + request.remarks(file),
+        structures=structures,
     )
     return report if output is not None else with_traffic(report, _estimated_traffic(file.source, plan, target))
 
@@ -343,6 +349,7 @@ def _unchanged(
         seconds=0.0,
         changes=() if plan is None else tuple(plan.estimate),
         remarks=(reason, *(() if plan is None else plan.remarks)),
+        structures=() if plan is None else plan.structures,
     )
 
 
@@ -364,6 +371,7 @@ def _report_of_earlier_run(source: Source, file: FilterFile, request: ChangeRequ
         seconds=0.0,
         changes=tuple(plan.estimate),
         remarks=plan.remarks,
+        structures=plan.structures,
     )
 
 

@@ -110,6 +110,22 @@ class FoldKeywords(FoldOnSparkKeywords, RunKeywords, ProgressKeyword, total=Fals
     """Keywords of `bloomcli.fold`."""
 
 
+class RepairRuleKeywords(ColumnKeywords, DryRunKeyword, total=False):
+    """Keywords of `RepairOptions`, except for the target and the threads."""
+
+    add: Sequence[str]
+
+
+class RepairOnSparkKeywords(RepairRuleKeywords, TargetKeywords, total=False):
+    """Keywords of `RepairOptions` on Spark."""
+
+
+class RepairKeywords(RepairOnSparkKeywords, RunKeywords, ProgressKeyword, total=False):
+    """Keywords of `bloomcli.repair`."""
+
+    threads: int | None
+
+
 class InspectKeywords(ColumnKeywords, RunKeywords, total=False):
     """Keywords of `bloomcli.inspect`."""
 
@@ -232,6 +248,10 @@ class RemoveFromTableKeywords(ColumnKeywords, DryRunKeyword, CommitKeywords, tot
 
 class FoldTableKeywords(FoldRuleKeywords, CommitKeywords, total=False):
     """Keywords of `bloomcli.spark.fold_table`."""
+
+
+class RepairTableKeywords(RepairRuleKeywords, CommitKeywords, total=False):
+    """Keywords of `bloomcli.spark.repair_table`."""
 
 
 class InspectTableKeywords(ColumnKeywords, SnapshotKeywords, total=False):

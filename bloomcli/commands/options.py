@@ -25,6 +25,7 @@ from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import checked_options, own_options
 from bloomcli.formats.format import OptionValues
 from bloomcli.formats.size_rule import SizeRule
+from bloomcli.model.change import ADDITIONS
 from bloomcli.model.file import POWER_OF_TWO, SIZES
 from bloomcli.model.schema import ColumnNames
 from bloomcli.policy.policy import Policy
@@ -270,6 +271,39 @@ class FoldOptions(WriteOptions):
     def size_rule(self) -> SizeRule:
         """The rule for the size of folded filters."""
         return SizeRule(fpp=self.fpp, max_bytes=self.max_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairOptions(WriteOptions):
+    """Options of `repair`."""
+
+    command: ClassVar[str] = "repair"
+
+    columns: Sequence[str] = columns_option(
+        "Repair only these leaf columns; globs are allowed. With --add page-index, all columns get an offset index.  "
+        "[default: all]"
+    )
+    exclude: Sequence[str] = exclude_option("Don't repair these leaf columns.")
+    add: Sequence[str] = option(
+        (),
+        "Add what is missing, and read only columns that lack something: page-index, statistics. Repeats and takes"
+        " commas.",
+        "names",
+        metavar="WHAT",
+    )
+    threads: int | None = option(
+        None, "Column chunks read at a time.  [default: the number of cores]", "number", metavar="N", least=1
+    )
+
+    def checked(self) -> Self:
+        """The same options. Raises UsageError."""
+        unknown = [name for name in self.add if name not in ADDITIONS]
+        if unknown:
+            raise UsageError(
+                f"--add takes {' and '.join(ADDITIONS)}, not {unknown[0]!r}",
+                hint=f"--add {','.join(ADDITIONS)} adds both",
+            )
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from bloomcli.commands.options import (
     Options,
     ProbeOptions,
     RemoveOptions,
+    RepairOptions,
     SurveyOptions,
     ValidateOptions,
     WriteOptions,
@@ -254,7 +255,7 @@ def _change(task: Task, options: WriteOptions, progress: Progress | None) -> Fil
 
     if task.output is not None and not options.dry_run:
         store_of(task.output).make_directory(task.output)
-    threads = options.threads if isinstance(options, AddOptions) else None
+    threads = options.threads if isinstance(options, AddOptions | RepairOptions) else None
     done = change_where_needed(
         task.path,
         _request(options)._replace(lineage=task.lineage),
@@ -283,6 +284,10 @@ def _request(options: WriteOptions) -> ChangeRequest:
             from bloomcli.commands import remove
 
             return remove.request(options)
+        case RepairOptions():
+            from bloomcli.commands import repair
+
+            return repair.request(options)
     raise TypeError(f"{type(options).__name__} are of no command for datasets")
 
 
@@ -295,12 +300,14 @@ def module_of(command: str) -> ModuleType:
 
 def _change_row(report: ChangeReport) -> FileRow:
     touched = [c for c in report.changes if c.action != "keep"]
+    structures = [one for one in report.structures if one.action != "keep"]
     row = FileRow(
         path=report.path,
         status=Status.PLANNED if report.dry_run else Status.DONE,
         format=report.format,
         output=report.output,
-        columns=len({c.column for c in touched}),
+        columns=len({c.column for c in touched} | {one.column for one in structures}),
+        structures=len(structures) if report.command == "repair" else None,
         filters=sum(c.filters for c in touched),
         filter_bytes=sum((c.bitset_bytes or 0) * c.filters for c in touched),
         bytes_before=report.bytes_before,

@@ -14,6 +14,7 @@ from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.answer import UnitAnswers, UnitFacts, answers
 from bloomcli.formats.index_input import Indexable
 from bloomcli.formats.size_rule import SizeRule
+from bloomcli.hints import quoted
 from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.model.table_statistics import Key
 from bloomcli.storage.base import KeptRange, Pieces, Source
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.formats.sampling import Extent, UnitValues
-    from bloomcli.model.change import FilterChange
+    from bloomcli.model.change import FilterChange, StructureChange
     from bloomcli.model.inspect import FilterDump, FilterSummary
     from bloomcli.model.schema import ColumnNames, RowLineage, SchemaNode
     from bloomcli.model.validate import Finding
@@ -98,6 +99,8 @@ class ChangeResult(NamedTuple):
     """Bytes of filters that are no longer used but could not be cut out."""
     remarks: tuple[str, ...] = ()
     """Remarks for the user about the execution."""
+    structures: tuple[StructureChange, ...] = ()
+    """Statistics and page indexes that were changed."""
 
 
 Tick = Callable[[int], None]
@@ -118,6 +121,10 @@ class Plan(Protocol):
     def estimate(self) -> tuple[FilterChange, ...]:
         """The planned changes; sizes are upper bounds."""
 
+    @property
+    def structures(self) -> tuple[StructureChange, ...]:
+        """The planned changes of statistics and page indexes."""
+
     remarks: tuple[str, ...]
     """Remarks for the user about the file."""
 
@@ -137,6 +144,15 @@ class Plan(Protocol):
         """Return the result. Raises ValueError before all pieces are consumed."""
 
 
+class Repair(NamedTuple):
+    """What `repair` does to a file."""
+
+    add: frozenset[str]
+    """What is added where it is missing (`bloomcli.model.change.ADDITIONS`); if empty, what is wrong is mended."""
+    threads: int
+    """Column chunks that are read at a time."""
+
+
 class ColumnSelection(list[Column]):
     """The columns that names and globs select."""
 
@@ -154,6 +170,7 @@ class PlanBase:
     bytes_to_copy: int
     new_bytes_bound: int
     remarks: tuple[str, ...] = ()
+    structures: tuple[StructureChange, ...] = ()
     _estimated: tuple[FilterChange, ...]
     """The planned changes, without the columns that globs left out. A format sets `estimate`, or overrides this with
     a cached property if computing the sizes is costly."""
@@ -232,6 +249,8 @@ class FilterFile(Indexable, ABC):
     """Whether the format supports `search`."""
     unfoldable: str | None = None
     """Why the format's filters can't be folded; None where they can."""
+    unrepairable: str | None = "only Parquet files can be repaired: other formats have statistics between the data"
+    """Why the format's statistics can't be mended; None where they can."""
     missing_columns: Sequence[str] = ()
     """Paths of the table's leaf columns that the file doesn't have; empty without a table's names."""
 
@@ -449,3 +468,18 @@ class FilterFile(Indexable, ABC):
     @abstractmethod
     def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
         """Plan to shrink filters to the smallest size that meets the rule."""
+
+    def differs_only_in_structures(self, other: FilterFile) -> bool:
+        """Whether another file's metadata equal this file's except for statistics and page indexes."""
+        del other
+        return False
+
+    def plan_repair(self, columns: set[int] | None, repair: Repair) -> Plan:
+        """Plan to mend or to add statistics and page indexes of these columns (None: all). Raises UnsupportedError by
+        default."""
+        del columns, repair
+        raise UnsupportedError(
+            str(self.unrepairable),
+            path=self.source.path,
+            hint=f"`bloom validate {quoted(self.source.path)} --deep` checks it",
+        )

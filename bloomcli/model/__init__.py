@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         LookupCost,
         LookupGain,
     )
-    from bloomcli.model.change import ChangeReport, FilterChange
+    from bloomcli.model.change import ChangeReport, FilterChange, StructureChange
     from bloomcli.model.dataset import (
         ColumnFilters,
         ColumnOverFiles,
@@ -67,6 +67,7 @@ _NAMES = {
     "change": (
         "ChangeReport",
         "FilterChange",
+        "StructureChange",
     ),
     "dataset": (
         "ColumnFilters",
@@ -182,6 +183,7 @@ __all__ = [
     "SchemaNode",
     "Severity",
     "Status",
+    "StructureChange",
     "SurveyReport",
     "SurveyedColumn",
     "TableCommit",

@@ -1,8 +1,14 @@
-"""The report of `add`, `remove` and `fold`."""
+"""The report of `add`, `remove`, `fold` and `repair`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+PAGE_INDEX: Final = "page-index"
+STATISTICS: Final = "statistics"
+ADDITIONS: Final = (PAGE_INDEX, STATISTICS)
+"""What `repair` adds where it is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +43,34 @@ class FilterChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StructureChange:
+    """The statistics or a page index of a column chunk that `repair` wrote or took out (or, in a dry run, would)."""
+
+    row_group: int
+    column: str
+    structure: str
+    """``statistics``, ``column_index`` or ``offset_index``. Of those that are only mended: ``encoding_stats``,
+    ``size_statistics``, ``sorting_columns``, and ``num_rows``, which can't be mended."""
+    action: str
+    """``add``, ``replace``, ``remove`` or ``keep``."""
+    bytes: int | None = None
+    """Size of a page index after the change; in a dry run of ``add`` an upper bound."""
+    problems: tuple[str, ...] = ()
+    """What was wrong with the structure before."""
+    reason: str | None = None
+    """Why a missing structure isn't added (``keep``), or a wrong one is taken out (``remove``)."""
+    pages: int | None = None
+    """Of a page index that was written: the number of data pages."""
+    page_bytes: int | None = None
+    """Of a page index that was written: the size of the data pages, headers included."""
+    lookup_bytes: int | None = None
+    """Of a column index that was written: the size of the pages, of `page_bytes`, that a reader reads on average to
+    look up a page's minimum; the bounds of the others exclude it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeReport:
-    """The report of add, remove or fold on one file."""
+    """The report of add, remove, fold or repair on one file."""
 
     path: str
     format: str
@@ -48,7 +80,7 @@ class ChangeReport:
     dry_run: bool
     bytes_before: int
     bytes_after: int
-    """In a dry run an upper bound."""
+    """In a dry run an upper bound; of `repair --add`, if pages have at least 1,000 values or 8 KiB."""
     bytes_decoded: int
     """Compressed bytes of the decoded column chunks. In a dry run an upper bound."""
     bytes_copied: int
@@ -68,3 +100,5 @@ class ChangeReport:
     """Bytes of objects that went to the store."""
     bytes_copied_by_store: int | None = None
     """Bytes that the store copied from object to object, and that didn't pass through this machine."""
+    structures: tuple[StructureChange, ...] = ()
+    """Statistics and page indexes that `repair` changed."""

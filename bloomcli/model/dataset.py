@@ -152,7 +152,7 @@ class Status(StrEnum):
 
     DONE = "done"
     PLANNED = "planned"
-    """A dry run of add, remove or fold: the command would change the file, and wrote nothing."""
+    """A dry run of add, remove, fold or repair: the command would change the file, and wrote nothing."""
     SKIPPED = "skipped"
     """The command had nothing to do, or the file is of a format without filters."""
     FOUND = "found"
@@ -237,15 +237,17 @@ class FileRow:
     bytes_copied_by_store: int | None = None
     """Bytes that the store copied from object to object, and that didn't pass through this machine."""
     bytes_decoded: int | None = None
-    """add, remove, fold: compressed bytes of the column chunks that were decoded; in a dry run an upper bound."""
+    """add, remove, fold, repair: compressed bytes of the chunks that were decoded; in a dry run an upper bound."""
     bytes_copied: int | None = None
-    """add, remove, fold: bytes of the file that were copied unchanged."""
+    """add, remove, fold, repair: bytes of the file that were copied unchanged."""
     created_by: str | None = None
     """inspect: the writer's name and version, as the file has them."""
     by_column: tuple[ColumnFilters, ...] = ()
     """inspect: the columns and their filters."""
     filter_facts: tuple[FilterFacts, ...] = ()
     """inspect --all: every filter."""
+    structures: int | None = None
+    """repair: statistics and page indexes that the command changed."""
 
     def reported(self) -> FileRow:
         """The row as reports keep it, without the fields that are only for the caller of `on_row`."""

@@ -14,7 +14,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Final, TextIO, get_type_hints
 
 from bloomcli.model.advice import AdviseReport, ColumnAdvice, ExistingFilters, Interval, LookupGain
-from bloomcli.model.change import ChangeReport, FilterChange
+from bloomcli.model.change import ChangeReport, FilterChange, StructureChange
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.model.file import FilterFacts, IndexEntry, PageFacts
 from bloomcli.model.probe import ProbeReport, ValueTotals, Verdict
@@ -46,6 +46,9 @@ VERDICTS_HEADER: Final = ("path", *(f.name for f in dataclasses.fields(Verdict) 
 CHANGES_HEADER: Final = ("path", "output", "dry_run", *(f.name for f in dataclasses.fields(FilterChange)))
 """For `add`, `remove` and `fold` on one file: the file, the written file, and the fields of FilterChange."""
 
+STRUCTURES_HEADER: Final = ("path", "output", "dry_run", *(f.name for f in dataclasses.fields(StructureChange)))
+"""For `repair` on one file: the file, the written file, and the fields of StructureChange."""
+
 _FINDING: Final = tuple(f.name for f in dataclasses.fields(Finding) if f.name not in {"path", "missing"})
 FINDINGS_HEADER: Final = ("path", "status", *_FINDING, "counts")
 """For `validate`: the file and its status, and the fields of Finding, except the missing values. A file that could
@@ -53,10 +56,14 @@ not be checked has a row that counts, with its error as the message."""
 
 
 def write_changes(report: ChangeReport, stream: TextIO) -> None:
-    """Write the report of `add`, `remove` or `fold` on one file, one row per filter or stripe's filters."""
+    """Write the report of `add`, `remove` or `fold` on one file, one row per filter or stripe's filters; of `repair`,
+    one row per structure."""
     file = [report.path, report.output, report.dry_run]
-    rows = ([*file, *(getattr(change, name) for name in CHANGES_HEADER[3:])] for change in report.changes)
-    write_table(CHANGES_HEADER, rows, stream)
+    header, changes = (
+        (STRUCTURES_HEADER, report.structures) if report.command == "repair" else (CHANGES_HEADER, report.changes)
+    )
+    rows = ([*file, *(_plain(getattr(change, name), "; ") for name in header[3:])] for change in changes)
+    write_table(header, rows, stream)
 
 
 def write_findings(report: GateReport, stream: TextIO) -> None:
@@ -146,8 +153,8 @@ def write_parts(report: InspectReport, stream: TextIO, *, pages: bool) -> None:
     write_table(["path", *names], rows, stream)
 
 
-def _plain(value: object) -> object:
-    return " ".join(map(str, value)) if isinstance(value, tuple) else value
+def _plain(value: object, between: str = " ") -> object:
+    return between.join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def write_table(header: Sequence[str], rows: Iterable[list[object]], stream: TextIO) -> None:

@@ -29,6 +29,7 @@ DOCUMENTS: Final[dict[str, type]] = {
     "probe": model.ProbeReport,
     "add": model.ChangeReport,
     "remove": model.ChangeReport,
+    "repair": model.ChangeReport,
     "fold": model.ChangeReport,
     "validate": model.GateReport,
     "trial": model.TrialReport,

@@ -1,4 +1,4 @@
-"""Text reports of `probe`, `add`, `remove` and `fold`. Every figure comes from the report.
+"""Text reports of `probe`, `add`, `remove`, `fold` and `repair`. Every figure comes from the report.
 
 Each function takes a report and yields blocks (:mod:`bloomcli.report.layout`) for ``render.write``.
 """
@@ -18,7 +18,7 @@ from bloomcli.report.text_traffic import traffic_line, traffic_pairs
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
-    from bloomcli.model.change import ChangeReport, FilterChange
+    from bloomcli.model.change import ChangeReport, StructureChange
 
 
 # probe
@@ -141,15 +141,19 @@ def _summary(column: str, totals: ValueTotals) -> str:
     return text + (f" ({totals.reason})" if totals.reason else "")
 
 
-# add, remove, fold
+# add, remove, fold, repair
 
 _LEFT_OUT_SHOWN: Final = 8
 
 
 def change(report: ChangeReport) -> Iterator[Block]:
-    """Yield one row per filter, then the outcome, remarks, and the filters that miss their target."""
+    """Yield one row per filter, or per column and its structure, then the outcome, remarks, and the filters that miss
+    their target."""
     if any(c.reason is None for c in report.changes):
         yield _change_grid(report)
+        yield Gap()
+    if any(one.action != "keep" for one in report.structures):
+        yield _structure_grid(report)
         yield Gap()
     yield line(_outcome(report), Style.WARN if report.dry_run else Style.TITLE)
     yield line(_effort(report))
@@ -159,17 +163,20 @@ def change(report: ChangeReport) -> Iterator[Block]:
         if report.bytes_copied == report.bytes_before:
             text = f"{left} stay in the file, unused: the old footer, as this store appends to whole objects only"
         else:
-            text = (
-                f"{left} of old filters stay in the file, unused: they lie between row groups, and pages can't move"
-            )
+            what = "page indexes" if report.command == "repair" else "filters"
+            text = f"{left} of old {what} stay in the file, unused: they lie between row groups, and pages can't move"
         yield line(text)
     for text in report.remarks:
         yield line(f"remark: {text}", Style.WARN)
-    left_out: dict[str, list[str]] = {}
-    for item in report.changes:
-        if item.reason is not None:
-            left_out.setdefault(item.reason, []).append(item.column)
-    for reason, names in left_out.items():
+    left_out: dict[str, dict[str, None]] = {}
+    kept = [
+        (one.reason, f"{_named(one.structure)} of {one.column}") for one in report.structures if one.action == "keep"
+    ]
+    for reason, name in (*((item.reason, item.column) for item in report.changes), *kept):
+        if reason is not None:
+            left_out.setdefault(reason, {})[name] = None
+    for reason, found in left_out.items():
+        names = list(found)
         columns = ", ".join(names[:_LEFT_OUT_SHOWN]) + (", ..." if len(names) > _LEFT_OUT_SHOWN else "")
         yield line(f"left out: {columns}, {reason}", Style.WARN)
     missing = [c for c in report.changes if c.misses_target]
@@ -212,6 +219,46 @@ def _change_grid(report: ChangeReport) -> Grid:
     return grid
 
 
+_SINGULAR: Final = {
+    "statistics": "chunk statistic",
+    "size_statistics": "size statistic",
+    "encoding_stats": "encoding statistic",
+    "sorting_columns": "sort order",
+}
+
+
+def _named(structure: str) -> str:
+    return structure.replace("_", " ")
+
+
+def _structure_grid(report: ChangeReport) -> Grid:
+    """One row for the structures of a column that changed in the same way in several row groups."""
+    changed = [one for one in report.structures if one.action != "keep"]
+    lookups = any(one.lookup_bytes is not None for one in changed)
+    whys = any(one.problems or one.reason for one in changed)
+    heads = [Head("column"), Head("structure"), Head("action"), Head("row groups", figures=True, rank=2)]
+    heads += [Head("pages", figures=True, rank=4), Head("size", figures=True, rank=3)]
+    heads += [Head("a lookup reads", rank=1)] * lookups
+    heads += [Head("what is wrong" if report.dry_run else "what was wrong", prose=True)] * whys
+    grid = Grid(tuple(heads))
+    groups: dict[tuple[str, str, str, tuple[str, ...]], list[StructureChange]] = {}
+    for one in changed:
+        why = one.problems if one.reason is None else (*one.problems, one.reason)
+        groups.setdefault((one.column, one.structure, one.action, why), []).append(one)
+    for (column, structure, action, why), found in groups.items():
+        pages, written, held = (
+            sum(getattr(one, name) or 0 for one in found) for name in ("pages", "bytes", "page_bytes")
+        )
+        read = sum(one.lookup_bytes or 0 for one in found)
+        cells = [column, _named(structure), action, count(len(found))]
+        cells += [count(pages) if pages else "-", size(written) if written else "-"]
+        has_lookups = any(one.lookup_bytes is not None for one in found)
+        cells += [f"{size(read)} of {size(held)}" if has_lookups else "-"] * lookups
+        cells += ["; ".join(why)] * whys
+        grid.add(*cells)
+    return grid
+
+
 def _size(value: int | None) -> str:
     return "-" if value is None else size(value)
 
@@ -228,17 +275,21 @@ _DONE: Final = {
 _PLANNED: Final = _DONE | {"add": "to add", "replace": "to replace", "remove": "to remove", "fold": "to fold"}
 
 
-def _tally(changes: Iterable[FilterChange], *, dry_run: bool) -> str:
-    actions: Counter[str] = Counter()
-    for item in changes:
+def _tally(report: ChangeReport) -> str:
+    actions: Counter[tuple[str, str]] = Counter()
+    for item in report.changes:
         if item.reason is None:
-            actions[item.action] += item.filters
-    words = _PLANNED if dry_run else _DONE
-    return ", ".join(f"{plural(n, 'filter')} {words.get(action, action)}" for action, n in actions.items())
+            actions["filter", item.action] += item.filters
+    for one in report.structures:
+        if one.action != "keep":
+            actions[_SINGULAR.get(one.structure, _named(one.structure)), one.action] += 1
+    words = _PLANNED if report.dry_run else _DONE
+    found = (f"{plural(n, what)} {words.get(action, action)}" for (what, action), n in actions.items())
+    return ", ".join(found) or ("nothing to change" if report.command == "repair" else "no filters to change")
 
 
 def _outcome(report: ChangeReport) -> str:
-    tally = _tally(report.changes, dry_run=report.dry_run) or "no filters to change"
+    tally = _tally(report)
     before, after = report.bytes_before, report.bytes_after
     sizes = f"{size(before)} -> {'at most ' if report.dry_run and after != before else ''}{size(after)}"
     if before and after != before:

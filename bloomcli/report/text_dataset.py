@@ -162,7 +162,7 @@ _STYLE: Final = {
     Status.FAILED: Style.BAD,
 }
 
-_CHANGING: Final = ("add", "remove", "fold")
+_CHANGING: Final = ("add", "remove", "fold", "repair")
 _PROCESSED: Final = (Status.DONE, Status.PLANNED)
 """The statuses of files that the command changed or answered for, or would change."""
 
@@ -196,8 +196,9 @@ def _grid(report: DatasetReport) -> Grid:
     changed = any(r.bytes_after is not None for r in report.rows)
     bound = ", at most" if report.dry_run else ""
     # figures that the command never sets have no column
-    filters, sized = report.command != "probe", report.command not in {"probe", "remove"}
-    grouped = report.command not in {"add", "fold", "remove"}
+    repairs = report.command == "repair"
+    filters, sized = report.command != "probe", report.command not in {"probe", "remove", "repair"}
+    grouped = report.command not in _CHANGING
     rates = any(r.max_fpp is not None for r in report.rows)
     heads = [
         Head("file", path=True),
@@ -206,7 +207,7 @@ def _grid(report: DatasetReport) -> Grid:
         *([Head("row groups", figures=True, rank=5)] * grouped),
         Head("filtered columns" if report.command == "inspect" else "columns", figures=True, rank=6),
     ]
-    heads += [Head("filters", figures=True, rank=1)] * filters
+    heads += [Head("structures" if repairs else "filters", figures=True, rank=1)] * filters
     heads += [Head("filter size" + (bound if report.command == "add" else ""), figures=True, rank=2)] * sized
     heads += [Head("worst FPP", figures=True, rank=3)] * rates
     heads += [Head("before" if changed else "size" if filters else "row-group size", figures=True, rank=4)]
@@ -215,7 +216,7 @@ def _grid(report: DatasetReport) -> Grid:
     for row in report.rows:
         cells: list[Cell | str] = [row.path, Cell(_status(report, row.status), _STYLE[row.status])]
         cells += [row.format or "-", *([count(row.row_groups)] * grouped), count(row.columns)]
-        cells += [count(row.filters)] * filters
+        cells += [count(row.structures if repairs else row.filters)] * filters
         cells += [_size(row.filter_bytes)] * sized
         cells += [rate(row.max_fpp)] * rates
         cells += [_size(row.bytes_before)]
@@ -305,7 +306,7 @@ class _Sums:
     """Sums the figures of the files that the command changed or answered for, and counts the reasons for skipping."""
 
     def __init__(self) -> None:
-        self.worked = self.filters = self.filter_bytes = self.before = self.after = 0
+        self.worked = self.filters = self.structures = self.filter_bytes = self.before = self.after = 0
         self.reasons: Counter[str] = Counter()
 
     def add(self, row: FileRow) -> None:
@@ -313,6 +314,7 @@ class _Sums:
         if row.status in _PROCESSED:
             self.worked += 1
             self.filters += row.filters or 0
+            self.structures += row.structures or 0
             self.filter_bytes += row.filter_bytes or 0
             self.before += row.bytes_before or 0
             self.after += row.bytes_after or 0
@@ -335,7 +337,8 @@ def _totals(report: DatasetReport, sums: _Sums, *, listed: bool) -> Iterator[Blo
         yield line(text, Style.WARN)
     if report.command in _CHANGING and sums.worked:
         change = f"{'at most ' if report.dry_run else ''}{size(sums.after)} ({growth(sums.before, sums.after)})"
-        yield line(f"{plural(sums.filters, 'filter')}, {size(sums.before)} -> {change}")
+        what = (sums.structures, "structure") if report.command == "repair" else (sums.filters, "filter")
+        yield line(f"{plural(*what)}, {size(sums.before)} -> {change}")
     elif sums.filters:
         yield line(f"{plural(sums.filters, 'filter')}, {size(sums.filter_bytes)}")
     yield from table_lines(report)
@@ -364,7 +367,7 @@ def table_lines(report: DatasetReport) -> Iterator[Block]:
     if table is None:
         return
     start = f"table {table_title(table)}, {version_text(table, report.version_before)}"
-    if report.command not in {"add", "remove", "fold"}:
+    if report.command not in _CHANGING:
         yield line(f"{start}: {plural(report.files, 'data file')}")
     elif not report.commits:
         yield line(f"{start}: nothing to commit" if not report.failed else f"{start}: nothing was committed")

@@ -113,7 +113,7 @@ def change_table(
     fail_fast: bool = False,
     progress: Progress | None = None,
 ) -> DatasetReport:
-    """Run add, remove or fold on a table's newest snapshot.
+    """Run add, remove, fold or repair on a table's newest snapshot.
 
     Args:
         table: the table, open at its newest snapshot.

@@ -11,6 +11,7 @@ from bloomcli.commands.keywords import (
     InspectTableKeywords,
     ProbeTableKeywords,
     RemoveFromTableKeywords,
+    RepairTableKeywords,
     ValidateTableKeywords,
 )
 from bloomcli.commands.option import split_keywords, takes_options
@@ -21,6 +22,7 @@ from bloomcli.commands.options import (
     Options,
     ProbeOptions,
     RemoveOptions,
+    RepairOptions,
     ValidateOptions,
     WriteOptions,
 )
@@ -97,6 +99,22 @@ def fold_table(spark: SparkSession, table: str, **options: Unpack[FoldTableKeywo
     """
     which, rest = options_of_table(table, options)
     return _change(spark, which, FoldOptions(**rest))
+
+
+@takes_options(TableOptions, RepairOptions, without=TARGETS | OF_SNAPSHOTS | {"from_properties"})
+def repair_table(spark: SparkSession, table: str, **options: Unpack[RepairTableKeywords]) -> DataFrame:
+    """Mend statistics and page indexes of a table's Parquet files, or add them where they are missing. The bounds in
+    the table's own metadata stay as they are.
+
+    Args:
+        spark: a classic session, with the table's catalog.
+        table: as SQL names the table.
+        {options}
+
+    Returns, Raises: as `add_to_table`.
+    """
+    which, rest = options_of_table(table, options)
+    return _change(spark, which, RepairOptions(**rest))
 
 
 @takes_options(

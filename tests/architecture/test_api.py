@@ -14,7 +14,7 @@ import bloomcli
 from bloomcli import model
 from bloomcli.report import json as json_report
 
-FUNCTIONS = ("add", "advise", "dump", "fold", "gate", "inspect", "probe", "remove", "trial", "validate")
+FUNCTIONS = ("add", "advise", "dump", "fold", "gate", "inspect", "probe", "remove", "repair", "trial", "validate")
 INDEX = ("index_build", "index_inspect", "index_update")
 KEYS = Path(__file__).with_name("json_keys.json")
 

@@ -45,6 +45,7 @@ RUN_HERE: Final = {
     ("commands", "sh"),
     ("datasets", "sh"),
     ("policy", "sh"),
+    ("repair", "sh"),
     ("reports", "sh"),
     ("reports", "python"),
     ("stores", "sh"),
@@ -161,6 +162,7 @@ def test_tests_that_run_blocks_elsewhere_read_the_page() -> None:
         "commands",
         "datasets",
         "policy",
+        "repair",
     ],
 )
 def test_the_commands_of_a_page_run_one_after_the_other(name: str, playground: Path) -> None:

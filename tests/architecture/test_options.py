@@ -34,6 +34,7 @@ CLASSES: Final = {
     "inspect": options.InspectOptions,
     "probe": options.ProbeOptions,
     "remove": options.RemoveOptions,
+    "repair": options.RepairOptions,
     "trial": options.TrialOptions,
     "validate": options.ValidateOptions,
 }
@@ -49,6 +50,7 @@ NOT_ON_SPARK: Final = {
     "add": {"threads"},
     "inspect": {"every", "pages", "indexes", "schema", "footer"},
     "probe": {"explain", "skip_blank"},
+    "repair": {"threads"},
     "validate": {"threads", "sample_row_groups", "seed"},
 }
 """Options that rows of a data frame don't show, that Spark decides, or that belong to `gate`."""
@@ -60,6 +62,7 @@ COMMAND_LINE: Final = {
     "inspect": options.InspectOptions,
     "probe": options.ProbeOptions,
     "remove": options.RemoveOptions,
+    "repair": options.RepairOptions,
     "trial": options.TrialOptions,
     "validate": options.GateOptions,
 }
@@ -69,6 +72,7 @@ ONLY_ON_COMMAND_LINE: Final = {
     "fold": {"every"},
     "inspect": {"reports"},
     "remove": {"every"},
+    "repair": {"every"},
     "probe": {"source", "matches", "every"},
     "trial": {"reports", "table"},
     "validate": {"no_policy", "max_per_rule", "every", "reports", "init", "explain"},
@@ -90,6 +94,7 @@ TABLE_FUNCTIONS: Final = {
     "inspect": "inspect_table",
     "probe": "probe_table",
     "remove": "remove_from_table",
+    "repair": "repair_table",
     "validate": "validate_table",
 }
 """For each command, its function for tables."""
@@ -100,6 +105,7 @@ NOT_FOR_TABLES: Final = {"output", "in_place", "force", "overwrite", "mosaic_dra
 OF_TABLES: Final = {
     "fold": {"table", "where", "commit_every", "new_row_ids"},
     "remove": {"table", "where", "commit_every", "new_row_ids"},
+    "repair": {"table", "where", "commit_every", "new_row_ids"},
     "trial": set(),
     "inspect": {"table", "where", "snapshot", "as_of"},
     "probe": {"table", "where", "snapshot", "as_of"},
@@ -288,6 +294,7 @@ SAMPLES: Final[dict[str, dict[str, Any]]] = {
     "inspect": {"exclude": "id"},
     "probe": {"values": [1, "x"]},
     "remove": {},
+    "repair": {"add": "page-index"},
     "trial": {"columns": "id", "readers": "duckdb", "queries": "q.sql", "table_name": "orders", "sample": " 5% "},
     "validate": {"columns": ("id",), "max_oversize": 2.0, "policy": Policy(whole=Part(max_fpp=0.5))},
 }

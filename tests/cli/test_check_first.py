@@ -16,7 +16,7 @@ from bloomcli.datasets import local
 from bloomcli.datasets.engine import choose_engine, plan_files, run_tasks
 from bloomcli.model.dataset import FileRow, Status
 
-COMMANDS = {"add": ["-c", "name"], "remove": [], "fold": []}
+COMMANDS = {"add": ["-c", "name"], "remove": [], "fold": [], "repair": ["--add", "page-index"]}
 
 
 @pytest.fixture

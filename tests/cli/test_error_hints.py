@@ -119,8 +119,11 @@ HINTS: Final[dict[str, Case | str]] = {
     "`bloom probe` with --column … says which row groups may have the values": (
         "each of bloom's formats is searched; tests/formats/test_toy.py has one that isn't"
     ),
-    "`bloom add` without --replace adds filters to chunks without one; for the others, write the file again without"
-    " the extension": "the file has to be written again",
+    "`bloom add` without --replace and `bloom repair` with --add change only chunks that have none; for the others,"
+    " write the file again without the extension": "the file has to be written again",
+    "`bloom validate … --deep` checks it": Case(
+        "bloom repair java.orc -o new", "bloom validate java.orc --deep", again=4
+    ),
     "the file was synced and compared before it got its name; `bloom validate` checks it again": (
         "a medium that fails after it has written is needed; tests/faults has one"
     ),

@@ -14,7 +14,7 @@ from support.cli import Bloom
 from bloomcli.cli.dataset import Dataset
 from bloomcli.commands.table_options import TableOptions
 
-CHANGING = ("add", "remove", "fold")
+CHANGING = ("add", "remove", "fold", "repair")
 READING = ("inspect", "validate", "probe")
 
 

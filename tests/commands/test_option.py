@@ -27,6 +27,7 @@ KINDS: Final = (
     options.AdviseOptions,
     FindOptions,
     options.FoldOptions,
+    options.RepairOptions,
     options.GateOptions,
     IndexOptions,
     IndexTarget,

@@ -100,7 +100,12 @@ def test_both_engines_write_the_same_rows_and_bytes(
     session: SparkSession, lake: Path, tmp_path: Path, in_place: bool
 ) -> None:
     mine, other = (shutil.copytree(lake, tmp_path / name / "lake") for name in ("spark", "local"))
-    for command, options in (("add", {**ID, "fpp": 0.001}), ("fold", {"max_bytes": 32}), ("remove", {})):
+    for command, options in (
+        ("add", {**ID, "fpp": 0.001}),
+        ("fold", {"max_bytes": 32}),
+        ("remove", {}),
+        ("repair", {"add": ("page-index",)}),
+    ):
         made = [folder.parent / command for folder in (mine, other)]
         where = [{"in_place": True} if in_place else {"output": m} for m in made]
         report = run_on_spark(command, [str(mine)], options, session=session, **where[0])
@@ -302,7 +307,7 @@ def test_the_command_line_has_both_engines(
     ("args", "message"),
     [
         (["--engine", "spark", "--jobs", "2"], "--jobs is for the local engine"),
-        (["--engine", "spark", "--fail-fast"], "--fail-fast on Spark is for add, remove and fold"),
+        (["--engine", "spark", "--fail-fast"], "--fail-fast on Spark is for commands that change files"),
         (["--master", "local[2]"], "--master and --conf are for Spark"),
         (["--conf", "a=b"], "--master and --conf are for Spark"),
     ],

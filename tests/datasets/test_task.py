@@ -297,7 +297,8 @@ def test_an_output_is_made_again_when_its_source_is_newer_or_on_request(path: Pa
 def test_a_dry_run_makes_nothing(path: Path, command: str) -> None:
     bloomcli.add(path, ["name"], in_place=True, ndv=100_000)
     before = datasets.digests(path.parent)
-    row = one(path, command, {**({} if command != "add" else ID), "dry_run": True}, output=path.parent / "out")
+    options = {"add": ID, "repair": {"add": ("page-index",)}}.get(command, {})
+    row = one(path, command, {**options, "dry_run": True}, output=path.parent / "out")
     assert (row.status, row.output) == (Status.PLANNED, None)
     assert datasets.digests(path.parent) == before
     assert not (path.parent / "out").exists()
@@ -307,7 +308,11 @@ def test_a_dry_run_makes_nothing(path: Path, command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "options"), [("inspect", {}), ("validate", {"deep": True}), ("add", ID), ("remove", {}), ("fold", {})]
+    ("command", "options"),
+    [
+        *(("inspect", {}), ("validate", {"deep": True}), ("add", ID), ("remove", {}), ("fold", {})),
+        ("repair", {"add": ("page-index",)}),
+    ],
 )
 def test_every_file_of_a_mixed_dataset_has_its_row(tmp_path: Path, command: str, options: dict[str, Any]) -> None:
     lake = datasets.mixed(tmp_path / "lake")
@@ -323,6 +328,11 @@ def test_every_file_of_a_mixed_dataset_has_its_row(tmp_path: Path, command: str,
     assert {rows[n].status for n in able} <= {Status.DONE, Status.SKIPPED}
     if command in CHANGING:
         assert set(datasets.digests(tmp_path / "out")) == able
+    if command == "repair":
+        reasons = {rows[n].reason for n in able if n.endswith((".orc", ".mosaic"))}
+        assert reasons == {
+            "only Parquet files can be repaired: other formats have statistics between the data; copied"
+        }
     if command == "fold":
         reasons = {rows[n].reason for n in able if n.endswith(".orc")}
         assert reasons == {"ORC's filters are sized by the row index stride and can't be folded; copied"}

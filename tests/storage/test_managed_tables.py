@@ -150,11 +150,13 @@ def test_a_file_of_a_table_is_refused_in_place_and_stays_unchanged(tmp_path: Pat
 def _changing(command: str, path: Path, **target: object) -> None:
     if command == "add":
         bloomcli.add(path, ["name"], **target)  # type: ignore[arg-type]
+    elif command == "repair":
+        bloomcli.repair(path, add=["page-index"], **target)  # type: ignore[arg-type]
     else:
         getattr(bloomcli, command)(path, **target)
 
 
-@pytest.mark.parametrize("command", ["add", "remove", "fold"])
+@pytest.mark.parametrize("command", ["add", "remove", "fold", "repair"])
 @pytest.mark.parametrize("words", GUARDS)
 def test_every_command_that_writes_is_guarded_goes_on_with_force_and_may_write_elsewhere(
     tmp_path: Path, command: str, words: str

@@ -70,6 +70,11 @@ def _commands(path: Path, scratch: Path) -> Iterator[tuple[list[str], Path | Non
     for command in ("remove", "fold"):
         yield [command, file, "--dry-run", "--format", "json"], None
         yield [command, file, "--output", str(scratch / path.name), "--format", "json"], scratch / path.name
+    for options in ([], ["--add", "page-index,statistics"]):
+        yield (
+            ["repair", file, *options, "--output", str(scratch / path.name), "--format", "json"],
+            scratch / path.name,
+        )
 
 
 def _columns(path: Path) -> list[str]:

@@ -199,6 +199,8 @@ class _Contract:
             ("dump", path, "-c", column, "--format", "hex"),
             ("remove", path, "-o", out, "--overwrite"),
             ("fold", path, "-o", out, "--overwrite", "--fpp", "0.3"),
+            ("repair", path, "-o", out, "--overwrite"),
+            ("repair", path, "--add", "page-index,statistics", "-o", out, "--overwrite"),
             ("add", path, "-c", "*", "-o", out, "--overwrite", *draft),
             ("validate", path),
             ("inspect", path, "--footer", "--schema", "--format", "json"),

@@ -103,6 +103,15 @@ SESSIONS: Final = {
         "fold few --jobs 1 --dry-run",
         "fold java_types.orc -o folded.orc",
     ),
+    "repair": (
+        "repair polars_1.38.1_nulls.parquet --dry-run",
+        "repair polars_1.38.1_nulls.parquet -o mended.parquet",
+        "repair duckdb_types.parquet --add page-index -c tiny,whole -o indexed.parquet",
+        "repair orders.parquet --in-place",
+        "repair few --jobs 1 --add page-index --dry-run",
+        "repair java_types.orc -o mended.orc",
+        "repair orders.parquet --add filters --dry-run",
+    ),
     "remove": (
         "remove filtered.parquet --dry-run",
         "remove filtered.parquet -o plain.parquet",
@@ -149,6 +158,8 @@ def make(folder: Path) -> None:
     for path in (
         golden.FIXTURES / "orders.parquet",
         golden.FIXTURES / "spark_types.parquet",
+        golden.FIXTURES / "duckdb_types.parquet",
+        golden.WRITERS / "polars_1.38.1_nulls.parquet",
         golden.ORC / "java_types.orc",
         golden.MOSAIC / "draft_types.mosaic",
     ):

@@ -12,6 +12,7 @@ from bloomcli.commands.options import (
     Options,
     ProbeOptions,
     RemoveOptions,
+    RepairOptions,
     SurveyOptions,
     ValidateOptions,
 )
@@ -32,11 +33,12 @@ KINDS: Final = {
         InspectOptions,
         ProbeOptions,
         RemoveOptions,
+        RepairOptions,
         SurveyOptions,
         ValidateOptions,
     )
 }
-CHANGING: Final = ("add", "remove", "fold")
+CHANGING: Final = ("add", "remove", "fold", "repair")
 """Commands that write."""
 
 

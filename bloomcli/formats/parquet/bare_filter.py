@@ -10,7 +10,7 @@ from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
 from bloomcli.filters import hashes
 from bloomcli.formats.answer import Lookup, UnitFacts
-from bloomcli.formats.base import DeepCheck, FilterFile, Plan, Tick
+from bloomcli.formats.base import DeepCheck, FilterFile, Plan, Repair, Tick
 from bloomcli.formats.parquet import bloom_filter
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, unknown_kind
@@ -163,6 +163,11 @@ class BareFilter(FilterFile):
         """Raise UnsupportedError: the file has no data."""
         del columns, rule
         raise self._alone("no data")
+
+    def plan_repair(self, columns: set[int] | None, repair: Repair) -> Plan:
+        """Raise UnsupportedError: the file has no columns."""
+        del columns, repair
+        raise self._alone("no columns to repair")
 
     def _alone(self, what: str) -> UnsupportedError:
         return UnsupportedError(

@@ -47,6 +47,17 @@ def of_footer(footer: Footer) -> Extension | None:
     return _of(footer.top, footer)
 
 
+def remarks(footer: Footer, what: str) -> tuple[str, ...]:
+    """The remark on new filters or page indexes in a file whose FileMetaData have an extension."""
+    found = of_footer(footer)
+    if found is None:
+        return ()
+    return (
+        f"the footer has {found.text}, such as FlatBuffers metadata: a reader that uses it in place of the footer "
+        f"doesn't see the new {what}",
+    )
+
+
 def refuse(footer: Footer) -> None:
     """Raise UnsupportedError if a structure on the path to the filters has an extension: then none can be cut out."""
     found = next(_all(footer), None)
@@ -57,8 +68,8 @@ def refuse(footer: Footer) -> None:
             path=footer.path,
             offset=found.offset,
             field=f"{found.path}.32767" if found.path else "32767",
-            hint="`bloom add` without --replace adds filters to chunks without one; for the others, write the file "
-            "again without the extension",
+            hint="`bloom add` without --replace and `bloom repair` with --add change only chunks that have none; for "
+            "the others, write the file again without the extension",
         )
 
 

@@ -11,7 +11,7 @@ from bloomcli import limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.answer import WRONG, Contents, UnitFacts
-from bloomcli.formats.base import FilterBounds, Plan
+from bloomcli.formats.base import FilterBounds, FilterFile, Plan, Repair
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
@@ -44,6 +44,7 @@ class ParquetFile(LocatedFile):
     format = "parquet"
     title = "Parquet"
     searched = True
+    unrepairable = None
     describe: ClassVar[DescribeModule] = describe
     footer: Footer
     filters: Filters
@@ -335,3 +336,15 @@ class ParquetFile(LocatedFile):
         from bloomcli.formats.parquet.plan import FoldPlan
 
         return FoldPlan(self.filters, columns, rule)
+
+    def differs_only_in_structures(self, other: FilterFile) -> bool:
+        """Whether another file's metadata equal this file's except for statistics and page indexes."""
+        from bloomcli.formats.parquet import splice
+
+        return isinstance(other, ParquetFile) and splice.differs_only_in_structures(self.footer, other.footer)
+
+    def plan_repair(self, columns: set[int] | None, repair: Repair) -> Plan:
+        """Plan to mend or to add statistics and page indexes. Raises UnsupportedError, CorruptFile."""
+        from bloomcli.formats.parquet.repair import RepairPlan
+
+        return RepairPlan(self.filters, columns, repair, appends=self.appends_only)

@@ -17,12 +17,12 @@ from bloomcli.formats.base import MeasuredColumn
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.pages import Page, read_pages
-from bloomcli.formats.parquet.values import HashedPage, hashed_pages
+from bloomcli.formats.parquet.values import DICTIONARY_ENCODINGS, ChunkHasher, HashedPage, mark
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.values.keys import key_of
 from bloomcli.values.literals import kind_of
+from bloomcli.words import counted
 
-_DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 _UNORDERED: Final = ("INTERVAL", "UNKNOWN", "VARIANT", "GEOMETRY", "GEOGRAPHY")
 _INT96_ORDER: Final = "INT96_TIMESTAMP_ORDER"
 _BOOLEANS: Final = (b"\0", b"\1")
@@ -64,7 +64,7 @@ class MeasuredPage(NamedTuple):
     @property
     def has_dictionary_indices(self) -> bool:
         """Whether the values are a dictionary's."""
-        return self.encoding in _DICTIONARY
+        return self.encoding in DICTIONARY_ENCODINGS
 
 
 class MeasuredChunk(NamedTuple):
@@ -139,6 +139,8 @@ class Measure:
         self.bounds = kernels.Bounds(kind, self._width, self._tracked)
         self._total = kernels.Bounds(kind, self._width)
         self._entries: kernels.Entries | None = None
+        self._seen = bytearray()
+        self._unseen = 0
         self._one_form = False
         """Each entry of the dictionary differs from the others."""
         self._pages: list[MeasuredPage] = []
@@ -147,6 +149,7 @@ class Measure:
     def dictionary(self, page: HashedPage) -> None:
         """Keep a dictionary's entries."""
         self._entries = kernels.Entries(self.bounds, page.count)
+        self._seen, self._unseen = bytearray(page.count), page.count
         for part in page.parts:
             if part.long is not None:
                 self._entries.add_long(part.long)
@@ -155,18 +158,18 @@ class Measure:
                 self._entries.add(data, start, part.hashed)
         self._one_form = self._distinct and len(set(memoryview(page.hashes).cast("Q"))) == page.count
 
-    def entries_of_page(self) -> kernels.Entries | None:
-        """The entries, of which the next page's indices mark those that it uses."""
-        if self._entries is not None:
-            self._entries.next_page()
-        return self._entries
+    def indices(self, page: Page, stop: Stop) -> None:
+        """Add the entries that a page uses. Raises CorruptFile."""
+        if self._entries is None:
+            raise page.location.fault("a dictionary-encoded page without a dictionary", 0)
+        self._entries.next_page()
+        self._unseen = mark(page, self._seen, self._unseen, stop, self._entries)
 
     def booleans(self, page: Page) -> None:
         """Add the values of a page of a BOOLEAN column. Raises CorruptFile, UnsupportedError."""
         trues = _trues(page)
         for value, count in zip(_BOOLEANS, (page.non_null - trues, trues), strict=True):
             self.bounds.fixed(value, min(count, 1))
-        self.page(page)
 
     def page(self, page: Page) -> None:
         """Finish a data page whose values were added."""
@@ -235,13 +238,29 @@ def values_of(
     filters: Filters, chunk: ColumnChunk, measure: Measure, stop: Stop | None = None
 ) -> Iterator[HashedPage]:
     """Yield a chunk's hashed values, with all entries of its dictionary, and measure its pages. Pages are compared
-    with their checksums. BOOLEAN columns have no hashes."""
-    source, end = filters.source, filters.footer.start
-    if chunk.column.physical != "BOOLEAN":
-        yield from hashed_pages(source, chunk, end, unreferenced=True, stop=stop, checked=True, measure=measure)
+    with their checksums. BOOLEAN columns have no hashes. Raises: as `measured`."""
+    if not chunk.num_values:
         return
-    for page in read_pages(source, chunk, end, stop=stop, checked=True, whole=True) if chunk.num_values else ():
-        measure.booleans(page)
+    stop = stop or Stop()
+    hasher = ChunkHasher(chunk, stop)
+    has_dictionary = False
+    for page in read_pages(filters.source, chunk, filters.footer.start, stop=stop, checked=True, whole=True):
+        if page.dictionary:
+            if has_dictionary:
+                raise page.location.fault("a second dictionary page", 0)
+            has_dictionary, found = True, hasher.dictionary(page)
+            measure.dictionary(found)
+            yield found
+            continue
+        if not page.non_null:
+            pass
+        elif chunk.column.physical == "BOOLEAN":
+            measure.booleans(page)
+        elif page.encoding in DICTIONARY_ENCODINGS:
+            measure.indices(page, stop)
+        else:
+            yield from hasher.pages(page, measure.bounds)
+        measure.page(page)
 
 
 def _width(column: Column) -> int:
@@ -256,7 +275,7 @@ def _trues(page: Page) -> int:
     count, data = page.non_null, memoryview(page.body.whole())[page.start :]
     if page.encoding == "PLAIN":
         if len(data) * 8 < count:
-            raise page.location.fault(f"the page has too few bytes for {count} values", 0)
+            raise page.location.fault(f"the page has too few bytes for {counted(count, 'value')}", 0)
         return (int.from_bytes(data[: -(-count // 8)], "little") & ((1 << count) - 1)).bit_count()
     if page.encoding == "RLE":
         values = kernels.Levels(count, 1)

@@ -10,7 +10,7 @@ the data (overlapping pages, a damaged page, a filter that lacks values) don't p
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -36,12 +36,13 @@ from bloomcli.formats.parquet.bloom_filter import (
 )
 from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.encodings import width_of
-from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_footer
+from bloomcli.formats.parquet.footer import FILTER, ChunkKey, Footer, read_footer
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range, dictionary_entries, refuse_damaged_pages
 from bloomcli.formats.parquet.spec import Location
+from bloomcli.formats.parquet.splice import Part, Values
 from bloomcli.formats.size_rule import Folding, SizeRule
 from bloomcli.hints import removing
-from bloomcli.model.change import FilterChange
+from bloomcli.model.change import FilterChange, StructureChange
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.rules.writer_table import dictionaries_hold_values_only
 from bloomcli.storage.base import STEP_BYTES, KeptRange, Pieces, PlacedBytes, Source
@@ -85,13 +86,13 @@ HEADER_BOUND: Final = 32
 """The maximum size of a filter's header."""
 
 
-class _FilterDigest(NamedTuple):
-    """The size and the digest of a written filter, which `verify` compares."""
+class _Digest(NamedTuple):
+    """The size and the digest of a written filter or page index, which `verify` compares."""
 
     bytes: int
-    """The filter's size with its header."""
+    """The size; of a filter with its header."""
     digest: int
-    """The XXH64 of the bitset."""
+    """The XXH64 of the bitset, or of the page index."""
 
 
 def refuse_signed(footer: Footer) -> None:
@@ -101,39 +102,52 @@ def refuse_signed(footer: Footer) -> None:
 
 
 class Change(PlanBase):
-    """A change to a file: removes the filters of some chunks, may add others, and verifies the finished file."""
+    """A change to a file: removes the filters and page indexes of some chunks, may add others and set other fields of
+    the metadata, and verifies the finished file."""
 
-    def __init__(self, filters: Filters, removed: set[ChunkKey], *, puts: bool, appends: bool = False) -> None:
-        """`removed`: the chunks whose filters are removed. `puts`: the change adds filters, new or folded ones.
+    def __init__(
+        self,
+        filters: Filters,
+        removed: set[ChunkKey],
+        *,
+        puts: bool,
+        appends: bool = False,
+        indexes: Collection[Part] = (),
+        values: Mapping[ChunkKey | None, Values] | None = None,
+    ) -> None:
+        """`removed`: the chunks whose filters are removed; `indexes`: the page indexes that are removed. `puts`: the
+        change adds filters or page indexes. `values`: other fields that are set in the metadata.
 
-        `appends`: keep the whole file, with its footer, and append filters and footer.
+        `appends`: keep the whole file, with its footer, and append new parts and footer.
         """
         refuse_signed(filters.footer)
-        if removed:
+        self._gone: set[Part] = {Part(FILTER, key) for key in removed}.union(indexes)
+        self.values = dict(values or {})
+        if self._gone:
             extension.refuse(filters.footer)
         if puts:
             refuse_damaged_footer(filters.source, filters.footer, removed)
         self.filters = filters
         self.removed = removed
-        self.lengths = filters.unwritten_lengths if removed else {}
+        self.lengths = filters.unwritten_lengths if self._gone else {}
         filters.source.will_read(filters.headers(None, unwritten=True))
         self.appends = appends
         self._earlier: int | None = None
         """The size of an earlier version of the file, if the change restores it."""
-        self.keep = splice.plan(filters.footer, {}, removed, self.lengths, appends=appends).keep
+        self.keep = splice.plan(filters.footer, {}, self._gone, self.lengths, appends=appends).keep
         self.bytes_to_copy = sum(length for _, length in self.keep)
         self.variant = CURRENT
-        self._new: dict[ChunkKey, _FilterDigest] = {}
-        self._filter_bytes = 0
+        self._new: dict[Part, _Digest] = {}
+        self._new_bytes = 0
 
     def outline(self) -> Iterator[KeptRange | int]:
-        """Yield the ranges that are kept, then the maximum size of filters and footer."""
+        """Yield the ranges that are kept, then the maximum size of new parts and footer."""
         yield from itertools.starmap(KeptRange, self.keep)
         yield self.new_bytes_bound
 
     def give_back(self) -> None:
         """Plan to restore an earlier version of the file, if only the removed filters were appended to it."""
-        plan = splice.plan(self.filters.footer, {}, self.removed, self.lengths)
+        plan = splice.plan(self.filters.footer, {}, self._gone, self.lengths)
         self._earlier = splice.earlier_size(self.filters.source, self.filters.footer, self.removed, plan.tail)
         if self._earlier is not None:
             self.keep = ((0, self._earlier - len(plan.tail)),)
@@ -142,9 +156,9 @@ class Change(PlanBase):
     def put(self, key: ChunkKey, bits: SplitBlockFilter, *, early: bool = False) -> Pieces:
         """Yield the next filter. With `early`, the body isn't complete yet, and the filter is placed after it."""
         header = write_header(bits.nbytes, self.variant)
-        at = self.bytes_to_copy + self._filter_bytes
-        self._new[key] = _FilterDigest(len(header) + bits.nbytes, kernels.xxh64(bits.bitset))
-        self._filter_bytes += len(header) + bits.nbytes
+        at = self.bytes_to_copy + self._new_bytes
+        self._new[Part(FILTER, key)] = _Digest(len(header) + bits.nbytes, kernels.xxh64(bits.bitset))
+        self._new_bytes += len(header) + bits.nbytes
         if early:
             yield PlacedBytes(at, header)
             yield PlacedBytes(at + len(header), bits.bitset)
@@ -152,18 +166,36 @@ class Change(PlanBase):
             yield header
             yield bits.bitset
 
-    def finish(self, changes: Iterable[FilterChange], decoded: int, remarks: tuple[str, ...] = ()) -> Pieces:
+    def put_index(self, part: Part, data: bytes) -> Pieces:
+        """Yield the next page index."""
+        self._new[part] = _Digest(len(data), kernels.xxh64(data))
+        self._new_bytes += len(data)
+        yield data
+
+    def finish(
+        self,
+        changes: Iterable[FilterChange],
+        decoded: int,
+        remarks: tuple[str, ...] = (),
+        structures: Iterable[StructureChange] = (),
+    ) -> Pieces:
         """Check the patched footer, and yield it."""
         footer, new = self.filters.footer, self._new
-        sizes = {key: written.bytes for key, written in new.items()}
+        sizes = {part: written.bytes for part, written in new.items()}
         write_lengths = self.variant == CURRENT
         plan = splice.plan(
-            footer, sizes, self.removed, self.lengths, write_lengths=write_lengths, appends=self.appends
+            footer,
+            sizes,
+            self._gone,
+            self.lengths,
+            values=self.values,
+            write_lengths=write_lengths,
+            appends=self.appends,
         )
         if self._earlier is not None:
             plan = plan._replace(keep=tuple(self.keep), unreclaimed=0)
         moved = not self.appends and (len(plan.keep) > 1 or plan.copied_bytes != footer.start)
-        splice.check(footer, plan.footer, self.removed | new.keys(), moved)
+        splice.check(footer, plan.footer, plan.changed, moved)
 
         def verify(written: Source) -> None:
             if written.size != plan.total_bytes:
@@ -173,13 +205,19 @@ class Change(PlanBase):
             again = read_footer(written)
             if again.raw != plan.footer:
                 raise WriteError("the footer that was written isn't the one that was planned")
-            written.will_read((offset, new[key].bytes) for key, offset in plan.offsets.items())
-            keys = again.chunk_keys({key.column for key in plan.offsets})
+            written.will_read((offset, new[part].bytes) for part, offset in plan.offsets.items())
+            keys = again.chunk_keys({part.key.column for part in plan.offsets})
             chunks = {(key.row_group, key.column): key for key in keys}
-            for key, offset in plan.offsets.items():
-                chunk = again.chunk(chunks[key.row_group, key.column])
-                loaded = load(written, chunk, again.start)
-                if loaded.offset != offset or kernels.xxh64(loaded.bits.bitset) != new[key].digest:
+            for part, offset in plan.offsets.items():
+                key = chunks[part.key.row_group, part.key.column]
+                if part.kind != FILTER:
+                    where = (f"{part.kind.replace(' ', '_')}_offset", offset, new[part].bytes)
+                    found = where in again.index_extents(key, again.metadata(key))
+                    if not found or kernels.xxh64(written.read_at(*where[1:])) != new[part].digest:
+                        raise WriteError(f"the {part.kind} at {offset} isn't the one that was built")
+                    continue
+                loaded = load(written, again.chunk(key), again.start)
+                if loaded.offset != offset or kernels.xxh64(loaded.bits.bitset) != new[part].digest:
                     raise WriteError(f"the filter at {offset} isn't the one that was built")
                 del loaded  # the next one may be as large
 
@@ -190,6 +228,7 @@ class Change(PlanBase):
             verify=verify,
             bytes_unreclaimed=plan.unreclaimed,
             remarks=remarks,
+            structures=tuple(structures),
         )
 
 
@@ -310,12 +349,8 @@ class AddPlan(Change):
         self.chunks = dict(_chosen(filters, columns, replace=replace, missing=missing))
         removed = {key for key, chunk in self.chunks.items() if chunk.bloom_filter_offset is not None}
         super().__init__(filters, removed, puts=True, appends=appends)
-        found = extension.of_footer(filters.footer)
-        if found is not None and self.chunks:
-            self.remarks = (
-                f"the footer has {found.text}, such as FlatBuffers metadata: a reader that uses it in place of the "
-                "footer doesn't see the new filters",
-            )
+        if self.chunks:
+            self.remarks = extension.remarks(filters.footer, "filters")
         self.variant = rule.choice("variant") or CURRENT
         self._filters = filter_class(self.variant)
         self.bytes_to_decode = sum(map(_bytes_to_read, self.chunks.values()))
@@ -424,7 +459,7 @@ class AddPlan(Change):
             self._ahead = ahead
             try:
                 ahead.start_jobs()
-                for piece in itertools.chain.from_iterable(itertools.starmap(_slices, self.keep)):
+                for piece in itertools.chain.from_iterable(itertools.starmap(slices, self.keep)):
                     yield piece
                     ahead.start_jobs()
                     while ahead.full and ahead.ready:
@@ -605,7 +640,7 @@ def _held(built: _BuiltFilter) -> int:
     return built.held
 
 
-def _slices(offset: int, length: int) -> Iterator[KeptRange]:
+def slices(offset: int, length: int) -> Iterator[KeptRange]:
     """Yield a range in parts that are copied one after the other. Only a single part is shorter than a slice."""
     while length >= 2 * _SLICE_BYTES:
         yield KeptRange(offset, _SLICE_BYTES)

@@ -24,6 +24,7 @@ from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.measured import Measure, MeasuredChunk, MeasuredPage
 from bloomcli.formats.parquet.page_index import PageBounds
 from bloomcli.formats.parquet.spec import I64, LIST, Struct, enum_name
+from bloomcli.hints import repairing
 from bloomcli.kernels import ColumnIndex, OffsetIndex
 from bloomcli.model.file import Column, ColumnChunk, Severity
 from bloomcli.model.validate import Finding
@@ -61,7 +62,7 @@ readers that find no encoding statistics."""
 _PLAIN_DICTIONARY: Final = 1 << 2
 _LEVELS_MOST: Final = 1 << 16
 _SHOWN: Final = 60
-HINT: Final = "write the file again with a current engine; until then, readers must not skip by this"
+HINT: Final = "write the file again with a current engine: readers get the rows by this number"
 
 
 class Fault(NamedTuple):
@@ -84,7 +85,7 @@ class Fault(NamedTuple):
             row_group=chunk.row_group,
             column=chunk.column.path,
             offset=self.offset,
-            hint=HINT,
+            hint=HINT if self.structure == ROWS else repairing(chunk.column.path),
         )
 
 

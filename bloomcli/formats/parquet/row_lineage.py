@@ -17,16 +17,18 @@ Source: Iceberg's table specification, "Row Lineage" and "Reserved Field IDs".
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet.compact import Field, binary, i32, i64, list_header, listed, struct, structure
 from bloomcli.formats.parquet.footer import Footer
+from bloomcli.formats.parquet.index_encoding import ASCENDING, IndexedPage, column_index, offset_index
 from bloomcli.formats.parquet.plan import refuse_signed
 from bloomcli.formats.parquet.schema import leaf_columns
-from bloomcli.formats.parquet.spec import BINARY, BOOLEAN_TRUE, I32, I64, LIST, STRUCT, Struct, varint, zigzag
+from bloomcli.formats.parquet.spec import BINARY, I32, STRUCT, Struct, varint, zigzag
 from bloomcli.formats.parquet.splice import Edit, apply_edits
 from bloomcli.model.schema import RowLineage
 from bloomcli.storage.base import Source
@@ -36,10 +38,9 @@ from bloomcli.words import counted
 ROW_ID: Final = "_row_id"
 LAST_UPDATED: Final = "_last_updated_sequence_number"
 _FIELD_IDS: Final = {ROW_ID: 2147483540, LAST_UPDATED: 2147483539}
-_INT64, _OPTIONAL, _DELTA, _RLE, _ASCENDING = 2, 1, 5, 3, 1  # Parquet's enums
+_INT64, _OPTIONAL, _DELTA, _RLE = 2, 1, 5, 3  # Parquet's enums
 _BLOCK: Final = 128
 _MINIBLOCKS: Final = 4
-_FALSE: Final = b"\x02"
 _ARROW_KEY: Final = b"ARROW:schema"
 
 
@@ -123,9 +124,10 @@ class _Columns:
             for chunk in (one for one in chunks if one.row_group == group):
                 index: dict[int, Field] = {}
                 if self.indexed and chunk.rows:
-                    for first, data in ((6, _column_index(chunk)), (4, _offset_index(chunk))):
+                    places = offset_index([(chunk.offset, len(chunk.page), 0)])
+                    for first, data in ((6, _column_index(chunk)), (4, places)):
                         out.append(data)
-                        index |= {first: _i64(at), first + 1: _i32(len(data))}
+                        index |= {first: i64(at), first + 1: i32(len(data))}
                         at += len(data)
                 metadata.append(_column_chunk(chunk, index))
             edits += self._row_group(group, metadata, [one for one in chunks if one.row_group == group])
@@ -151,14 +153,14 @@ class _Columns:
         """The edits of the schema and of the columns' sort orders."""
         top, raw = self.footer.top, self.footer.raw
         elements = [
-            _struct({1: _i32(_INT64), 3: _i32(_OPTIONAL), 4: _text(name), 9: _i32(number)})
+            struct({1: i32(_INT64), 3: i32(_OPTIONAL), 4: binary(name.encode()), 9: i32(number)})
             for name, number in _FIELD_IDS.items()
         ]
         edits = _extend(top, "schema", elements)
         root = Struct("SchemaElement", raw, top.list_starts("schema")[0], self.footer.location.at("schema[0]"))
         edits.append(_integer(root, "num_children", root.required_int("num_children") + len(elements)))
         if top.span("column_orders") is not None:
-            edits += _extend(top, "column_orders", [_struct({1: (STRUCT, _struct({}))})] * len(elements))
+            edits += _extend(top, "column_orders", [struct({1: structure({})})] * len(elements))
         return edits + self._arrow_schema()
 
     def _arrow_schema(self) -> list[Edit]:
@@ -175,7 +177,7 @@ class _Columns:
                     raise UnsupportedError(
                         f"{_ARROW_KEY.decode()} in the footer can't be read: {error}", path=self.footer.path
                     ) from None
-                edits.append(Edit(span.start, span.end, _bytes(new)))
+                edits.append(Edit(span.start, span.end, binary(new)[1]))
         return edits
 
     def _row_group(self, index: int, metadata: list[bytes], chunks: list[_Chunk]) -> list[Edit]:
@@ -208,84 +210,34 @@ def _page(rows: int, first: int, step: int) -> tuple[bytes, int]:
     block = zigzag(step) + bytes(_MINIBLOCKS)  # the smallest difference; the others exceed it by 0, in 0 bits
     values = varint(_BLOCK) + varint(_MINIBLOCKS) + varint(rows) + zigzag(first) + block * -(-(rows - 1) // _BLOCK)
     body = len(levels).to_bytes(4, "little") + levels + values
-    data = {1: _i32(rows), 2: _i32(_DELTA), 3: _i32(_RLE), 4: _i32(_RLE)}
-    size = _i32(len(body))
-    page = _struct({1: _i32(0), 2: size, 3: size, 5: (STRUCT, _struct(data))}) + body
+    data = {1: i32(rows), 2: i32(_DELTA), 3: i32(_RLE), 4: i32(_RLE)}
+    size = i32(len(body))
+    page = struct({1: i32(0), 2: size, 3: size, 5: structure(data)}) + body
     return page, len(page)
+
+
+def _column_index(chunk: _Chunk) -> bytes:
+    low, high = (value.to_bytes(8, "little", signed=True) for value in (chunk.low, chunk.high))
+    return column_index([IndexedPage(low, high, nulls=0)], ASCENDING)
 
 
 def _column_chunk(chunk: _Chunk, index: dict[int, Field]) -> bytes:
     """Encode a ColumnChunk. `index`: the fields of its page index."""
     low, high = (value.to_bytes(8, "little", signed=True) for value in (chunk.low, chunk.high))
-    statistics = {3: _i64(0), 5: (BINARY, _bytes(high)), 6: (BINARY, _bytes(low))} if chunk.rows else {}
-    size = _i64(chunk.uncompressed)
+    statistics = {3: i64(0), 5: binary(high), 6: binary(low)} if chunk.rows else {}
+    size = i64(chunk.uncompressed)
     metadata = {
-        1: _i32(_INT64),
-        2: (LIST, _list(I32, [zigzag(_RLE), zigzag(_DELTA)])),
-        3: (LIST, _list(BINARY, [_text(chunk.name)[1]])),
-        4: _i32(0),  # UNCOMPRESSED
-        5: _i64(chunk.rows),
+        1: i32(_INT64),
+        2: listed(I32, [zigzag(_RLE), zigzag(_DELTA)]),
+        3: listed(BINARY, [binary(chunk.name.encode())[1]]),
+        4: i32(0),  # UNCOMPRESSED
+        5: i64(chunk.rows),
         6: size,
         7: size,
-        9: _i64(chunk.offset),
-        12: (STRUCT, _struct(statistics)),
+        9: i64(chunk.offset),
+        12: structure(statistics),
     }
-    return _struct({2: _i64(chunk.offset), 3: (STRUCT, _struct(metadata)), **index})
-
-
-def _column_index(chunk: _Chunk) -> bytes:
-    low, high = (_bytes(value.to_bytes(8, "little", signed=True)) for value in (chunk.low, chunk.high))
-    return _struct(
-        {
-            1: (LIST, _list(BOOLEAN_TRUE, [_FALSE])),
-            2: (LIST, _list(BINARY, [low])),
-            3: (LIST, _list(BINARY, [high])),
-            4: _i32(_ASCENDING),
-            5: (LIST, _list(I64, [zigzag(0)])),
-        }
-    )
-
-
-def _offset_index(chunk: _Chunk) -> bytes:
-    page = _struct({1: _i64(chunk.offset), 2: _i32(len(chunk.page)), 3: _i64(0)})
-    return _struct({1: (LIST, _list(STRUCT, [page]))})
-
-
-Field = tuple[int, bytes]
-"""A field's wire type and its value."""
-
-
-def _i32(value: int) -> Field:
-    return I32, zigzag(value)
-
-
-def _i64(value: int) -> Field:
-    return I64, zigzag(value)
-
-
-def _text(value: str) -> Field:
-    return BINARY, _bytes(value.encode())
-
-
-def _bytes(value: bytes) -> bytes:
-    return varint(len(value)) + value
-
-
-def _struct(fields: dict[int, Field]) -> bytes:
-    out, previous = bytearray(), 0
-    for number, (kind, value) in sorted(fields.items()):
-        out += bytes([number - previous << 4 | kind]) + value
-        previous = number
-    return bytes(out) + b"\0"
-
-
-def _list(kind: int, items: Iterable[bytes]) -> bytes:
-    listed = list(items)
-    return _list_header(kind, len(listed)) + b"".join(listed)
-
-
-def _list_header(kind: int, size: int) -> bytes:
-    return bytes([size << 4 | kind]) if size < 15 else bytes([0xF0 | kind]) + varint(size)
+    return struct({2: i64(chunk.offset), 3: structure(metadata), **index})
 
 
 def _extend(struct: Struct, field: str, items: list[bytes]) -> list[Edit]:
@@ -294,7 +246,7 @@ def _extend(struct: Struct, field: str, items: list[bytes]) -> list[Edit]:
     starts = struct.list_starts(field)
     if span is None or not starts:
         raise struct.location.fault(f"{struct.name} has no {field}", struct.start, field)
-    header = _list_header(STRUCT, len(starts) - 1 + len(items))
+    header = list_header(STRUCT, len(starts) - 1 + len(items))
     return [Edit(span.start, starts[0], header), Edit(starts[-1], starts[-1], b"".join(items))]
 
 

@@ -21,7 +21,7 @@ FOOTER_TAIL_BYTES: Final = 8
 
 # wire types of the compact protocol, with the names of its specification
 BOOLEAN_TRUE: Final = 1
-_BOOLEAN_FALSE: Final = 2
+BOOLEAN_FALSE: Final = 2
 _I8: Final = 3
 _I16: Final = 4
 I32: Final = 5
@@ -159,7 +159,7 @@ class Struct:
 
     def truth(self, field: str) -> bool | None:
         """Return a boolean field, whose value is its wire type; None if it is absent."""
-        span = self._typed(field, BOOLEAN_TRUE, _BOOLEAN_FALSE)
+        span = self._typed(field, BOOLEAN_TRUE, BOOLEAN_FALSE)
         return None if span is None else span.kind == BOOLEAN_TRUE
 
     def binary(self, field: str) -> bytes | None:

@@ -1,19 +1,20 @@
-"""Adds filters to a file and removes them, and changes nothing else.
+"""Adds filters and page indexes to a file and removes them, mends statistics, and changes nothing else.
 
     original:   body                       | footer | length | PAR1
-    with add:   body | filters             | footer'| length | PAR1
+    with add:   body | new parts           | footer'| length | PAR1
 
 A store that can only append to an object keeps the whole original; the part between body and filters is then unused:
 
     original:   body | footer | length | PAR1
-    with add:   body | footer | length | PAR1 | filters | footer'| length | PAR1
+    with add:   body | footer | length | PAR1 | new parts | footer'| length | PAR1
 
-The body is copied unchanged. The footer's bytes are patched: the compact protocol is walked, and only fields 14 and
-15 (bloom_filter_offset, bloom_filter_length) of the chosen ColumnMetaData are inserted, replaced or removed. The
-header of the next field changes too, because compact headers store the distance to the previous field. All other
-bytes of the footer, including fields that our IDL doesn't have, stay the same.
+The body is copied unchanged. The footer's bytes are patched: the compact protocol is walked, and only the fields that
+locate the parts (bloom_filter_offset and bloom_filter_length in ColumnMetaData, those of page indexes in
+ColumnChunk), and fields of Statistics that are mended, are inserted, replaced or removed. The header of the next
+field changes too, because compact headers store the distance to the previous field. All other bytes of the footer,
+including fields that our IDL doesn't have, stay the same.
 
-Removing fields 14 and 15 restores the bytes from before they were inserted. It doesn't restore values for chunks
+Removing the fields restores the bytes from before they were inserted. It doesn't restore values for chunks
 without a filter: 0 or -1, which some writers write (PARQUET-1979), or a length without an offset.
 
 Removed filters are cut out if they lie at the file's end among filters and page indexes; the bytes after them move
@@ -31,15 +32,18 @@ The earlier file ends with the first PAR1 after the body. It may itself have bee
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import accumulate
 from typing import Final, NamedTuple
 
 from bloomcli.errors import CorruptFile, WriteError
-from bloomcli.formats.parquet import spec
+from bloomcli.formats.parquet import compact, idl, spec
+from bloomcli.formats.parquet.compact import Field
 from bloomcli.formats.parquet.footer import (
+    COLUMN_INDEX,
     FILTER,
     OFFSET_FIELDS,
+    OFFSET_INDEX,
     PAGES,
     ChunkKey,
     Footer,
@@ -52,8 +56,33 @@ from bloomcli.storage.base import Fingerprint, Source
 
 OFFSET: Final = "bloom_filter_offset"
 LENGTH: Final = "bloom_filter_length"
-_KINDS: Final = {OFFSET: spec.I64, LENGTH: spec.I32} | dict.fromkeys(OFFSET_FIELDS.values(), spec.I64)
+_FIELDS: Final = {FILTER: (OFFSET, LENGTH)} | {
+    kind: (field, field.replace("_offset", "_length")) for kind, field in OFFSET_FIELDS.items()
+}
+"""The fields that locate each kind of part: of a filter in ColumnMetaData, of a page index in ColumnChunk."""
+_OF_CHUNK: Final = frozenset((*_FIELDS[COLUMN_INDEX], *_FIELDS[OFFSET_INDEX]))
+_OF_ROW_GROUP: Final = "sorting_columns"
+STATISTICS: Final = "statistics"
+COLUMN_ORDERS: Final = "column_orders"
 _SHORT_MAX: Final = 15
+
+Value = int | bytes | Field
+"""The value of a field: a number or a boolean, bytes, or a field that is encoded already."""
+
+Values = Mapping[str, Value | None]
+"""New values of fields by name; None removes a field."""
+
+Changed = Mapping[ChunkKey | None, Collection[str]]
+"""The fields that are changed in each chunk; those of FileMetaData under None. ``statistics.null_count`` is a field
+of the chunk's Statistics."""
+
+
+class Part(NamedTuple):
+    """A filter, a column index or an offset index of a column chunk."""
+
+    kind: str
+    """`FILTER`, `COLUMN_INDEX` or `OFFSET_INDEX`."""
+    key: ChunkKey
 
 
 class Edit(NamedTuple):
@@ -65,17 +94,19 @@ class Edit(NamedTuple):
 
 
 class Splice(NamedTuple):
-    """The layout of the new file: ranges of the old body, then new filters, then the footer and its tail."""
+    """The layout of the new file: ranges of the old body, then new parts, then the footer and its tail."""
 
     keep: tuple[tuple[int, int], ...]
     """(offset, length) of the ranges that are copied from the original, in order."""
-    filter_bytes: int
-    """Headers and bitsets of the new filters, written after the copied ranges."""
+    new_bytes: int
+    """Filters, with their headers, and page indexes, written after the copied ranges."""
     footer: bytes
     unreclaimed: int
-    """Bytes of filters that are no longer used but could not be cut out."""
-    offsets: dict[ChunkKey, int]
-    """The offset of each new filter in the new file."""
+    """Bytes of parts that are no longer used but could not be cut out."""
+    offsets: dict[Part, int]
+    """The offset of each new part in the new file."""
+    changed: Changed
+    """The fields that the new footer sets or leaves out."""
 
     @property
     def tail(self) -> bytes:
@@ -90,7 +121,7 @@ class Splice(NamedTuple):
     @property
     def total_bytes(self) -> int:
         """Size of the new file."""
-        return self.copied_bytes + self.filter_bytes + len(self.tail)
+        return self.copied_bytes + self.new_bytes + len(self.tail)
 
 
 def _header(kind: int, number: int, previous: int, *, long_form: bool = False) -> bytes:
@@ -100,17 +131,31 @@ def _header(kind: int, number: int, previous: int, *, long_form: bool = False) -
     return bytes([kind]) + zigzag(number)
 
 
-def set_fields(struct: Struct, values: dict[str, int | None]) -> list[Edit]:
-    """Edits that set integer fields of a structure; None removes a field.
+def _encoded(struct: str, field: str, value: Value) -> Field:
+    """A field with the wire type that the IDL gives it."""
+    if isinstance(value, tuple):
+        return value
+    if isinstance(value, bytes):
+        return compact.binary(value)
+    kind = idl.FIELDS[struct][field][1]
+    if kind == "bool":
+        return compact.truth(bool(value))
+    return compact.i64(value) if kind == "i64" else compact.i32(value)
+
+
+def set_fields(struct: Struct, values: Values) -> list[Edit]:
+    """Edits that set fields of a structure; None removes a field.
 
     Headers keep their form (a long one stays long), so that removing a field restores the bytes from before it was
     inserted.
     """
     ids = spec.field_ids(struct.name)
-    wanted = {ids[name]: (_KINDS[name], value) for name, value in values.items()}
-    if all(value is None and number not in struct.spans for number, (_, value) in wanted.items()):
+    wanted = {
+        ids[name]: None if value is None else _encoded(struct.name, name, value) for name, value in values.items()
+    }
+    if all(value is None and number not in struct.spans for number, value in wanted.items()):
         return []
-    pending = sorted(n for n, (_, value) in wanted.items() if value is not None and n not in struct.spans)
+    pending = sorted(n for n, value in wanted.items() if value is not None and n not in struct.spans)
     edits: list[Edit] = []
     old_previous = new_previous = 0
     inserted = b""
@@ -119,9 +164,9 @@ def set_fields(struct: Struct, values: dict[str, int | None]) -> list[Edit]:
         nonlocal inserted, new_previous
         while pending and (bound is None or pending[0] < bound):
             number = pending.pop(0)
-            kind, value = wanted[number]
+            value = wanted[number]
             assert value is not None  # noqa: S101  only fields with a value are pending
-            inserted += _header(kind, number, new_previous) + zigzag(value)
+            inserted += _header(value[0], number, new_previous) + value[1]
             new_previous = number
 
     for number, raw_span in sorted(struct.spans.items(), key=lambda item: item[1][1]):
@@ -130,8 +175,8 @@ def set_fields(struct: Struct, values: dict[str, int | None]) -> list[Edit]:
         insert_below(number)
         long_form = struct.data[span.header] >> 4 == 0
         if number in wanted:
-            kind, value = wanted[number]
-            new = b"" if value is None else _header(kind, number, new_previous, long_form=long_form) + zigzag(value)
+            value = wanted[number]
+            new = b"" if value is None else _header(value[0], number, new_previous, long_form=long_form) + value[1]
             edits.append(Edit(span.header, span.end, inserted + new))
             if value is not None:
                 new_previous = number
@@ -160,20 +205,54 @@ def apply_edits(raw: bytes, edits: list[Edit]) -> bytes:
     return b"".join(out)
 
 
-def strip(footer: Footer, keys: set[ChunkKey]) -> bytes:
-    """The footer without both filter fields of these chunks."""
+def _edits_of(footer: Footer, key: ChunkKey | None, values: Values) -> list[Edit]:
+    """Edits that set fields of a chunk's structures; of FileMetaData if `key` is None."""
+    if key is None:
+        return set_fields(footer.top, values)
+    of_chunk = {name: value for name, value in values.items() if name in _OF_CHUNK}
+    of_statistics = {
+        name.removeprefix(f"{STATISTICS}."): value
+        for name, value in values.items()
+        if name.startswith(f"{STATISTICS}.")
+    }
+    known = {*of_chunk, _OF_ROW_GROUP}
+    of_metadata = {name: value for name, value in values.items() if name not in known and "." not in name}
+    chunk = footer.chunk_struct(key)
+    edits = set_fields(chunk, of_chunk)
+    if _OF_ROW_GROUP in values:
+        edits += set_fields(footer.group_struct(key.row_group), {_OF_ROW_GROUP: values[_OF_ROW_GROUP]})
+    if all(value is None for value in values.values()) and chunk.span("meta_data") is None:
+        return edits  # the chunk's metadata are encrypted
+    metadata = footer.meta_struct(key)
+    statistics = metadata.struct(STATISTICS, "Statistics")
+    if statistics is not None:
+        edits += set_fields(statistics, of_statistics)
+    elif any(value is not None for value in of_statistics.values()):
+        empty = Struct("Statistics", b"\0", 0, metadata.location.at(STATISTICS))
+        of_metadata[STATISTICS] = (spec.STRUCT, apply_edits(b"\0", set_fields(empty, of_statistics)))
+    return edits + set_fields(metadata, of_metadata)
+
+
+def _without(footer: Footer, fields: Changed) -> bytes:
+    """The footer without these fields."""
     edits: list[Edit] = []
-    for key in keys:
-        edits += set_fields(footer.meta_struct(key), {OFFSET: None, LENGTH: None})
+    for key, names in fields.items():
+        edits += _edits_of(footer, key, dict.fromkeys(names))
     return apply_edits(footer.raw, edits)
+
+
+def strip(footer: Footer, keys: Collection[ChunkKey]) -> bytes:
+    """The footer without both filter fields of these chunks."""
+    return _without(footer, dict.fromkeys(keys, _FIELDS[FILTER]))
 
 
 def plan(
     footer: Footer,
-    new: dict[ChunkKey, int],
-    removed: set[ChunkKey],
-    filter_lengths: dict[ChunkKey, int],
+    new: Mapping[Part, int],
+    removed: Collection[Part],
+    filter_lengths: Mapping[ChunkKey, int],
     *,
+    values: Mapping[ChunkKey | None, Values] | None = None,
     write_lengths: bool = True,
     appends: bool = False,
 ) -> Splice:
@@ -181,12 +260,13 @@ def plan(
 
     Args:
         footer: the original's footer.
-        new: the size of each new filter, header included, in the order in which they are written.
-        removed: the chunks whose existing filter is removed or replaced.
+        new: the size of each new filter, header included, and page index, in the order in which they are written.
+        removed: the existing parts that are removed or replaced.
         filter_lengths: the sizes (header included) of all existing filters for which the metadata have none; a filter
             in `removed` without a known size stays in the file, unused.
+        values: other fields to set in the metadata of chunks, and of the file.
         write_lengths: write bloom_filter_length; False for the drafts of 2018, which had no such field.
-        appends: keep the whole file, with its footer and the removed filters.
+        appends: keep the whole file, with its footer and the removed parts.
 
     Returns the plan; nothing is written.
     """
@@ -207,34 +287,51 @@ def plan(
         position = end
     keep.append((position, body - position))
     keep = [(start, length) for start, length in keep if length]
-    edits: list[Edit] = []
-    offsets: dict[ChunkKey, int] = {}
+    wanted: dict[ChunkKey | None, dict[str, Value | None]] = {}
+    for key, fields in (values or {}).items():
+        wanted[key] = dict(fields)
+    offsets: dict[Part, int] = {}
     end = sum(length for _, length in keep)
-    for key, length in new.items():
-        edits += set_fields(footer.meta_struct(key), {OFFSET: end, LENGTH: length if write_lengths else None})
-        offsets[key] = end
+    for part, length in new.items():
+        has_length = part.kind != FILTER or write_lengths
+        fields = dict(zip(_FIELDS[part.kind], (end, length if has_length else None), strict=True))
+        wanted.setdefault(part.key, {}).update(fields)
+        offsets[part] = end
         end += length
-    for key in removed - new.keys():
-        edits += set_fields(footer.meta_struct(key), {OFFSET: None, LENGTH: None})
-    edits += _moves(footer, claims, cuts, removed | new.keys())
+    for part in removed:
+        if part not in new:
+            wanted.setdefault(part.key, {}).update(dict.fromkeys(_FIELDS[part.kind]))
+    changed: Changed = {key: [_stripped(footer, key, name) for name in fields] for key, fields in wanted.items()}
+    for part, offset in _moves(claims, cuts):
+        if part not in removed:
+            wanted.setdefault(part.key, {})[_FIELDS[part.kind][0]] = offset
+    edits = [edit for key, fields in wanted.items() for edit in _edits_of(footer, key, fields)]
     return Splice(
         keep=tuple(keep),
-        filter_bytes=sum(new.values()),
+        new_bytes=sum(new.values()),
         footer=apply_edits(footer.raw, edits),
         unreclaimed=unreclaimed,
         offsets=offsets,
+        changed=changed,
     )
 
 
-def _cuts(claims: list[Region], removed: set[ChunkKey], movable: int) -> tuple[list[tuple[int, int]], int]:
-    """(merged ranges to cut, bytes of removed filters that stay in the file). `claims` are sorted by start."""
-    kept = [r for r in claims if not (r.kind == FILTER and r.key in removed)]
+def _stripped(footer: Footer, key: ChunkKey | None, name: str) -> str:
+    """The field that is left out of both footers before they are compared: of new Statistics, all of them."""
+    if key is None or not name.startswith(STATISTICS) or footer.meta_struct(key).span(STATISTICS) is not None:
+        return name
+    return STATISTICS
+
+
+def _cuts(claims: list[Region], removed: Collection[Part], movable: int) -> tuple[list[tuple[int, int]], int]:
+    """(merged ranges to cut, bytes of removed parts that stay in the file). `claims` are sorted by start."""
+    kept = [r for r in claims if Part(r.kind, r.key) not in removed]
     starts = [r.start for r in kept]
     reach = [0, *accumulate((r.end for r in kept), max)]  # reach[n]: the end of the first n ranges that stay
     cuts: list[tuple[int, int]] = []
     unreclaimed = 0
     for region in claims:
-        if region.kind != FILTER or region.key not in removed:
+        if Part(region.kind, region.key) not in removed:
             continue
         shared = reach[bisect_left(starts, region.end)] > region.start
         if region.start < movable or shared:
@@ -246,44 +343,36 @@ def _cuts(claims: list[Region], removed: set[ChunkKey], movable: int) -> tuple[l
     return cuts, unreclaimed
 
 
-def _moves(
-    footer: Footer, claims: list[Region], cuts: list[tuple[int, int]], set_already: set[ChunkKey]
-) -> list[Edit]:
-    """Edits of the offsets of page indexes and kept filters after a cut."""
-    edits: list[Edit] = []
-    moved: dict[ChunkKey, dict[str, int | None]] = {}
+def _moves(claims: list[Region], cuts: list[tuple[int, int]]) -> Iterator[tuple[Part, int]]:
+    """Yield the parts that lie after a cut, and their new offsets."""
     ends = [end for _, end in cuts]
     shifts = [0, *accumulate(end - start for start, end in cuts)]
     for region in claims:
         shift = shifts[bisect_right(ends, region.start)]
-        if not shift or region.kind == PAGES:
-            continue
-        if region.kind == FILTER:
-            if region.key not in set_already:
-                edits += set_fields(footer.meta_struct(region.key), {OFFSET: region.start - shift})
-        else:
-            moved.setdefault(region.key, {})[OFFSET_FIELDS[region.kind]] = region.start - shift
-    for key, values in moved.items():
-        edits += set_fields(footer.chunk_struct(key), values)
-    return edits
+        if shift and region.kind != PAGES:
+            yield Part(region.kind, region.key), region.start - shift
 
 
-def check(old: Footer, raw: bytes, touched: set[ChunkKey], moved: bool) -> Footer:
-    """Parse the new footer, and prove that it equals the old one without the filter fields.
+_LOCATIONS: Final = (*_FIELDS[FILTER], *OFFSET_FIELDS.values())
+"""The fields of a chunk that a cut changes."""
 
-    If cuts moved page indexes or other filters (`moved`), their offsets are removed from both footers too.
+
+def check(old: Footer, raw: bytes, changed: Changed, moved: bool) -> Footer:
+    """Parse the new footer, and prove that it equals the old one without the changed fields.
+
+    If cuts moved page indexes or filters (`moved`), the locations of all are removed from both footers too.
     """
     try:
         new = Footer(old.path, old.file_bytes, old.start, raw)
-        if moved:
-            same = _strip_movable(new) == _strip_movable(old)
-        else:
-            same = strip(new, _translate(new, touched)) == strip(old, touched)
+        left_out: dict[ChunkKey | None, set[str]] = {key: set(names) for key, names in changed.items()}
+        for key in old.chunk_keys() if moved else ():
+            left_out.setdefault(key, set()).update(_LOCATIONS)
+        same = _without(new, _translated(new, left_out)) == _without(old, left_out)
     except CorruptFile as error:
         raise WriteError(f"the patched footer can't be read: {error.reason}", path=old.path) from error
     if not same:
         raise WriteError(
-            "the patched footer differs from the original in more than its filters; nothing was written",
+            "the patched footer differs from the original in more than was planned; nothing was written",
             path=old.path,
             hint="please report this file's footer",
         )
@@ -304,21 +393,26 @@ def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None
     return kept(one) == kept(other) and _strip_movable(one) == _strip_movable(other)
 
 
+def differs_only_in_structures(one: Footer, other: Footer) -> bool:
+    """Whether two footers are equal except for statistics, page indexes, and what moves if they are replaced."""
+    fields = (*_FIELDS[COLUMN_INDEX], *_FIELDS[OFFSET_INDEX], OFFSET, STATISTICS)
+
+    def rest(footer: Footer) -> bytes:
+        return _without(footer, {None: (COLUMN_ORDERS,), **dict.fromkeys(footer.chunk_keys(), fields)})
+
+    return rest(one) == rest(other)
+
+
 def _strip_movable(footer: Footer) -> bytes:
     """The footer without any field that a cut changes."""
-    edits: list[Edit] = []
-    nothing: dict[str, int | None] = dict.fromkeys(OFFSET_FIELDS.values())
-    for key in footer.chunk_keys():
-        outer = footer.chunk_struct(key)
-        if outer.span("meta_data") is not None:
-            edits += set_fields(footer.meta_struct(key), {OFFSET: None, LENGTH: None})
-        edits += set_fields(outer, nothing)
-    return apply_edits(footer.raw, edits)
+    return _without(footer, dict.fromkeys(footer.chunk_keys(), _LOCATIONS))
 
 
-def _translate(footer: Footer, keys: set[ChunkKey]) -> set[ChunkKey]:
-    wanted = {(p.row_group, p.column) for p in keys}
-    return {p for p in footer.chunk_keys({c for _, c in wanted}) if (p.row_group, p.column) in wanted}
+def _translated(footer: Footer, fields: Changed) -> Changed:
+    """The same fields under the keys of another footer with the same chunks."""
+    columns = {key.column for key in fields if key is not None}
+    keys = {(key.row_group, key.column): key for key in footer.chunk_keys(columns)}
+    return {None if key is None else keys[key.row_group, key.column]: names for key, names in fields.items()}
 
 
 def movable_start(claims: list[Region], end: int) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator
 from itertools import compress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
@@ -24,14 +24,11 @@ from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 
-if TYPE_CHECKING:
-    from bloomcli.formats.parquet.measured import Measure
-
 _ZEROS: Final = {2: (b"\0\0", b"\0\x80"), 4: (bytes(4), b"\0\0\0\x80"), 8: (bytes(8), bytes(7) + b"\x80")}
 _FLOATS: Final = {"FLOAT": 4, "DOUBLE": 8}
 INTERVAL_BYTES: Final = 12
 """Months, days and milliseconds. Source: the Parquet format's LogicalTypes.md."""
-_DICTIONARY: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
+DICTIONARY_ENCODINGS: Final = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 
 
 def zero_width(column: Column) -> int | None:
@@ -158,7 +155,7 @@ def _among(found: bytearray, column: Column) -> bool:
     return not set(zero_hashes(column)).isdisjoint(memoryview(found).cast("Q"))
 
 
-class _ChunkHasher:
+class ChunkHasher:
     """Hashes a chunk's pages, and refuses more values than its bytes in the file can plausibly hold."""
 
     def __init__(self, chunk: ColumnChunk, stop: Stop) -> None:
@@ -182,8 +179,8 @@ class _ChunkHasher:
                 )
             yield part
 
-    def pages(self, page: Page, bounds: kernels.Bounds | None) -> Iterator[HashedPage]:
-        """Yield the hashed slices of a data page, whose values are added to `bounds`."""
+    def pages(self, page: Page, bounds: kernels.Bounds | None = None) -> Iterator[HashedPage]:
+        """Yield the hashed slices of a data page, and add its values to `bounds`."""
         for part in self._slices(page, bounds):
             yield HashedPage(page, self.column, [part])
 
@@ -208,7 +205,7 @@ class _ChunkHasher:
 
 def hashed_dictionary(page: Page, chunk: ColumnChunk) -> HashedPage:
     """Hash all entries of a chunk's dictionary. Raises CorruptFile, UnsupportedError."""
-    return _ChunkHasher(chunk, Stop()).dictionary(page)
+    return ChunkHasher(chunk, Stop()).dictionary(page)
 
 
 def hashed_pages(
@@ -219,70 +216,55 @@ def hashed_pages(
     unreferenced: bool = False,
     stop: Stop | None = None,
     checked: bool = False,
-    measure: Measure | None = None,
 ) -> Iterator[HashedPage]:
     """Yield the hashes of the chunk's values: its dictionary, and slices of all pages that aren't dictionary-encoded.
 
     Dictionary-encoded pages are decoded until every entry has been referred to. After that only headers are read, to
     find pages with another encoding. With `unreferenced`, no indices are decoded and all entries are returned, even
-    those that no row refers to. With `checked`, every page is compared with its checksum. With `measure`, all pages
-    are decoded and measured, indices too.
+    those that no row refers to. With `checked`, every page is compared with its checksum.
 
     Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set.
     """
     if chunk.num_values == 0:
         return
     stop = stop or Stop()
-    hasher = _ChunkHasher(chunk, stop)
-    alone = chunk.dictionary_bytes if chunk.only_dictionary_encoded and unreferenced and measure is None else None
+    hasher = ChunkHasher(chunk, stop)
+    alone = chunk.dictionary_bytes if chunk.only_dictionary_encoded and unreferenced else None
     dictionary: HashedPage | None = None
     seen = bytearray()
     unseen = 0
     waits = False  # for indices that refer to the other entries
 
     def skip(encoding: str) -> bool:
-        return encoding in _DICTIONARY and dictionary is not None and not waits and measure is None
+        return encoding in DICTIONARY_ENCODINGS and dictionary is not None and not waits
 
-    pages = read_pages(
-        source,
-        chunk,
-        data_end,
-        skip,
-        stop=stop,
-        window=alone or WINDOW,
-        checked=checked,
-        whole=measure is not None,
-    )
-    for page in pages:
+    for page in read_pages(source, chunk, data_end, skip, stop=stop, window=alone or WINDOW, checked=checked):
         if page.dictionary:
             if dictionary is not None:
                 raise page.location.fault("a second dictionary page", 0)
             dictionary = hasher.dictionary(page)
             seen, unseen = bytearray(dictionary.count), dictionary.count
             waits = not unreferenced or not dictionary.count  # no index may refer to an empty dictionary
-            if measure is not None:
-                measure.dictionary(dictionary)
             if unreferenced:
                 yield dictionary
-        elif page.encoding not in _DICTIONARY:
-            yield from hasher.pages(page, None if measure is None else measure.bounds)
+        elif page.encoding not in DICTIONARY_ENCODINGS:
+            yield from hasher.pages(page)
         elif dictionary is None:
-            if page.num_values:
-                raise page.location.fault("a dictionary-encoded page without a dictionary", 0)
-        elif waits or measure is not None:
-            unseen = _mark(page, seen, unseen, stop, None if measure is None else measure.entries_of_page())
+            raise page.location.fault("a dictionary-encoded page without a dictionary", 0)
+        elif waits:
+            unseen = mark(page, seen, unseen, stop)
             dictionary.end = page.end
-            if waits and seen and not unseen:
+            if seen and not unseen:
                 waits = False
                 yield dictionary
-        if measure is not None and not page.dictionary:
-            measure.page(page)
     if dictionary is not None and waits and not unreferenced:
         dictionary.keep(seen, chunk.column)
         yield dictionary
 
 
-def _mark(page: Page, seen: bytearray, unseen: int, stop: Stop, entries: kernels.Entries | None = None) -> int:
+def mark(page: Page, seen: bytearray, unseen: int, stop: Stop, entries: kernels.Entries | None = None) -> int:
+    """Mark the entries that a dictionary-encoded page refers to, and measure their use. Returns how many of `unseen`
+    remain without a mark. Without `entries`, indices are read until none remains."""
     indices = kernels.Indices(page.non_null, seen, unseen, entries)
     if indices.done or page.body is None:
         return unseen

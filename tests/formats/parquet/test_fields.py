@@ -199,7 +199,7 @@ def test_the_patched_footer_is_compared_with_the_original_before_anything_is_wri
     wrong = footer.raw.replace(b"parquet-cpp-arrow", b"parquet-cpp-ARROW")
     assert wrong != footer.raw
     with pytest.raises(WriteError, match="differs from the original"):
-        splice.check(footer, wrong, set(), False)
+        splice.check(footer, wrong, {}, False)
     with pytest.raises(WriteError, match="can't be read"):
-        splice.check(footer, footer.raw[: len(footer.raw) // 2], set(), False)
-    assert splice.check(footer, footer.raw, set(), False).rows == 300
+        splice.check(footer, footer.raw[: len(footer.raw) // 2], {}, False)
+    assert splice.check(footer, footer.raw, {}, False).rows == 300

@@ -659,3 +659,25 @@ def test_measured_pages_are_those_that_arrow_wrote(tmp_path: Path) -> None:
                 assert chunk.distinct is None  # counted only where it is claimed
             if column.path == "up":
                 assert struct.unpack("<i", chunk.low or b"")[0] == key.row_group * GROUP
+
+
+UNMENDED: Final = ("the footer's rows", "a page beyond the number of values")
+"""The number of rows itself is wrong."""
+
+
+@pytest.mark.parametrize("what", CASES.keys() - set(UNMENDED))
+def test_repair_mends_what_is_found_and_leaves_the_other_chunks_alone(what: str, tmp_path: Path) -> None:
+    path, out = tmp_path / "f.parquet", tmp_path / "mended.parquet"
+    edit, rule, _, column = CASES[what]
+    wrong = edit(sound())
+    assert rule in {one[0] for one in found(wrong, path)}
+    report = bloomcli.repair(path, output=out)
+    assert found(out.read_bytes(), out) == []
+    assert {change.column for change in report.structures} <= {column, "list.list.element"}
+    assert repr(pq.read_table(out).to_pylist()) == repr(table().to_pylist())
+    before, after = footers.tree(wrong), footers.tree(out.read_bytes())
+    changed = {(one.row_group, one.column) for one in report.structures}
+    names = [chunk.column for chunk in bloomcli.inspect(out).by_column]
+    for group, number in footers.places(wrong):
+        if (group, names[number]) not in changed:
+            assert footers.meta(after, group, number) == footers.meta(before, group, number)

@@ -184,9 +184,11 @@ def test_a_bad_checksum_is_found_while_the_chunk_is_decoded(client: MemoryClient
         lambda uri: bloomcli.add(uri, ["b"], in_place=True),
         lambda uri: bloomcli.remove(uri, in_place=True),
         lambda uri: bloomcli.fold(uri, fpp=0.5, in_place=True),
+        lambda uri: bloomcli.repair(uri, add=["page-index"], in_place=True),
+        lambda uri: bloomcli.repair(uri, in_place=True),
         lambda uri: bloomcli.validate(uri, deep=True),
     ],
-    ids=["inspect", "probe", "dump", "add", "remove", "fold", "validate"],
+    ids=["inspect", "probe", "dump", "add", "remove", "fold", "repair", "mend", "validate"],
 )
 def test_an_object_that_changes_meanwhile_is_never_mixed_with_the_new_one(
     client: MemoryClient, filtered: bytes, command: Callable[[str], Any]
@@ -236,6 +238,7 @@ def test_every_report_of_an_object_has_its_requests(client: MemoryClient, filter
         "fold": lambda: bloomcli.fold(URI, fpp=0.3, in_place=True),
         "remove": lambda: bloomcli.remove(URI, in_place=True),
         "add": lambda: bloomcli.add(URI, ["id"], in_place=True),
+        "repair": lambda: bloomcli.repair(URI, add=["page-index"], in_place=True),
     }
     client.store(URI, filtered)
     for name, command in commands.items():
@@ -263,12 +266,13 @@ def test_text_reports_name_the_requests(client: MemoryClient, filtered: bytes) -
     assert "copied by the store" in out.getvalue()
 
 
-@pytest.mark.parametrize("command", ["add", "remove", "fold"])
+@pytest.mark.parametrize("command", ["add", "remove", "fold", "repair"])
 def test_a_dry_run_estimates_what_the_run_takes(client: MemoryClient, filtered: bytes, command: str) -> None:
     run: dict[str, Callable[..., Any]] = {
         "add": lambda **how: bloomcli.add(URI, ["b"], in_place=True, **how),
         "remove": lambda **how: bloomcli.remove(URI, in_place=True, **how),
         "fold": lambda **how: bloomcli.fold(URI, fpp=0.3, in_place=True, **how),
+        "repair": lambda **how: bloomcli.repair(URI, add=["page-index"], columns=["b"], in_place=True, **how),
     }
     client.store(URI, filtered)
     estimate = run[command](dry_run=True)

@@ -1,0 +1,123 @@
+"""Encodes page indexes: the bounds of pages, shortened as writers shorten them, their order, and the pages' places.
+
+A column index has bounds for pages with values, and "null page" for pages with nulls only. A long bound of a byte
+array is cut: a minimum after `BOUND_BYTES` bytes, a maximum too, and then incremented, so that it stays above all
+values. Text is cut between characters, and its last character is incremented: such a bound is text again.
+
+Source: the Apache Parquet format, PageIndex.md, and parquet.thrift, ColumnIndex and OffsetIndex. The length is that
+of parquet-java (`parquet.columnindex.truncate.length`).
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+from bloomcli.formats.parquet.compact import binary, i32, i64, listed, struct
+from bloomcli.formats.parquet.spec import BINARY, BOOLEAN_FALSE, BOOLEAN_TRUE, I64, STRUCT, zigzag
+
+BOUND_BYTES: Final = 64
+"""The maximum length of a minimum, and of nearly every maximum, that may be cut."""
+UNORDERED: Final = 0
+ASCENDING: Final = 1
+_DESCENDING: Final = 2
+_LAST_CHARACTER: Final = 0x10FFFF
+_SURROGATES: Final = range(0xD800, 0xE000)
+
+
+class IndexedPage(NamedTuple):
+    """A page's facts in the column index."""
+
+    low: bytes | None
+    """None, like `high`, for a page with nulls only."""
+    high: bytes | None
+    nulls: int | None = None
+    nans: int | None = None
+
+
+def column_index(pages: Sequence[IndexedPage], order: int) -> bytes:
+    """Encode a ColumnIndex. Null and NaN counts are left out unless they are known for all pages.
+
+    Args:
+        pages: the data pages, in order.
+        order: the boundary order.
+    """
+    fields = {
+        1: listed(BOOLEAN_TRUE, [bytes([BOOLEAN_TRUE if page.low is None else BOOLEAN_FALSE]) for page in pages]),
+        2: listed(BINARY, [binary(page.low or b"")[1] for page in pages]),
+        3: listed(BINARY, [binary(page.high or b"")[1] for page in pages]),
+        4: i32(order),
+    }
+    for number, counts in ((5, [page.nulls for page in pages]), (8, [page.nans for page in pages])):
+        known = [zigzag(count) for count in counts if count is not None]
+        if len(known) == len(pages):
+            fields[number] = listed(I64, known)
+    return struct(fields)
+
+
+def offset_index(places: Iterable[tuple[int, int, int]]) -> bytes:
+    """Encode an OffsetIndex of the data pages' (offset, size with the header, first row)."""
+    pages = [struct({1: i64(offset), 2: i32(size), 3: i64(first)}) for offset, size, first in places]
+    return struct({1: listed(STRUCT, pages)})
+
+
+def boundary_order(pages: Sequence[IndexedPage], key: Callable[[bytes], Any]) -> int:
+    """The order of the pages' bounds; pages with nulls only don't count.
+
+    Args:
+        pages: the data pages.
+        key: a bound's key that compares in the column's order.
+    """
+    bounds = [(key(page.low), key(page.high)) for page in pages if page.low is not None and page.high is not None]
+    steps = list(pairwise(bounds))
+    if all(low <= next_low and high <= next_high for (low, high), (next_low, next_high) in steps):
+        return ASCENDING
+    if all(low >= next_low and high >= next_high for (low, high), (next_low, next_high) in steps):
+        return _DESCENDING
+    return UNORDERED
+
+
+def cut_low(bound: bytes) -> bytes:
+    """The lower bound, cut to `BOUND_BYTES`."""
+    if len(bound) <= BOUND_BYTES:
+        return bound
+    text = _text(bound[:BOUND_BYTES])
+    return bound[:BOUND_BYTES] if text is None else text.encode()
+
+
+def cut_high(bound: bytes) -> bytes:
+    """The upper bound, cut to `BOUND_BYTES` and incremented; the whole bound if that isn't possible.
+
+    The incremented character of a text may take a byte more.
+    """
+    if len(bound) <= BOUND_BYTES:
+        return bound
+    text = _text(bound[:BOUND_BYTES])
+    shorter = _next_bytes(bound[:BOUND_BYTES]) if text is None else _next_text(text)
+    return bound if shorter is None else shorter
+
+
+def _text(cut: bytes) -> str | None:
+    """The whole characters at the start of some bytes; None if the bytes aren't text."""
+    try:
+        return codecs.getincrementaldecoder("utf-8")().decode(cut)
+    except UnicodeDecodeError:
+        return None
+
+
+def _next_bytes(bound: bytes) -> bytes | None:
+    """The least shorter or equally long bytes that are above all that begin with `bound`; None if there are none."""
+    kept = bound.rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+
+
+def _next_text(text: str) -> bytes | None:
+    kept = text.rstrip(chr(_LAST_CHARACTER))
+    if not kept:
+        return None
+    following = ord(kept[-1]) + 1
+    if following in _SURROGATES:
+        following = _SURROGATES.stop
+    return (kept[:-1] + chr(following)).encode()

@@ -1,0 +1,425 @@
+"""Makes the statistics and page indexes of a column chunk, from its measured values or from its page headers.
+
+What has no right value isn't made, with the reason: the format has no bounds for a page with NaN alone, and no offset
+index for pages that begin within a row.
+
+Source: the Apache Parquet format, PageIndex.md; parquet.thrift, Statistics, ColumnIndex and ColumnOrder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from bloomcli import kernels
+from bloomcli.concurrency.threads import Stop
+from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.parquet import compact, index_encoding, page_index
+from bloomcli.formats.parquet.bloom_filter import Filters
+from bloomcli.formats.parquet.compact import Field
+from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.idl import ENUMS
+from bloomcli.formats.parquet.index_encoding import IndexedPage, boundary_order, cut_high, cut_low
+from bloomcli.formats.parquet.measured import MeasuredChunk, MeasuredPage, order_of, values_of
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader, read_page
+from bloomcli.formats.parquet.proof import (
+    COLUMN_INDEX,
+    ENCODINGS,
+    OFFSET_INDEX,
+    ROWS,
+    SIZES,
+    SORTING,
+    STATISTICS,
+    faults,
+    key_of,
+    measure_of,
+)
+from bloomcli.formats.parquet.spec import I32, STRUCT, zigzag
+from bloomcli.formats.parquet.splice import Value
+from bloomcli.formats.parquet.statistics import has_floats
+from bloomcli.kernels import ChunkMetadata
+from bloomcli.model.change import StructureChange
+from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.values.literals import kind_of
+from bloomcli.words import counted
+
+STRUCTURES: Final = (STATISTICS, OFFSET_INDEX, COLUMN_INDEX, ENCODINGS, SIZES, SORTING, ROWS)
+"""In the order in which they are made: the counts of a column index agree with those of the statistics, and its pages
+with those of the offset index."""
+_UNMENDED: Final = "readers get the rows by it, so that the file has to be written again"
+_LOOKUPS: Final = 64
+"""The maximum number of pages whose minimum is looked up in a new column index, for the report."""
+_TYPE_ORDER: Final = "TYPE_ORDER"
+_TOTAL_ORDER: Final = "IEEE_754_TOTAL_ORDER"
+_OTHER_ENCODINGS: Final = 63
+"""The bit of `ChunkMetadata.encodings` for numbers that aren't a bit."""
+_ZEROS: Final = {2: b"\0\0", 4: bytes(4), 8: bytes(8)}
+_SIGN: Final = 0x80
+
+
+class Orders:
+    """The orders of the columns' bounds, which the footer states. If it states none, bounds have the type's order:
+    readers ignore them, or assume this order.
+
+    Attributes:
+        added: the footer states none, and has no bounds that depend on them: then new bounds come with the orders.
+    """
+
+    def __init__(self, footer: Footer, *, adds: bool) -> None:
+        self._footer = footer
+        self._absent = footer.top.span("column_orders") is None
+        self.added = adds and self._absent and not any(map(_depends, _chunks(footer)))
+
+    def of(self, column: Column) -> str | None:
+        """The name of the order of a column; None if it isn't defined."""
+        return _TYPE_ORDER if self._absent else self._footer.order(column)
+
+    def why_none(self, column: Column) -> str | None:
+        """Why a column has no bounds; None if it can have some."""
+        order = self.of(column)
+        if column.physical == "INT96" or order_of(column, order) == kernels.NO_ORDER:
+            return "its type has no defined order"
+        if order not in {_TYPE_ORDER, _TOTAL_ORDER}:
+            return "the footer states an order of its values that isn't known here"
+        return None
+
+    def is_total(self, column: Column) -> bool:
+        """Whether the column has IEEE 754's total order."""
+        return self.of(column) == _TOTAL_ORDER
+
+    @property
+    def encoded(self) -> Field:
+        """The list of the type's order for each column."""
+        order = compact.struct({1: compact.structure({})})
+        return compact.listed(STRUCT, [order] * self._footer.column_count)
+
+
+def _chunks(footer: Footer) -> Iterator[ChunkMetadata]:
+    return map(footer.metadata, footer.chunk_keys())
+
+
+def _depends(found: ChunkMetadata) -> bool:
+    """Whether a chunk has bounds whose meaning depends on the column's order, or may have some that are encrypted."""
+    return found.encrypted or bool(found.column_index_offset) or found.bounds(True, False) != (None, None)
+
+
+def stored(found: ChunkMetadata) -> set[str]:
+    """The page indexes that a chunk has."""
+    known = {COLUMN_INDEX: found.column_index_offset, OFFSET_INDEX: found.offset_index_offset}
+    return {kind for kind, offset in known.items() if offset}
+
+
+def lacks_statistics(found: ChunkMetadata, *, bounds: bool) -> bool:
+    """Whether a chunk has no null count or, if it can have `bounds`, no minimum or maximum."""
+    if found.null_count is None:
+        return True
+    return bounds and found.null_count != found.num_values and None in found.bounds(True, False)
+
+
+class Work(NamedTuple):
+    """A chunk, and its structures that are added or judged."""
+
+    key: ChunkKey
+    chunk: ColumnChunk
+    found: ChunkMetadata
+    structures: frozenset[str]
+
+    @property
+    def decodes(self) -> bool:
+        """Whether the chunk's values are read, and not only its page headers."""
+        return self.structures != {OFFSET_INDEX}
+
+    @property
+    def bytes_to_decode(self) -> int:
+        """Compressed bytes of the values that are read."""
+        return self.chunk.compressed_bytes if self.decodes else 0
+
+
+class Made(NamedTuple):
+    """The new structures of a chunk."""
+
+    key: ChunkKey
+    changes: Sequence[StructureChange]
+    values: dict[str, Value | None]
+    """Fields of the chunk's metadata; None removes one."""
+    indexes: dict[str, bytes]
+    """New page indexes by kind."""
+    decoded: int
+    """Compressed bytes that were read for them."""
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory."""
+        return sum(map(len, self.indexes.values()))
+
+
+def change(
+    chunk: ColumnChunk, structure: str, action: str, problems: tuple[str, ...] = (), **facts: Any
+) -> StructureChange:
+    """The change of one structure of a chunk, for reports."""
+    return StructureChange(
+        row_group=chunk.row_group,
+        column=chunk.column.path,
+        structure=structure,
+        action=action,
+        problems=problems,
+        **facts,
+    )
+
+
+class Place(NamedTuple):
+    """A data page in an offset index."""
+
+    offset: int
+    size: int
+    """Bytes in the file, header included."""
+    first_row: int
+
+
+class _NoRightValue(Exception):
+    """A structure can't be made. The text is the reason."""
+
+
+_TOO_LONG: Final = "a value is too long to be compared"
+
+
+class Maker:
+    """Makes the structures of one chunk.
+
+    Args:
+        filters: the file's filters.
+        orders: the orders of its columns.
+        work: the chunk.
+        stop: ends the reading of values.
+    """
+
+    def __init__(self, filters: Filters, orders: Orders, work: Work, stop: Stop) -> None:
+        self._filters = filters
+        self._orders = orders
+        self._work = work
+        self._column = work.chunk.column
+        self._key = key_of(self._column, orders.of(self._column))
+        self._stop = stop
+        self._values: dict[str, Value | None] = {}
+        self._indexes: dict[str, bytes] = {}
+        self._changes: list[StructureChange] = []
+        self._without: dict[str, str] = {}
+        """The page indexes that have no right value, with the reasons."""
+
+    @cached_property
+    def measured(self) -> MeasuredChunk:
+        """The chunk, measured. Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set."""
+        work = self._work
+        measure = measure_of(self._filters, work.key, work.chunk)
+        for _ in values_of(self._filters, work.chunk, measure, self._stop):
+            pass
+        return measure.chunk()
+
+    def mend(self) -> None:
+        """Make new structures in place of those that the values contradict."""
+        work = self._work
+        wrong: dict[str, list[str]] = {}
+        for fault in faults(self._filters, work.key, work.chunk, self.measured):
+            wrong.setdefault(fault.structure, []).append(fault.message)
+        if OFFSET_INDEX in wrong and COLUMN_INDEX in stored(work.found):
+            wrong.setdefault(COLUMN_INDEX, ["its pages are those of the offset index"])
+        for structure in STRUCTURES:
+            if structure in wrong:
+                self.make(structure, "replace", tuple(wrong[structure]))
+
+    def made(self) -> Made:
+        """The structures that were made."""
+        work = self._work
+        return Made(work.key, self._changes, self._values, self._indexes, work.bytes_to_decode)
+
+    def make(self, structure: str, action: str, problems: tuple[str, ...] = ()) -> None:
+        """Make a structure. What has no right value isn't added, or is taken out if it is wrong (has `problems`)."""
+        if structure not in {COLUMN_INDEX, OFFSET_INDEX}:
+            self._make_fields(structure, action, problems)
+            return
+        try:
+            data, pages, read = self._offset_index() if structure == OFFSET_INDEX else self._column_index()
+        except _NoRightValue as why:
+            action = "remove" if problems else "keep"
+            self._without[structure] = str(why)
+            self._changes.append(change(self._work.chunk, structure, action, problems, reason=str(why)))
+            return
+        self._indexes[structure] = data
+        size = sum(page.size for page in pages)
+        facts = {"bytes": len(data), "pages": len(pages), "page_bytes": size, "lookup_bytes": read}
+        self._changes.append(change(self._work.chunk, structure, action, problems, **facts))
+
+    def _make_fields(self, structure: str, action: str, problems: tuple[str, ...]) -> None:
+        reason: str | None = None
+        if structure == STATISTICS:
+            reason = self._put_statistics(mends=bool(problems))
+        elif structure == ENCODINGS:  # readers that find none look at all encodings of the chunk
+            known = {page.encoding for page in self.measured.pages}
+            numbers = {number for name, number in ENUMS["Encoding"].items() if name in known}
+            there = {number for number in range(_OTHER_ENCODINGS) if self._work.found.encodings >> number & 1}
+            self._values |= {ENCODINGS: None, "encodings": compact.listed(I32, map(zigzag, sorted(numbers | there)))}
+        elif structure == ROWS:
+            action, reason = "keep", _UNMENDED
+        else:
+            action, self._values[structure] = "remove", None
+        self._changes.append(change(self._work.chunk, structure, action, problems, reason=reason))
+
+    def _put_statistics(self, *, mends: bool) -> str | None:
+        """Set the fields of the statistics that are missing, or all of them if this `mends` the statistics. Returns
+        why there are no bounds; None if there are some."""
+        found, there, column = self.measured, self._work.found, self._column
+        fields: dict[str, Value | None] = {}
+        if mends or there.null_count is None:
+            fields["null_count"] = found.nulls
+        if has_floats(column) and (mends or self._orders.is_total(column)):
+            fields["nan_count"] = found.nans
+        reason = self._orders.why_none(column) or (_TOO_LONG if found.unknown else None)
+        if mends or None in there.bounds(True, False):
+            for name, bound, cut in (("min", found.low, cut_low), ("max", found.high, cut_high)):
+                whole = None if reason is not None else bound
+                short = None if whole is None else self._shown(whole, cut)
+                fields[f"{name}_value"] = short
+                fields[f"is_{name}_value_exact"] = None if short is None else short == whole
+        if mends:  # the old bounds have another order for some types, and readers don't need them
+            fields |= {"min": None, "max": None, "distinct_count": found.distinct}
+        self._values |= {f"{STATISTICS}.{name}": value for name, value in fields.items()}
+        return reason
+
+    def _offset_index(self) -> tuple[bytes, Sequence[Place], None]:
+        """The offset index, its pages, and None. Raises _NoRightValue."""
+        work = self._work
+        if work.decodes:
+            rows = self.measured.rows if all(page.begins for page in self.measured.pages) else None
+            pages: Sequence[Place] = [_place(page) for page in self.measured.pages if page.values]
+        else:
+            try:
+                pages, rows = places(self._filters, work.chunk, self._stop)
+            except (CorruptFile, UnsupportedError) as error:
+                raise _NoRightValue(error.reason) from None
+        if rows is None:
+            raise _NoRightValue("a page begins within a row, and the format has no offset index for such pages")
+        wanted = self._filters.footer.row_group(work.key.row_group).rows
+        if rows != wanted:
+            raise _NoRightValue(f"its pages have {counted(rows, 'row')}, and the row group {wanted}")
+        return index_encoding.offset_index(pages), pages, None
+
+    def _column_index(self) -> tuple[bytes, Sequence[MeasuredPage], int]:
+        """The column index, its pages, and the mean bytes of the pages that a lookup reads. Raises _NoRightValue."""
+        reason = self._orders.why_none(self._column)
+        if reason is None and self.measured.unknown:
+            reason = _TOO_LONG
+        if reason is None and any(page.low is None and not page.only_nulls for page in self.measured.pages):
+            reason = "a page has no value but NaN, for which the format has no bounds"
+        if reason is not None:
+            raise _NoRightValue(reason)
+        pages = self._listed()
+        indexed = self._indexed(pages)
+        data = index_encoding.column_index(indexed, boundary_order(indexed, self._key))
+        return data, pages, self._lookup_bytes(indexed, [page.size for page in pages])
+
+    def _listed(self) -> Sequence[MeasuredPage]:
+        """The pages that the offset index has, the new one or the stored one. Raises _NoRightValue."""
+        full = [page for page in self.measured.pages if page.values]
+        if OFFSET_INDEX in self._indexes:
+            return full
+        if OFFSET_INDEX in self._without:
+            raise _NoRightValue(self._without[OFFSET_INDEX])
+        listed = stored_places(self._filters, self._work.key)
+        for pages in (full, self.measured.pages):
+            if list(map(_place, pages)) == listed:
+                return pages
+        raise _NoRightValue("the offset index has other pages")
+
+    def _indexed(self, pages: Sequence[MeasuredPage]) -> Sequence[IndexedPage]:
+        """The pages' facts as the column index has them."""
+        total = self._orders.is_total(self._column) and has_floats(self._column)
+        # writers count the entries of empty lists as nulls or don't: two counts that differ contradict each other
+        agree = (
+            self._work.found.null_count in {None, self.measured.nulls} or f"{STATISTICS}.null_count" in self._values
+        )
+        return [
+            IndexedPage(
+                None if page.low is None else self._shown(page.low, cut_low),
+                None if page.high is None else self._shown(page.high, cut_high),
+                nulls=page.nulls if agree else None,
+                nans=page.nans if total else None,
+            )
+            for page in pages
+        ]
+
+    def _shown(self, bound: bytes, cut: Callable[[bytes], bytes]) -> bytes:
+        """A bound as it is written: a long one is cut, and a zero has the sign that leaves no zero out."""
+        column = self._column
+        if has_floats(column):
+            zero = _ZEROS[len(bound)]
+            negative = zero[:-1] + bytes([_SIGN])
+            if bound in {zero, negative}:
+                return negative if cut is cut_low else zero
+        return cut(bound) if column.physical == "BYTE_ARRAY" and kind_of(column) != "DECIMAL" else bound
+
+    def _lookup_bytes(self, indexed: Sequence[IndexedPage], sizes: Sequence[int]) -> int:
+        """The mean size of the pages that may have a value, for the minima of some pages."""
+        bounds = [
+            (self._key(page.low), self._key(page.high), size)
+            for page, size in zip(indexed, sizes, strict=True)
+            if page.low is not None and page.high is not None
+        ]
+        values = [low for low, _, _ in bounds[:: len(bounds) // _LOOKUPS + 1]]
+        read = sum(size for value in values for low, high, size in bounds if low <= value <= high)
+        return read // len(values) if values else 0
+
+
+def _place(page: MeasuredPage) -> Place:
+    return Place(page.offset, page.size, page.first_row or 0)
+
+
+def stored_places(filters: Filters, key: ChunkKey) -> Sequence[Place]:
+    """The pages in a chunk's offset index; none without one. Raises CorruptFile, UnsupportedError."""
+    found = page_index.offset_index(filters.source, filters.footer, key)
+    return [] if found is None else [Place(*place) for place in found.page_locations or ()]
+
+
+def places(filters: Filters, chunk: ColumnChunk, stop: Stop) -> tuple[Sequence[Place], int | None]:
+    """The data pages of a chunk that have values, by their headers, and the number of their rows; None if one begins
+    within a row. Of repeated columns, the repetition levels are read. Raises CorruptFile, UnsupportedError."""
+    found: list[Place] = []
+    row = 0
+    reader = ChunkReader(filters.source, chunk, filters.footer.start, HEADER_WINDOW, stop)
+    for at, header in headers(reader):
+        count = header.required_of_head("num_values")
+        after = reader.position
+        if chunk.column.max_repetition_level and count:
+            reader.position = at
+            page = read_page(reader, lambda _: False)
+            rows = None if page is None else page.rows(chunk.column)
+            if rows is None:
+                return found, None
+        else:
+            rows = count
+        reader.position = after
+        if count:
+            found.append(Place(at, after - at, row))
+        row += rows
+    return found, row
+
+
+def headers(reader: ChunkReader) -> Iterator[tuple[int, PageHeader]]:
+    """Yield the offset and the header of each data page; the reader is after the page. Raises CorruptFile."""
+    seen = 0
+    end = reader.chunk.data_offset + reader.chunk.compressed_bytes
+    while seen < reader.chunk.num_values:
+        reader.stop.check()
+        if reader.position >= end:
+            raise reader.fault(f"the pages have {counted(seen, 'value')}, the metadata {reader.chunk.num_values}")
+        at = reader.position
+        header = reader.header()
+        packed = header.required("compressed_page_size")
+        reader.position += header.size
+        reader.room(packed)
+        reader.position += packed
+        if header.kind.startswith("DATA_PAGE"):
+            if not header.has_head:
+                raise reader.fault(f"the page header has no {header.head_field}", at)
+            seen += header.required_of_head("num_values")
+            yield at, header

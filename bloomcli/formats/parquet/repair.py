@@ -1,0 +1,238 @@
+"""Plans the repair of a Parquet file: wrong statistics and page indexes are mended, or missing ones are added.
+
+    original:     body                                   | footer  | length | PAR1
+    with repair:  body | column indexes | offset indexes | footer' | length | PAR1
+
+A column index needs the column's values. An offset index needs page headers alone, and in repeated columns the
+repetition levels. Readers skip pages only where all columns that they read have an offset index, so every column gets
+one.
+
+To mend, the columns are read when the change is planned, because only their values show what is wrong. To add, they
+are read while the body is copied.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from functools import cached_property, partial
+from typing import Final, TypeVar
+
+from bloomcli.concurrency.threads import Stop
+from bloomcli.errors import UnsupportedError
+from bloomcli.formats.base import Repair, Tick
+from bloomcli.formats.filters_in_flight import BuildQueue, Job
+from bloomcli.formats.parquet import extension, mended
+from bloomcli.formats.parquet import footer as footers
+from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet.bloom_filter import Filters, field_of, unreadable
+from bloomcli.formats.parquet.encodings import width_of
+from bloomcli.formats.parquet.index_encoding import BOUND_BYTES
+from bloomcli.formats.parquet.mended import STRUCTURES, Made, Maker, Orders, Work
+from bloomcli.formats.parquet.pages import chunk_range
+from bloomcli.formats.parquet.plan import Change, refuse_signed, slices
+from bloomcli.formats.parquet.proof import COLUMN_INDEX, OFFSET_INDEX, STATISTICS
+from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES
+from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part
+from bloomcli.model.change import PAGE_INDEX, StructureChange
+from bloomcli.model.file import Column, ColumnChunk
+from bloomcli.storage.base import Pieces
+
+T = TypeVar("T")
+
+_KINDS: Final = {COLUMN_INDEX: footers.COLUMN_INDEX, OFFSET_INDEX: footers.OFFSET_INDEX}
+"""The kinds of parts, in the order in which they are written."""
+_ENTRY_BYTES: Final = 32
+"""The maximum bytes of a page in both indexes, without its bounds."""
+_ORDER_BYTES: Final = 8
+"""The maximum bytes of a column's order in the footer."""
+_PAGE_VALUES: Final = 1000
+_PAGE_BYTES: Final = 8 << 10
+"""Values and bytes of the smallest pages that writers usually make."""
+_CHUNK_BYTES: Final = 256
+"""The maximum bytes of a chunk's new fields in the footer, and of its indexes without pages."""
+
+
+class RepairPlan(Change):
+    """The plan that mends or adds statistics and page indexes."""
+
+    def __init__(self, filters: Filters, columns: set[int] | None, repair: Repair, *, appends: bool = False) -> None:
+        refuse_signed(filters.footer)
+        self._stop = Stop()
+        self._ahead: BuildQueue[Made] | None = None
+        self._add = repair.add
+        self._columns = columns
+        self._left: list[StructureChange] = []
+        """The structures that stay as they are, with reasons."""
+        self.filters = filters
+        self._orders = Orders(filters.footer, adds=bool(repair.add))
+        self._work = list(self._choose())
+        self._mended: list[Made] | None = None
+        if not repair.add:
+            filters.source.will_read(self.reads())
+            self._mended = [made for made in self._made(repair.threads, lambda _: None, ()) if made is not None]
+        changes = [(made.key, one) for made in self._mended or () for one in made.changes]
+        gone = {Part(_KINDS[one.structure], key) for key, one in changes if one.structure in _KINDS}
+        super().__init__(filters, set(), puts=bool(self._work), appends=appends, indexes=gone)
+        if self._work:
+            self.remarks = extension.remarks(filters.footer, "page indexes")
+        self._estimated = ()
+        self.bytes_to_decode = 0 if self._mended is not None else sum(one.bytes_to_decode for one in self._work)
+
+    def _choose(self) -> Iterator[Work]:
+        """Yield the chunks in which something is added or judged. Raises CorruptFile, UnsupportedError."""
+        footer = self.filters.footer
+        for key in footer.chunk_keys():
+            found = footer.metadata(key)
+            chunk = footer.chunk(key, found)
+            if not footer.row_group(key.row_group).rows or not (chunk.num_values or chunk.encrypted):
+                continue
+            work = Work(key, chunk, found, frozenset())
+            structures = self._missing(work) if self._add else self._there(work)
+            structures = self._readable(work, structures)
+            if structures:
+                yield work._replace(structures=frozenset(structures))
+
+    def _chosen(self, column: Column) -> bool:
+        return self._columns is None or column.index in self._columns
+
+    def _there(self, work: Work) -> set[str]:
+        """The structures that are judged."""
+        return set(STRUCTURES) if self._chosen(work.chunk.column) else set()
+
+    def _missing(self, work: Work) -> set[str]:
+        """The structures that are added."""
+        column = work.chunk.column
+        chosen = self._chosen(column)
+        wanted: set[str] = set()
+        if PAGE_INDEX in self._add:
+            wanted = {OFFSET_INDEX, COLUMN_INDEX} if chosen else {OFFSET_INDEX}
+            wanted -= mended.stored(work.found)
+        without_bounds = self._orders.why_none(column)
+        if COLUMN_INDEX in wanted and without_bounds is not None:
+            wanted.remove(COLUMN_INDEX)
+            self._leave(work.chunk, {COLUMN_INDEX}, without_bounds)
+        if chosen and STATISTICS in self._add:
+            lacking = mended.lacks_statistics(work.found, bounds=without_bounds is None)
+            wanted |= {STATISTICS} if lacking else set()
+        return wanted
+
+    def _readable(self, work: Work, structures: set[str]) -> set[str]:
+        """The structures without those that need values that can't be read. Raises UnsupportedError for values of a
+        column that was chosen by name and is encrypted."""
+        chunk, column = work.chunk, work.chunk.column
+        named = self._columns is not None and column.index in self._columns
+        if chunk.encrypted and structures and named:
+            raise UnsupportedError(
+                f"column {column.path} is encrypted in row group {chunk.row_group}",
+                path=self.filters.source.path,
+                field=field_of(chunk),
+                hint="bloom has no keys; leave the column out",
+            )
+        needing = structures - {OFFSET_INDEX} if self._add and not chunk.encrypted else structures
+        reason = unreadable(self.filters.footer, column) if needing and not named else None
+        if reason is None:
+            return structures
+        self._leave(chunk, needing if self._add else {STATISTICS, *mended.stored(work.found)}, reason)
+        return structures - needing
+
+    def _leave(self, chunk: ColumnChunk, structures: Iterable[str], reason: str) -> None:
+        self._left += [mended.change(chunk, one, "keep", reason=reason) for one in sorted(structures)]
+
+    @cached_property
+    def structures(self) -> tuple[StructureChange, ...]:  # type: ignore[override]
+        """The planned changes, and what is left as it is."""
+        if self._mended is not None:
+            return (*(one for made in self._mended for one in made.changes), *self._left)
+        planned = ((work.chunk, one) for work in self._work for one in STRUCTURES if one in work.structures)
+        return (*(mended.change(chunk, one, "add") for chunk, one in planned), *self._left)
+
+    @property
+    def new_bytes_bound(self) -> int:  # type: ignore[override]
+        """The upper bound of the new file's bytes that aren't copied, if pages have a usual size. Nothing is read for
+        it."""
+        footer = self.filters.footer
+        fixed = (
+            len(footer.raw) + FOOTER_TAIL_BYTES + (_ORDER_BYTES * footer.column_count if self._orders.added else 0)
+        )
+        if self._mended is None:
+            return fixed + sum(_CHUNK_BYTES + _index_bound(work) for work in self._work)
+        return fixed + sum(_CHUNK_BYTES + made.held for made in self._mended if made.changes)
+
+    def reads(self) -> Iterator[tuple[int, int]]:
+        """The chunks that are decoded, or whose page headers are read."""
+        return (chunk_range(work.chunk) for work in self._work)
+
+    def failed(self) -> bool:
+        """Whether a column couldn't be read."""
+        return self._ahead is not None and self._ahead.failed()
+
+    def pieces(self, threads: int, tick: Tick) -> Pieces:
+        """The body, and then the page indexes; to add them, they are made while the body is copied."""
+        made: list[Made] = self._mended or []
+        kept = itertools.chain.from_iterable(itertools.starmap(slices, self.keep))
+        if self._mended is None:
+            self.filters.source.will_read(self.reads())
+            for piece in self._made(threads, tick, kept):
+                if isinstance(piece, Made):
+                    made.append(piece)
+                else:
+                    yield piece
+        else:
+            yield from kept
+        for structure, kind in _KINDS.items():
+            for one in made:
+                if structure in one.indexes:
+                    yield from self.put_index(Part(kind, one.key), one.indexes[structure])
+        self.values |= {one.key: one.values for one in made if one.values}
+        if self._orders.added and any(one.values or COLUMN_INDEX in one.indexes for one in made):
+            self.values[None] = {COLUMN_ORDERS: self._orders.encoded}
+        changes = (*(change for one in made for change in one.changes), *self._left)
+        remarks = () if self._ahead is None else self._ahead.remarks
+        yield from self.finish((), sum(one.decoded for one in made), remarks, changes)
+
+    def _made(self, threads: int, tick: Tick, pieces: Iterable[T]) -> Iterator[Made | T]:
+        """Yield some pieces while `threads` threads make the new structures, and then these, in order."""
+        jobs = (Job(_memory(work.chunk), partial(self._one, work, tick)) for work in self._work)
+        with BuildQueue(jobs, threads, lambda made: made.held) as ahead:
+            self._ahead = ahead
+            try:
+                ahead.start_jobs()
+                for piece in pieces:
+                    yield piece
+                    ahead.start_jobs()
+                while ahead:
+                    yield ahead.take()
+                    ahead.start_jobs()
+            except BaseException:
+                self._stop.requested = True
+                raise
+
+    def _one(self, work: Work, tick: Tick) -> Made:
+        """Make the structures that a chunk lacks, or those that its values contradict."""
+        maker = Maker(self.filters, self._orders, work, self._stop)
+        if self._add:
+            for structure in STRUCTURES:
+                if structure in work.structures:
+                    maker.make(structure, "add")
+        else:
+            maker.mend()
+        tick(work.bytes_to_decode)
+        return maker.made()
+
+
+def _index_bound(work: Work) -> int:
+    """The upper bound of the bytes of a chunk's new page indexes, if its pages are as large as usual."""
+    chunk = work.chunk
+    if not work.structures & _KINDS.keys():
+        return 0
+    pages = 1 + max(chunk.num_values // _PAGE_VALUES, chunk.uncompressed_bytes // _PAGE_BYTES)
+    bounds = (
+        2 * (min(width_of(chunk.column) or BOUND_BYTES, BOUND_BYTES) + 2) if COLUMN_INDEX in work.structures else 0
+    )
+    return pages * (_ENTRY_BYTES + bounds)
+
+
+def _memory(chunk: ColumnChunk) -> int:
+    """The maximum memory, in bytes, for decoding a chunk."""
+    return min(2 * chunk.uncompressed_bytes + 8 * chunk.num_values, parquet_limits.DECODING_BYTES)

@@ -1,0 +1,120 @@
+"""`bloom repair` from the command line: reports, exit codes, many files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support import datasets, footers
+from support.cli import Bloom
+from support.golden import ORC, WRITERS
+from support.thrift import I64, Fields
+
+NAN = WRITERS / "polars_1.38.1_nan.parquet"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file with several pages, and no page index."""
+    table = pa.table({"id": range(3000), "name": [f"n{i}" for i in range(3000)]})
+    pq.write_table(
+        table,
+        tmp_path / "a.parquet",
+        data_page_size=4096,
+        write_batch_size=100,
+        max_rows_per_page=300,
+        use_dictionary=False,
+    )
+    return tmp_path / "a.parquet"
+
+
+def test_the_report_says_what_was_wrong(bloom: Bloom, tmp_path: Path) -> None:
+    planned = bloom("repair", NAN, "--dry-run")
+    assert planned.code == 0
+    assert "what is wrong" in planned.out
+    assert "dry run, nothing written" in planned.out
+    done = bloom("repair", NAN, "-o", tmp_path / "out.parquet")
+    assert done.code == 0
+    assert "page 0 is said to have only nulls, and has 3 values" in done.out
+    assert f"wrote {tmp_path / 'out.parquet'}: 1 column index replaced" in done.out
+    again = bloom("repair", tmp_path / "out.parquet", "--in-place")
+    assert again.code == 0
+    assert "remark: there is nothing to mend" in again.out
+
+
+def test_the_report_says_what_a_lookup_reads_and_what_is_left_out(bloom: Bloom, tmp_path: Path) -> None:
+    half = pa.table({"ts": pa.array([0] * 900, pa.timestamp("ns")), "id": range(900)})
+    pq.write_table(half, tmp_path / "in", use_deprecated_int96_timestamps=True)
+    done = bloom("repair", tmp_path / "in", "--add", "page-index", "--add", "statistics", "--in-place")
+    assert "a lookup reads" in done.out
+    assert "2 offset indexes added, 1 column index added" in done.out
+    assert "left out: column index of ts, its type has no defined order" in done.out
+
+
+def test_csv_and_json_have_each_structure(bloom: Bloom, path: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(bloom("repair", path, "--add", "page-index", "-n", "-f", "csv").out)))
+    assert [(row["column"], row["structure"], row["action"]) for row in rows] == [
+        (column, structure, "add") for column in ("id", "name") for structure in ("offset_index", "column_index")
+    ]
+    report = bloom("repair", path, "--add", "page-index", "--in-place", "-f", "json").json
+    assert [one["pages"] for one in report["structures"]] == [10] * 4
+    assert report["changes"] == []
+    first = next(one for one in report["structures"] if one["structure"] == "column_index")
+    assert first["lookup_bytes"] * 10 <= first["page_bytes"]
+
+
+def test_many_files_are_repaired_and_those_without_need_are_skipped(bloom: Bloom, tmp_path: Path) -> None:
+    lake = datasets.plain(tmp_path / "lake", 3)
+    shutil.copy(NAN, lake / "nan.parquet")
+    shutil.copy(min(ORC.glob("*.orc")), lake / "other.orc")
+    mended = bloom("repair", lake, "--in-place")
+    assert mended.code == 0
+    assert "repair: 5 files: 1 done, 4 skipped" in mended.out
+    assert "1 structure," in mended.out
+    assert "skipped 3 files: there is nothing to mend" in mended.out
+    assert "skipped 1 file: only Parquet files can be repaired" in mended.out
+    added = bloom("repair", lake, "--add", "page-index,statistics", "--in-place", "-f", "json").json
+    assert (added["done"], added["skipped"]) == (4, 1)
+    assert {row["structures"] for row in added["rows"] if row["status"] == "done"} != {0}
+    again = bloom("repair", lake, "--add", "page-index,statistics", "--in-place", "-f", "json").json
+    assert (again["done"], again["skipped"]) == (0, 5)
+    assert datasets.temporary(lake) == []
+
+
+def test_outputs_of_an_earlier_run_are_kept_or_made_again(bloom: Bloom, tmp_path: Path) -> None:
+    lake, out = datasets.plain(tmp_path / "lake", 2), tmp_path / "out"
+    args = ("repair", lake, "--add", "page-index", "-o", out)
+    assert bloom(*args, "-f", "json").json["done"] == 2
+    first = datasets.digests(out)
+    assert "the output is there already" in bloom(*args).out
+    name = min(first)
+    shutil.copy(lake / name, out / name)
+    assert bloom(*args, "-f", "json").json["done"] == 1
+    assert datasets.digests(out) == first
+
+
+def test_a_file_that_can_t_be_repaired_says_why(bloom: Bloom, path: Path) -> None:
+    orc = bloom("repair", min(ORC.glob("*.orc")), "--in-place")
+    assert orc.code == 4
+    assert "only Parquet files can be repaired" in orc.err
+    assert "bloom validate" in orc.err
+    unknown = bloom("repair", path, "--add", "filters", "--in-place")
+    assert unknown.code == 2
+    assert "--add takes page-index and statistics, not 'filters'" in unknown.err
+
+
+def test_a_wrong_number_of_rows_is_named_and_left(bloom: Bloom, path: Path) -> None:
+    def fewer(metadata: Fields) -> None:
+        metadata[footers.ROW_GROUPS][1].values[0][3] = (I64, 2999)
+
+    footers.edit_file(path, path, fewer)
+    report = bloom("repair", path, "--in-place", "-f", "json").json
+    assert {one["action"] for one in report["structures"]} == {"keep"}
+    assert "num_rows is 2999, and the column has 3000 rows" in str(report["structures"])
+    assert "the file has to be written again" in str(report["structures"])
+    assert bloom("repair", path, "--in-place").code == 0

@@ -1,0 +1,255 @@
+"""The engines that read Parquet return the same rows before and after `bloom repair`, and skip pages by its indexes.
+
+The files have what readers have had faults with: lists, NaN, unsigned numbers, FLOAT16, pages of nulls alone.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from support import clickhouse, engine_scans
+from support.other_writers import WRITERS
+
+import bloomcli
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.interop
+
+ROWS: Final = 3_000
+BOTH: Final = ("page-index", "statistics")
+
+WHERE: Final = (
+    *(f"n = {n}" for n in (0, 299, 300, 1499, 2999, 3000)),
+    "u64 = 9223372036854775807",
+    "u64 = 9223372036854775808",
+    "u64 > 9223372036854775807 AND n < 1510",
+    "u32 = 2147483647",
+    "u32 = 2147483648",
+    "u8 = 200",
+    "i8 = -1",
+    "s = 'n0001501'",
+    "s IS NULL AND n > 2980",
+    "dec = -1",
+    "dec = 1499",
+    "f = -99.75",
+    "f = 649.75",
+    "nans = 100.25",
+    "z = 0",
+    "flag AND n < 1510",
+    "part IS NULL AND n < 3",
+    "part = 2999",
+    "few = 'v2' AND n < 2005",
+    "empty = '' AND n = 5",
+    "n BETWEEN 1190 AND 1210",
+)
+"""Conditions in the SQL of every engine. Whole rows are compared, lists too."""
+
+
+def table() -> pa.Table:
+    at = range(ROWS)
+    pairs = pa.list_(pa.struct([("a", pa.int64()), ("b", pa.list_(pa.string()))]))
+    return pa.table(
+        {
+            "n": pa.array(at, pa.int64()),
+            "u64": pa.array([2**63 - 1500 + i for i in at], pa.uint64()),
+            "u32": pa.array([2**31 - 1500 + i for i in at], pa.uint32()),
+            "u8": pa.array([i // 12 for i in at], pa.uint8()),
+            "i8": pa.array([i // 12 - 125 for i in at], pa.int8()),
+            "s": [f"n{i:07}" if i % 7 else None for i in at],
+            "long": ["é" * 60 + f"{i:07}" for i in at],
+            "dec": pa.array([Decimal(i - 1500) for i in at], pa.decimal128(20, 0)),
+            "f": [math.nan if i % 100 == 0 else i / 4 - 100 for i in at],
+            "nans": [math.nan if 600 <= i < 1300 else i / 4 for i in at],
+            "z": [-0.0 if i % 2 else 0.0 for i in at],
+            "flag": [i > 1500 for i in at],
+            "part": pa.array([None if i < 1400 else i for i in at], pa.int32()),
+            "few": [f"v{i // 1000}" for i in at],
+            "empty": ["" if i < 1500 else "x" for i in at],
+            "list": pa.array([[i, None] if i % 3 else ([] if i % 2 else None) for i in at], pa.list_(pa.int32())),
+            "pairs": pa.array([[{"a": i, "b": [str(i)] * (i % 4)}] * (i % 3) for i in at], pairs),
+            "pair": pa.array(
+                [{"x": i if i % 5 else None} if i % 11 else None for i in at], pa.struct({"x": pa.int64()})
+            ),
+            "ts": pa.array([dt.datetime(1969, 12, 31) + dt.timedelta(minutes=i) for i in at], pa.timestamp("us")),
+        }
+    )
+
+
+LAYOUTS: Final[dict[str, dict[str, Any]]] = {
+    "version 1": {"compression": "snappy"},
+    "version 2": {"data_page_version": "2.0", "compression": "zstd"},
+}
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """(a file without page index and statistics, the same file with them)."""
+    folder = tmp_path_factory.mktemp("repaired")
+    bare, ours = folder / "bare.parquet", folder / "ours.parquet"
+    pq.write_table(
+        table(),
+        bare,
+        row_group_size=1300,
+        data_page_size=2048,
+        write_batch_size=100,
+        max_rows_per_page=300,
+        write_statistics=False,
+        **LAYOUTS[request.param],
+    )
+    report = bloomcli.repair(bare, add=BOTH, output=ours)
+    indexes = [one for one in report.structures if one.structure == "column_index" and one.action == "add"]
+    assert all(one.pages > 1 for one in indexes)
+    assert not bloomcli.validate(ours, deep=True, columns=["*"]).findings
+    return bare, ours
+
+
+def assert_same(found: dict[str, tuple[list[str], list[str]]]) -> None:
+    """Both files gave the same rows for every condition, and some rows for nearly all."""
+    assert [where for where, (before, after) in found.items() if before != after] == []
+    assert sum(bool(before) for before, _ in found.values()) >= len(found) - 4
+
+
+def test_duckdb_reads_the_same_rows(files: tuple[Path, Path]) -> None:
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+
+        def rows(path: Path, where: str) -> list[str]:
+            return sorted(map(repr, connection.execute(f"SELECT * FROM '{path}' WHERE {where}").fetchall()))
+
+        assert_same({where: (rows(files[0], where), rows(files[1], where)) for where in WHERE})
+
+
+def datafusion_rows(path: Path, where: str, *, pushdown: bool) -> tuple[list[str], str]:
+    """The rows of a file that meet a condition, and the metrics of the scan."""
+    import datafusion
+
+    pushed = "datafusion.execution.parquet.pushdown_filters"
+    context = datafusion.SessionContext(datafusion.SessionConfig().set(pushed, str(pushdown).lower()))
+    context.register_parquet("t", str(path))
+    frame = context.sql(f"SELECT * FROM t WHERE {where}")
+    found = sorted(map(repr, (row for batch in frame.collect() for row in batch.to_pylist())))
+    return found, repr(frame.execution_plan().collect_metrics())
+
+
+@pytest.mark.parametrize("pushdown", [False, True], ids=["scan", "pushdown"])
+def test_datafusion_reads_the_same_rows(files: tuple[Path, Path], pushdown: bool) -> None:
+    def rows(path: Path, where: str) -> list[str]:
+        return datafusion_rows(path, where, pushdown=pushdown)[0]
+
+    assert_same({where: (rows(files[0], where), rows(files[1], where)) for where in WHERE})
+
+
+def test_datafusion_skips_pages_by_the_new_index(files: tuple[Path, Path]) -> None:
+    pruned = re.compile(r"page_index_rows_pruned\{[^}]*\}=([\d.]+) ?(K?) total → ([\d.]+) ?(K?) matched")
+
+    def left(path: Path) -> list[float]:
+        """(rows, rows that may meet the condition) by the page index."""
+        metrics = datafusion_rows(path, "n = 299", pushdown=True)[1]
+        sums = [0.0, 0.0]
+        for total, thousands, matched, more in pruned.findall(metrics):
+            sums[0] += float(total) * (1000 if thousands else 1)
+            sums[1] += float(matched) * (1000 if more else 1)
+        return sums
+
+    assert left(files[0]) == [0, 0]  # it has no page index
+    total, matched = left(files[1])
+    assert (total, matched) == (1300, 300)  # the statistics rule the other row groups out
+
+
+def test_polars_reads_the_same_rows(files: tuple[Path, Path]) -> None:
+    import polars as pl
+
+    conditions = [pl.col("n") == 299, pl.col("s") == "n0001501", pl.col("part") == 2999, pl.col("f") == -99.75]
+    conditions += [pl.col("u64") == 2**63, pl.col("dec") == Decimal(-1), pl.col("part").is_null() & (pl.col("n") < 3)]
+
+    def rows(path: Path, condition: Any) -> list[str]:
+        return list(map(repr, pl.scan_parquet(path).filter(condition).collect().rows()))
+
+    assert_same({str(one): (rows(files[0], one), rows(files[1], one)) for one in conditions})
+
+
+def test_arrow_reads_the_same_rows(files: tuple[Path, Path]) -> None:
+    conditions = [
+        ds.field("n") == 299,
+        ds.field("s") == "n0001501",
+        ds.field("part") == 2999,
+        ds.field("f") == -99.75,
+    ]
+    conditions += [ds.field("u64") == pa.scalar(2**63, pa.uint64()), ds.field("pair", "x") == 2999]
+
+    def rows(path: Path, condition: Any) -> list[str]:
+        return list(map(repr, ds.dataset(path).to_table(filter=condition).to_pylist()))
+
+    assert_same({str(one): (rows(files[0], one), rows(files[1], one)) for one in conditions})
+
+
+def test_clickhouse_reads_the_same_rows_and_skips_pages(files: tuple[Path, Path]) -> None:
+    with clickhouse.running() as server:
+
+        def rows(path: Path, where: str) -> list[str]:
+            return sorted(map(repr, server.ask(f"SELECT * FROM file('{path}', Parquet) WHERE {where}").rows))
+
+        assert_same({where: (rows(files[0], where), rows(files[1], where)) for where in WHERE})
+        pages = [server.ask(f"SELECT n, s, list FROM file('{p}', Parquet) WHERE n = 299").read_pages for p in files]
+        assert pages[1] == 3 < pages[0]  # one of each column
+
+
+@pytest.mark.spark
+def test_spark_reads_the_same_rows_and_skips_pages(spark: SparkSession, files: tuple[Path, Path]) -> None:
+    from support import spark_scan
+
+    def rows(path: Path, where: str) -> tuple[list[str], int]:
+        found, read = spark_scan.scan(spark.read.parquet(str(path)), where)
+        return sorted(map(repr, found)), read
+
+    spark.conf.set("spark.sql.parquet.filterPushdown", "true")
+    results = {where: (rows(files[0], where), rows(files[1], where)) for where in WHERE}
+    assert_same({where: (before[0], after[0]) for where, (before, after) in results.items()})
+    for where in ("n = 299", "s = 'n0001501'"):
+        (_, before), (_, after) = results[where]
+        assert (before, after) == (1300, 300)  # dictionaries rule the other row groups out
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[dict[str, engine_scans.Engine]]:
+    with engine_scans.running() as found:
+        yield found
+
+
+UNREADABLE: Final = {"datafusion": {"int128"}, "polars": {"decimal50", "d76", "interval"}, "arrow": {"int128"}}
+INCOMPARABLE: Final = {"arrow": {"float16", "f16", "uuid"}, "datafusion": {"interval"}}
+"""Columns that a reader doesn't read, or has no equality for, with page indexes or without."""
+
+
+@pytest.mark.parametrize("reader", ["duckdb", "datafusion", "clickhouse", "polars", "arrow"])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_reader_finds_every_type_of_every_writer(
+    tmp_path: Path, engines: dict[str, engine_scans.Engine], writer: str, reader: str
+) -> None:
+    engine = engines[reader]
+    columns = [c for c in WRITERS[writer].columns if c not in UNREADABLE.get(reader, ())]
+    bare, ours = tmp_path / "bare.parquet", tmp_path / "ours.parquet"
+    WRITERS[writer].write(bare, 0, columns)
+    bloomcli.repair(bare, add=BOTH, output=ours)
+    assert not bloomcli.validate(ours, deep=True, columns=["*"]).findings
+    for column in columns:
+        if column in INCOMPARABLE.get(reader, ()):
+            continue
+        for number, literal in list(engine.literals(bare, column, (1718, 2048, 3998)).items())[:2]:
+            expected = engine.equal(bare, column, literal).rows
+            assert number in expected
+            assert engine.equal(ours, column, literal).rows == expected, (column, literal)
