@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from bloomcli.model.file import Column
+from bloomcli.values.literals import decode_bound, kind_of
 
 MISORDERED: Final = "the statistics are wrong: a minimum is above its maximum"
 UNORDERED: Final = "the statistics have bounds that aren't values of the type"
@@ -14,6 +15,8 @@ UNORDERED: Final = "the statistics have bounds that aren't values of the type"
 _ORDERLESS: Final = ("BOOLEAN", "INTERVAL", "INT96", "UNKNOWN", "VARIANT", "GEOMETRY", "GEOGRAPHY")
 """Kinds without an order, or with bounds that `probe` doesn't accept as values."""
 
+_TEXTS: Final = ("BYTE_ARRAY", "STRING", "ENUM", "JSON")
+"""Kinds whose keys are their bytes."""
 _CODES: Final = {("INT32", True): "i", ("INT32", False): "I", ("INT64", True): "q", ("INT64", False): "Q"}
 _WIDTHS: Final = {"INT32": 4, "INT64": 8}
 
@@ -100,14 +103,12 @@ def _keys(values: Sequence[bytes | None], typed: Column) -> Sequence[Any] | None
             code = _CODES[typed.physical, typed.signed]
             return struct.unpack(f"<{len(values)}{code}", packed)
         return None
-    from bloomcli.values.literals import decode_bound
-
+    if typed.physical == "BYTE_ARRAY" and kind_of(typed) in _TEXTS:
+        return values
     keys = [decode_bound(v, typed) for v in values if v is not None]
     return None if None in keys else keys
 
 
 def _is_orderless(typed: Column) -> bool:
     """Whether the type has no order: its bounds mean nothing."""
-    from bloomcli.values.literals import kind_of
-
     return kind_of(typed) in _ORDERLESS

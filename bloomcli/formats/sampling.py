@@ -85,6 +85,7 @@ class SplitBlockBuilder:
     """
 
     fixed = False
+    """The size of a filter depends on its values."""
 
     def __init__(self, values: int, rates: Sequence[float], least: int) -> None:
         self._rates, self._least = rates, least
@@ -104,6 +105,7 @@ class KirschMitzenmacherBuilder:
     """Builds ORC's filters for several rates, each sized by the row index stride and the rate."""
 
     fixed = True
+    """The size of a filter doesn't depend on its values."""
 
     def __init__(self, stride: int, rates: Sequence[float]) -> None:
         self._filters = [KirschMitzenmacherFilter.empty(*size_for(stride, rate)) for rate in rates]

@@ -222,9 +222,12 @@ cdef enum:
     ALL_IDS_WORDS = 1024   # a bit for each id
 
 
+cdef Py_ssize_t LAST_START = 0xFFFFFFFF
+
+
 cdef struct Fields:
-    int kind[KNOWN_IDS]            # 0: missing
-    Py_ssize_t start[KNOWN_IDS]    # of the value
+    uint8_t kind[KNOWN_IDS]        # 0: missing
+    uint32_t start[KNOWN_IDS]      # of the value; small, because a file may have a million column chunks
     Py_ssize_t end                 # of the struct
 
 
@@ -263,8 +266,11 @@ cdef bint _fields(Walk* w, Py_ssize_t pos, int max_depth, Fields* found) noexcep
             return False
         seen[0] |= <uint64_t>1 << (at % 64)
         if 0 <= field_id < KNOWN_IDS:
-            found.kind[field_id] = kind
-            found.start[field_id] = value
+            if value > LAST_START:
+                _fail(w, WALK_SIZE, header)
+                return False
+            found.kind[field_id] = <uint8_t>kind
+            found.start[field_id] = <uint32_t>value
 
 
 cdef bint _number(Walk* w, Fields* found, int field_id, int kind, int64_t* value) noexcept nogil:

@@ -81,9 +81,9 @@ cdef bint _lacks(const unsigned char* bits, uint64_t z, list bounds):
 def sbbf_examine(bytes data not None, list bounds not None):
     """Return the figures of a filter, or None if its header isn't usual or the bytes after it aren't its bitset.
 
-    (header bytes, bitset bytes, estimated distinct values or None if every bit is set, share of set bits,
-    false-positive probability, bits per distinct value or None, whether the filter doesn't contain one of `bounds`).
-    They equal those of `sbbf_stats` and filters/sizing.py. The last item is false for a filter without set bits.
+    (header bytes, bitset bytes, figures, whether the filter doesn't contain one of `bounds`). The last item is false for
+    a filter without set bits. The figures equal those of `sbbf_stats` and filters/sizing.py: estimated distinct values
+    or None if every bit is set, share of set bits, false-positive probability, bits per distinct value or None.
     """
     cdef Py_ssize_t header = 0, size = PyBytes_GET_SIZE(data)
     cdef int64_t nbytes = 0
@@ -106,9 +106,6 @@ def sbbf_examine(bytes data not None, list bounds not None):
     return (
         header,
         nbytes,
-        ndv,
-        <double>total / <double>bits,
-        hits / (<double>(1ULL << 40)) / (nbytes // 32),
-        per_value,
+        (ndv, <double>total / <double>bits, hits / (<double>(1ULL << 40)) / (nbytes // 32), per_value),
         total > 0 and _lacks(p, nbytes // 32, bounds),
     )

@@ -90,29 +90,23 @@ def orc_hash_bytes(const unsigned char[::1] data not None):
     return _orc_murmur(&data[0], data.shape[0])
 
 
-def orc_hash_long(const unsigned char[::1] values not None, int width, int64_t divisor, Py_ssize_t offset,
-                  Py_ssize_t length, const unsigned char[::1] validity, unsigned char[::1] out not None):
-    """Compute ORC's hash of signed integers of 1, 2, 4 or 8 bytes, floor-divided by `divisor`, without nulls.
-
-    Writes uint64s in native byte order to `out` and returns their number.
-    """
+def orc_hash_long(const unsigned char[::1] values not None, int width, Py_ssize_t offset, Py_ssize_t length,
+                  unsigned char[::1] out not None):
+    """Compute ORC's hash of signed integers of 1, 2, 4 or 8 bytes. Writes uint64s in native byte order to `out`."""
     _check_range(offset, length)
-    if width not in (1, 2, 4, 8) or values.shape[0] // width - length < offset or divisor < 1:
+    if width not in (1, 2, 4, 8) or values.shape[0] // width - length < offset:
         raise ValueError("fewer values than requested, or not an integer width")
     if out.shape[0] // 8 < length:
         raise ValueError("the output has no room for the hashes")
     if length == 0:
-        return 0
-    cdef const unsigned char* bitmap = _bitmap(validity, offset, length)
+        return
     cdef const unsigned char* p = &values[0] + offset * width
     cdef unsigned char* o = &out[0]
-    cdef Py_ssize_t i, n = 0
-    cdef int64_t value, rest, before = 0
+    cdef Py_ssize_t i
+    cdef int64_t value, before = 0
     cdef uint64_t h = _wang(0)  # the hash of `before`: equal neighbours are hashed once
     with nogil:
         for i in range(length):
-            if not _valid(bitmap, offset + i):
-                continue
             if width == 8:
                 value = <int64_t>_load64(p + i * 8)
             elif width == 4:
@@ -121,42 +115,31 @@ def orc_hash_long(const unsigned char[::1] values not None, int width, int64_t d
                 value = p[i * 2] + 256 * <int64_t><signed char>p[i * 2 + 1]
             else:
                 value = <signed char>p[i]
-            if divisor > 1:
-                rest = value % divisor
-                value = value // divisor - (1 if rest < 0 else 0)
             if value != before:
                 h = _wang(<uint64_t>value)
                 before = value
-            memcpy(o + n * 8, &h, 8)
-            n += 1
-    return n
+            memcpy(o + i * 8, &h, 8)
 
 
 def orc_hash_double(const unsigned char[::1] values not None, int width, Py_ssize_t offset, Py_ssize_t length,
-                    const unsigned char[::1] validity, unsigned char[::1] out not None):
+                    unsigned char[::1] out not None):
     """Compute ORC's hash of floats (widened) and doubles: of their bits as a long, with every NaN as the canonical
-    NaN.
-
-    Writes uint64s in native byte order to `out` and returns their number.
-    """
+    NaN. Writes uint64s in native byte order to `out`."""
     _check_range(offset, length)
     if width not in (4, 8) or values.shape[0] // width - length < offset:
         raise ValueError("fewer values than requested, or not a floating-point width")
     if out.shape[0] // 8 < length:
         raise ValueError("the output has no room for the hashes")
     if length == 0:
-        return 0
-    cdef const unsigned char* bitmap = _bitmap(validity, offset, length)
+        return
     cdef const unsigned char* p = &values[0] + offset * width
     cdef unsigned char* o = &out[0]
-    cdef Py_ssize_t i, n = 0
+    cdef Py_ssize_t i
     cdef float narrow
     cdef double value
     cdef uint64_t bits, before = 0, h = _wang(0)  # the hash of `before`: equal neighbours are hashed once
     with nogil:
         for i in range(length):
-            if not _valid(bitmap, offset + i):
-                continue
             if width == 8:
                 memcpy(&value, p + i * 8, 8)
             else:
@@ -169,9 +152,7 @@ def orc_hash_double(const unsigned char[::1] values not None, int width, Py_ssiz
             if bits != before:
                 h = _wang(bits)
                 before = bits
-            memcpy(o + n * 8, &h, 8)
-            n += 1
-    return n
+            memcpy(o + i * 8, &h, 8)
 
 
 cdef uint32_t _km_bits(Py_ssize_t nbytes, int k) except 0:

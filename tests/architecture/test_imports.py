@@ -137,6 +137,17 @@ def test_the_picture_in_the_documentation_shows_these_layers() -> None:
     assert tuple(layers_of_the_page()) == LAYERS
 
 
+def test_the_documentation_lists_the_modules_of_parquet_each_after_those_that_it_imports() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    _, _, section = text.partition("## The modules of `formats/parquet`")
+    listed = [line.split()[0] for line in section.split("```")[1].splitlines()[1:]]
+    folder = PACKAGE / "formats" / "parquet"
+    assert sorted(listed) == sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
+    for at, module in enumerate(listed):
+        below = {name.rpartition(".")[2] for name in imported(folder / f"{module}.py") if ".formats.parquet." in name}
+        assert below <= set(listed[:at]), module
+
+
 def test_only_the_spark_engine_and_tables_know_pyspark_and_the_library_only_its_types() -> None:
     users = {m for m in MODULES if any(n.partition(".")[0] in {"pyspark", "py4j"} for n in imported(m))}
     engine = {m for m in users if m.parent == PACKAGE / "datasets"}

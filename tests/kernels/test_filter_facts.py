@@ -34,10 +34,7 @@ def test_a_filter_s_figures_are_those_of_its_bits(bits: bytes, bound: bytes | No
     assert kernels.sbbf_examine(header + bits, [] if bound is None else [bound]) == (
         len(header),
         len(bits),
-        ndv,
-        whole.fill,
-        whole.fpp,
-        len(bits) * 8 / ndv if ndv else None,
+        (ndv, whole.fill, whole.fpp, len(bits) * 8 / ndv if ndv else None),
         lacks,
     )
 

@@ -20,7 +20,6 @@ from support.reference import packed, unpacked
 from bloomcli import kernels
 from bloomcli.filters import hashes
 
-Bits = bytes | None
 FORMS = {1: "b", 2: "h", 4: "i", 8: "q"}
 
 
@@ -28,13 +27,6 @@ def edges(width: int) -> list[int]:
     top = 1 << width * 8 - 1
     rng = random.Random(width)
     return [-top, top - 1, -top + 1, 0, 1, -1, *(rng.randrange(-top, top) for _ in range(60))]
-
-
-def bitmap(valid: list[bool]) -> bytes:
-    out = bytearray(-(-len(valid) // 8))
-    for at, there in enumerate(valid):
-        out[at // 8] |= there << at % 8
-    return bytes(out)
 
 
 def test_bytes_of_every_length_are_hashed_as_the_reference_does() -> None:
@@ -54,9 +46,9 @@ def test_bytes_in_pieces_are_hashed_as_the_whole(pieces: list[bytes]) -> None:
 def test_equal_neighbours_have_the_same_hash_and_others_their_own() -> None:
     values = [0, 0, 7, 7, 7, 0, -1, -1, 7]
     out = bytearray(8 * len(values))
-    kernels.orc_hash_long(struct.pack(f"<{len(values)}q", *values), 8, 1, 0, len(values), None, out)
+    kernels.orc_hash_long(struct.pack(f"<{len(values)}q", *values), 8, 0, len(values), out)
     assert unpacked(out, len(values)) == [hashes.orc_long(v) for v in values]
-    kernels.orc_hash_double(struct.pack(f"<{len(values)}d", *values), 8, 0, len(values), None, out)
+    kernels.orc_hash_double(struct.pack(f"<{len(values)}d", *values), 8, 0, len(values), out)
     assert unpacked(out, len(values)) == [orcfiles.double_hash(float(v)) for v in values]
     texts = [b"", b"", b"ab", b"ab", b"ba", b"ab", b"abc", b""]
     lengths = struct.pack(f"<{len(texts)}q", *map(len, texts))
@@ -72,31 +64,18 @@ def test_integers_of_every_width_are_sign_extended_and_mixed(width: int) -> None
     values = edges(width)
     out = bytearray(8 * len(values))
     data = struct.pack(f"<{len(values)}{FORMS[width]}", *values)
-    assert kernels.orc_hash_long(data, width, 1, 0, len(values), None, out) == len(values)
+    kernels.orc_hash_long(data, width, 0, len(values), out)
     assert unpacked(out, len(values)) == [hashes.orc_long(v) for v in values]
 
 
-@pytest.mark.parametrize("divisor", [1, 2, 1000, 1_000_000, (1 << 63) - 1])
-def test_a_divisor_rounds_towards_minus_infinity(divisor: int) -> None:
-    values = [*edges(8), divisor, -divisor, divisor - 1, 1 - divisor]
-    out = bytearray(8 * len(values))
-    kernels.orc_hash_long(struct.pack(f"<{len(values)}q", *values), 8, divisor, 0, len(values), None, out)
-    assert unpacked(out, len(values)) == [hashes.orc_long(v // divisor) for v in values]
-
-
 @pytest.mark.parametrize("offset", [0, 1, 7, 8, 13])
-def test_nulls_are_left_out_regardless_of_the_slice(offset: int) -> None:
+def test_the_values_of_a_slice_are_hashed(offset: int) -> None:
     values = edges(8)
-    rng = random.Random(offset)
-    valid = [rng.random() < 0.6 for _ in values]
-    length = len(values) - offset - 3
-    kept = [v for v, there in zip(values[offset:][:length], valid[offset:][:length], strict=True) if there]
-    out = bytearray(8 * length)
-    data, nulls = struct.pack(f"<{len(values)}q", *values), bitmap(valid)
-    assert kernels.orc_hash_long(data, 8, 1, offset, length, nulls, out) == len(kept)
+    kept = values[offset:-3]
+    out = bytearray(8 * len(kept))
+    kernels.orc_hash_long(struct.pack(f"<{len(values)}q", *values), 8, offset, len(kept), out)
     assert unpacked(out, len(kept)) == [hashes.orc_long(v) for v in kept]
-    doubles = struct.pack(f"<{len(values)}d", *values)
-    assert kernels.orc_hash_double(doubles, 8, offset, length, nulls, out) == len(kept)
+    kernels.orc_hash_double(struct.pack(f"<{len(values)}d", *values), 8, offset, len(kept), out)
     assert unpacked(out, len(kept)) == [orcfiles.double_hash(float(v)) for v in kept]
 
 
@@ -109,7 +88,7 @@ def test_floats_are_widened_and_their_bits_are_hashed_as_a_long(width: int) -> N
     values = [v for v in DOUBLES if width == 8 or v == 0 or math.isinf(v) or 1e-30 < abs(v) < 1e30]
     data = struct.pack(f"<{len(values)}{form}", *values)
     out = bytearray(8 * len(values))
-    assert kernels.orc_hash_double(data, width, 0, len(values), None, out) == len(values)
+    kernels.orc_hash_double(data, width, 0, len(values), out)
     held = struct.unpack(f"<{len(values)}{form}", data)
     expected = [hashes.orc_long(struct.unpack("<q", struct.pack("<d", v))[0]) for v in held]
     assert unpacked(out, len(values)) == expected
@@ -126,7 +105,7 @@ def test_floats_are_widened_and_their_bits_are_hashed_as_a_long(width: int) -> N
 def test_every_nan_is_hashed_as_the_canonical_one(width: int, patterns: list[int]) -> None:
     data = b"".join(p.to_bytes(width, "little") for p in patterns)
     out = bytearray(8 * len(patterns))
-    kernels.orc_hash_double(data, width, 0, len(patterns), None, out)
+    kernels.orc_hash_double(data, width, 0, len(patterns), out)
     assert set(unpacked(out, len(patterns))) == {hashes.orc_long(0x7FF8000000000000)}
 
 
@@ -253,22 +232,18 @@ LONGS = bytes(32)
 @pytest.mark.parametrize(
     "call",
     [
-        lambda o: kernels.orc_hash_long(LONGS, 8, 1, 1, 4, None, o),
-        lambda o: kernels.orc_hash_long(LONGS, 8, 1, -1, 4, None, o),
-        lambda o: kernels.orc_hash_long(LONGS, 8, 1, 0, -1, None, o),
-        lambda o: kernels.orc_hash_long(LONGS, 8, 0, 0, 4, None, o),
-        lambda o: kernels.orc_hash_long(LONGS, 8, -5, 0, 4, None, o),
-        lambda o: kernels.orc_hash_long(LONGS, 3, 1, 0, 4, None, o),
-        lambda o: kernels.orc_hash_long(LONGS, 0, 1, 0, 4, None, o),
-        lambda o: kernels.orc_hash_long(LONGS, 8, 1, 0, 4, b"", o),
-        lambda o: kernels.orc_hash_long(LONGS, 4, 1, 0, 8, None, o),
-        lambda o: kernels.orc_hash_long(LONGS, 8, 1, (1 << 63) - 4, 4, None, o),
-        lambda o: kernels.orc_hash_long(LONGS, 8, 1, 0, 1 << 61, None, o),
-        lambda o: kernels.orc_hash_double(LONGS, 8, (1 << 63) - 4, 4, None, o),
-        lambda o: kernels.orc_hash_double(LONGS, 8, 1, 4, None, o),
-        lambda o: kernels.orc_hash_double(LONGS, 2, 0, 4, None, o),
-        lambda o: kernels.orc_hash_double(LONGS, 4, 0, 8, None, o),
-        lambda o: kernels.orc_hash_double(LONGS, 8, 0, 4, b"", o),
+        lambda o: kernels.orc_hash_long(LONGS, 8, 1, 4, o),
+        lambda o: kernels.orc_hash_long(LONGS, 8, -1, 4, o),
+        lambda o: kernels.orc_hash_long(LONGS, 8, 0, -1, o),
+        lambda o: kernels.orc_hash_long(LONGS, 3, 0, 4, o),
+        lambda o: kernels.orc_hash_long(LONGS, 0, 0, 4, o),
+        lambda o: kernels.orc_hash_long(LONGS, 4, 0, 8, o),
+        lambda o: kernels.orc_hash_long(LONGS, 8, (1 << 63) - 4, 4, o),
+        lambda o: kernels.orc_hash_long(LONGS, 8, 0, 1 << 61, o),
+        lambda o: kernels.orc_hash_double(LONGS, 8, (1 << 63) - 4, 4, o),
+        lambda o: kernels.orc_hash_double(LONGS, 8, 1, 4, o),
+        lambda o: kernels.orc_hash_double(LONGS, 2, 0, 4, o),
+        lambda o: kernels.orc_hash_double(LONGS, 4, 0, 8, o),
         lambda o: kernels.orc_hash_decimals(bytes(15), 1, 0, o),
         lambda _: kernels.orc_hash_decimals(bytes(32), 2, 0, bytearray(15)),
         lambda o: kernels.orc_hash_decimals(bytes(16), -1, 0, o),
@@ -292,7 +267,8 @@ def test_ranges_and_figures_out_of_bounds_are_refused(call: Callable[[bytearray]
         call(bytearray(OUT))
 
 
-@pytest.mark.parametrize("nulls", [None, b"\0"])
-def test_nothing_requested_is_nothing_done(nulls: Bits) -> None:
-    assert kernels.orc_hash_long(b"", 8, 1, 0, 0, nulls, bytearray()) == 0
-    assert kernels.orc_hash_double(b"", 8, 0, 0, nulls, bytearray()) == 0
+def test_nothing_requested_is_nothing_done() -> None:
+    out = bytearray()
+    kernels.orc_hash_long(b"", 8, 0, 0, out)
+    kernels.orc_hash_double(b"", 8, 0, 0, out)
+    assert out == b""

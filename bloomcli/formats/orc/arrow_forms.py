@@ -174,16 +174,16 @@ def hashes_of(forms: pa.Array, orc: OrcType, typed: Column) -> bytes:
         data = memoryview(forms.buffers()[1]).cast("B")
         width = forms.type.bit_width // 8
         if orc.kind in FLOATS:
-            kernels.orc_hash_double(data, width, forms.offset, count, None, out)
+            kernels.orc_hash_double(data, width, forms.offset, count, out)
         else:
-            kernels.orc_hash_long(data, width, 1, forms.offset, count, None, out)
+            kernels.orc_hash_long(data, width, forms.offset, count, out)
         return bytes(out)
     found = memoryview(out).cast("Q")
     one = bytearray(_HASH_BYTES)
     for at, form in enumerate(forms):
         data = memoryview(form.as_buffer()).cast("B")
         if orc.kind in TIMESTAMPS:
-            kernels.orc_hash_long(data[:8], 8, 1, 0, 1, None, one)
+            kernels.orc_hash_long(data[:8], 8, 0, 1, one)
             found[at] = int.from_bytes(one, "little")
         elif orc.kind == "DECIMAL":
             kernels.orc_hash_decimals(data, 1, typed.scale, one)

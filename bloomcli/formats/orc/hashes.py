@@ -78,7 +78,7 @@ def why_not_comparable(footer: Footer, orc: OrcType) -> str | None:
 def zero_hashes() -> bytearray:
     """Both zeros' hashes."""
     out = bytearray(16)
-    kernels.orc_hash_double(b"".join(_ZEROS), 8, 0, 2, None, out)
+    kernels.orc_hash_double(b"".join(_ZEROS), 8, 0, 2, out)
     return out
 
 
@@ -91,10 +91,10 @@ def encoded_hash(encoded: bytes, orc: OrcType, typed: Column) -> int:
     """The hash of a value, whose PLAIN bytes in the literal's column are `encoded`."""
     out = bytearray(_HASH_BYTES)
     if orc.kind in FLOATS:
-        kernels.orc_hash_double(encoded, len(encoded), 0, 1, None, out)
+        kernels.orc_hash_double(encoded, len(encoded), 0, 1, out)
     elif orc.kind in TIMESTAMPS:
         millis = int.from_bytes(encoded, "little", signed=True) // _NANOS_PER_MILLI
-        kernels.orc_hash_long((millis & _LONG).to_bytes(8, "little"), 8, 1, 0, 1, None, out)
+        kernels.orc_hash_long((millis & _LONG).to_bytes(8, "little"), 8, 0, 1, out)
     elif orc.kind == "DECIMAL":
         unscaled = int.from_bytes(encoded, "big", signed=True)
         kernels.orc_hash_decimals(unscaled.to_bytes(DECIMAL_BYTES, "little", signed=True), 1, typed.scale, out)
@@ -105,7 +105,7 @@ def encoded_hash(encoded: bytes, orc: OrcType, typed: Column) -> int:
     elif orc.kind in STRINGS:
         return kernels.orc_hash_bytes(encoded)
     else:
-        kernels.orc_hash_long(encoded, len(encoded), 1, 0, 1, None, out)
+        kernels.orc_hash_long(encoded, len(encoded), 0, 1, out)
     return int.from_bytes(out, "little")
 
 
@@ -116,13 +116,13 @@ def _hashes_of(values: Values, orc: OrcType) -> bytearray:
         return bytearray(values.digest.to_bytes(_HASH_BYTES, "little"))
     out = bytearray(count * _HASH_BYTES)
     if orc.kind in FLOATS:
-        kernels.orc_hash_double(values.data, FLOATS[orc.kind], 0, count, None, out)
+        kernels.orc_hash_double(values.data, FLOATS[orc.kind], 0, count, out)
     elif orc.kind == "DECIMAL":
         kernels.orc_hash_decimals(values.data, count, orc.scale, out)
     elif values.lengths is not None:
         kernels.orc_hash_lengths(values.data, 0, values.lengths, 0, count, out)
     else:
-        kernels.orc_hash_long(values.data, 1 if orc.kind == "BYTE" else 8, 1, 0, count, None, out)
+        kernels.orc_hash_long(values.data, 1 if orc.kind == "BYTE" else 8, 0, count, out)
     return out
 
 

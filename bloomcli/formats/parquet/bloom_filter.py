@@ -23,10 +23,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile
@@ -163,7 +162,7 @@ def write_header(num_bytes: int, variant: str = CURRENT) -> bytes:
         return num_bytes.to_bytes(4, "little") + bytes(8)
     if variant == CURRENT:
         return _FIRST + spec.zigzag(num_bytes) + _REST + b"\x00"
-    idl = structures()
+    idl = spec.structures()
     header = idl.BloomFilterHeader(
         numBytes=num_bytes,
         algorithm=idl.BloomFilterAlgorithm(BLOCK=idl.Empty()),
@@ -177,14 +176,6 @@ def write_header(num_bytes: int, variant: str = CURRENT) -> bytes:
             bloom_filter_page_header=header,
         )
     return _encoded(header)
-
-
-@cache
-def structures() -> Any:
-    """The IDL's structures as thriftpy2's classes. Loading them is slow, and only the drafts need them."""
-    import thriftpy2
-
-    return thriftpy2.load(str(Path(__file__).with_name("parquet.thrift")), module_name="bloomcli_parquet_thrift")
 
 
 def _encoded(structure: Any) -> bytes:
@@ -397,7 +388,9 @@ def unknown_kind(header: FilterHeader) -> tuple[str, str] | None:
     return None
 
 
-def _check_header(header: FilterHeader, chunk: ColumnChunk, room: int, problem: _Problem) -> None:
+def _check_header(
+    header: FilterHeader, chunk: ColumnChunk, room: int, problem: Callable[[str, str], FilterProblem]
+) -> None:
     if (unknown := unknown_kind(header)) is not None:
         raise problem(*unknown)
     size = header.num_bytes
@@ -426,12 +419,6 @@ def _check_header(header: FilterHeader, chunk: ColumnChunk, room: int, problem: 
             f"bloom_filter_length is {claimed}, the header says {total} (header included): not to be trusted",
             "filter-length",
         )
-
-
-class _Problem(Protocol):
-    """The type of the function `problem` in `_start`, for mypy."""
-
-    def __call__(self, reason: str, id: str, at: int = ...) -> FilterProblem: ...  # noqa: A002
 
 
 def unfilterable(column: Column) -> str | None:

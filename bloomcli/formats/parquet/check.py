@@ -26,10 +26,10 @@ from bloomcli.formats.deep_check import (
 )
 from bloomcli.formats.parquet import page_index, proof, statistics, values
 from bloomcli.formats.parquet.bloom_filter import DRAFT_REASON, HINT_REPLACE, Filters, LoadedFilter, is_usual
-from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.footer import FILTER, ChunkKey, Region, regions
 from bloomcli.formats.parquet.measured import Measure, values_of
 from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_headers
+from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.hints import removing
 from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Severity
 from bloomcli.model.validate import Finding

@@ -63,9 +63,9 @@ def _facts(footer: Footer, column: Column, keys: Sequence[ChunkKey]) -> ColumnFa
         column,
         encodings=_encodings([chunk.encodings for chunk in chunks]),
         compression=tuple(
-            dict.fromkeys(
-                spec.enum_name("CompressionCodec", chunk.codec) for chunk in chunks if chunk.codec is not None
-            )
+            spec.enum_name("CompressionCodec", codec)
+            for codec in dict.fromkeys(chunk.codec for chunk in chunks)
+            if codec is not None
         ),
         values=total,
         nulls=null_count,

@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple
 from bloomcli import kernels, limits
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.codecs import Buffer
-from bloomcli.formats.parquet.page_windows import AnyBody, Feed
+from bloomcli.formats.parquet.codecs import AnyBody, Buffer, Feed
 from bloomcli.formats.parquet.pages import Page
 from bloomcli.model.file import Column
 from bloomcli.words import are, counted
@@ -183,11 +182,9 @@ def _plain_binary(page: Page, feed: Feed, bounds: _Bounds) -> Iterator[Slice]:
         hashes = bytearray(limit * 8)
         start = feed.position
         taken, count, feed.position = kernels.hash_plain_binary(
-            feed.data, start, feed.final, hashes, limit, left, page.dictionary
+            feed.data, start, feed.final, hashes, limit, left, page.dictionary, bounds
         )
         if taken:
-            if bounds is not None:
-                bounds.prefixed(feed.data, start, taken)
             yield Slice(_cut(hashes, count), count, data=feed.data, start=start, every=page.dictionary)
             left -= taken
         elif feed.left < _PREFIX:

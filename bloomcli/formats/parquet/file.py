@@ -1,29 +1,47 @@
-"""A Parquet file with the operations of the commands: reading, checking and changing its filters."""
+"""A Parquet file with the operations of the commands: reading, checking and changing its filters.
+
+A filter alone in a file is a `BareFilter`: header and bitset, nothing else. Parquet's test data has such files.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from bloomcli import limits
 from bloomcli.concurrency.threads import Stop
-from bloomcli.errors import UnsupportedError
-from bloomcli.formats.answer import WRONG, Contents, UnitFacts
-from bloomcli.formats.base import FilterBounds, FilterFile, Plan, Repair
+from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
+from bloomcli.filters import hashes as hash_functions
+from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
+from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, Plan, Repair, Tick
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
-from bloomcli.formats.parquet import describe, extension, index_input, sampling, statistics, values
-from bloomcli.formats.parquet.bloom_filter import FilterProblem, Filters, ProbedFilter, unfilterable, unreadable
-from bloomcli.formats.parquet.footer import Footer, first_page, read_footer
+from bloomcli.formats.parquet import describe, index_input, sampling, statistics, values
+from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet.bloom_filter import (
+    DRAFT_REASON,
+    FilterProblem,
+    Filters,
+    LoadedFilter,
+    ProbedFilter,
+    filter_class,
+    parse_header,
+    unfilterable,
+    unknown_kind,
+    unreadable,
+)
+from bloomcli.formats.parquet.footer import Footer, extension_of, first_page, read_footer
 from bloomcli.formats.parquet.index_input import end_ranges
 from bloomcli.formats.parquet.lookups import lookups_of
 from bloomcli.formats.parquet.pages import header_ranges
 from bloomcli.formats.parquet.schema import schema_tree
+from bloomcli.formats.parquet.spec import Location
 from bloomcli.formats.size_rule import SizeRule
-from bloomcli.model.file import SIGNATURE, Column, ColumnChunk, FilterFacts, IndexEntry, PageFacts
+from bloomcli.model.file import SIGNATURE, Column, ColumnChunk, FilterFacts, IndexEntry, PageFacts, Severity
+from bloomcli.model.validate import Finding
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal, exclusions
 from bloomcli.words import plural
@@ -32,8 +50,8 @@ if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.formats.sampling import Extent, UnitValues
+    from bloomcli.model.inspect import FilterDump
     from bloomcli.model.schema import ColumnNames, RowLineage, SchemaNode
-    from bloomcli.model.validate import Finding
     from bloomcli.storage.sources import ExtendedSource
     from bloomcli.values.trees import Tree
 
@@ -86,7 +104,7 @@ class ParquetFile(LocatedFile):
     def details(self) -> tuple[tuple[str, str], ...]:
         """The footer's signature and its extension, if it has them."""
         signed = ((SIGNATURE, "any change breaks it: no filters can be added"),) if self.footer.signed else ()
-        found = extension.of_footer(self.footer)
+        found = extension_of(self.footer)
         return (
             signed
             if found is None
@@ -105,9 +123,9 @@ class ParquetFile(LocatedFile):
 
     def pages(self, column: Column) -> Iterator[PageFacts]:
         """The page headers of the column's chunks."""
-        from bloomcli.formats.parquet import page_list
+        from bloomcli.formats.parquet import page_index
 
-        return page_list.pages(self.filters, column.index)
+        return page_index.headers(self.source, self.footer, column.index)
 
     def index(self, column: Column) -> Iterator[IndexEntry]:
         """The entries of the column index and the offset index."""
@@ -136,7 +154,7 @@ class ParquetFile(LocatedFile):
         self.source.will_read(self.filters.ranges(columns))
         for claim in self.footer.filter_claims(columns):
             if claim.is_filter:
-                found = describe.usual_facts(self.filters, claim)
+                found = describe.facts_of_claim(self.filters, claim)
                 if found is None:
                     yield from self.facts_of(self.footer.chunk(claim.key, claim.metadata))
                 else:
@@ -300,7 +318,7 @@ class ParquetFile(LocatedFile):
     def without_filter(self, column: Column) -> list[int]:
         """The row groups with values in which the column has no filter."""
         chunks = self.filters.chunks_of(column.index)
-        return [c.row_group for c in chunks if c.bloom_filter_offset is None and describe.non_null_values(c)]
+        return [c.row_group for c in chunks if c.bloom_filter_offset is None and statistics.non_null_values(c)]
 
     def filter_bounds(self, column: Column) -> Iterator[FilterBounds]:
         """The statistics' bounds in each row group with a filter."""
@@ -348,3 +366,144 @@ class ParquetFile(LocatedFile):
         from bloomcli.formats.parquet.repair import RepairPlan
 
         return RepairPlan(self.filters, columns, repair, appends=self.appends_only)
+
+
+_COLUMN: Final = Column(path="(filter)", index=0, physical="BYTE_ARRAY")
+
+
+def is_bare(source: Source) -> bool:
+    """Whether the file consists of a filter header of any variant and exactly its bitset."""
+    if not limits.FILTER_MIN_BYTES < source.size <= limits.FILTER_MAX_BYTES + parquet_limits.FILTER_HEADER_MAX_BYTES:
+        return False
+    head = source.read_at(0, min(source.size, parquet_limits.FILTER_HEADER_MAX_BYTES))
+    try:
+        header = parse_header(head, Location(source.path, 0, "header"))
+    except CorruptFile:
+        return False
+    return header.algorithm == "BLOCK" and header.header_bytes + header.num_bytes == source.size
+
+
+class BareFilter(FilterFile):
+    """A filter whose column isn't known. Values are looked up as the bytes of their text, or as hex (0x...)."""
+
+    format = "parquet-filter"
+    rows = 0
+    row_group_count = 1
+    column_count = 1
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        data = source.read_at(0, source.size)
+        header = parse_header(data, Location(source.path, 0, "header"))
+        self._unknown = unknown_kind(header)
+        raw, bitset = data[: header.header_bytes], data[header.header_bytes :]
+        try:
+            bits = filter_class(header.variant).from_bytes(bitset)
+        except ValueError as error:
+            raise CorruptFile(str(error), path=source.path, offset=0, field="header.numBytes") from None
+        self._loaded = LoadedFilter(0, header, raw, bits)
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The filter's only column; its name and type aren't known."""
+        return [_COLUMN]
+
+    def filtered_columns(self) -> set[int]:
+        """The ordinal of the only column, which has the filter."""
+        return {0}
+
+    def facts(self, columns: set[int] | None) -> Iterator[FilterFacts]:
+        """The filter's facts."""
+        del columns
+        yield self._facts()
+
+    def _facts(self) -> FilterFacts:
+        if self._unknown is None:
+            return describe.of_loaded(_COLUMN, 0, None, self._loaded, self._untrusted)
+        return FilterFacts(
+            row_group=0,
+            column=_COLUMN.path,
+            physical=_COLUMN.physical,
+            logical=None,
+            offset=0,
+            length=self.source.size,
+            problem=self._unknown[0],
+        )
+
+    @property
+    def _untrusted(self) -> str | None:
+        return DRAFT_REASON if self._loaded.header.draft else None
+
+    def dump(self, column: Column, row_group: int, stripe: int = 0) -> FilterDump:
+        """The filter's bits."""
+        from bloomcli.model.inspect import FilterDump
+
+        del column
+        if row_group or stripe:
+            raise UsageError("a bare filter has no row groups", path=self.source.path)
+        header, bitset = describe.raw(self._loaded, row_group)
+        return FilterDump(path=self.source.path, facts=self._facts(), header=header, bitset=bitset)
+
+    def unit_facts(
+        self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None
+    ) -> Iterator[UnitFacts]:
+        """Yield the filter, or the reason why it can't be used. Rows, statistics and bytes aren't known."""
+        del column, units
+        function = hash_functions.parquet_draft if self._loaded.header.draft else hash_functions.parquet
+        yield UnitFacts(
+            row_group=0,
+            rows=0,
+            chunk_bytes=0,
+            row_group_bytes=0,
+            bits=self._loaded.bits if self._unknown is None else None,
+            problem=None if self._unknown is None else self._unknown[0],
+            lookups=[
+                Lookup(v.impossible, v.unknowable, v.encodings, tuple(map(function, v.encodings))) for v in literals
+            ],
+            stats_skip=[None] * len(literals),
+        )
+
+    def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
+        """Yield the filter's facts, and a finding for each fault in its header."""
+        yield from self.facts(columns)
+        wrong = [] if self._unknown is None else [self._unknown]
+        if self._untrusted is not None:
+            wrong.append((self._untrusted, "filter-draft"))
+        for reason, name in wrong:
+            yield Finding(id=name, severity=Severity.ERROR, message=reason, column=_COLUMN.path, offset=0)
+
+    def units(self) -> Sequence[int]:
+        """No units: the file has no values."""
+        return []
+
+    def deep(
+        self, columns: set[int] | None, tick: Tick, units: Container[int] | None = None, threads: int = 1
+    ) -> Iterator[DeepCheck]:
+        """Raise UnsupportedError: the file has no values to check the filter against."""
+        del columns, tick, units, threads
+        raise self._alone("no values to check it against")
+
+    def plan_add(self, columns: Sequence[Column], rule: SizeRule, *, replace: bool, missing: bool = False) -> Plan:
+        """Raise UnsupportedError: the file has no columns."""
+        del columns, rule, replace, missing
+        raise self._alone("no columns to add filters for")
+
+    def plan_remove(self, columns: set[int] | None) -> Plan:
+        """Raise UnsupportedError: without its filter, the file would be empty."""
+        del columns
+        raise self._alone("no data to leave")
+
+    def plan_fold(self, columns: set[int] | None, rule: SizeRule) -> Plan:
+        """Raise UnsupportedError: the file has no data."""
+        del columns, rule
+        raise self._alone("no data")
+
+    def plan_repair(self, columns: set[int] | None, repair: Repair) -> Plan:
+        """Raise UnsupportedError: the file has no columns."""
+        del columns, repair
+        raise self._alone("no columns to repair")
+
+    def _alone(self, what: str) -> UnsupportedError:
+        return UnsupportedError(
+            f"a bare filter: the file has {what}", path=self.source.path, hint="give the Parquet file itself"
+        )

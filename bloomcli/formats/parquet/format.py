@@ -35,8 +35,8 @@ PARQUET: Final = Format(
 BARE_FILTER: Final = Format(
     name="parquet-filter",
     title="bare Parquet filter",
-    opener="bloomcli.formats.parquet.bare_filter:BareFilter",
-    detector="bloomcli.formats.parquet.bare_filter:is_bare",
+    opener="bloomcli.formats.parquet.file:BareFilter",
+    detector="bloomcli.formats.parquet.file:is_bare",
     sizes=Sizes.ANY,
 )
 

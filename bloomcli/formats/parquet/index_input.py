@@ -19,8 +19,8 @@ from bloomcli.formats.base import FilterProblem
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.parquet import codecs, sampling, statistics, values
 from bloomcli.formats.parquet.bloom_filter import Filters, unfilterable
-from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.footer import Footer
+from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.limits import INDEX_END_MAX_BYTES
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Range, Source, united

@@ -1,4 +1,10 @@
-"""Decodes pages of a column's chunks with pyarrow, from a file that `page_file.py` builds of them in memory.
+"""Decodes pages of a column's chunks with pyarrow, from a file that is built of them in memory.
+
+    PAR1 | dictionary page | some data pages | ... of the next chunk | footer of one column | length | PAR1
+
+Pages keep their bytes. Each chunk is a row group of one column. The column has the chunks' levels and physical type
+but no logical type, so that the stored values are decoded; INT96 becomes 12 bytes. For the values of records, the
+footer has the file's schema.
 
 The page headers are checked before that: no size in them is trusted, and at most `_TOGETHER_BYTES`, or one page, are
 decoded at a time. Pages of small chunks come together into one file, which takes as long to open as a large one.
@@ -6,21 +12,25 @@ decoded at a time. Pages of small chunks come together into one file, which take
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.errors import BloomError, UnsupportedError
-from bloomcli.formats.arrays import counting
-from bloomcli.formats.parquet import codecs, page_file, page_index, pages
+from bloomcli.formats.arrays import counting, numbers_of
+from bloomcli.formats.parquet import codecs, idl, page_index, pages, spec
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet.compact import Field, binary, i32, i64, listed, struct
 from bloomcli.formats.parquet.footer import Footer
-from bloomcli.formats.parquet.page_file import ChunkPages, RawPage
 from bloomcli.formats.parquet.page_index import PagePlace
 from bloomcli.formats.parquet.pages import ChunkReader, can_become
-from bloomcli.model.file import ColumnChunk
+from bloomcli.formats.parquet.spec import BINARY, I32, LIST, STRUCT, zigzag
+from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 
@@ -36,6 +46,47 @@ _VALUES_TOGETHER: Final = 1 << 22
 _CHUNKS_TOGETHER: Final = 1 << 10
 """Chunks whose pages are decoded together."""
 _ROWS_AT_ONCE: Final = 1 << 15
+_WIDE: Final = 12
+"""Bytes of an INT96."""
+_REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2  # Parquet's enum
+_NAME: Final = b"c"
+_HIDES_CODEC: Final = b"parquet-cpp version 1.5.1-SNAPSHOT"
+"""The writer before Arrow 3.0, whose pages of version 2 Arrow always decompresses."""
+
+
+class RawPage(NamedTuple):
+    """A page as stored in the file."""
+
+    data: bytes
+    """The page with its header."""
+    values: int
+    """The number of values, including nulls; 0 for a dictionary."""
+    size: int
+    """The decompressed size in bytes."""
+    is_dictionary: bool
+    offset: int
+    """The file offset."""
+    longest: int
+    """The size of the longest value, if values can share bytes; else 0."""
+    hides_codec: bool = False
+    """The header says that the values aren't compressed, and they are (`PageHeader.is_packed`)."""
+
+
+class ChunkPages(NamedTuple):
+    """Some pages of a column chunk."""
+
+    chunk: ColumnChunk
+    dictionary: RawPage | None
+    """The chunk's dictionary page."""
+    pages: Sequence[RawPage]
+    """Data pages that begin and end with whole rows."""
+    rows: int
+    """The number of rows of these pages."""
+
+    @property
+    def every(self) -> list[RawPage]:
+        """All pages."""
+        return [*([] if self.dictionary is None else [self.dictionary]), *self.pages]
 
 
 class ChosenPages(NamedTuple):
@@ -50,7 +101,7 @@ class ChosenPages(NamedTuple):
     """Whether the places are from the pages' headers, so that they can't contradict these."""
 
 
-class DecodedValues(NamedTuple):
+class ChunkValues(NamedTuple):
     """Values of a column chunk, in order."""
 
     chunk: int
@@ -61,6 +112,41 @@ class DecodedValues(NamedTuple):
     """The row of each value in the row group."""
     pages: int
     """The number of data pages whose first values these are."""
+
+
+class ChunkEnd(NamedTuple):
+    """The end of a chunk's values among those of several chunks."""
+
+    chunk: int
+    """As `ChunkValues.chunk`."""
+    end: int
+    """The number of values up to the end of this chunk's."""
+    pages: int
+    """As `ChunkValues.pages`."""
+
+
+class DecodedValues(NamedTuple):
+    """Values of consecutive column chunks that were decoded together, in order."""
+
+    values: pa.Array
+    """As `ChunkValues.values`."""
+    rows: pa.Int64Array
+    """As `ChunkValues.rows`."""
+    ends: Sequence[ChunkEnd]
+    """The end of each chunk."""
+
+    def by_chunk(self) -> Iterator[ChunkValues]:
+        """Yield the values of each chunk."""
+        first = 0
+        for chunk, end, count in self.ends:
+            yield ChunkValues(chunk, self.values[first:end], self.rows[first:end], count)
+            first = end
+
+    def take(self, positions: pa.Int64Array) -> DecodedValues:
+        """The values at ascending positions."""
+        numbers = numbers_of(positions)
+        ends = [one._replace(end=bisect_left(numbers, one.end)) for one in self.ends]
+        return DecodedValues(self.values.take(positions), self.rows.take(positions), ends)
 
 
 class _Together:
@@ -312,42 +398,59 @@ def _decode(groups: Sequence[tuple[int, _Together]], typed: Footer | None) -> It
                 f"the column's pages have {counted(some.values, 'value')}, too few for {counted(count, 'row')}"
             )
         stored.append(ChunkPages(some.reader.chunk, some.dictionary, some.pages, count))
+    reader = groups[0][1].reader
+    together = not reader.chunk.column.max_repetition_level and all(
+        some.rows_at_once == _ROWS_AT_ONCE for _, some in groups
+    )
     file: pq.ParquetFile | None = None
-    names: list[str] | None = None
-    for number, (chunk, some) in enumerate(groups):
+    for first, end in [(0, len(groups))] if together else pairwise(range(len(groups) + 1)):
+        reader = groups[first][1].reader
         try:
             if file is None:
-                data = pa.BufferReader(page_file.file_of(stored, typed))
+                data = pa.BufferReader(file_of(stored, typed))
                 file = pq.ParquetFile(data, page_checksum_verification=True)
-                names = None if typed is None else [file.schema.column(some.reader.chunk.column.index).path]
-            yield from _values(
-                file.iter_batches(some.rows_at_once, row_groups=[number], columns=names, use_threads=False),
-                chunk,
-                some,
-                nested=typed is None,
+            names = None if typed is None else [file.schema.column(reader.chunk.column.index).path]
+            batches = file.iter_batches(
+                groups[first][1].rows_at_once, row_groups=range(first, end), columns=names, use_threads=False
             )
+            yield from _values(batches, groups[first:end], nested=typed is None)
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+            if end - first > 1:  # one of the chunks is damaged: its own error says where
+                for one in groups:
+                    for _ in _decode([one], typed):
+                        pass
             if isinstance(error, BloomError):
                 raise
             said = " ".join(str(error).split())[:200]
-            reader = some.reader
             raise reader.fault(f"the column's pages can't be decoded: {said}", reader.chunk.data_offset) from None
 
 
 def _values(
-    batches: Iterable[pa.RecordBatch], chunk: int, some: _Together, *, nested: bool
+    batches: Iterable[pa.RecordBatch], groups: Sequence[tuple[int, _Together]], *, nested: bool
 ) -> Iterator[DecodedValues]:
-    """Yield the values of decoded pages of the chunk at this position. `nested`: the column may be in a list."""
-    places = pa.concat_arrays([counting(start, number) for start, number in some.rows])
-    first, count = 0, len(places)
+    """Yield the values of decoded pages of the chunks at these positions. `nested`: the column may be in a list, of
+    one chunk."""
+    places = pa.concat_arrays([counting(*rows) for _, some in groups for rows in some.rows])
+    ends = list(accumulate(sum(number for _, number in some.rows) for _, some in groups))
+    first, count, at, begun = 0, len(places), 0, -1
     for batch in batches:
+        after = first + batch.num_rows
         values, found = batch.column(0), places.slice(first, batch.num_rows)
+        parts: list[ChunkEnd] = []
+        while first < after and at < len(groups):
+            first = min(ends[at], after)
+            chunk, some = groups[at]
+            parts.append(ChunkEnd(chunk, first - after + batch.num_rows, len(some.pages) if begun < at else 0))
+            begun = at
+            at += first == ends[at]
+        first = after
         if nested:
             values, found = _leaves(values, found)
-        yield DecodedValues(chunk, values, found, len(some.pages) if not first else 0)
-        first += batch.num_rows
+            parts = [part._replace(end=len(values)) for part in parts] if len(groups) == 1 else parts
+        yield DecodedValues(values, found, parts)
     if first != count:
-        raise some.reader.fault(f"the column's pages have {counted(first, 'row')} instead of {count}")
+        reader = groups[0][1].reader
+        raise reader.fault(f"the column's pages have {counted(first, 'row')} instead of {count}")
 
 
 def _leaves(values: pa.Array, places: pa.Int64Array) -> tuple[pa.Array, pa.Int64Array]:
@@ -361,3 +464,98 @@ def _leaves(values: pa.Array, places: pa.Int64Array) -> tuple[pa.Array, pa.Int64
             values = pc.list_flatten(values)
         else:
             return values, places
+
+
+def file_of(groups: Sequence[ChunkPages], typed: Footer | None) -> bytes:
+    """Build a Parquet file from some pages.
+
+    Args:
+        groups: pages of chunks of one column, one for each row group of the new file.
+        typed: the file's footer, for values of logical types; None for values of the physical type.
+    """
+    column, rows = groups[0].chunk.column, sum(group.rows for group in groups)
+    parts, begin = [spec.MAGIC], len(spec.MAGIC)
+    row_groups = []
+    for group in groups:
+        stored = [page.data for page in group.every]
+        row_groups.append(_row_group(group, typed, begin))
+        parts += stored
+        begin += sum(map(len, stored))
+    fields = dict(_file_fields(column, typed, rows, row_groups))
+    if typed is None and any(page.hides_codec for group in groups for page in group.pages):
+        fields[6] = binary(_HIDES_CODEC)
+    footer = struct(fields)
+    return b"".join([*parts, footer, len(footer).to_bytes(4, "little"), spec.MAGIC])
+
+
+def _row_group(group: ChunkPages, typed: Footer | None, begin: int) -> bytes:
+    """The metadata of a row group whose pages begin at an offset of the new file."""
+    chunk, dictionary, pages, rows = group
+    column = chunk.column
+    packed = sum(len(page.data) for page in group.every)
+    names = (_NAME,) * max(column.max_definition_level, 1) if typed is None else (column.path.encode(),)
+    kind = _type(column)[0] if typed is None else idl.ENUMS["Type"][column.physical]
+    fields = {
+        5: i64(sum(page.values for page in pages)),
+        6: i64(max(sum(page.size for page in group.every), 1)),
+        7: i64(packed),
+        9: i64(begin + (0 if dictionary is None else len(dictionary.data))),
+    }
+    if dictionary is not None:
+        fields[11] = i64(begin)
+    metadata = _column_fields(kind, names, chunk.codec) + struct(fields, after=4)
+    chunks = [struct({2: i64(0), 3: (STRUCT, metadata)})]
+    if typed is not None:
+        chunks = [_UNREAD] * column.index + chunks + [_UNREAD] * (typed.column_count - column.index - 1)
+    return struct({1: listed(STRUCT, chunks), 2: i64(packed), 3: i64(rows)})
+
+
+@lru_cache(maxsize=64)
+def _column_fields(kind: int, names: tuple[bytes, ...], codec: str) -> bytes:
+    """The encoded fields of ColumnMetaData up to the codec, which are the same for all chunks of a column."""
+    path = listed(BINARY, [binary(name)[1] for name in names])
+    fields = {1: i32(kind), 2: listed(I32, [zigzag(0)]), 3: path, 4: i32(idl.ENUMS["CompressionCodec"][codec])}
+    return struct(fields)[:-1]
+
+
+def _file_fields(
+    column: Column, typed: Footer | None, rows: int, groups: Sequence[bytes]
+) -> Iterator[tuple[int, Field]]:
+    """Yield the fields of FileMetaData, for the column alone or with the file's schema."""
+    yield 1, i32(2)
+    if typed is None:
+        yield 2, _schema(*_type(column), column.max_repetition_level, column.max_definition_level)
+    yield 3, i64(rows)
+    yield 4, listed(STRUCT, groups)
+    kinds = {"schema": LIST, "key_value_metadata": LIST, "created_by": BINARY, "column_orders": LIST}
+    for field, kind in kinds.items():
+        raw = None if typed is None else typed.top.raw(field)
+        if raw is not None:
+            yield spec.field_ids("FileMetaData")[field], (kind, raw)
+
+
+@lru_cache(maxsize=64)
+def _schema(number: int, length: int | None, repeated: int, defined: int) -> Field:
+    """The encoded schema of the column alone, from the root to the leaf, with the column's levels.
+
+    The repeated fields come first: the order affects neither the values nor their rows.
+    """
+    *groups, leaf = [_REPEATED] * repeated + [_OPTIONAL] * (defined - repeated) or [_REQUIRED]
+    name = binary(_NAME)
+    elements = [struct({4: binary(b"schema"), 5: i32(1)})]
+    elements += [struct({3: i32(group), 4: name, 5: i32(1)}) for group in groups]
+    width = {} if length is None else {2: i32(length)}
+    elements.append(struct({1: i32(number), **width, 3: i32(leaf), 4: name}))
+    return listed(STRUCT, elements)
+
+
+def _type(column: Column) -> tuple[int, int | None]:
+    """The number of the physical type, and its length."""
+    physical, length = column.physical, column.type_length
+    if physical == "INT96":
+        physical, length = "FIXED_LEN_BYTE_ARRAY", _WIDE
+    return idl.ENUMS["Type"][physical], length if physical == "FIXED_LEN_BYTE_ARRAY" else None
+
+
+_UNREAD: Final = struct({2: i64(0)})
+"""The ColumnChunk of a column that isn't read."""

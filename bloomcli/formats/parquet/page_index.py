@@ -1,4 +1,4 @@
-"""A column chunk's page indexes: how they are read, which ones are believed, and the pages that can hold a value.
+"""The pages of column chunks: the page indexes, which of them are believed, and the pages that can hold a value.
 
     ColumnIndex    each page's minimum, maximum and null count
     OffsetIndex    each page's offset, length and first row
@@ -22,10 +22,10 @@ from bloomcli.formats.answer import ENCRYPTED
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
-from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, read_page
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader, read_page
 from bloomcli.formats.parquet.statistics import WIDTHS, has_nan, upper_bound
 from bloomcli.kernels import ColumnIndex, OffsetIndex
-from bloomcli.model.file import Column, ColumnChunk, IndexEntry
+from bloomcli.model.file import Column, ColumnChunk, IndexEntry, PageFacts
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import decode_bound, render
 from bloomcli.words import plural
@@ -103,6 +103,10 @@ def ranges(footer: Footer, key: ChunkKey, *names: str) -> list[tuple[int, int]]:
     return [(offset, length) for offset, length in found if length <= parquet_limits.INDEX_MAX_BYTES]
 
 
+HasWithin = Callable[[Any, Any], bool]
+"""Whether a value lies between two bounds, as `decode_bound` returns them; None for a bound that isn't known."""
+
+
 class PagePlace(NamedTuple):
     """The location and the rows of a data page in the offset index."""
 
@@ -128,15 +132,14 @@ def select(
     footer: Footer,
     key: ChunkKey,
     chunk: ColumnChunk,
-    keys_of: Callable[[], Sequence[Any] | None],
+    has_within: HasWithin | None,
 ) -> Selection | None:
     """The pages of a chunk that may have one of some values; None without a usable index.
 
     Args:
         source, footer: the file and its footer.
         key, chunk: the chunk.
-        keys_of: returns the values as `decode_bound` returns them, in ascending order; None: every page may have a
-            value. Called only if the chunk has indexes, because sorting thousands of values takes long.
+        has_within: whether one of the values lies between a page's bounds; None: every page may have a value.
     """
     places = pages_of(source, footer, key, chunk)
     if places is None:
@@ -150,11 +153,10 @@ def select(
     pages = PageBounds(index, [place.rows for place in places], chunk, footer)
     if pages.problem is not None:
         return None
-    keys = keys_of()
     kept = [
         place
         for place, null, bounds in zip(places, pages.only_nulls, pages.bounds, strict=True)
-        if not (null or (keys is not None and _excludes(bounds, keys)))
+        if not (null or (has_within is not None and not has_within(*bounds)))
     ]
     return Selection(kept, len(places) - len(kept))
 
@@ -276,13 +278,6 @@ def _places(source: Source, footer: Footer, key: ChunkKey, chunk: ColumnChunk) -
     if at != end or (not source.request_bytes and not agree(source, chunk, footer.start, places[-1:])):
         return None
     return places
-
-
-def _excludes(bounds: tuple[Any, Any], keys: Sequence[Any]) -> bool:
-    """Whether the bounds of a page exclude all values."""
-    least, most = bounds
-    at = 0 if least is None else bisect_left(keys, least)
-    return at == len(keys) or (most is not None and bool(keys[at] > most))
 
 
 class PageBounds:
@@ -475,3 +470,92 @@ def _bound(values: Sequence[bytes] | None, page: int, column: Column) -> str | N
     """A page's bound as text; None for bytes that can't be compared."""
     found = _at(values, page)
     return None if found is None or decode_bound(found, column) is None else render(found, column)
+
+
+def headers(source: Source, footer: Footer, column: int) -> Iterator[PageFacts]:
+    """Yield the headers of the column's pages, row group by row group. No page is read or decompressed.
+
+    A header that can't be read is reported as a row with a problem, and ends its row group.
+    """
+    listed = 0
+    source.will_read(_header_ranges(source, footer, column))
+    for chunk in map(footer.chunk, footer.chunk_keys({column})):
+        if chunk.encrypted:
+            yield _damaged(chunk, chunk.data_offset, ENCRYPTED)
+            continue
+        for page in _headers_of(source, footer, chunk):
+            if listed == parquet_limits.PAGES_LISTED_MAX:
+                yield _damaged(chunk, page.offset, f"not listed: pages after the first {listed:,}")
+                return
+            listed += 1
+            yield page
+
+
+def _header_ranges(source: Source, footer: Footer, column: int) -> Iterator[tuple[int, int]]:
+    """Yield the offset and length of each range that `pages` reads: the page headers, if the offset index has their
+    locations, else whole chunks."""
+    keys = list(footer.chunk_keys({column}))
+    source.will_read(extent for key in keys for extent in ranges(footer, key, OFFSET_INDEX))
+    for key in keys:
+        chunk = footer.chunk(key)
+        if chunk.encrypted:
+            continue
+        try:
+            index = offset_index(source, footer, key)
+        except (CorruptFile, UnsupportedError):  # listing the index reports it
+            index = None
+        if index is not None and index.page_locations:
+            yield chunk.data_offset, HEADER_WINDOW  # a dictionary page isn't in the index
+            yield from ((offset, HEADER_WINDOW) for offset, _, _ in index.page_locations)
+        else:
+            yield chunk.data_offset, chunk.compressed_bytes
+
+
+def _damaged(chunk: ColumnChunk, offset: int, reason: str) -> PageFacts:
+    return PageFacts(row_group=chunk.row_group, kind="?", offset=offset, problem=reason)
+
+
+def _headers_of(source: Source, footer: Footer, chunk: ColumnChunk) -> Iterator[PageFacts]:
+    try:
+        reader = ChunkReader(source, chunk, footer.start, HEADER_WINDOW)
+    except CorruptFile as error:
+        yield _damaged(chunk, chunk.data_offset, error.reason)
+        return
+    end = min(chunk.data_offset + chunk.compressed_bytes, footer.start)
+    seen = 0
+    while reader.position < end or seen < chunk.num_values:
+        at = reader.position
+        try:
+            header = reader.header()
+            page = _page_facts(chunk, header, at)
+            packed = header.required("compressed_page_size")
+            reader.position = at + header.size
+            reader.room(packed)
+        except CorruptFile as error:
+            yield _damaged(chunk, at, error.reason)
+            return
+        reader.position += packed
+        if page.kind.startswith("DATA_PAGE"):
+            seen += max(page.values or 0, 0)
+        yield page
+    if seen != chunk.num_values:
+        yield _damaged(
+            chunk, reader.position, f"the pages have {plural(seen, 'value')}, the metadata {chunk.num_values:,}"
+        )
+
+
+def _page_facts(chunk: ColumnChunk, header: PageHeader, at: int) -> PageFacts:
+    head = header.head()
+    return PageFacts(
+        row_group=chunk.row_group,
+        kind=header.kind,
+        offset=at,
+        header_bytes=header.size,
+        compressed_bytes=header.required("compressed_page_size"),
+        uncompressed_bytes=header.required("uncompressed_page_size"),
+        encoding=spec.enum_name("Encoding", header.required_of_head("encoding")) if head is not None else None,
+        values=header.required_of_head("num_values") if head is not None else None,
+        nulls=head.integer("num_nulls") if head is not None and header.kind == "DATA_PAGE_V2" else None,
+        rows=head.integer("num_rows") if head is not None and header.kind == "DATA_PAGE_V2" else None,
+        crc=None if header.crc is None else f"{header.crc & 0xFFFFFFFF:08x}",
+    )

@@ -22,8 +22,7 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import codecs, spec
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet.codecs import Buffer
-from bloomcli.formats.parquet.page_windows import AnyBody, Body, Feed, LargeBody, PageBytes, is_large, raw_windows
+from bloomcli.formats.parquet.codecs import AnyBody, Body, Buffer, Feed, LargeBody, PageBytes, is_large, raw_windows
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source

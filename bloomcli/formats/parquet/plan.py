@@ -22,8 +22,8 @@ from bloomcli.filters import sizing
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.base import ChangeResult, PlanBase, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
-from bloomcli.formats.parquet import extension, splice, values
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import splice, values
 from bloomcli.formats.parquet.bloom_filter import (
     CURRENT,
     Filters,
@@ -34,12 +34,19 @@ from bloomcli.formats.parquet.bloom_filter import (
     unfilterable,
     write_header,
 )
-from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.encodings import width_of
-from bloomcli.formats.parquet.footer import FILTER, ChunkKey, Footer, read_footer
+from bloomcli.formats.parquet.footer import (
+    FILTER,
+    ChunkKey,
+    Footer,
+    extension_remarks,
+    read_footer,
+    refuse_extensions,
+)
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, chunk_range, dictionary_entries, refuse_damaged_pages
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.formats.parquet.splice import Part, Values
+from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.formats.size_rule import Folding, SizeRule
 from bloomcli.hints import removing
 from bloomcli.model.change import FilterChange, StructureChange
@@ -124,7 +131,7 @@ class Change(PlanBase):
         self._gone: set[Part] = {Part(FILTER, key) for key in removed}.union(indexes)
         self.values = dict(values or {})
         if self._gone:
-            extension.refuse(filters.footer)
+            refuse_extensions(filters.footer)
         if puts:
             refuse_damaged_footer(filters.source, filters.footer, removed)
         self.filters = filters
@@ -350,7 +357,7 @@ class AddPlan(Change):
         removed = {key for key, chunk in self.chunks.items() if chunk.bloom_filter_offset is not None}
         super().__init__(filters, removed, puts=True, appends=appends)
         if self.chunks:
-            self.remarks = extension.remarks(filters.footer, "filters")
+            self.remarks = extension_remarks(filters.footer, "filters")
         self.variant = rule.choice("variant") or CURRENT
         self._filters = filter_class(self.variant)
         self.bytes_to_decode = sum(map(_bytes_to_read, self.chunks.values()))

@@ -6,35 +6,198 @@ columns if a large part of the rows is read. A batch has at most `_AT_ONCE` rows
 column.
 
 Arrow's view types are replaced, because most of PyArrow's functions and many readers don't support them.
+
+In a store each read is a request, which takes as long as the transfer of `Source.request_bytes`, and `RequestPlan`
+plans the reads of a row group. Chunks with at most that many bytes in total are read whole, in one request, without
+their page indexes. For larger chunks, the page indexes determine the pages that are read: those of the searched
+column and, with them, the pages of the selected columns with the same rows. If the latter have more bytes than a
+request costs, they are read when the matching rows are known. If an index has the file's end, they are read in one
+request, with the gaps between them, if that costs less than consecutive requests for each and has at most
+`Source.part_bytes`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.arrays import int64s, numbers_of
+from bloomcli.formats.column_search import Candidates
 from bloomcli.formats.parquet import page_decoder, page_index, spec
 from bloomcli.formats.parquet.bloom_filter import Filters
+from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.page_decoder import ChosenPages
-from bloomcli.formats.parquet.page_index import PagePlace
-from bloomcli.formats.parquet.request_plan import RequestPlan
+from bloomcli.formats.parquet.page_index import HasWithin, PagePlace, Selection
 from bloomcli.formats.source_stream import SourceStream
 from bloomcli.model.file import ColumnChunk
+from bloomcli.storage.base import Range, united
 from bloomcli.words import counted
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
     from bloomcli.formats.located_file import LocatedFile
+
+
+class RequestPlan:
+    """The reads of an open file's row groups. For files that aren't read by requests it announces nothing.
+
+    Args:
+        filters: the filters of the file.
+
+    Attributes:
+        sparing: an index has the file's end. Before rows are found, only the searched column is requested, unless
+            more takes no further request; the record is requested at once. A filter's false positive then takes one
+            request, and a hit takes two.
+    """
+
+    sparing = False
+
+    def __init__(self, filters: Filters) -> None:
+        self._filters = filters
+        self._source = filters.source
+        self._whole: set[int] = set()
+        self._selected: tuple[ChunkKey, Selection | None] | None = None
+        """The last chunk, and its pages that may have a value."""
+
+    def whole(self, row_group: int) -> bool:
+        """Whether the row group's chunks are read whole, without their page indexes."""
+        return row_group in self._whole
+
+    def select(self, key: ChunkKey, chunk: ColumnChunk, has_within: HasWithin | None) -> Selection | None:
+        """`page_index.select` for the searched column. The result is kept, because pages are first announced and
+        then read."""
+        if self.whole(key.row_group):
+            return None
+        if self._selected is None or self._selected[0] != key:
+            self._selected = key, page_index.select(self._source, self._filters.footer, key, chunk, has_within)
+        return self._selected[1]
+
+    def prepare(
+        self,
+        column: int,
+        candidates: Candidates,
+        has_within: HasWithin | None,
+        chosen: set[int],
+        paged: Collection[int],
+    ) -> None:
+        """Announce the reads of a row group.
+
+        Args:
+            column: the searched column.
+            candidates: the values that the row group may have.
+            has_within: as for `page_index.select`.
+            chosen: the columns of the records.
+            paged: the columns of which only some pages are read.
+        """
+        if not self._source.request_bytes:
+            return
+        found = {
+            key.column: (key, self._filters.footer.chunk(key))
+            for key in self._filters.footer.chunk_keys_in(candidates.row_group, chosen | {column})
+        }
+        every = [_extent(chunk) for _, chunk in found.values()]
+        indexes = [
+            extent
+            for ordinal, (key, _) in found.items()
+            for extent in page_index.ranges(
+                self._filters.footer,
+                key,
+                page_index.OFFSET_INDEX,
+                *((page_index.COLUMN_INDEX,) if ordinal == column else ()),
+            )
+        ]
+        there = not self._source.estimate(indexes).requests
+        if not indexes or (not there and self._bytes(every) <= self._source.request_bytes):
+            self._whole.add(candidates.row_group)
+            own = [_extent(found[column][1])]
+            self._source.will_read(every if self._worth(every, own) else own)
+            return
+        self._source.will_read(indexes)
+        own, rows = self._own(*found[column], candidates, has_within)
+        others = [
+            extent
+            for ordinal, (key, chunk) in found.items()
+            if ordinal in chosen
+            for extent in self._with_rows(key, chunk, rows if ordinal in paged else None)
+        ]
+        together = [*own, *others]
+        self._source.will_read(together if self._worth(together, own) else own)
+
+    def will_read(
+        self, whole: Iterable[ColumnChunk], paged: Iterable[tuple[ColumnChunk, Sequence[PagePlace]]]
+    ) -> None:
+        """Announce the reads of a row group's records: whole chunks, and pages of other chunks."""
+        if self._source.request_bytes:
+            ranges = [_extent(chunk) for chunk in whole]
+            ranges += (extent for chunk, pages in paged for extent in _pages(chunk, pages))
+            self._source.will_read(self._in_one(ranges) if self.sparing else ranges)
+
+    def _in_one(self, ranges: Iterable[Range]) -> list[Range]:
+        """Join ranges if that costs less than a request for each: the transfer of the gaps against the latencies of
+        the other requests."""
+        spans = united(ranges)
+        whole = sum(spans[-1]) - spans[0][0] if spans else 0
+        gaps = whole - sum(length for _, length in spans)
+        if whole > self._source.part_bytes or gaps > (len(spans) - 1) * self._source.request_bytes:
+            return spans
+        return [(spans[0][0], whole)] if spans else []
+
+    @property
+    def _most(self) -> int:
+        """The maximum number of bytes that are read needlessly to save a request."""
+        return self._source.request_bytes
+
+    def _worth(self, together: Sequence[Range], own: Sequence[Range]) -> bool:
+        """Whether to request the record with the searched column, before it is known whether rows match."""
+        if self.sparing and self._source.estimate(together).requests > max(self._source.estimate(own).requests, 1):
+            return False
+        return self._bytes(together) - self._bytes(own) <= self._most
+
+    def _bytes(self, ranges: Sequence[Range]) -> int:
+        return self._source.estimate(ranges).bytes_downloaded
+
+    def _own(
+        self,
+        key: ChunkKey,
+        chunk: ColumnChunk,
+        candidates: Candidates,
+        has_within: HasWithin | None,
+    ) -> tuple[list[Range], list[range] | None]:
+        """The ranges of the searched column that are read, and the rows that may match; None for all rows."""
+        selected = self.select(key, chunk, has_within) if candidates.trusted else None
+        if selected is None:
+            return [_extent(chunk)], None
+        rows = [range(page.first_row, page.first_row + page.rows) for page in selected.pages]
+        return list(_pages(chunk, selected.pages)), rows
+
+    def _with_rows(self, key: ChunkKey, chunk: ColumnChunk, rows: list[range] | None) -> Iterable[Range]:
+        """The ranges of a selected column's chunk that are read for rows (None: the whole chunk)."""
+        pages = None if rows is None else page_index.pages_of(self._source, self._filters.footer, key, chunk)
+        if pages is None or rows is None:
+            return [_extent(chunk)]
+        some = page_index.with_ranges(pages, rows)
+        return _pages(chunk, some) if page_index.worth(some, chunk) else [_extent(chunk)]
+
+
+def _extent(chunk: ColumnChunk) -> Range:
+    return chunk.data_offset, chunk.compressed_bytes
+
+
+def _pages(chunk: ColumnChunk, pages: Sequence[PagePlace]) -> Iterator[Range]:
+    """Yield the dictionary page and the data pages; nothing without data pages."""
+    if (extent := page_index.dictionary_extent(chunk, pages)) is not None:
+        yield extent
+    for page in pages:
+        yield page.offset, page.length
 
 
 def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -94,6 +257,10 @@ _SMALL_ROWS: Final = 1 << 15
 """In row groups of up to this many rows, it takes less time to decode whole chunks than to find their pages."""
 _FIXED: Final = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE")
 """Physical types whose values have few bytes: those of a batch take little memory, whatever a chunk repeats."""
+
+
+_VALUES_TOGETHER: Final = 1 << 20
+"""Values of several row groups that are decoded together."""
 
 
 class _TooManyBytes(Exception):
@@ -261,9 +428,10 @@ class Records:
         some_rows = local and len(rows) * _OF_ROWS <= count
         if self._plan.whole(row_group):
             return found
-        for key in footer.chunk_keys_in(row_group, chosen & self.flat):
-            if some_rows and count <= _SMALL_ROWS and footer.columns[key.column].physical in _FIXED:
-                continue
+        columns = chosen & self.flat
+        if some_rows and count <= _SMALL_ROWS:
+            columns = {index for index in columns if footer.columns[index].physical not in _FIXED}
+        for key in footer.chunk_keys_in(row_group, columns):
             chunk = footer.chunk(key)
             if chunk.encrypted:
                 continue
@@ -348,7 +516,8 @@ class Records:
             for group in groups
         ]
         parts, at, size, chunk = [], 0, 0, -1
-        for part in page_decoder.decoded(self._file.source, footer.start, chosen, typed=footer):
+        decoded = page_decoder.decoded(self._file.source, footer.start, chosen, typed=footer)
+        for part in (part for several in decoded for part in several.by_chunk()):
             if part.chunk != chunk:
                 chunk, at = part.chunk, 0
             rows = groups[chunk].rows
@@ -366,26 +535,51 @@ class Records:
         """Rows from whole chunks."""
         names = [self._paths[index] for index in sorted(columns)]
         fixed = all(self._filters.footer.columns[index].physical in _FIXED for index in columns)
-        for group in groups:
-            small = fixed and self._filters.footer.row_group(group.row_group).rows <= _SMALL_ROWS
-            with self._faults(f"the rows of row group {group.row_group}"):
+        for some in self._together(groups, len(columns)) if fixed else ([group] for group in groups):
+            with self._faults(f"the rows of row group {some[0].row_group}"):
                 try:
-                    yield from self._whole_of(group, names, _SMALL_ROWS if small else _AT_ONCE)
-                except (pa.ArrowException, OSError) as error:
+                    small = fixed and self._count_of(some[0]) <= _SMALL_ROWS
+                    yield from self._whole_of(some, names, _SMALL_ROWS if small else _AT_ONCE)
+                except (pa.ArrowException, OSError, ValueError) as error:
+                    if len(some) > 1:  # one of them is damaged, perhaps behind its last row that is read
+                        for group in some:
+                            yield from self._whole([group], columns)
+                        continue
                     if not isinstance(error, BloomError):
-                        self._check_pages(group.row_group, columns)
+                        self._check_pages(some[0].row_group, columns)
                     raise
 
-    def _whole_of(self, group: _Rows, names: list[str], at_once: int) -> Iterator[pa.RecordBatch]:
-        """Rows of one row group, of which `at_once` are decoded at a time.
+    def _together(self, groups: Sequence[_Rows], columns: int) -> Iterator[Sequence[_Rows]]:
+        """Split row groups into those whose values are decoded together: few in all, because all are in memory."""
+        some: list[_Rows] = []
+        values = 0
+        for group in groups:
+            values += columns * self._count_of(group)
+            if some and values > _VALUES_TOGETHER:
+                yield some
+                some, values = [], columns * self._count_of(group)
+            some.append(group)
+        yield some
+
+    def _count_of(self, group: _Rows) -> int:
+        """The number of all rows of a row group."""
+        return self._filters.footer.row_group(group.row_group).rows
+
+    def _whole_of(self, groups: Sequence[_Rows], names: list[str], at_once: int) -> Iterator[pa.RecordBatch]:
+        """Rows of row groups, of which `at_once` are decoded at a time.
 
         Raises ValueError if Arrow ends before the last row without an error.
         """
+        numbers = [group.row_group for group in groups]
+        batches = self._reader.iter_batches(at_once, row_groups=numbers, columns=names, use_threads=False)
+        before = [0, *accumulate(map(self._count_of, groups))]
+        rows = [number + row for number, group in zip(before, groups, strict=False) for row in group.rows]
+        if len(groups) > 1:  # a row group with too few values would give its place to the next one's
+            batches = list(batches)
+            if sum(batch.num_rows for batch in batches) != before[-1]:
+                raise ValueError("row groups with other numbers of rows")  # they are read one by one
         first = at = 0
-        rows = group.rows
-        for batch in self._reader.iter_batches(
-            at_once, row_groups=[group.row_group], columns=names, use_threads=False
-        ):
+        for batch in batches:
             end = bisect_left(rows, first + batch.num_rows, at)
             if end > at:
                 found = without_views(batch) if self._has_views else batch

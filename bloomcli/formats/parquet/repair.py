@@ -22,9 +22,9 @@ from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.base import Repair, Tick
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
-from bloomcli.formats.parquet import extension, mended
 from bloomcli.formats.parquet import footer as footers
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import mended
 from bloomcli.formats.parquet.bloom_filter import Filters, field_of, unreadable
 from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.index_encoding import BOUND_BYTES
@@ -75,7 +75,7 @@ class RepairPlan(Change):
         gone = {Part(_KINDS[one.structure], key) for key, one in changes if one.structure in _KINDS}
         super().__init__(filters, set(), puts=bool(self._work), appends=appends, indexes=gone)
         if self._work:
-            self.remarks = extension.remarks(filters.footer, "page indexes")
+            self.remarks = footers.extension_remarks(filters.footer, "page indexes")
         self._estimated = ()
         self.bytes_to_decode = 0 if self._mended is not None else sum(one.bytes_to_decode for one in self._work)
 
@@ -85,7 +85,8 @@ class RepairPlan(Change):
         for key in footer.chunk_keys():
             found = footer.metadata(key)
             chunk = footer.chunk(key, found)
-            if not footer.row_group(key.row_group).rows or not (chunk.num_values or chunk.encrypted):
+            empty = not footer.row_group(key.row_group).rows or not (chunk.num_values or chunk.encrypted)
+            if self._add and empty:
                 continue
             work = Work(key, chunk, found, frozenset())
             structures = self._missing(work) if self._add else self._there(work)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Final
 
 from bloomcli.concurrency.threads import Stop
-from bloomcli.formats.parquet import values
+from bloomcli.formats.parquet import codecs, spec, values
 from bloomcli.formats.parquet.bloom_filter import Filters, bitset_bytes_in
-from bloomcli.formats.parquet.describe import non_null_values
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.statistics import non_null_values
 from bloomcli.formats.parquet.values import HashedPage
 from bloomcli.formats.sampling import Extent, RowGroupValues, SampleBatch, SplitBlockBuilder, UnitValues
 from bloomcli.model.file import Column, ColumnChunk
 
-_CODECS: Final = frozenset({0, 1, 2, 4, 5, 6, 7})
-"""The numbers of the supported codecs; 3 is LZO."""
 _DICTIONARIES: Final = 1 << 2 | 1 << 8
 """PLAIN_DICTIONARY and RLE_DICTIONARY, as bits."""
 
@@ -43,10 +42,17 @@ def extents(footer: Footer, column: Column) -> Iterator[Extent]:
             low=low,
             high=high,
             empty=not count or nulls == count,
-            doubtful=footer.signed or found.codec not in _CODECS,  # signed files have encrypted columns
+            doubtful=footer.signed or not _readable(found.codec),  # signed files have encrypted columns
             only_dictionary=(dictionary or has_filter) and footer.only_dictionary(key, found),
             filter_bytes=None if not has_filter else 0 if length is None else bitset_bytes_in(length),
         )
+
+
+@cache
+def _readable(codec: int | None) -> bool:
+    """Whether pages with the codec of this number can be read."""
+    name = None if codec is None else spec.enum_name("CompressionCodec", codec)
+    return name is not None and (name == "UNCOMPRESSED" or codecs.supported(name))
 
 
 def unit_values(

@@ -8,7 +8,8 @@ with thriftpy2, because loading thriftpy2 takes longer than everything else in `
 from __future__ import annotations
 
 from functools import cache
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
@@ -69,6 +70,14 @@ def varint(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+@cache
+def structures() -> Any:
+    """The IDL's structures as thriftpy2's classes. Loading them is slow: only `--footer` and the drafts need them."""
+    import thriftpy2
+
+    return thriftpy2.load(str(Path(__file__).with_name("parquet.thrift")), module_name="bloomcli_parquet_thrift")
 
 
 class Span(NamedTuple):

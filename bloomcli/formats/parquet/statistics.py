@@ -38,6 +38,11 @@ def in_counts(values: int | None, nulls: int | None, *, bounds: bool) -> str | N
     return None
 
 
+def non_null_values(chunk: ColumnChunk) -> int:
+    """The number of non-null leaf values; all values if the statistics have no null count."""
+    return max(chunk.num_values - (chunk.null_count or 0), 0)
+
+
 def has_floats(column: Column) -> bool:
     """Whether the column's values can be NaN."""
     return column.physical in _FLOATS or kind_of(column) == "FLOAT16"

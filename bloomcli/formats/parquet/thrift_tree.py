@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from bloomcli import kernels
 from bloomcli.errors import UnsupportedError
-from bloomcli.formats.parquet import bloom_filter, spec
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.values.trees import Tree, binary
 from bloomcli.words import counted
@@ -39,7 +39,7 @@ def decode(name: str, data: bytes, location: Location) -> dict[str, Tree]:
         kernels.compact_struct(data, 0, parquet_limits.THRIFT_MAX_DEPTH)  # checks every length and the nesting
     except kernels.CompactError as error:
         raise location.fault(error.reason, error.offset) from None
-    return _Reader(data, location).struct(getattr(bloom_filter.structures(), name).thrift_spec)
+    return _Reader(data, location).struct(getattr(spec.structures(), name).thrift_spec)
 
 
 class _Reader:

@@ -13,8 +13,8 @@ from thriftpy2.transport import TMemoryBuffer
 
 import bloomcli
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
-from bloomcli.formats.parquet import bloom_filter, thrift_tree
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet import spec, thrift_tree
 from bloomcli.formats.parquet.file import ParquetFile
 from bloomcli.formats.parquet.spec import Location
 from bloomcli.storage.registry import open_source
@@ -66,7 +66,7 @@ def test_known_fields_are_what_thriftpy2_reads(path: Path) -> None:
     raw = footer_of(path)
     if raw is None:
         return
-    module = bloom_filter.structures()
+    module = spec.structures()
     enums = {
         "repetition_type": module.FieldRepetitionType,
         "converted_type": module.ConvertedType,

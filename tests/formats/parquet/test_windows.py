@@ -14,8 +14,8 @@ from support.whole_pages import pages_of
 import bloomcli
 from bloomcli import kernels, limits
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.parquet import codecs
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet import page_windows
 
 NAMES = [(e, n) for e, names in ENCODINGS.items() for n in names]
 WRITTEN = [
@@ -32,7 +32,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat every page as large, and read it a few bytes at a time."""
     monkeypatch.setattr(parquet_limits, "PAGE_AT_ONCE_BYTES", 0)
     monkeypatch.setattr(limits, "ROWS_PER_BATCH", 3)
-    monkeypatch.setattr(page_windows, "_WINDOW", 5)
+    monkeypatch.setattr(codecs, "_WINDOW", 5)
 
 
 @pytest.mark.usefixtures("windows")
