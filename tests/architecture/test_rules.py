@@ -29,18 +29,11 @@ RULES_MODULE = PACKAGE / "rules" / "__init__.py"
 
 ID = re.compile(
     r"(?!(?:value-id|value-counts|page-index)$)"
-<<<<<<< HEAD
-    r"(value|filter|page|profit|reader|statistics|row-index|sorting|size)-[a-z0-9-]+"
-    r"|table-(bounds|counts|partition|splits)"
-)
-"""Iceberg's metadata have a value-id and value-counts, `repair` adds a page-index, and commands have table options."""
-=======
     r"(value|filter|page|profit|reader|statistics|row-index|sorting|size)-[a-z0-9-]+"
     r"|table-(bounds|counts|partition|splits)"
 )
 """Iceberg's metadata have a value-id and value-counts, `repair` adds a page-index, and commands have options about
 tables."""
->>>>>>> main
 HEADINGS = ["What it does", "Why is this bad?", "How to fix it", "When to switch it off"]
 FORMATS = {"parquet": "Parquet", "orc": "ORC", "mosaic": "Mosaic"}
 CHECKED = {
