@@ -43,7 +43,7 @@ import pyarrow.parquet as pq  # noqa: E402
 from machine import machine, rounds  # noqa: E402
 
 from bloomcli import spark as bloom_spark  # noqa: E402
-from bloomcli.formats.parquet import codecs, page_header  # noqa: E402
+from bloomcli.formats.parquet import codecs, pages  # noqa: E402
 from bloomcli.storage.registry import open_source  # noqa: E402
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def _least_of(source: Any, chunk: Any) -> float:
     packed, done = source.read_at(at, chunk.total_compressed_size), 0
     whole = time.process_time() - started
     while done < len(packed):
-        header = page_header.parse(packed, done, len(packed))
+        header = pages.parse(packed, done, len(packed))
         done += header.size
         size = header.required("compressed_page_size")
         page = memoryview(packed)[done : done + size]

@@ -218,8 +218,6 @@ def _search(
         row_groups = answer.possible
         if answer.ruled_out:
             return _ruled_out(original.path, answer, options)
-        if answer.texts is not None:
-            values = Values(values.texts.take(answer.texts))
     from bloomcli.formats.column_search import Scope, numbered
 
     source = CountingSource(original)
@@ -229,12 +227,12 @@ def _search(
     scope = Scope(
         row_groups,
         bounds_checked=by_index and indexed is not None and indexed.end is not None,
-        values_filtered=answer is not None and answer.texts is not None,
+        filtered=None if answer is None else answer.forms,
         pages_follow=not options.maybe,
     )
     rows = _FileRows(file, search, wanted, options, emit)
     if row_groups is None:
-        values.filter_lookup = search.filter_lookup(wanted, rows.columns)
+        values.filter_lookup = search.filter_lookup(wanted, rows.columns) or values.filter_lookup
     every = list(numbered(search.candidates(wanted, scope)))
     possible = [
         candidates

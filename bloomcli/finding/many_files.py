@@ -12,6 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from bloomcli.commands.columns import only_column
 from bloomcli.commands.find import selected
 from bloomcli.commands.options import FindOptions
@@ -21,11 +24,10 @@ from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import open_source
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from bloomcli.finding.values import Block, Blocks
     from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.formats.filter_lookup import FilterAnswer, FilterLookup
+    from bloomcli.formats.wanted_values import WantedValues
 
 _REMAINING_BYTES: Final = 64 << 20
 """Limit for the remaining values of all files. Beyond it, the file with most of them is searched alone."""
@@ -69,17 +71,22 @@ def remaining_values(paths: Sequence[str | None], options: FindOptions, blocks: 
     if len(by_file) == 1:  # the search of a single file also converts the values and reads the filters once
         return {}
     for at in list(by_file)[:_TRIES]:
+        looked_up = 0
         try:
             with _search_of(paths[at] or "", options) as (search, columns):
                 for block in blocks.each():
-                    lookup = search.filter_lookup(search.wanted(block.values.texts), columns)
+                    wanted = search.wanted(block.values.texts)
+                    lookup = search.filter_lookup(wanted, columns)
                     if lookup is None:
-                        return {}
-                    _look_up(by_file, paths, lookup, block)
+                        break
+                    _look_up(by_file, paths, lookup, block, wanted)
+                    looked_up += 1
+                else:
+                    return by_file
         except BloomError:  # the file's own search reports it
             del by_file[at]
-            continue
-        return by_file
+        if looked_up:
+            return {}
     return {}
 
 
@@ -92,7 +99,11 @@ def _search_of(path: str, options: FindOptions) -> Iterator[tuple[ColumnSearch, 
 
 
 def _look_up(
-    by_file: dict[int, RemainingValues], paths: Sequence[str | None], lookup: FilterLookup, block: Block
+    by_file: dict[int, RemainingValues],
+    paths: Sequence[str | None],
+    lookup: FilterLookup,
+    block: Block,
+    wanted: WantedValues,
 ) -> None:
     """Add the remaining values of a block. Removes files whose filters give no answer."""
     for at, remaining in list(by_file.items()):
@@ -102,8 +113,9 @@ def _look_up(
             continue
         remaining.answer, remaining.stamp, remaining.format = answer, stamp, answer.format
         remaining.bytes_read += answer.bytes_read
-        if answer.texts is not None:
-            remaining.values.append(block.given.take(answer.texts))
+        if answer.forms is not None:
+            texts = pc.unique(wanted.owners.take(pa.concat_arrays(answer.forms.values())))
+            remaining.values.append(block.given.take(texts.take(pc.array_sort_indices(texts))))
     sizes = {at: remaining.nbytes for at, remaining in by_file.items()}
     total = sum(sizes.values())
     for at in sorted(sizes, key=sizes.__getitem__, reverse=True):
@@ -120,7 +132,7 @@ def _answer_of(lookup: FilterLookup, path: str) -> tuple[FilterAnswer | None, St
             if descriptor is None:
                 return None, None
             answer, stamp = lookup.look_up(source), _stamp(os.fstat(descriptor))
-            known = answer is not None and (answer.ruled_out or answer.texts is not None)
+            known = answer is not None and (answer.ruled_out or answer.forms is not None)
             return answer if known else None, stamp
     except BloomError:  # the file's own search reports it
         return None, None

@@ -53,9 +53,14 @@ def int64s(numbers: Iterable[int]) -> pa.Int64Array:
     return pa.Array.from_buffers(pa.int64(), len(stored), [None, pa.py_buffer(stored)])
 
 
+def as_int64s(data: bytes) -> pa.Int64Array:
+    """An array of the int64s in native order that compiled code returns."""
+    return pa.Array.from_buffers(pa.int64(), len(data) // 8, [None, pa.py_buffer(data)])
+
+
 def counting(first: int, count: int) -> pa.Int64Array:
     """An array of `count` consecutive integers from `first` on."""
-    return pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(kernels.counting(first, count))])
+    return as_int64s(kernels.counting(first, count))
 
 
 def repeated(number: int, count: int) -> pa.Int64Array:

@@ -6,8 +6,7 @@ texts -> wanted -> candidates: row groups -> matches: rows -> records
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats import answer, wanted_values
-from bloomcli.formats.arrays import counting, int64s
+from bloomcli.formats.arrays import as_int64s, int64s
 from bloomcli.formats.filter_lookup import FilterLookup
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column
@@ -34,7 +33,7 @@ class Candidates(NamedTuple):
     chunk_bytes: int
     """Compressed bytes of the column."""
     forms: pa.Array
-    """Positions of the forms that the row group may have."""
+    """Ascending positions of the forms that the row group may have."""
     nan: bool = False
     """NaN is one of the values, and the row group may have it."""
     trusted: bool = True
@@ -92,8 +91,9 @@ class Scope(NamedTuple):
     """The row groups (in ORC the stripes) that may have a value, by an index or by the filters; None: all."""
     bounds_checked: bool = False
     """Whether an index has checked that no filter and no value of `row_groups` contradicts the statistics."""
-    values_filtered: bool = False
-    """Whether all values passed the filters of `row_groups`, which contain the bounds in the statistics."""
+    filtered: Mapping[int, pa.Int64Array] | None = None
+    """For each of `row_groups`, the ascending positions of the forms that its filter has, if its filter was read. It
+    has the bounds in the statistics."""
     pages_follow: bool = False
     """Whether `ColumnSearch.matches` is going to be called for every row group that may have a value."""
 
@@ -168,12 +168,12 @@ class ColumnSearch(ABC):
         for facts, low, high in self.bounded_units(len(wanted.forms)):
             bounds = decoded(low, self._typed), decoded(high, self._typed)
             remaining = answer.may_have(facts, wanted.hashes, len(wanted.forms))
-            positions = _positions(remaining.positions, len(wanted.forms))
+            positions = wanted.every if remaining.positions is None else as_int64s(remaining.positions)
             yield Candidates(
                 facts.row_group,
                 facts.rows,
                 facts.chunk_bytes,
-                within(positions, wanted.keys, *bounds) if remaining.bounded else positions,
+                wanted.within(positions, *bounds) if remaining.bounded else positions,
                 nan=wanted.nan is not None and facts.contents is answer.Contents.VALUES,
                 trusted=facts.problem != answer.WRONG,
                 stripe=facts.stripe,
@@ -252,62 +252,6 @@ class ColumnSearch(ABC):
 def decoded(bound: bytes | None, column: Column) -> Any:
     """Decode a bound so that it compares with `WantedValues.keys`; None if unknown."""
     return None if bound is None else decode_bound(bound, column)
-
-
-class ByKeys:
-    """The positions of forms in the order of their keys, to find those that bounds don't exclude in many row groups.
-
-    Args:
-        keys: as `WantedValues.keys`.
-        count: the number of forms.
-    """
-
-    def __init__(self, keys: pa.Array | list[Any] | None, count: int) -> None:
-        self._every = counting(0, count)
-        self._order = self._every
-        if isinstance(keys, pa.Array):
-            self._order = pc.array_sort_indices(keys).cast(pa.int64())
-            keys = keys.take(self._order).to_pylist()
-        elif keys is not None:
-            self._order = int64s(sorted(range(count), key=keys.__getitem__))
-            keys = sorted(keys)
-        self._ascending = keys
-
-    def within(self, low: Any, high: Any) -> pa.Int64Array:
-        """The positions of forms that bounds don't exclude, as the function `within`."""
-        if self._ascending is None or (low is not None and high is not None and low > high):
-            return self._every
-        start = 0 if low is None else bisect_left(self._ascending, low)
-        end = len(self._ascending) if high is None else bisect_right(self._ascending, high)
-        return self._order[start : max(start, end)]
-
-
-def within(positions: pa.Int64Array, keys: pa.Array | list[Any] | None, low: Any, high: Any) -> pa.Int64Array:
-    """The positions of forms that bounds don't exclude, by the same rules as `exclusion.excluded_by`."""
-    if keys is None or (low is None and high is None) or (low is not None and high is not None and low > high):
-        return positions
-    if isinstance(keys, list):
-        inside_bounds = (
-            at
-            for at in positions.to_pylist()
-            if not ((low is not None and keys[at] < low) or (high is not None and keys[at] > high))
-        )
-        return int64s(inside_bounds)
-    all_forms = len(positions) == len(keys)
-    chosen_keys = keys if all_forms else keys.take(positions)
-    inside = pa.repeat(pa.scalar(True), len(chosen_keys))
-    if low is not None:
-        inside = pc.and_(inside, pc.greater_equal(chosen_keys, pa.scalar(low, keys.type)))
-    if high is not None:
-        inside = pc.and_(inside, pc.less_equal(chosen_keys, pa.scalar(high, keys.type)))
-    return positions.filter(inside)
-
-
-def _positions(found: bytes | None, count: int) -> pa.Int64Array:
-    """Positions as an array. None stands for 0 to `count` - 1."""
-    if found is None:
-        return counting(0, count)
-    return pa.Array.from_buffers(pa.int64(), len(found) // 8, [None, pa.py_buffer(found)])
 
 
 def is_nan(values: pa.Array) -> pa.Array:

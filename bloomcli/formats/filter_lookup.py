@@ -5,11 +5,13 @@ Compiled code reads the footers and the filters: most files are never opened.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from bloomcli.formats.arrays import as_int64s
 
 if TYPE_CHECKING:
     from bloomcli import kernels
@@ -32,8 +34,9 @@ class FilterAnswer(NamedTuple):
     bytes_read: int
     possible: tuple[int, ...] | None
     """Numbers of the row groups that may have a value; None if the file has to be opened to determine them."""
-    texts: pa.Int64Array | None
-    """Ascending positions of the texts that the file may have, if many are looked up and it may have one."""
+    forms: Mapping[int, pa.Int64Array] | None
+    """If many values are looked up, and the file may have one: for each of `possible`, the ascending positions of the
+    forms in `WantedValues` that its filter has."""
     stamp: tuple[int, int]
     """Size and modification time (nanoseconds) of the file; of the last one, if there are several."""
     format: str
@@ -50,17 +53,16 @@ class FilterLookup:
     Args:
         name: the format of these files.
         query: compiled code that reads the filters of one file.
-        owners: for many values, the position of each hash's text: an answer then has the texts that the file may
-            have. None for few.
+        positions: for many values, the position of each hash's form. None for few.
     """
 
-    def __init__(self, name: str, query: kernels.FilterQuery, owners: pa.Int64Array | None) -> None:
-        self._format, self._query, self._owners = name, query, owners
+    def __init__(self, name: str, query: kernels.FilterQuery, positions: pa.Int64Array | None) -> None:
+        self._format, self._query, self._positions = name, query, positions
 
     @property
     def can_batch(self) -> bool:
-        """Whether `look_up_all` can be called: its answers have no texts."""
-        return self._owners is None
+        """Whether `look_up_all` can be called: its answers have no forms."""
+        return self._positions is None
 
     def look_up(self, source: Source) -> FilterAnswer | None:
         """Look the values up in the filters of an open file; None if the file isn't local."""
@@ -68,9 +70,9 @@ class FilterLookup:
         if descriptor is None:
             return None
         found = self._query.file(descriptor, source.size)
-        texts = None if found[6] is None else self._texts(found[6])
+        forms = None if found[6] is None else dict(zip(found[5] or (), map(self._forms, found[6]), strict=True))
         stamp = source.size, source.fingerprint.mtime_ns
-        return FilterAnswer(*found[:6], texts, stamp, self._format)
+        return FilterAnswer(*found[:6], forms, stamp, self._format)
 
     def look_up_all(self, names: Sequence[bytes], stop: Stop) -> Iterator[FilterAnswer]:
         """Look the values up in the filters of local files, in order. Files that are ruled out may share an answer.
@@ -88,9 +90,8 @@ class FilterLookup:
             for facts in answers:
                 yield FilterAnswer(*facts, self._format)
 
-    def _texts(self, remaining: bytes) -> pa.Int64Array:
-        """The ascending positions of the texts of hashes at these positions, int64s."""
-        assert self._owners is not None  # noqa: S101  only many values have positions
-        forms = pa.Array.from_buffers(pa.int64(), len(remaining) // 8, [None, pa.py_buffer(remaining)])
-        texts = pc.unique(self._owners.take(forms))
-        return texts.take(pc.array_sort_indices(texts))
+    def _forms(self, hits: bytes) -> pa.Int64Array:
+        """The ascending positions of the forms of hashes at these positions, int64s."""
+        assert self._positions is not None  # noqa: S101  only many values have positions
+        forms = self._positions.take(as_int64s(hits))
+        return forms.take(pc.array_sort_indices(forms))

@@ -98,6 +98,7 @@ cdef struct Kept:
     uint64_t prefix
 
 
+@cython.final
 cdef class Bounds:
     """The least and the greatest of the values since `reset`, in the column's order.
 
@@ -288,28 +289,6 @@ cdef class Bounds:
             self.nans += nans
         self._checked()
 
-    def prefixed(self, const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssize_t count):
-        """Add `count` PLAIN byte arrays (u32 LE length, bytes) from `pos` on."""
-        cdef const unsigned char* p = _start(data, pos)
-        cdef Py_ssize_t end = data.shape[0], i, size
-        cdef bint bad = False
-        with nogil:
-            for i in range(count):
-                if end - pos < 4:
-                    bad = True
-                    break
-                size = <Py_ssize_t>_u32(p + pos)
-                pos += 4
-                if size > end - pos:
-                    bad = True
-                    break
-                self.size += <uint64_t>size
-                self._take(p + pos, size)
-                pos += size
-        if bad:
-            raise PageError("a byte array runs past the page's end")
-        self._checked()
-
     def sized(self, const unsigned char[::1] data not None, Py_ssize_t pos, const unsigned char[::1] sizes not None,
               Py_ssize_t count):
         """Add `count` byte arrays from `pos` on, whose sizes are int64s."""
@@ -336,6 +315,13 @@ cdef class Bounds:
         self.unknown = True
 
 
+cdef struct Entry:
+    uint64_t key   # a number's key; the first bytes of a byte array, if these are compared first
+    uint32_t size
+    uint32_t page  # the last page that uses the entry, counted from 1
+
+
+@cython.final
 cdef class Entries:
     """The entries of a dictionary, whose use by each page `Indices` measures.
 
@@ -347,25 +333,24 @@ cdef class Entries:
     cdef Bounds bounds
     cdef list held
     cdef const unsigned char** starts
-    cdef Py_ssize_t* sizes
-    cdef uint32_t* pages
-    cdef Py_ssize_t room, last
+    cdef Entry* entries
+    cdef bint every
+    cdef Py_ssize_t room
     cdef uint32_t page
     cdef readonly Py_ssize_t count
 
     def __cinit__(self, Bounds bounds not None, Py_ssize_t count):
         self.bounds, self.held = bounds, []
-        self.room, self.count, self.page, self.last = max(count, 0), 0, 0, -1
+        self.room, self.count, self.page = max(count, 0), 0, 0
+        self.every = bounds.tracked or bounds.order == ORDER_FLOAT  # the order of values and NaNs are counted
         self.starts = <const unsigned char**>malloc(<size_t>max(self.room, 1) * sizeof(void*))
-        self.sizes = <Py_ssize_t*>malloc(<size_t>max(self.room, 1) * sizeof(Py_ssize_t))
-        self.pages = <uint32_t*>calloc(<size_t>max(self.room, 1), sizeof(uint32_t))
-        if self.starts == NULL or self.sizes == NULL or self.pages == NULL:
+        self.entries = <Entry*>calloc(<size_t>max(self.room, 1), sizeof(Entry))
+        if self.starts == NULL or self.entries == NULL:
             raise MemoryError
 
     def __dealloc__(self):
         free(self.starts)
-        free(self.sizes)
-        free(self.pages)
+        free(self.entries)
 
     def add(self, const unsigned char[::1] data not None, Py_ssize_t pos, Py_ssize_t count):
         """Add `count` entries in PLAIN encoding from `pos` on."""
@@ -382,7 +367,11 @@ cdef class Entries:
             pos += head
             if size > end - pos:
                 raise PageError("a byte array runs past the page's end")
-            self.starts[self.count], self.sizes[self.count] = p + pos, size
+            self.starts[self.count], self.entries[self.count].size = p + pos, <uint32_t>size
+            if self.bounds.numbers:
+                self.entries[self.count].key = <uint64_t>_key(p + pos, size, self.bounds.order)
+            elif self.bounds.order == ORDER_BYTES:
+                self.entries[self.count].key = _prefix(p + pos, size)
             self.count += 1
             pos += size
 
@@ -390,7 +379,7 @@ cdef class Entries:
         """Add an entry that isn't in memory."""
         if self.count >= self.room:
             raise ValueError("more entries than announced")
-        self.starts[self.count], self.sizes[self.count] = NULL, size
+        self.starts[self.count], self.entries[self.count].size = NULL, <uint32_t>size
         self.count += 1
 
     def next_page(self):
@@ -402,26 +391,29 @@ cdef class Entries:
         """The number of entries that pages have used."""
         cdef Py_ssize_t i, found = 0
         for i in range(self.count):
-            found += self.pages[i] != 0
+            found += self.entries[i].page != 0
         return found
 
     cdef inline void _use(self, Bounds bounds, uint64_t index, uint64_t times) noexcept nogil:
-        cdef const unsigned char* p = self.starts[index]
-        cdef int64_t key
+        """Add an entry that a page uses `times` times."""
+        cdef Entry* entry = &self.entries[index]
+        cdef bint again = entry.page == self.page
+        cdef int64_t key = <int64_t>entry.key
+        entry.page = self.page
         if not bounds.width:
-            bounds.size += times * <uint64_t>self.sizes[index]
-        if bounds.order == ORDER_FLOAT:
-            key = _key(p, bounds.width, ORDER_FLOAT)
+            bounds.size += times * entry.size
+        if bounds.some and not self.every:
+            if bounds.numbers:
+                if bounds.low <= key and key <= bounds.high:
+                    return
+            elif again or (bounds.least.prefix < entry.key and entry.key < bounds.most.prefix):
+                return
+        if bounds.numbers:
             if bounds._is_nan(key):
                 bounds.nans += <int64_t>times
-                self.pages[index] = self.page
-                return
-        if self.pages[index] == self.page and (not bounds.tracked or <Py_ssize_t>index == self.last):
-            return
-        self.pages[index], self.last = self.page, <Py_ssize_t>index
-        if p == NULL:
+            else:
+                bounds._number(key)
+        elif self.starts[index] == NULL:
             bounds.unknown = True
-        elif bounds.numbers:
-            bounds._number(_key(p, bounds.width, bounds.order))
         else:
-            bounds._take(p, self.sizes[index])
+            bounds._take(self.starts[index], <Py_ssize_t>entry.size)

@@ -94,7 +94,8 @@ cdef struct QueryState:
     int64_t bytes_read
     int64_t values                      # of the searched column in the last row group
     Positions* left                     # receives the numbers of the row groups that aren't ruled out
-    Positions* hits                     # for many hashes: receives the positions of those that the file may have
+    Positions* hits                     # for many hashes: receives the positions of those that each row group may have
+    Positions* hit_ends                 # and their number up to the end of each row group in `left`
 
 
 cdef bint _read_exactly(QueryState* r, void* to, int64_t size, int64_t at) noexcept nogil:
@@ -361,6 +362,8 @@ cdef Py_ssize_t _groups(QueryState* r, Walk* w, Py_ssize_t pos) noexcept nogil:
             out = r.hits.count == hits
         if pos < 0 or not (out or _append(r.left, <int64_t>i)):
             return -1
+        if r.hits != NULL and not out and not _append(r.hit_ends, r.hits.count):
+            return -1
     r.row_groups = <int64_t>count
     return pos
 
@@ -487,7 +490,7 @@ cdef Py_ssize_t _sum_up(Outcome* outcomes, Py_ssize_t i, Py_ssize_t count) noexc
     return i
 
 
-cdef tuple _outcome_item(Outcome* o, Positions* left, bytes hits):
+cdef tuple _outcome_item(Outcome* o, Positions* left, tuple hits):
     """Return the item of `FilterQuery.files` for a file, or for several that are ruled out."""
     cdef object possible = tuple([left.items[i] for i in range(o.first, o.end)]) if o.usual else None
     return (o.files, o.row_groups, o.chunk_bytes, o.scan_bytes, o.bytes_read, possible, hits if possible else None,
@@ -565,27 +568,35 @@ cdef class FilterQuery:
         """Query a file of `file_bytes` bytes that is open for reading.
 
         Returns an item of `files`. For `Ascending` hashes, the item before the last has the positions of the hashes
-        that the file may have, int64s as bytes, row group by row group. The last item is (0, 0).
+        that each row group may have, ascending int64s as bytes. The last item is (0, 0).
         """
         cdef QueryState r = self._query
-        cdef Positions left, hits
+        cdef Positions left, hits, ends
+        cdef Py_ssize_t i, first = 0
+        cdef list parts = []
         cdef Outcome found
         memset(&left, 0, sizeof(Positions))
         memset(&hits, 0, sizeof(Positions))
+        memset(&ends, 0, sizeof(Positions))
         r.left = &left
         if self._many:
-            r.hits = &hits
+            r.hits, r.hit_ends = &hits, &ends
             r.window = <unsigned char*>malloc(WINDOW_BLOCKS * 32)
             if r.window == NULL:
                 raise MemoryError
         try:
             with nogil:
                 _query_file(&r, fd, file_bytes, &found)
-            return _outcome_item(&found, &left, (<const char*>hits.items)[:hits.count * 8] if hits.count else None)
+            if found.usual:
+                for i in range(ends.count):
+                    parts.append((<const char*>hits.items)[first * 8:ends.items[i] * 8])
+                    first = ends.items[i]
+            return _outcome_item(&found, &left, tuple(parts) if self._many else None)
         finally:
             free(r.window)
             free(left.items)
             free(hits.items)
+            free(ends.items)
 
     def files(self, bytes names not None, Py_ssize_t start, double seconds):
         """Open and query files for `seconds` seconds, at least one.

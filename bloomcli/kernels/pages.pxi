@@ -339,8 +339,9 @@ def hash_plain_fixed(const unsigned char[::1] data, Py_ssize_t width, Py_ssize_t
 
 
 def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, bint final, unsigned char[::1] out,
-                      Py_ssize_t limit, Py_ssize_t most, bint every):
-    """Compute the XXH64 of up to `most` PLAIN BYTE_ARRAY values (u32 LE length, bytes) from `pos` on.
+                      Py_ssize_t limit, Py_ssize_t most, bint every, Bounds bounds=None):
+    """Compute the XXH64 of up to `most` PLAIN BYTE_ARRAY values (u32 LE length, bytes) from `pos` on, and add them to
+    the bounds.
 
     Equal neighbours are hashed once, unless `every` is true. Stops earlier after `limit` hashes, or if `data` ends
     within a value, which is an error if `final`. Returns (number of values, number of hashes, position after them).
@@ -349,7 +350,7 @@ def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, bint final,
     cdef uint64_t* hashes = _room(out, limit)
     cdef Py_ssize_t end = data.shape[0], n = 0, taken = 0, budget = 1 << 26, before = -1, size
     cdef uint64_t found
-    cdef bint bad = False
+    cdef bint bad = False, measured = bounds is not None
     with nogil:
         while n < limit and taken < most and budget > 0:
             if end - pos < 4:
@@ -365,10 +366,15 @@ def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, bint final,
                 if every or before < 0 or found != hashes[n - 1]:
                     hashes[n] = found
                     n += 1
+            if measured:
+                bounds.size += <uint64_t>size
+                bounds._take(p + pos, size)
             before = size
             pos += size
             budget -= size
             taken += 1
+    if measured:
+        bounds._checked()
     if bad:
         raise PageError("a byte array runs past the page's end")
     return taken, n, pos

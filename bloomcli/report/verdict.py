@@ -20,8 +20,8 @@ def verdict(report: GateReport) -> str:
 
 
 def is_clean(report: GateReport) -> bool:
-    """Return whether no finding counts, nothing was left out, and at least one filter was checked."""
-    return report.ok and report.complete and report.filters_checked > 0
+    """Return whether no finding counts, nothing was left out, and at least one filter or value was checked."""
+    return report.ok and report.complete and (report.filters_checked > 0 or report.values_checked > 0)
 
 
 def is_single_file(report: GateReport) -> bool:
@@ -164,12 +164,11 @@ def _no_failure(report: GateReport) -> str:
     )
     files = "" if is_single_file(report) else f" in {plural(report.files, 'file')}"
     if not report.filters_checked:
-        parts = [
-            f"no filters{_of_columns(report)} to check{files if report.files else ''}"
-            + (f" ({disregarded})" if disregarded else ""),
-            partial,
-        ]
-        return "; ".join(filter(None, parts))
+        lacking = f"no filters{_of_columns(report)} to check{files if report.files else ''}"
+        if report.values_checked:  # columns that were selected by name
+            agree = f"statistics and indexes agree with {plural(report.values_checked, 'value')}"
+            lacking = f"{'' if disregarded or partial else 'ok: '}{agree}; {lacking}"
+        return "; ".join(filter(None, [lacking + (f" ({disregarded})" if disregarded else ""), partial]))
     found = f"no finding counts ({disregarded})" if disregarded else "no fault"
     filters = _filters(report) + files
     values = "" if report.deep else f"; {NOT_DEEP}"

@@ -102,6 +102,38 @@ def test_values_in_many_blocks_are_converted_once_for_all_files(lake: Path, monk
     assert len(searches) <= FILES
 
 
+def test_values_in_one_block_are_converted_once_for_all_files(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bloomcli.formats import wanted_values
+
+    counts: list[int] = []
+    original = wanted_values.wanted
+
+    def counted(texts: Any, *rest: Any) -> Any:
+        counts.append(len(texts))
+        return original(texts, *rest)
+
+    monkeypatch.setattr(wanted_values, "wanted", counted)
+    some = pa.array(range(0, 2 * FILES * ROWS, 2))
+    rows, _ = searched(files_of(lake), [some], Job(FindOptions(column="id").checked(), typed=True))
+    assert len(rows) == FILES * ROWS // 2
+    assert counts == [len(some)]
+
+
+def test_filters_of_many_files_are_looked_up_together_though_the_first_file_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        ids = pa.table({"id": pa.array(range(number * 100, number * 100 + 100), pa.int64())})
+        options: Any = {"bloom_filter_options": {"id": {"ndv": 100, "fpp": 1e-4}}} if number else {}
+        pq.write_table(ids, tmp_path / f"{number}.parquet", **options)
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 300)
+    pieces = [pa.array(range(at, at + 300)) for at in range(0, 900, 300)]
+    alone = opened(monkeypatch, work, "open_source")
+    rows, _ = searched(files_of(tmp_path), pieces, Job(FindOptions(column="id").checked(), typed=True))
+    assert [row["value"] for row in rows] == list(range(400))
+    assert {Path(path).name for path in alone} == {"0.parquet"}
+
+
 def test_a_file_that_changes_while_blocks_are_looked_up_is_searched_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,7 +80,8 @@ def test_byte_arrays_in_either_encoding_and_in_dictionaries(kind: str, data: st.
     values: list[bytes] = data.draw(st.lists(strategy, min_size=1, max_size=30))
     plain = b"".join(len(value).to_bytes(4, "little") + value for value in values)
     prefixed, sized = kernels.Bounds(order, 0, tracked=True), kernels.Bounds(order, 0, tracked=True)
-    prefixed.prefixed(b"ab" + plain, 2, len(values))
+    hashes = bytearray(8 * len(values))
+    kernels.hash_plain_binary(b"ab" + plain, 2, True, hashes, len(values), len(values), False, prefixed)
     sized.sized(b"c" + b"".join(values), 1, struct.pack(f"<{len(values)}q", *map(len, values)), len(values))
     by_entries = kernels.Bounds(order, 0, tracked=True)
     entries = kernels.Entries(by_entries, len(values))
@@ -129,8 +130,6 @@ def test_timestamps_of_int96_are_in_the_order_of_days_then_nanoseconds() -> None
 def test_what_is_beyond_the_bytes_is_refused() -> None:
     bounds = kernels.Bounds(kernels.BYTEWISE, 0)
     calls: list[Callable[[], object]] = [
-        lambda: bounds.prefixed(b"\5\0\0\0abc", 0, 1),
-        lambda: bounds.prefixed(b"\0\0", 0, 1),
         lambda: bounds.sized(b"abc", 0, struct.pack("<q", 4), 1),
         lambda: bounds.sized(b"abc", 0, struct.pack("<q", -1), 1),
         lambda: bounds.sized(b"abc", 0, b"", 1),

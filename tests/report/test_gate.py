@@ -204,12 +204,25 @@ def test_a_terminal_gets_colours_however_much_there_is(findings: int, monkeypatc
             "orders.parquet: no fault in the checked part (8 filters); not checked: the values of 3 of 4 row groups",
             Style.WARN,
         ),
-        (gate(rows=(replace(SOUND, filters=0),)), "orders.parquet: no filters to check", Style.WARN),
-        (gate(NOTE, rows=(replace(SOUND, filters=0),)), "orders.parquet: no filters to check (1 note)", Style.WARN),
+        (
+            gate(rows=(replace(SOUND, filters=0, values_checked=0),)),
+            "orders.parquet: no filters to check",
+            Style.WARN,
+        ),
+        (
+            gate(NOTE, rows=(replace(SOUND, filters=0, values_checked=0),)),
+            "orders.parquet: no filters to check (1 note)",
+            Style.WARN,
+        ),
+        (
+            gate(rows=(replace(SOUND, filters=0),)),
+            "orders.parquet: ok: statistics and indexes agree with 5,000 values; no filters to check",
+            Style.GOOD,
+        ),
         (gate(rows=(SKIPPED, SKIPPED)), "no filters to check", Style.WARN),
         (gate(rows=()), "no filters to check", Style.WARN),
         (
-            gate(rows=(replace(SOUND, filters=0),), files_found=9),
+            gate(rows=(replace(SOUND, filters=0, values_checked=0),), files_found=9),
             "no filters to check in 1 file; not checked: 8 of 9 files",
             Style.WARN,
         ),

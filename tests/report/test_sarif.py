@@ -113,6 +113,7 @@ def test_rules_that_were_not_checked_are_disabled_in_the_invocation() -> None:
     (invocation,) = run(gate(deep=False))["invocations"]
     overrides = invocation["ruleConfigurationOverrides"]
     deep = {"value-missing", "filter-stray-bits", "filter-not-checked", "page-checksum"}
+    deep |= {"statistics-encodings", "statistics-not-checked", "sorting-columns", "size-statistics"}
     assert {o["descriptor"]["id"] for o in overrides} == deep
     assert all(list(RULES)[o["descriptor"]["index"]] == o["descriptor"]["id"] for o in overrides)
     assert all(o["configuration"] == {"enabled": False} for o in overrides)
@@ -233,7 +234,7 @@ def test_files_that_failed_are_error_notifications_of_their_place() -> None:
     [
         (PARTIAL, "partial-look", "not checked: 19 of 20 files"),
         (gate(deep=False), "values-not-looked-up", "not checked: missing values (--deep)"),
-        (gate(rows=(replace(SOUND, filters=0),)), "no-filters", "no filters to check"),
+        (gate(rows=(replace(SOUND, filters=0, values_checked=0),)), "no-filters", "no filters to check"),
     ],
 )
 def test_what_wasnt_checked_is_a_notification(report: GateReport, id_: str, text: str) -> None:

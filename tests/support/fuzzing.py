@@ -214,7 +214,7 @@ class _Contract:
         before = _Before(self, path)
         words = others[turn % len(others)]
         code, _ = self.call(*words)
-        if code == 0 and words[0] in {"remove", "fold"} and out.exists():
+        if code == 0 and words[0] in {"remove", "fold", "repair"} and out.exists():
             self._check_whole(out, before, adds=False)
         for names in (["-c", "*"], self._one(path, turn)):
             if not names:

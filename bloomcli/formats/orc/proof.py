@@ -98,7 +98,7 @@ def _typed(found: Any, orc: OrcType) -> Any | None:
     """The part of statistics that has a column's bounds; None if there is none, or readers don't use it."""
     kind = orc.kind
     name = _PARTS.get(kind)
-    if name is None or not found.HasField(name):
+    if name is None or orc.fault is not None or not found.HasField(name):
         return None
     part = getattr(found, name)
     # readers don't use bounds beside a sum that isn't a number, because some value isn't
@@ -417,7 +417,7 @@ def by_metadata(
             continue
         whole = metadata.of_file(column)
         for stripe in footer.stripes:
-            if units is not None and stripe.ordinal not in units:
+            if not stripe.rows or (units is not None and stripe.ordinal not in units):
                 continue
             streams = footer.stripe_footer(stripe)
             offsets = offsets_of([streams], orc)

@@ -7,6 +7,7 @@ pyarrow decodes the stripe's top-level column, and their values and rows are ext
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
@@ -261,7 +262,7 @@ class OrcSearch(ColumnSearch):
         """The values as the column stores them."""
         if self._orc.kind != "CHAR":
             return super().wanted(texts, stop)
-        return super().wanted(wanted_values.without_blanks(texts), stop)._replace(texts=texts)
+        return replace(super().wanted(wanted_values.without_blanks(texts), stop), texts=texts)
 
     def hashed_alike(self, literal: Literal) -> bool:
         """Whether all writers hash a value alike: all but timestamps before 1970 with parts of a millisecond."""

@@ -182,11 +182,9 @@ def _plain_binary(page: Page, feed: Feed, bounds: _Bounds) -> Iterator[Slice]:
         hashes = bytearray(limit * 8)
         start = feed.position
         taken, count, feed.position = kernels.hash_plain_binary(
-            feed.data, start, feed.final, hashes, limit, left, page.dictionary
+            feed.data, start, feed.final, hashes, limit, left, page.dictionary, bounds
         )
         if taken:
-            if bounds is not None:
-                bounds.prefixed(feed.data, start, taken)
             yield Slice(_cut(hashes, count), count, data=feed.data, start=start, every=page.dictionary)
             left -= taken
         elif feed.left < _PREFIX:

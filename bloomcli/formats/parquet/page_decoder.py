@@ -12,15 +12,17 @@ decoded at a time. Pages of small chunks come together into one file, which take
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.errors import BloomError, UnsupportedError
-from bloomcli.formats.arrays import counting
+from bloomcli.formats.arrays import counting, numbers_of
 from bloomcli.formats.parquet import codecs, idl, page_index, pages, spec
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.compact import Field, binary, i32, i64, listed, struct
@@ -99,7 +101,7 @@ class ChosenPages(NamedTuple):
     """Whether the places are from the pages' headers, so that they can't contradict these."""
 
 
-class DecodedValues(NamedTuple):
+class ChunkValues(NamedTuple):
     """Values of a column chunk, in order."""
 
     chunk: int
@@ -110,6 +112,41 @@ class DecodedValues(NamedTuple):
     """The row of each value in the row group."""
     pages: int
     """The number of data pages whose first values these are."""
+
+
+class ChunkEnd(NamedTuple):
+    """The end of a chunk's values among those of several chunks."""
+
+    chunk: int
+    """As `ChunkValues.chunk`."""
+    end: int
+    """The number of values up to the end of this chunk's."""
+    pages: int
+    """As `ChunkValues.pages`."""
+
+
+class DecodedValues(NamedTuple):
+    """Values of consecutive column chunks that were decoded together, in order."""
+
+    values: pa.Array
+    """As `ChunkValues.values`."""
+    rows: pa.Int64Array
+    """As `ChunkValues.rows`."""
+    ends: Sequence[ChunkEnd]
+    """The end of each chunk."""
+
+    def by_chunk(self) -> Iterator[ChunkValues]:
+        """Yield the values of each chunk."""
+        first = 0
+        for chunk, end, count in self.ends:
+            yield ChunkValues(chunk, self.values[first:end], self.rows[first:end], count)
+            first = end
+
+    def take(self, positions: pa.Int64Array) -> DecodedValues:
+        """The values at ascending positions."""
+        numbers = numbers_of(positions)
+        ends = [one._replace(end=bisect_left(numbers, one.end)) for one in self.ends]
+        return DecodedValues(self.values.take(positions), self.rows.take(positions), ends)
 
 
 class _Together:
@@ -361,42 +398,59 @@ def _decode(groups: Sequence[tuple[int, _Together]], typed: Footer | None) -> It
                 f"the column's pages have {counted(some.values, 'value')}, too few for {counted(count, 'row')}"
             )
         stored.append(ChunkPages(some.reader.chunk, some.dictionary, some.pages, count))
+    reader = groups[0][1].reader
+    together = not reader.chunk.column.max_repetition_level and all(
+        some.rows_at_once == _ROWS_AT_ONCE for _, some in groups
+    )
     file: pq.ParquetFile | None = None
-    names: list[str] | None = None
-    for number, (chunk, some) in enumerate(groups):
+    for first, end in [(0, len(groups))] if together else pairwise(range(len(groups) + 1)):
+        reader = groups[first][1].reader
         try:
             if file is None:
                 data = pa.BufferReader(file_of(stored, typed))
                 file = pq.ParquetFile(data, page_checksum_verification=True)
-                names = None if typed is None else [file.schema.column(some.reader.chunk.column.index).path]
-            yield from _values(
-                file.iter_batches(some.rows_at_once, row_groups=[number], columns=names, use_threads=False),
-                chunk,
-                some,
-                nested=typed is None,
+            names = None if typed is None else [file.schema.column(reader.chunk.column.index).path]
+            batches = file.iter_batches(
+                groups[first][1].rows_at_once, row_groups=range(first, end), columns=names, use_threads=False
             )
+            yield from _values(batches, groups[first:end], nested=typed is None)
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+            if end - first > 1:  # one of the chunks is damaged: its own error says where
+                for one in groups:
+                    for _ in _decode([one], typed):
+                        pass
             if isinstance(error, BloomError):
                 raise
             said = " ".join(str(error).split())[:200]
-            reader = some.reader
             raise reader.fault(f"the column's pages can't be decoded: {said}", reader.chunk.data_offset) from None
 
 
 def _values(
-    batches: Iterable[pa.RecordBatch], chunk: int, some: _Together, *, nested: bool
+    batches: Iterable[pa.RecordBatch], groups: Sequence[tuple[int, _Together]], *, nested: bool
 ) -> Iterator[DecodedValues]:
-    """Yield the values of decoded pages of the chunk at this position. `nested`: the column may be in a list."""
-    places = pa.concat_arrays([counting(start, number) for start, number in some.rows])
-    first, count = 0, len(places)
+    """Yield the values of decoded pages of the chunks at these positions. `nested`: the column may be in a list, of
+    one chunk."""
+    places = pa.concat_arrays([counting(*rows) for _, some in groups for rows in some.rows])
+    ends = list(accumulate(sum(number for _, number in some.rows) for _, some in groups))
+    first, count, at, begun = 0, len(places), 0, -1
     for batch in batches:
+        after = first + batch.num_rows
         values, found = batch.column(0), places.slice(first, batch.num_rows)
+        parts: list[ChunkEnd] = []
+        while first < after and at < len(groups):
+            first = min(ends[at], after)
+            chunk, some = groups[at]
+            parts.append(ChunkEnd(chunk, first - after + batch.num_rows, len(some.pages) if begun < at else 0))
+            begun = at
+            at += first == ends[at]
+        first = after
         if nested:
             values, found = _leaves(values, found)
-        yield DecodedValues(chunk, values, found, len(some.pages) if not first else 0)
-        first += batch.num_rows
+            parts = [part._replace(end=len(values)) for part in parts] if len(groups) == 1 else parts
+        yield DecodedValues(values, found, parts)
     if first != count:
-        raise some.reader.fault(f"the column's pages have {counted(first, 'row')} instead of {count}")
+        reader = groups[0][1].reader
+        raise reader.fault(f"the column's pages have {counted(first, 'row')} instead of {count}")
 
 
 def _leaves(values: pa.Array, places: pa.Int64Array) -> tuple[pa.Array, pa.Int64Array]:

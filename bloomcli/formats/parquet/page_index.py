@@ -103,6 +103,10 @@ def ranges(footer: Footer, key: ChunkKey, *names: str) -> list[tuple[int, int]]:
     return [(offset, length) for offset, length in found if length <= parquet_limits.INDEX_MAX_BYTES]
 
 
+HasWithin = Callable[[Any, Any], bool]
+"""Whether a value lies between two bounds, as `decode_bound` returns them; None for a bound that isn't known."""
+
+
 class PagePlace(NamedTuple):
     """The location and the rows of a data page in the offset index."""
 
@@ -128,15 +132,14 @@ def select(
     footer: Footer,
     key: ChunkKey,
     chunk: ColumnChunk,
-    keys_of: Callable[[], Sequence[Any] | None],
+    has_within: HasWithin | None,
 ) -> Selection | None:
     """The pages of a chunk that may have one of some values; None without a usable index.
 
     Args:
         source, footer: the file and its footer.
         key, chunk: the chunk.
-        keys_of: returns the values as `decode_bound` returns them, in ascending order; None: every page may have a
-            value. Called only if the chunk has indexes, because sorting thousands of values takes long.
+        has_within: whether one of the values lies between a page's bounds; None: every page may have a value.
     """
     places = pages_of(source, footer, key, chunk)
     if places is None:
@@ -150,11 +153,10 @@ def select(
     pages = PageBounds(index, [place.rows for place in places], chunk, footer)
     if pages.problem is not None:
         return None
-    keys = keys_of()
     kept = [
         place
         for place, null, bounds in zip(places, pages.only_nulls, pages.bounds, strict=True)
-        if not (null or (keys is not None and _excludes(bounds, keys)))
+        if not (null or (has_within is not None and not has_within(*bounds)))
     ]
     return Selection(kept, len(places) - len(kept))
 
@@ -276,13 +278,6 @@ def _places(source: Source, footer: Footer, key: ChunkKey, chunk: ColumnChunk) -
     if at != end or (not source.request_bytes and not agree(source, chunk, footer.start, places[-1:])):
         return None
     return places
-
-
-def _excludes(bounds: tuple[Any, Any], keys: Sequence[Any]) -> bool:
-    """Whether the bounds of a page exclude all values."""
-    least, most = bounds
-    at = 0 if least is None else bisect_left(keys, least)
-    return at == len(keys) or (most is not None and bool(keys[at] > most))
 
 
 class PageBounds:

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -35,7 +35,7 @@ from bloomcli.formats.parquet import page_decoder, page_index, spec
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.page_decoder import ChosenPages
-from bloomcli.formats.parquet.page_index import PagePlace, Selection
+from bloomcli.formats.parquet.page_index import HasWithin, PagePlace, Selection
 from bloomcli.formats.source_stream import SourceStream
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Range, united
@@ -72,22 +72,20 @@ class RequestPlan:
         """Whether the row group's chunks are read whole, without their page indexes."""
         return row_group in self._whole
 
-    def select(
-        self, key: ChunkKey, chunk: ColumnChunk, keys_of: Callable[[], Sequence[Any] | None]
-    ) -> Selection | None:
+    def select(self, key: ChunkKey, chunk: ColumnChunk, has_within: HasWithin | None) -> Selection | None:
         """`page_index.select` for the searched column. The result is kept, because pages are first announced and
         then read."""
         if self.whole(key.row_group):
             return None
         if self._selected is None or self._selected[0] != key:
-            self._selected = key, page_index.select(self._source, self._filters.footer, key, chunk, keys_of)
+            self._selected = key, page_index.select(self._source, self._filters.footer, key, chunk, has_within)
         return self._selected[1]
 
     def prepare(
         self,
         column: int,
         candidates: Candidates,
-        keys_of: Callable[[], Sequence[Any] | None],
+        has_within: HasWithin | None,
         chosen: set[int],
         paged: Collection[int],
     ) -> None:
@@ -96,7 +94,7 @@ class RequestPlan:
         Args:
             column: the searched column.
             candidates: the values that the row group may have.
-            keys_of: as for `page_index.select`.
+            has_within: as for `page_index.select`.
             chosen: the columns of the records.
             paged: the columns of which only some pages are read.
         """
@@ -124,7 +122,7 @@ class RequestPlan:
             self._source.will_read(every if self._worth(every, own) else own)
             return
         self._source.will_read(indexes)
-        own, rows = self._own(*found[column], candidates, keys_of)
+        own, rows = self._own(*found[column], candidates, has_within)
         others = [
             extent
             for ordinal, (key, chunk) in found.items()
@@ -172,10 +170,10 @@ class RequestPlan:
         key: ChunkKey,
         chunk: ColumnChunk,
         candidates: Candidates,
-        keys_of: Callable[[], Sequence[Any] | None],
+        has_within: HasWithin | None,
     ) -> tuple[list[Range], list[range] | None]:
         """The ranges of the searched column that are read, and the rows that may match; None for all rows."""
-        selected = self.select(key, chunk, keys_of) if candidates.trusted else None
+        selected = self.select(key, chunk, has_within) if candidates.trusted else None
         if selected is None:
             return [_extent(chunk)], None
         rows = [range(page.first_row, page.first_row + page.rows) for page in selected.pages]
@@ -259,6 +257,10 @@ _SMALL_ROWS: Final = 1 << 15
 """In row groups of up to this many rows, it takes less time to decode whole chunks than to find their pages."""
 _FIXED: Final = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE")
 """Physical types whose values have few bytes: those of a batch take little memory, whatever a chunk repeats."""
+
+
+_VALUES_TOGETHER: Final = 1 << 20
+"""Values of several row groups that are decoded together."""
 
 
 class _TooManyBytes(Exception):
@@ -426,9 +428,10 @@ class Records:
         some_rows = local and len(rows) * _OF_ROWS <= count
         if self._plan.whole(row_group):
             return found
-        for key in footer.chunk_keys_in(row_group, chosen & self.flat):
-            if some_rows and count <= _SMALL_ROWS and footer.columns[key.column].physical in _FIXED:
-                continue
+        columns = chosen & self.flat
+        if some_rows and count <= _SMALL_ROWS:
+            columns = {index for index in columns if footer.columns[index].physical not in _FIXED}
+        for key in footer.chunk_keys_in(row_group, columns):
             chunk = footer.chunk(key)
             if chunk.encrypted:
                 continue
@@ -513,7 +516,8 @@ class Records:
             for group in groups
         ]
         parts, at, size, chunk = [], 0, 0, -1
-        for part in page_decoder.decoded(self._file.source, footer.start, chosen, typed=footer):
+        decoded = page_decoder.decoded(self._file.source, footer.start, chosen, typed=footer)
+        for part in (part for several in decoded for part in several.by_chunk()):
             if part.chunk != chunk:
                 chunk, at = part.chunk, 0
             rows = groups[chunk].rows
@@ -531,26 +535,51 @@ class Records:
         """Rows from whole chunks."""
         names = [self._paths[index] for index in sorted(columns)]
         fixed = all(self._filters.footer.columns[index].physical in _FIXED for index in columns)
-        for group in groups:
-            small = fixed and self._filters.footer.row_group(group.row_group).rows <= _SMALL_ROWS
-            with self._faults(f"the rows of row group {group.row_group}"):
+        for some in self._together(groups, len(columns)) if fixed else ([group] for group in groups):
+            with self._faults(f"the rows of row group {some[0].row_group}"):
                 try:
-                    yield from self._whole_of(group, names, _SMALL_ROWS if small else _AT_ONCE)
-                except (pa.ArrowException, OSError) as error:
+                    small = fixed and self._count_of(some[0]) <= _SMALL_ROWS
+                    yield from self._whole_of(some, names, _SMALL_ROWS if small else _AT_ONCE)
+                except (pa.ArrowException, OSError, ValueError) as error:
+                    if len(some) > 1:  # one of them is damaged, perhaps behind its last row that is read
+                        for group in some:
+                            yield from self._whole([group], columns)
+                        continue
                     if not isinstance(error, BloomError):
-                        self._check_pages(group.row_group, columns)
+                        self._check_pages(some[0].row_group, columns)
                     raise
 
-    def _whole_of(self, group: _Rows, names: list[str], at_once: int) -> Iterator[pa.RecordBatch]:
-        """Rows of one row group, of which `at_once` are decoded at a time.
+    def _together(self, groups: Sequence[_Rows], columns: int) -> Iterator[Sequence[_Rows]]:
+        """Split row groups into those whose values are decoded together: few in all, because all are in memory."""
+        some: list[_Rows] = []
+        values = 0
+        for group in groups:
+            values += columns * self._count_of(group)
+            if some and values > _VALUES_TOGETHER:
+                yield some
+                some, values = [], columns * self._count_of(group)
+            some.append(group)
+        yield some
+
+    def _count_of(self, group: _Rows) -> int:
+        """The number of all rows of a row group."""
+        return self._filters.footer.row_group(group.row_group).rows
+
+    def _whole_of(self, groups: Sequence[_Rows], names: list[str], at_once: int) -> Iterator[pa.RecordBatch]:
+        """Rows of row groups, of which `at_once` are decoded at a time.
 
         Raises ValueError if Arrow ends before the last row without an error.
         """
+        numbers = [group.row_group for group in groups]
+        batches = self._reader.iter_batches(at_once, row_groups=numbers, columns=names, use_threads=False)
+        before = [0, *accumulate(map(self._count_of, groups))]
+        rows = [number + row for number, group in zip(before, groups, strict=False) for row in group.rows]
+        if len(groups) > 1:  # a row group with too few values would give its place to the next one's
+            batches = list(batches)
+            if sum(batch.num_rows for batch in batches) != before[-1]:
+                raise ValueError("row groups with other numbers of rows")  # they are read one by one
         first = at = 0
-        rows = group.rows
-        for batch in self._reader.iter_batches(
-            at_once, row_groups=[group.row_group], columns=names, use_threads=False
-        ):
+        for batch in batches:
             end = bisect_left(rows, first + batch.num_rows, at)
             if end > at:
                 found = without_views(batch) if self._has_views else batch

@@ -8,8 +8,7 @@ as writers usually do, is opened and searched for the remaining values.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Container, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -18,11 +17,9 @@ import pyarrow.compute as pc
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile
 from bloomcli.formats import answer, wanted_values
-from bloomcli.formats.arrays import counting, repeated
 from bloomcli.formats.column_search import (
     SCOPE,
     BoundedUnit,
-    ByKeys,
     Candidates,
     ColumnSearch,
     FoundRows,
@@ -31,7 +28,6 @@ from bloomcli.formats.column_search import (
     decoded,
     each_row,
     is_nan,
-    within,
 )
 from bloomcli.formats.filter_lookup import FilterLookup
 from bloomcli.formats.parquet import idl, page_decoder
@@ -39,7 +35,8 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.lookups import stored_forms
-from bloomcli.formats.parquet.page_decoder import ChosenPages
+from bloomcli.formats.parquet.page_decoder import ChosenPages, DecodedValues
+from bloomcli.formats.parquet.page_index import HasWithin
 from bloomcli.formats.parquet.records import Records, RequestPlan
 from bloomcli.formats.parquet.spec import field_ids
 from bloomcli.formats.wanted_values import WantedValues
@@ -50,8 +47,6 @@ from bloomcli.words import counted
 if TYPE_CHECKING:
     from bloomcli.formats.located_file import LocatedFile
 
-_KEYS_MOST: Final = 100_000
-"""The maximum number of values that are compared with the bounds of pages; with more, few pages are excluded."""
 _ROWS_TOGETHER: Final = 1 << 20
 _BYTES_TOGETHER: Final = 8 << 20
 """Rows of row groups, and compressed bytes of their chunks, that are searched together."""
@@ -81,6 +76,7 @@ class ParquetSearch(ColumnSearch):
         self._facts_of = facts_of
         self._plan = RequestPlan(filters)
         self._records = Records(file, filters, self._plan)
+        self._chunks: dict[int, tuple[ChunkKey, ColumnChunk]] = {}
 
     def forms_of(self, literal: Literal) -> Sequence[bytes]:
         """All forms that a chunk may store for a value."""
@@ -88,9 +84,7 @@ class ParquetSearch(ColumnSearch):
 
     def bounded_units(self, count: int) -> Iterator[BoundedUnit]:
         """Yield the column's chunks with their bounds."""
-        footer = self._filters.footer
-        for key in footer.chunk_keys({self._column.index}):
-            chunk = footer.chunk(key)
+        for chunk in self._every_chunk():
             yield BoundedUnit(self._facts_of(chunk, count), chunk.min_value, chunk.max_value)
 
     def together(self, several: Sequence[Candidates]) -> Iterator[Sequence[Candidates]]:
@@ -112,35 +106,33 @@ class ParquetSearch(ColumnSearch):
 
     def matches(self, wanted: WantedValues, several: Sequence[Candidates]) -> Iterator[tuple[Candidates, Matches]]:
         """Yield the rows of row groups that have one of their candidates. Reads only pages that can have one."""
-        searched = [(candidates, *self._chunk(candidates)) for candidates in several]
+        searched = [(candidates, *self._chunk(candidates.row_group)) for candidates in several]
         with_values = [some for some in searched if self._has_values(*some)]
-        forms = _forms_of([candidates for candidates, *_ in with_values], len(wanted.forms))
-        chosen = wanted.forms.take(forms)
         chunks = (self._chosen_pages(wanted, *some) for some in with_values)
-        decoded_parts = page_decoder.decoded(self._file.source, self._filters.footer.start, chunks)
-        for parts in page_decoder.joined(decoded_parts, len(chosen)):
+        every = page_decoder.decoded(self._file.source, self._filters.footer.start, chunks)
+        nan = wanted.nan is not None and any(candidates.nan for candidates, *_ in with_values)
+        likely = every if nan else (self._likely(wanted, part) for part in every)
+        for parts in page_decoder.joined(likely, len(wanted.forms)):
             values = [wanted_values.comparable(part.values, self._column) for part in parts]
-            positions = pc.index_in(pa.chunked_array(values), value_set=chosen).combine_chunks()
+            forms = wanted.likely_forms(values)
+            positions = pc.index_in(pa.chunked_array(values), value_set=wanted.forms.take(forms)).combine_chunks()
             first = 0
-            for part in parts:
+            for part in (part for several in parts for part in several.by_chunk()):
                 self.pages_read += part.pages
                 candidates = with_values[part.chunk][0]
-                at = positions.slice(first, len(part.values))
+                found = _among(forms.take(positions.slice(first, len(part.values))), candidates.forms)
                 first += len(part.values)
-                if at.null_count == len(at) and not candidates.nan:
-                    continue
-                there = pc.indices_nonzero(at.is_valid())
-                found = forms.take(at.take(there))
-                if len(forms) != len(candidates.forms):  # the row group can't have others, by its filter
-                    possible = candidates.forms.filter(pc.is_in(candidates.forms, value_set=pc.unique(found)))
-                    inside = pc.is_in(found, value_set=possible)
-                    there, found = there.filter(inside), found.filter(inside)
                 texts = wanted.owners.take(found)
                 if candidates.nan and wanted.nan is not None:
-                    there, texts = _with_nan(there, texts, part.values, wanted.nan)
+                    texts = pc.if_else(pc.fill_null(is_nan(part.values), False), wanted.nan, texts)
+                there = pc.indices_nonzero(texts.is_valid())
                 if len(there):
                     repeated = self._column.max_repetition_level > 0
-                    yield candidates, each_row(part.rows.take(there), texts, repeated=repeated)
+                    yield candidates, each_row(part.rows.take(there), texts.take(there), repeated=repeated)
+
+    def _likely(self, wanted: WantedValues, part: DecodedValues) -> DecodedValues:
+        """Leave out most of the decoded values that aren't wanted."""
+        return part.take(wanted.likely(wanted_values.comparable(part.values, self._column)))
 
     def _chosen_pages(
         self, wanted: WantedValues, candidates: Candidates, key: ChunkKey, chunk: ColumnChunk
@@ -148,17 +140,24 @@ class ParquetSearch(ColumnSearch):
         """The pages of a row group's chunk that can have one of the candidates."""
         places = None
         if candidates.trusted:
-            selected = self._plan.select(key, chunk, partial(_sorted_keys, wanted, candidates))
+            selected = self._plan.select(key, chunk, _has_within(wanted, candidates))
             if selected is not None:
                 places = selected.pages
                 self.pages_left_out += selected.left_out
         return ChosenPages(chunk, candidates.rows, places)
 
-    def _chunk(self, candidates: Candidates) -> tuple[ChunkKey, ColumnChunk]:
+    def _chunk(self, row_group: int) -> tuple[ChunkKey, ColumnChunk]:
         """The column's chunk in a row group."""
-        footer, index = self._filters.footer, self._column.index
-        key = ChunkKey(candidates.row_group, index, footer.row_group(candidates.row_group).chunks[index])
-        return key, footer.chunk(key)
+        found = self._chunks.get(row_group)
+        if found is None:
+            footer, index = self._filters.footer, self._column.index
+            key = ChunkKey(row_group, index, footer.row_group(row_group).chunks[index])
+            found = self._chunks[row_group] = key, footer.chunk(key)
+        return found
+
+    def _every_chunk(self) -> Iterator[ColumnChunk]:
+        """Yield the column's chunk in each row group."""
+        return (self._chunk(key.row_group)[1] for key in self._filters.footer.chunk_keys({self._column.index}))
 
     def _has_values(self, candidates: Candidates, key: ChunkKey, chunk: ColumnChunk) -> bool:
         """Whether a row group's chunk has values. Raises CorruptFile if only the row group has rows."""
@@ -173,25 +172,25 @@ class ParquetSearch(ColumnSearch):
         if scope.pages_follow:
             self._located.chunks_read_whole = self._file.source.request_bytes
         units = scope.row_groups
-        if units is not None and scope.values_filtered:
-            return self._filtered(wanted, units)
+        if scope.filtered is not None:
+            return self._filtered(wanted, scope.filtered)
         if units is not None and wanted.literals is not None:
             return self._indexed(wanted, wanted.literals, units, checked=scope.bounds_checked)
         if wanted.literals is None and self._file.source.request_bytes:
             hashes = memoryview(wanted.hashes).cast("Q")
-            self._filters.will_look_up(
-                lambda: ((chunk, hashes) for chunk in self._filters.chunks_of(self._column.index))
-            )
+            self._filters.will_look_up(lambda: ((chunk, hashes) for chunk in self._every_chunk()))
         return super().candidates(wanted, scope)
 
-    def _filtered(self, wanted: WantedValues, units: Container[int]) -> Iterator[Candidates]:
-        """Yield the values within the bounds of each row group, for values that passed the filters of `units`."""
-        footer, order = self._filters.footer, ByKeys(wanted.keys, len(wanted.forms))
-        for chunk in self._filters.chunks_of(self._column.index):
-            forms = counting(0, 0)
-            if chunk.row_group in units:
-                forms = order.within(decoded(chunk.min_value, self._column), decoded(chunk.max_value, self._column))
-            yield Candidates(chunk.row_group, footer.row_group(chunk.row_group).rows, chunk.compressed_bytes, forms)
+    def _filtered(self, wanted: WantedValues, filtered: Mapping[int, pa.Int64Array]) -> Iterator[Candidates]:
+        """Yield those of the values that passed the filter of each row group which are within its bounds."""
+        for chunk in self._every_chunk():
+            group, low, high = chunk.row_group, *self._bounds(chunk)
+            forms = wanted.within(filtered.get(group, wanted.every[:0]), low, high)
+            yield Candidates(group, self._filters.footer.row_group(group).rows, chunk.compressed_bytes, forms)
+
+    def _bounds(self, chunk: ColumnChunk) -> tuple[Any, Any]:
+        """The bounds of a chunk's values, decoded."""
+        return decoded(chunk.min_value, self._column), decoded(chunk.max_value, self._column)
 
     def _indexed(
         self, wanted: WantedValues, literals: Sequence[Literal], units: Container[int], *, checked: bool
@@ -206,18 +205,16 @@ class ParquetSearch(ColumnSearch):
         self._plan.sparing = checked
         if checked:
             whole = max(whole, self._file.source.part_bytes)
-        chunks = list(self._filters.chunks_of(self._column.index))
+        chunks = list(self._every_chunk())
         looked_up = {c.row_group for c in chunks if c.row_group in units and c.compressed_bytes > whole}
         found = answer.answers(self._located.unit_facts(self._column, literals, looked_up), explain=False)
         answered = {candidates.row_group: candidates for candidates in self.of_units(wanted, literals, found)}
-        every, none = counting(0, len(wanted.forms)), counting(0, 0)
         for chunk in chunks:
             group, rows = chunk.row_group, footer.row_group(chunk.row_group).rows
             there = group in units
-            forms, nan = every if there else none, there and wanted.nan is not None
-            if there and checked:
-                low, high = decoded(chunk.min_value, self._column), decoded(chunk.max_value, self._column)
-                forms = within(every, wanted.keys, low, high)
+            forms, nan = wanted.every if there else wanted.every[:0], there and wanted.nan is not None
+            if checked:
+                forms = wanted.within(forms, *self._bounds(chunk))
             unread = Candidates(group, rows, chunk.compressed_bytes, forms, nan=nan, trusted=checked)
             yield answered.get(group, unread)
 
@@ -226,9 +223,9 @@ class ParquetSearch(ColumnSearch):
     ) -> None:
         """Announce the reads of a row group to a store."""
         if self._file.source.request_bytes:
-            keys_of = partial(_sorted_keys, wanted, candidates)
+            has_within = _has_within(wanted, candidates)
             chosen, flat = self._records.columns_to_announce(columns) if rows else (set(), set())
-            self._plan.prepare(self._column.index, candidates, keys_of, chosen, flat)
+            self._plan.prepare(self._column.index, candidates, has_within, chosen, flat)
 
     def records(self, found: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """Read rows of row groups."""
@@ -249,7 +246,9 @@ class ParquetSearch(ColumnSearch):
         )
 
     def filter_lookup(self, wanted: WantedValues, columns: Sequence[str] | None) -> FilterLookup | None:
-        """The lookup in the filters of files like this one; None if they can't answer it."""
+        """The lookup in the filters of files like this one; None without filters, and if they can't answer it."""
+        if all(chunk.bloom_filter_offset is None for chunk in self._every_chunk()):
+            return None
         return _filter_lookup(self._filters.footer, self._column, wanted, self._scanned(columns))
 
     def scanned_bytes(self, columns: Sequence[str] | None) -> int:
@@ -258,7 +257,8 @@ class ParquetSearch(ColumnSearch):
         chosen = self._scanned(columns)
         if chosen is None:
             return self._file.total_bytes()
-        return sum(footer.chunk(key).compressed_bytes for key in footer.chunk_keys(chosen))
+        others = footer.chunk_keys(chosen - {self._column.index})
+        return sum(chunk.compressed_bytes for chunk in (*self._every_chunk(), *map(footer.chunk, others)))
 
     def _scanned(self, columns: Sequence[str] | None) -> set[int] | None:
         """The ordinals of the columns that a scan reads; None: all."""
@@ -267,21 +267,20 @@ class ParquetSearch(ColumnSearch):
         return {c.index for c in self._file.columns if c.path in columns} | {self._column.index}
 
 
-def _forms_of(several: Sequence[Candidates], count: int) -> pa.Int64Array:
-    """The positions of the forms that any of the row groups may have, of `count` forms."""
-    if len(several) == 1:
-        return several[0].forms
-    if sum(len(candidates.forms) for candidates in several) >= count:
-        return counting(0, count)
-    return pc.unique(pa.concat_arrays([candidates.forms for candidates in several] or [counting(0, 0)]))
-
-
-def _with_nan(there: pa.Array, texts: pa.Int64Array, values: pa.Array, nan: int) -> tuple[pa.Array, pa.Int64Array]:
-    """Add the positions of NaN in values, with the position of its text, to ascending positions and their texts."""
-    others = pc.indices_nonzero(pc.fill_null(is_nan(values), False))
-    there, texts = pa.concat_arrays([there, others]), pa.concat_arrays([texts, repeated(nan, len(others))])
-    order = pc.array_sort_indices(there)
-    return there.take(order), texts.take(order)
+def _among(found: pa.Int64Array, forms: pa.Int64Array) -> pa.Int64Array:
+    """Replace positions of forms that aren't among the ascending ones of a row group, which can't have the others by
+    its filter or statistics, by nulls."""
+    if not len(forms):
+        return pa.nulls(len(found), pa.int64())
+    first, last = forms[0].as_py(), forms[-1].as_py()
+    if last - first < len(forms):  # all between two bounds
+        least, most = pc.min_max(found).as_py().values()
+        if least is None or first <= least <= most <= last:
+            return found
+        inside = pc.and_(pc.greater_equal(found, first), pc.less_equal(found, last))
+    else:
+        inside = pc.is_in(found, value_set=forms)
+    return pc.if_else(inside, found, None)
 
 
 def _without_values(path: str, key: ChunkKey, rows: int) -> CorruptFile:
@@ -293,31 +292,18 @@ def _without_values(path: str, key: ChunkKey, rows: int) -> CorruptFile:
     )
 
 
-def _sorted_keys(wanted: WantedValues, candidates: Candidates) -> list[Any] | None:
-    """The sort keys of the candidates, ascending; None for NaN, too many candidates, or values without order."""
-    if candidates.nan or wanted.keys is None or len(candidates.forms) > _KEYS_MOST:
+def _has_within(wanted: WantedValues, candidates: Candidates) -> HasWithin | None:
+    """Returns whether a row group may have a value between two bounds; None if bounds exclude none: NaN, and values
+    without order."""
+    if candidates.nan or wanted.keys is None:
         return None
-    if isinstance(wanted.keys, list):
-        return sorted(wanted.keys[at] for at in candidates.forms.to_pylist())
-    found: list[Any] = sorted(wanted.keys.take(candidates.forms).to_pylist())
-    return found
+    return lambda low, high: len(wanted.within(candidates.forms, low, high)) > 0
 
 
 _ORDERED: Final = 1
 _DEPRECATED: Final = 2
 _SAME: Final = ("schema", "created_by", "column_orders")
 """Footer fields that determine the columns, and whose bounds can be trusted."""
-
-
-def _ascending(wanted: WantedValues) -> tuple[kernels.Ascending, pa.Int64Array]:
-    """The hashes in ascending order, and the position of each one's text."""
-    try:
-        return kernels.Ascending(wanted.hashes), wanted.owners
-    except ValueError:
-        hashes = pa.Array.from_buffers(pa.uint64(), len(wanted.forms), [None, pa.py_buffer(wanted.hashes)])
-        order = pc.array_sort_indices(hashes)
-        ascending = hashes.take(order).buffers()[1].to_pybytes()[: 8 * len(order)]
-        return kernels.Ascending(ascending), wanted.owners.take(order)
 
 
 def _numbers(footer: Footer, column: Column) -> tuple[int, int, int, int]:
@@ -346,10 +332,7 @@ def _filter_lookup(
         or any(literal.unknowable is not None for literal in wanted.literals or ())
     ):
         return None
-    hashes: bytes | kernels.Ascending = wanted.hashes
-    owners = None
-    if wanted.literals is None:
-        hashes, owners = _ascending(wanted)
+    hashes, positions = (wanted.hashes, None) if wanted.literals is not None else wanted.by_hash
     ids = field_ids("FileMetaData")
     query = kernels.FilterQuery(
         parquet_limits.THRIFT_MAX_DEPTH,
@@ -359,4 +342,4 @@ def _filter_lookup(
         None if summed is None else bytes(c.index in summed for c in footer.columns),
         hashes,
     )
-    return FilterLookup("parquet", query, owners)
+    return FilterLookup("parquet", query, positions)

@@ -70,7 +70,7 @@ def answer_of(filter_lookup: FilterLookup, path: Path) -> FilterAnswer | None:
     assert found is not None
     if filter_lookup.can_batch:
         assert [found] == list(filter_lookup.look_up_all([bytes(path)], Stop()))
-    known = found.ruled_out or found.texts is not None
+    known = found.ruled_out or found.forms is not None
     assert found.stamp == (path.stat().st_size, path.stat().st_mtime_ns)
     return found._replace(bytes_read=0, stamp=(0, 0)) if known else None
 
@@ -188,20 +188,33 @@ def possible_in(path: Path, column: str, values: Sequence[str]) -> set[str] | No
         return None
 
 
+def owners_of(file: FilterFile, column: str, values: Sequence[str]) -> list[int]:
+    """The position of the value of each form."""
+    search = file.search(next(c for c in file.columns if c.path == column))
+    owners: list[int] = search.wanted(binaries([value.encode() for value in values])).owners.to_pylist()
+    return owners
+
+
+def left_of(found: FilterAnswer, owners: Sequence[int], values: Sequence[str]) -> set[str]:
+    """The values that a file's filters leave."""
+    return {values[owners[at]] for forms in (found.forms or {}).values() for at in forms.to_pylist()}
+
+
 @pytest.mark.parametrize("column", ["n", "id"])
 @pytest.mark.parametrize("count", [257, 20_000])
 def test_of_many_values_those_are_left_that_filters_have(path: Path, column: str, count: int) -> None:
     prefix = "n" if column == "n" else ""
     values = [f"{prefix}{number}" for number in range(-70, count)]
     with open_source(path) as source:
-        filter_lookup = filter_lookup_of(open_file(source), column, values)
+        file = open_file(source)
+        filter_lookup, owners = filter_lookup_of(file, column, values), owners_of(file, column, values)
     assert filter_lookup is not None
     found = answer_of(filter_lookup, path)
     assert found is not None
-    assert found.texts is not None
-    positions = found.texts.to_pylist()
-    assert positions == sorted(set(positions))
-    left, exact = {values[at] for at in positions}, possible_in(path, column, values)
+    assert found.forms is not None
+    for forms in found.forms.values():
+        assert forms.to_pylist() == sorted(set(forms.to_pylist()))
+    left, exact = left_of(found, owners, values), possible_in(path, column, values)
     rows = pq.read_table(path)[column].drop_null().to_pylist()
     assert exact is not None
     assert {str(value) for value in rows} <= exact <= left
@@ -215,7 +228,8 @@ def test_many_values_of_a_damaged_copy_are_left_only_where_opening_it_leaves_no_
     values = [str(number) for number in range(60, 60 + 300)]
     data = path.read_bytes()
     with open_source(path) as source:
-        filter_lookup = filter_lookup_of(open_file(source), "id", values)
+        file = open_file(source)
+        filter_lookup, owners = filter_lookup_of(file, "id", values), owners_of(file, "id", values)
     assert filter_lookup is not None
     begin = len(footers.split(data)[0])
     filters = bloomcli.inspect(path, columns=["id"]).filters
@@ -227,7 +241,7 @@ def test_many_values_of_a_damaged_copy_are_left_only_where_opening_it_leaves_no_
             found = answer_of(filter_lookup, copy)
             if found is None:
                 continue
-            left = set() if found.texts is None else {values[at] for at in found.texts.to_pylist()}
+            left = left_of(found, owners, values)
             exact = possible_in(copy, "id", values)
             assert exact is not None
             assert exact <= left, f"byte {at} ^ {bits:#x}"
@@ -272,17 +286,19 @@ def test_the_positions_of_many_hashes_are_those_that_each_filter_gives(tmp_path:
             filter_lookup = search.filter_lookup(wanted, None)
             assert filter_lookup is not None
             found = filter_lookup.look_up(source)
-        exact = looked_up(tmp_path / "f", wanted.hashes)
         assert found is not None
-        assert found.texts is not None
-        assert found.texts.to_pylist() == sorted(wanted.owners[at].as_py() for at in exact)
+        assert found.forms is not None
+        assert tuple(found.forms) == found.possible
+        left = {group: forms.to_pylist() for group, forms in found.forms.items()}
+        assert left == {group: forms for group, forms in looked_up(tmp_path / "f", wanted.hashes).items() if forms}
 
 
-def looked_up(path: Path, hashes: bytes) -> set[int]:
-    """The positions of the hashes that one of a file's filters contains, looked up one by one."""
-    data, found = path.read_bytes(), set()
+def looked_up(path: Path, hashes: bytes) -> dict[int, list[int]]:
+    """The positions of the hashes that the filter of each row group contains, looked up one by one."""
+    data, found = path.read_bytes(), {}
     for facts in bloomcli.inspect(path).filters:
         start = facts.offset + (facts.header_bytes or 0)
         bits = SplitBlockFilter(bytearray(data[start : start + (facts.bitset_bytes or 0)]))
-        found |= {at for at, value in enumerate(memoryview(hashes).cast("Q")) if bits.check(value)}
+        values = memoryview(hashes).cast("Q")
+        found[facts.row_group] = [at for at, value in enumerate(values) if bits.check(value)]
     return found

@@ -130,6 +130,27 @@ def test_a_value_that_the_filter_of_a_row_group_excludes_is_not_found_in_it(tmp_
         alone = rows_of(bloomcli.find(path, values, column="id", limit=10**6))
         assert together == alone
         assert [row["row"] for row in together if row["record"]["id"] == 55] == [105]
+        after_another = rows_of(
+            bloomcli.find([without, path], values, column="id")
+        )  # its filters are read before it is
+        assert [row for row in after_another if row["path"] == str(path)] == alone
+
+
+def test_row_groups_whose_values_are_small_are_decoded_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "some.parquet")
+    parts: list[int] = []
+    decoded = page_decoder.decoded
+
+    def watched(*given: Any, **named: Any) -> Any:
+        for part in decoded(*given, **named):
+            parts.append(len(part.ends))
+            yield part
+
+    monkeypatch.setattr(page_decoder, "decoded", watched)
+    assert len(rows_of(bloomcli.find(path, list(range(1, ROWS, GROUP)), column="id", select=["small"]))) == GROUPS
+    assert parts == [GROUPS]
 
 
 def test_the_error_of_a_damaged_page_names_its_row_group(tmp_path: Path) -> None:
@@ -143,6 +164,25 @@ def test_the_error_of_a_damaged_page_names_its_row_group(tmp_path: Path) -> None
     assert rows_of(found) == []
     (failed,) = found.report.errors
     assert "row_groups[4]" in str(failed.error)
+
+
+def test_a_column_with_too_few_values_in_a_row_group_gives_no_other_values_to_rows_of_the_next_ones(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "short.parquet"
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("other", pa.int64(), nullable=False)])
+    numbers = pa.table({"id": range(ROWS), "other": range(ROWS)}, schema=schema)
+    pq.write_table(numbers, path, row_group_size=GROUP, use_dictionary=False, compression="none")
+    at = pq.read_metadata(path).row_group(2).column(1).data_page_offset
+    data = bytearray(path.read_bytes())
+    count = data.index(b"\x2c\x15\x50", at, at + 40)  # DataPageHeader.num_values: 40
+    data[count + 2] = 0x4E  # 39
+    path.write_bytes(bytes(data))
+    rows = rows_of(bloomcli.find(path, [1, 90, 130, 300], column="id", select=["other"]))
+    assert [row["record"]["other"] for row in rows] == [1, 90, 130, 300]
+    found = bloomcli.find(path, [1, 3 * GROUP - 1, 130, 300], column="id", select=["other"])
+    assert rows_of(found) == []
+    assert "row_groups[2].columns[1]" in str(found.report.errors[0].error)
 
 
 def test_a_page_with_a_wrong_checksum_gives_no_rows(tmp_path: Path) -> None:

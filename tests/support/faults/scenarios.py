@@ -98,8 +98,6 @@ def _commands(kind: str) -> Iterator[tuple[str, tuple[str, ...], int]]:
     yield "remove", ("remove",), 100
     if kind != "orc":
         yield "fold", ("fold", "--fpp", "0.2"), 4000
-    if kind == "parquet":
-        yield "repair", ("repair", "--add", "page-index,statistics"), 0
 
 
 def _changing() -> Iterator[Scenario]:
