@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
-from bloomcli.errors import UnsupportedError
+from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import WRONG
 from bloomcli.formats.base import DeepCheck, FilterProblem, Tick
@@ -294,6 +294,12 @@ def _deep_one(filters: Filters, key: ChunkKey, chunk: ColumnChunk, stop: Stop) -
         if loaded is not None:
             raise
         return (_unread(chunk, error.reason, *proof.contradictions(filters, key, chunk)),)
+    except CorruptFile:
+        # a num_values that is too high makes the pages of other chunks seem to be this one's
+        known = [fault for fault in proof.contradictions(filters, key, chunk) if fault.structure == proof.ROWS]
+        if not known:
+            raise
+        return (found._replace(proof=tuple(fault.finding(chunk) for fault in known)),)
     measured = measure.chunk()
     faults = proof.faults(filters, key, chunk, measured)
     return (

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +16,45 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support import footers, thrift
-from support.thrift import Fields, Items
+from support.patches import (
+    COLUMN_ORDERS,
+    DEFINITION,
+    LOCATIONS,
+    MAX_VALUE,
+    MAXS,
+    MIN,
+    MIN_VALUE,
+    MINS,
+    NAN_COUNTS,
+    NULL_COUNTS,
+    NULL_PAGES,
+    NULLS,
+    ORDER,
+    UNENCODED,
+    Edit,
+    added,
+    column_index,
+    dictionary_pages,
+    double,
+    exchanged,
+    in_location,
+    in_turn,
+    int64,
+    levels,
+    meta,
+    num_values,
+    of_page,
+    offset_index,
+    order,
+    plain_dictionary,
+    rows,
+    sizes,
+    sorted_by,
+    stats,
+    without_last,
+)
+from support.skipped_rows import GROUP, NAN, PAGE, by_arrow, table, values
+from support.thrift import Fields
 
 import bloomcli
 from bloomcli.errors import BloomError
@@ -27,82 +64,13 @@ from bloomcli.model.file import Severity
 from bloomcli.storage.registry import open_source
 
 ROOT: Final = Path(__file__).parents[3]
-GROUP: Final = 100
-PAGE: Final = 20
-LAST: Final = 1
-NAN: Final = float("nan")
 PROVEN: Final = ("statistics-", "page-index-", "sorting-", "size-")
-
-MAX, MIN, NULLS, DISTINCT, MAX_VALUE, MIN_VALUE, MAX_EXACT, MIN_EXACT, NANS = range(1, 10)
-NULL_PAGES, MINS, MAXS, ORDER, NULL_COUNTS, REPETITION, DEFINITION, NAN_COUNTS = range(1, 9)
-LOCATIONS, UNENCODED = 1, 2
-ROWS, SORTING = 3, 4
-ENCODINGS, ENCODING_STATS, SIZES = 2, 13, 16
-COLUMN_ORDERS: Final = 7
-
-Edit = Callable[[bytes], bytes]
-
-
-def values(number: int) -> dict[str, Any]:
-    """A row: no column is in order but `up`, and every seventh `text` is null; a page of `gap` has nulls alone."""
-    mixed = number * 37 % 200
-    return {
-        "id": mixed - 100,
-        "unsigned": mixed * 20_000_000,
-        "real": NAN if mixed % 10 == 0 else mixed / 4 - 20,
-        "half": float(mixed % 100 - 50),
-        "text": None if number % 7 == 0 else f"text number {mixed:03d}",
-        "money": Decimal(mixed - 100) / 4,
-        "flag": mixed % 2 == 0,
-        "fixed": struct.pack(">I", mixed * 21_000_000),
-        "list": None if number % 5 == 0 else [mixed, None, mixed + 1][: number % 4],
-        "up": number,
-        "gap": None if number % GROUP < PAGE else mixed,
-        "word": f"word {mixed % 8}",
-    }
-
-
-def table() -> pa.Table:
-    """The rows of both row groups."""
-    schema = pa.schema(
-        {
-            "id": pa.int64(),
-            "unsigned": pa.uint32(),
-            "real": pa.float64(),
-            "half": pa.float16(),
-            "text": pa.string(),
-            "money": pa.decimal128(20, 2),
-            "flag": pa.bool_(),
-            "fixed": pa.binary(4),
-            "list": pa.list_(pa.int64()),
-            "up": pa.int32(),
-            "gap": pa.int64(),
-            "word": pa.string(),
-        }
-    )
-    return pa.Table.from_pylist([values(number) for number in range(2 * GROUP)], schema)
-
-
-COLUMNS: Final = table().column_names
 
 
 @cache
 def sound() -> bytes:
     """The file of which a structure is patched: five pages in a row group, and page indexes."""
-    out = pa.BufferOutputStream()
-    pq.write_table(
-        table(),
-        out,
-        row_group_size=GROUP,
-        max_rows_per_page=PAGE,
-        write_batch_size=PAGE,
-        compression="none",
-        use_dictionary=["word"],
-        write_page_index=True,
-        store_schema=False,
-        sorting_columns=[pq.SortingColumn(COLUMNS.index("up"))],
-    )
-    return out.getvalue().to_pybytes()
+    return by_arrow(table())
 
 
 def found(
@@ -112,188 +80,6 @@ def found(
     path.write_bytes(data)
     report = bloomcli.validate(path, deep=deep, columns=columns)
     return [(f.id, f.severity, f.column) for f in report.findings if f.id.startswith(PROVEN)]
-
-
-def place(column: str) -> tuple[int, int]:
-    return LAST, COLUMNS.index(column)
-
-
-def footer(edit: Callable[[Fields], None]) -> Edit:
-    """Another footer."""
-    return lambda data: footers.edited(data, edit)
-
-
-def meta(column: str, edit: Callable[[Fields], None]) -> Edit:
-    """Other metadata of the column's last chunk."""
-
-    def edited(metadata: Fields) -> None:
-        there = footers.meta(metadata, *place(column))
-        edit(there)
-        ordered = dict(sorted(there.items()))
-        there.clear()
-        there.update(ordered)
-
-    return footer(edited)
-
-
-def stats(column: str, **fields: Any) -> Edit:
-    """Other statistics of the column's last chunk, by the names of the constants above; None leaves a field out."""
-
-    def edit(there: Fields) -> None:
-        statistics: Fields = there[footers.STATISTICS][1]
-        for name, value in fields.items():
-            number = globals()[name]
-            statistics.pop(number, None)
-            if value is not None:
-                kind = thrift.BINARY if isinstance(value, bytes) else thrift.I64
-                if isinstance(value, bool):
-                    kind = thrift.TRUE if value else thrift.FALSE
-                statistics[number] = (kind, value)
-        ordered = dict(sorted(statistics.items()))
-        statistics.clear()
-        statistics.update(ordered)
-
-    return meta(column, edit)
-
-
-def column_index(column: str, edit: Callable[[Fields], None]) -> Edit:
-    """Another column index of the column's last chunk."""
-    return lambda data: footers.edited_index(data, *place(column), footers.COLUMN_INDEX_OFFSET, edit)
-
-
-def offset_index(column: str, edit: Callable[[Fields], None]) -> Edit:
-    """Another offset index of the column's last chunk."""
-    return lambda data: footers.edited_index(data, *place(column), footers.OFFSET_INDEX_OFFSET, edit)
-
-
-def of_page(field: int, page: int, value: Any) -> Callable[[Fields], None]:
-    """Another value of a page in a list of the index."""
-
-    def edit(index: Fields) -> None:
-        index[field][1].values[page] = value
-
-    return edit
-
-
-def in_location(page: int, field: int, more: int) -> Callable[[Fields], None]:
-    """A number of a page's location, and some more."""
-
-    def edit(index: Fields) -> None:
-        kind, value = index[LOCATIONS][1].values[page][field]
-        index[LOCATIONS][1].values[page][field] = (kind, value + more)
-
-    return edit
-
-
-def without_last(*fields: int) -> Callable[[Fields], None]:
-    """An index without its last page."""
-
-    def edit(index: Fields) -> None:
-        for field in fields:
-            if field in index:
-                index[field][1].values.pop()
-
-    return edit
-
-
-def added(field: int, kind: int, items: Sequence[Any]) -> Callable[[Fields], None]:
-    """An index, or metadata, with another list."""
-
-    def edit(there: Fields) -> None:
-        there[field] = (thrift.LIST, Items(kind, list(items)))
-
-    return edit
-
-
-def exchanged(field: int, kind: int, value: Any) -> Callable[[Fields], None]:
-    """An index, or metadata, with another field."""
-
-    def edit(there: Fields) -> None:
-        there[field] = (kind, value)
-
-    return edit
-
-
-def rows(count: int, *, whole_file: bool = False) -> Edit:
-    """Another number of rows, of the last row group or of the file."""
-
-    def edit(metadata: Fields) -> None:
-        there = metadata if whole_file else metadata[footers.ROW_GROUPS][1].values[LAST]
-        there[ROWS] = (thrift.I64, count)
-
-    return footer(edit)
-
-
-def sorted_by(column: str, *, descending: bool = False, nulls_first: bool = False) -> Edit:
-    """The last row group is said to be sorted by a column."""
-
-    def edit(metadata: Fields) -> None:
-        flags = {2: (thrift.TRUE if descending else thrift.FALSE, descending)}
-        flags[3] = (thrift.TRUE if nulls_first else thrift.FALSE, nulls_first)
-        sorting = {1: (thrift.I32, COLUMNS.index(column)), **flags}
-        metadata[footers.ROW_GROUPS][1].values[LAST][SORTING] = (thrift.LIST, Items(thrift.STRUCT, [sorting]))
-
-    return footer(edit)
-
-
-def order(column: str, number: int) -> Edit:
-    """Another order of a column's bounds."""
-
-    def edit(metadata: Fields) -> None:
-        metadata[COLUMN_ORDERS][1].values[COLUMNS.index(column)] = {number: (thrift.STRUCT, {})}
-
-    return footer(edit)
-
-
-def in_turn(*edits: Edit) -> Edit:
-    """Several edits."""
-
-    def edit(data: bytes) -> bytes:
-        for one in edits:
-            data = one(data)
-        return data
-
-    return edit
-
-
-def plain_dictionary(there: Fields) -> None:
-    """Only the old encodings of dictionaries are named, and no page's."""
-    there[ENCODINGS] = (thrift.LIST, Items(thrift.I32, [2, 3]))
-    del there[ENCODING_STATS]
-
-
-def dictionary_pages(there: Fields) -> None:
-    """All pages are said to be dictionary-encoded."""
-    there[ENCODING_STATS] = (
-        thrift.LIST,
-        Items(thrift.STRUCT, [{1: (thrift.I32, 0), 2: (thrift.I32, 8), 3: (thrift.I32, 5)}]),
-    )
-
-
-def one_page_less(there: Fields) -> None:
-    """The values of the last page aren't counted."""
-    there[footers.NUM_VALUES] = (thrift.I64, GROUP - PAGE)
-
-
-def sizes(field: int, value: Any) -> Callable[[Fields], None]:
-    """Other size statistics."""
-
-    def edit(there: Fields) -> None:
-        there[SIZES][1][field] = value
-
-    return edit
-
-
-def int64(value: int) -> bytes:
-    return struct.pack("<q", value)
-
-
-def double(value: float) -> bytes:
-    return struct.pack("<d", value)
-
-
-def levels(*counts: int) -> tuple[int, Items]:
-    return thrift.LIST, Items(thrift.I64, list(counts))
 
 
 IN_LAST: Final = [values(number) for number in range(GROUP, 2 * GROUP)]
@@ -353,7 +139,7 @@ CASES: Final[dict[str, tuple[Edit, str, Severity, str | None]]] = {
     "a bound that is said to be exact": (
         stats("id", MAX_VALUE=int64(100), MAX=None, MAX_EXACT=True),
         "statistics-bounds",
-        NOTE,
+        ERROR,
         "id",
     ),
     "no nulls": (stats("text", NULLS=0), "statistics-counts", ERROR, "text"),
@@ -364,7 +150,8 @@ CASES: Final[dict[str, tuple[Edit, str, Severity, str | None]]] = {
     "a number of NaNs": (stats("real", NANS=3), "statistics-counts", ERROR, "real"),
     "a number of distinct values": (stats("word", DISTINCT=9), "statistics-counts", NOTE, "word"),
     "the footer's rows": (rows(2 * GROUP + 1, whole_file=True), "statistics-counts", ERROR, None),
-    "a page beyond the number of values": (meta("id", one_page_less), "statistics-counts", ERROR, "id"),
+    "a page beyond the number of values": (meta("id", num_values(-PAGE)), "statistics-counts", ERROR, "id"),
+    "values that no page has": (meta("id", num_values(PAGE)), "statistics-counts", ERROR, "id"),
     "encoding statistics": (meta("text", dictionary_pages), "statistics-encodings", ERROR, "text"),
     "encodings, without statistics": (meta("text", plain_dictionary), "statistics-encodings", ERROR, "text"),
     "an ascending order": (sorted_by("id"), "sorting-columns", ERROR, "id"),
@@ -380,7 +167,7 @@ CASES: Final[dict[str, tuple[Edit, str, Severity, str | None]]] = {
     "a page of nulls that isn't said to be one": (
         column_index("gap", of_page(NULL_PAGES, 0, False)),
         "page-index-counts",
-        NOTE,
+        ERROR,
         "gap",
     ),
     "a page's nulls": (column_index("text", of_page(NULL_COUNTS, 1, 0)), "page-index-counts", ERROR, "text"),
