@@ -28,7 +28,7 @@ cdef inline int64_t _key(const unsigned char* p, Py_ssize_t width, int order) no
     if width == 8:
         eight = <int64_t>_load64(p)
         if order == ORDER_UNSIGNED:
-            return eight ^ (<int64_t>1 << 63)
+            return <int64_t>(_load64(p) ^ (<uint64_t>1 << 63))
         return eight ^ ((eight >> 63) & 0x7FFFFFFFFFFFFFFFLL) if order == ORDER_FLOAT else eight
     if width == 4:
         if order == ORDER_UNSIGNED:

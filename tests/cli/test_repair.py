@@ -118,3 +118,18 @@ def test_a_wrong_number_of_rows_is_named_and_left(bloom: Bloom, path: Path) -> N
     assert "num_rows is 2999, and the column has 3000 rows" in str(report["structures"])
     assert "the file has to be written again" in str(report["structures"])
     assert bloom("repair", path, "--in-place").code == 0
+
+
+def test_indexes_of_a_chunk_without_values_are_taken_out(bloom: Bloom, path: Path) -> None:
+    def empty(metadata: Fields) -> None:
+        footers.meta(metadata, 0, 0)[footers.NUM_VALUES] = (I64, 0)
+
+    bloom("repair", path, "--add", "page-index", "--in-place")
+    footers.edit_file(path, path, empty)
+    report = bloom("repair", path, "--columns", "id", "--in-place", "-f", "json").json
+    changes = {one["structure"]: one["action"] for one in report["structures"]}
+    assert changes.pop("num_rows") == "keep"
+    assert {"offset_index", "column_index"} <= changes.keys()
+    assert set(changes.values()) == {"remove"}
+    found = bloom("validate", path, "--deep", "--columns", "*", "-f", "json").json["findings"]
+    assert {one["id"] for one in found} == {"statistics-counts"}

@@ -38,10 +38,12 @@ def rows(start: int, end: int, p: int = 1) -> str:
 
 
 def findings(spark: SparkSession, name: str, **options: Any) -> list[tuple[str, str | None]]:
-    """The rules and columns of findings about the table's metadata."""
+    """The rules and columns of findings about the table's metadata. Notes are left out: Iceberg gives imported ORC
+    columns with NaN infinite bounds, from which Spark answers MIN and MAX."""
     found = bloom_spark.validate_table(spark, name, **options).collect()
     assert all(row.error is None for row in found)
-    return sorted((one.id, one.column) for row in found for one in row.findings if one.id.startswith("table-"))
+    chosen = (one for row in found for one in row.findings if one.severity != "note")
+    return sorted((one.id, one.column) for one in chosen if one.id.startswith("table-"))
 
 
 PARTITIONS = "bucket(4, id), truncate(8, name), days(at), p"

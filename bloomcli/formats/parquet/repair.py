@@ -85,7 +85,8 @@ class RepairPlan(Change):
         for key in footer.chunk_keys():
             found = footer.metadata(key)
             chunk = footer.chunk(key, found)
-            if not footer.row_group(key.row_group).rows or not (chunk.num_values or chunk.encrypted):
+            empty = not footer.row_group(key.row_group).rows or not (chunk.num_values or chunk.encrypted)
+            if self._add and empty:
                 continue
             work = Work(key, chunk, found, frozenset())
             structures = self._missing(work) if self._add else self._there(work)
