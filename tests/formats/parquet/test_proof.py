@@ -151,7 +151,6 @@ CASES: Final[dict[str, tuple[Edit, str, Severity, str | None]]] = {
     "a number of distinct values": (stats("word", DISTINCT=9), "statistics-counts", NOTE, "word"),
     "the footer's rows": (rows(2 * GROUP + 1, whole_file=True), "statistics-counts", ERROR, None),
     "a page beyond the number of values": (meta("id", num_values(-PAGE)), "statistics-counts", ERROR, "id"),
-    "values that no page has": (meta("id", num_values(PAGE)), "statistics-counts", ERROR, "id"),
     "encoding statistics": (meta("text", dictionary_pages), "statistics-encodings", ERROR, "text"),
     "encodings, without statistics": (meta("text", plain_dictionary), "statistics-encodings", ERROR, "text"),
     "an ascending order": (sorted_by("id"), "sorting-columns", ERROR, "id"),
@@ -272,6 +271,12 @@ def test_a_sound_file_has_no_finding(tmp_path: Path) -> None:
 def test_a_wrong_structure_is_found_and_nothing_else(what: str, tmp_path: Path) -> None:
     edit, rule, severity, column = CASES[what]
     assert found(edit(sound()), tmp_path / "f.parquet") == [(rule, severity, column)]
+
+
+def test_a_number_of_values_that_is_too_high_is_found_though_the_pages_after_it_are_others(tmp_path: Path) -> None:
+    for writer in (sound(), (ROOT / "fixtures/parquet/spark_pages.parquet").read_bytes()):
+        wrong = meta("id", num_values(PAGE))(writer)
+        assert found(wrong, tmp_path / "f.parquet") == [("statistics-counts", ERROR, "id")]
 
 
 def test_bounds_that_are_too_wide_are_no_faults(tmp_path: Path) -> None:
