@@ -21,7 +21,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def pasted(bloom: Bloom, refused: Result) -> Result:
     """The output of the command line in a hint."""
-    (hint,) = [line for line in refused.err.splitlines() if line.startswith("hint: bloom ")]
+    (hint,) = [line.replace("`", "") for line in refused.err.splitlines() if line.startswith("hint: ")]
     return bloom(*shlex.split(hint.removeprefix("hint: bloom ")))
 
 
@@ -129,7 +129,7 @@ def test_a_columns_name_before_the_value_gets_a_hint_with_the_option(bloom: Bloo
     assert bloom("add", "tr/a.parquet", "-c", "id", "-o", "out.parquet").code == 0
     refused = bloom("probe", "out.parquet", "id", "3")
     assert (refused.code, refused.out) == (2, "")
-    assert "hint: bloom probe out.parquet --column id 3\n" in refused.err
+    assert "hint: `bloom probe out.parquet --column id 3`\n" in refused.err
     assert pasted(bloom, refused).code == 0
     assert "write it like 42" in bloom("probe", "out.parquet", "-c", "id", "id", "3").err, "the column is chosen"
     assert "write it like 42" in bloom("probe", "out.parquet", "other", "3").err

@@ -70,6 +70,8 @@ def _commands(uri: str, folder: Path) -> list[list[str]]:
         ["add", here, "--table-schema", uri, "-o", new],
         ["remove", uri, "-c", "id", "--in-place"],
         ["fold", uri, "-c", "id", "--fpp", "0.1", "-o", new],
+        ["repair", uri, "--in-place"],
+        ["repair", here, "--add", "page-index", "-o", uri],
         ["validate", uri],
         ["validate", "--files-from", listed, "--report", f"sarif={folder / 'report.sarif'}"],
         ["validate", "--files-from", listed, "--report", f"junit={folder / 'report.xml'}"],

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bloomcli.errors import BloomError, UnsupportedError
+from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.formats.arrays import counting, numbers_of
 from bloomcli.formats.parquet import codecs, idl, page_index, pages, spec
 from bloomcli.formats.parquet import limits as parquet_limits
@@ -331,8 +331,15 @@ def _pages(reader: ChunkReader) -> Iterator[RawPage]:
     """Yield all pages of the chunk. Raises CorruptFile if their number of values differs from the metadata's, or if
     there are several dictionaries: readers disagree about which one applies."""
     seen, most, dictionaries = 0, reader.chunk.num_values, 0
+    end = reader.chunk.data_offset + reader.chunk.compressed_bytes
     while seen < most:
-        page = _next(reader)
+        beyond = reader.position >= end  # old writers' sizes leave a dictionary's header out
+        try:
+            page = _next(reader)
+        except CorruptFile:
+            if beyond:
+                raise reader.fault(f"the pages have {counted(seen, 'value')}, the metadata {most}") from None
+            raise
         if page is None:
             continue
         dictionaries += page.is_dictionary
