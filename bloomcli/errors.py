@@ -58,7 +58,7 @@ class BloomError(Exception):
         self.path = None if path is None else shown(path)
         self.offset = offset
         self.field = field
-        self.hint = hint
+        self.hint = completed(hint, self.path)
         self.findings: tuple[Finding, ...] = ()
 
     def __str__(self) -> str:

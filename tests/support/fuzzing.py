@@ -257,7 +257,7 @@ class _Contract:
         self._begin(f"validate {path.name}{' --deep' if deep else ''}")
         with _limits(self.seconds, self.memory):
             try:
-                findings = bloomcli.validate(path, deep=deep).findings
+                findings = bloomcli.validate(path, columns=["*"] if deep else None, deep=deep).findings
             except BloomError:
                 return None
         return {(f.id, f.column, f.stripe, f.row_group) for f in findings if f.severity == "error" and not f.off}

@@ -79,6 +79,22 @@ IN_TURN: tuple[Command, ...] = (
 )
 
 
+def wrong(path: Path, columns: list[str]) -> set[tuple[str, int | None, str | None]]:
+    """The rules that columns break, with their places. A file that can't be read as a whole breaks one, too: `--deep`
+    decodes all indices of dictionaries, and `add` no more than it needs."""
+    try:
+        found = bloomcli.validate(path, columns=columns, deep=True).findings
+    except BloomError as error:
+        return {("unreadable", None, error.reason)}
+    return {(f.id, f.row_group, f.column) for f in found if f.counts}
+
+
+def stale(path: Path, columns: list[str]) -> set[tuple[str, int | None, str | None]]:
+    """What is wrong in a damaged file besides filters: `add` leaves it as it is."""
+    besides = ("statistics-", "page-index-", "sorting-", "size-", "unreadable")
+    return {one for one in wrong(path, columns) if one[0].startswith(besides)}
+
+
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Don't wait for the disk, because thousands of files are written."""
@@ -115,7 +131,7 @@ def test_only_bloom_errors_come_out_of_damaged_files(tmp_path: Path, quick: None
                 if command is ADD and isinstance(report, ChangeReport):
                     added += 1
                     columns = sorted({escape(c.column) for c in report.changes if c.reason is None})
-                    assert not columns or bloomcli.validate(out, columns=columns, deep=True).ok
+                    assert not columns or not wrong(out, columns) - stale(path, columns)
                 out.unlink(missing_ok=True)
         assert list(folder.iterdir()) == [path]
     assert errors > CASES_EACH / 10
