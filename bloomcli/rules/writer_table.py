@@ -204,6 +204,16 @@ ROWS: Final = (
     ),
     WriterFault(
         writer="arrow-rs",
+        part=Part.PAGE_BOUNDS,
+        evidence=measured(
+            "DataFusion 55",
+            "a page with as many nulls as rows is said to have only nulls; in a list, it can have values, too",
+        ),
+        detection=Detection.ALWAYS,
+        which="columns in lists and maps",
+    ),
+    WriterFault(
+        writer="arrow-rs",
         part=Part.BOUNDS,
         evidence=thread(
             "arrow-rs to 59; arrow-rs#10860 and arrow-rs#11073",

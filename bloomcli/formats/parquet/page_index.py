@@ -3,7 +3,8 @@
     ColumnIndex    each page's minimum, maximum and null count
     OffsetIndex    each page's offset, length and first row
 
-A page is left out if its bounds exclude every value, or if it has only nulls; readers do the same. Indexes that
+A page is left out if its bounds exclude every value, or, where the column isn't repeated, if it has only nulls;
+readers do the same. Indexes that
 contradict each other, themselves or the row group aren't used: all pages are read.
 
 Source: the Apache Parquet format, PageIndex.md; parquet.thrift, ColumnIndex and OffsetIndex.
@@ -153,10 +154,11 @@ def select(
     pages = PageBounds(index, [place.rows for place in places], chunk, footer)
     if pages.problem is not None:
         return None
+    flat = not chunk.column.max_repetition_level  # arrow-rs compares the nulls of a repeated column with its rows
     kept = [
         place
         for place, null, bounds in zip(places, pages.only_nulls, pages.bounds, strict=True)
-        if not (null or (has_within is not None and not has_within(*bounds)))
+        if not ((null and flat) or (has_within is not None and not has_within(*bounds)))
     ]
     return Selection(kept, len(places) - len(kept))
 

@@ -83,7 +83,10 @@ def test_polars_bounds_of_128_bit_integers_prove_no_filter_wrong(tmp_path: Path,
     frame = pl.DataFrame({"c": pl.Series(values * 50, dtype=getattr(pl, kind)), "i": range(200)})
     frame.write_parquet(tmp_path / "f")
     bloomcli.add(tmp_path / "f", ["c", "i"], in_place=True)
-    assert found(tmp_path / "f", deep=False) == found(tmp_path / "f", deep=True) == []
+    assert found(tmp_path / "f", deep=False) == []
+    # readers that compare the bytes lose rows by them
+    known = {("page-index-bounds", "error"), ("statistics-bounds", "error")} if kind == "UInt128" else set()
+    assert set(found(tmp_path / "f", deep=True)) == known
     stored = [value.to_bytes(16, "little") for value in values]
     report = bloomcli.probe(tmp_path / "f", [f"0x{value.hex()}" for value in stored], column="c")
     assert [(t.presence, t.stats_skipped_row_groups) for t in report.totals] == [(Presence.MAYBE, 0)] * 4
