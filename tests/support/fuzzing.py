@@ -6,8 +6,8 @@ If `add` ends with exit code 0, for all columns and for one, `validate --deep` a
 
 - the columns that were added have no finding about filters that is an error;
 - `validate` can read the whole file: it never ends with exit code 3;
-- `validate --deep` of the whole file finds no error about filters that it didn't find in the original, compared by rule,
-  column, row group and stripe: the errors of another column's filter stay the same;
+- `validate --deep` of the whole file finds no error about filters that it didn't find in the original, compared by
+  rule, column, row group and stripe: the errors of another column's filter stay the same;
 - `validate --deep` ends with exit code 3 only if it does so for the original, too: the values of a column can't be
   decoded. `add` copies the values of other columns without reading them, and reads no more indices of a dictionary
   than it needs to know which entries are used.
