@@ -115,7 +115,7 @@ class ParquetSearch(ColumnSearch):
         for parts in page_decoder.joined(likely, len(wanted.forms)):
             values = [wanted_values.comparable(part.values, self._column) for part in parts]
             forms = wanted.likely_forms(values)
-            positions = pc.index_in(pa.chunked_array(values), value_set=wanted.forms.take(forms)).combine_chunks()
+            positions = pc.index_in(pa.concat_arrays(values), value_set=wanted.forms.take(forms))
             first = 0
             for part in (part for several in parts for part in several.by_chunk()):
                 self.pages_read += part.pages
