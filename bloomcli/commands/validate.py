@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from glob import escape
 from pathlib import PurePath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bloomcli.checks.limits import rates_and_sizes, required
 from bloomcli.checks.profit import profit
@@ -17,7 +17,6 @@ from bloomcli.checks.readers import broken_promises, confirmed_zeros
 from bloomcli.checks.readers import readers as losing
 from bloomcli.checks.remedies import Remedies
 from bloomcli.checks.sizes import by_readers
-from bloomcli.checks.table_statistics import check_table
 from bloomcli.commands.columns import excluded, indexes, select
 from bloomcli.commands.options import ValidateOptions, policy_of
 from bloomcli.commands.progress import Meter, Progress, cores
@@ -27,12 +26,14 @@ from bloomcli.formats.base import FilterFile, MeasuredColumn
 from bloomcli.formats.registry import open_file
 from bloomcli.hints import Hint, completed, on_table
 from bloomcli.model.file import FilterFacts, Severity
-from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.model.validate import Finding, ValidateReport
 from bloomcli.policy.policy import FilePolicy
 from bloomcli.storage.managed_tables import table_above
 from bloomcli.storage.os_errors import convert_os_errors_of_file
 from bloomcli.storage.registry import open_source, store_of
+
+if TYPE_CHECKING:
+    from bloomcli.model.table_statistics import FileStatistics
 
 _GRAVEST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 _BY_VALUES: Final = (
@@ -114,6 +115,8 @@ def run(
             findings += values.findings
         findings += _readers(check, facts, values.zeros)
         if table is not None:
+            from bloomcli.checks.table_statistics import check_table  # most files are in no table
+
             findings += check_table(file, table, check.columns, values.measured)
         return ValidateReport(
             path=source.path,

@@ -16,7 +16,6 @@ from bloomcli.formats.index_input import Indexable
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import quoted
 from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
-from bloomcli.model.table_statistics import Key
 from bloomcli.storage.base import KeptRange, Pieces, Source
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from bloomcli.model.change import FilterChange, StructureChange
     from bloomcli.model.inspect import FilterDump, FilterSummary
     from bloomcli.model.schema import ColumnNames, RowLineage, SchemaNode
+    from bloomcli.model.table_statistics import Key
     from bloomcli.model.validate import Finding
     from bloomcli.storage.sources import ExtendedSource
     from bloomcli.values.literals import Literal
