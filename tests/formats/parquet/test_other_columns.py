@@ -167,7 +167,7 @@ def test_another_columns_filter_where_the_new_ones_go_is_reported(path: Path, ah
         bloomcli.add(path, ["id"], in_place=True)
     assert path.read_bytes() == before
     assert caught.value.field == f"{CHUNK}.meta_data.bloom_filter_offset"
-    assert caught.value.hint == "`bloom remove FILE --columns n --in-place` takes it out"
+    assert caught.value.hint == f"`bloom remove {path} --columns n --in-place` takes it out"
     bloomcli.remove(path, columns=["n"], in_place=True)
     bloomcli.add(path, ["id"], in_place=True)
     assert bloomcli.validate(path, deep=True, require=["id"]).ok
@@ -177,7 +177,7 @@ def test_a_filter_whose_header_claims_the_new_ones_bytes_is_reported(path: Path)
     blob = blooms.header(1 << 20) + bytes(64)
     path.write_bytes(blooms.planted(path.read_bytes(), *BAD, blob, None))
     error = refused(path, "a filter of column n", f"{CHUNK}.meta_data.bloom_filter_offset")
-    assert error.hint == "`bloom remove FILE --columns n --in-place` takes it out"
+    assert error.hint == f"`bloom remove {path} --columns n --in-place` takes it out"
 
 
 def test_another_columns_filter_where_the_new_ones_go_may_be_replaced_with_them(path: Path) -> None:
