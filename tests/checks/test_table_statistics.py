@@ -15,6 +15,7 @@ import pytest
 from pyarrow import orc
 
 import bloomcli
+from bloomcli.checks.table_statistics import check_table
 from bloomcli.commands import validate
 from bloomcli.commands.options import ValidateOptions
 from bloomcli.formats.base import MeasuredColumn
@@ -217,7 +218,7 @@ def test_buckets_are_those_of_iceberg_s_specification(array: pa.Array, bucket: i
             table = FileStatistics(
                 source="manifest", partition=(part("c", number, transform="bucket", width=buckets),)
             )
-            found = list(validate.check_table(opened, table, None, {0: read}))
+            found = list(check_table(opened, table, None, {0: read}))
             assert [one.id for one in found] == ([] if right else ["table-partition"])
 
 
@@ -269,7 +270,7 @@ def test_shortened_bounds_of_the_file_prove_only_what_holds_for_all_values_that_
             (b"abc", b"w", False),
         ):
             table = FileStatistics(source="log", columns=(column("c", Kind.TEXT, low=low, high=high),))
-            assert (list(validate.check_table(opened, table, None, {})) == []) is right
+            assert (list(check_table(opened, table, None, {})) == []) is right
 
 
 @pytest.mark.parametrize("rows", [2, 3])
@@ -282,7 +283,7 @@ def test_values_count_more_than_the_footer_if_all_were_read(tmp_path: Path, rows
     parts = [MeasuredColumn(0, 1, 0, 1, None, None), MeasuredColumn(0, rows - 1, 0, 0, 1.0, 3.0)]
     with open_source(path) as source:
         opened = open_file(source)
-        found = [one.message for one in validate.check_table(opened, table, None, {0: parts[0].plus(parts[1])})]
+        found = [one.message for one in check_table(opened, table, None, {0: parts[0].plus(parts[1])})]
     said = [message.split(", and ")[1].split(":")[0] for message in found]
     assert said == (
         ["the file has 1", "the file has NaN, which engines put above", "the file has 3.0"] if rows == 2 else []
@@ -318,7 +319,7 @@ def test_a_bound_that_no_row_has_is_a_note_because_engines_answer_by_it(tmp_path
         opened = open_file(source)
         for low, high, tight, expected in ((1, 9, True, ["MIN", "MAX"]), (3, 5, True, []), (1, 9, False, [])):
             table = FileStatistics(source="log", columns=(column("c", low=low, high=high, tight=tight),))
-            found = list(validate.check_table(opened, table, None, read))
+            found = list(check_table(opened, table, None, read))
             assert [(one.id, one.severity) for one in found] == [("table-bounds", Severity.NOTE)] * len(expected)
             assert [one.message.split()[3] for one in found] == expected
 
