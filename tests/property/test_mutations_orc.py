@@ -271,10 +271,11 @@ def test_a_changed_value_is_reported(little: OriginalFile, row: int, text: str) 
     stored = message(little, fact)
     bits, k = bitset(stored), stored.num_hash_functions
     hashes = map(orcfiles.text_hash, values[stripe * 16 + group * 8 :][:8])
+    found = [f for f in little.findings(changed) if not f.id.startswith("statistics-")]
     if orcfiles.bits_of(hashes, len(bits) * 8, k) == bits:
-        assert little.findings(changed) == []
+        assert found == []
     else:
-        (finding,) = little.findings(changed)
+        (finding,) = found
         assert place(finding) == place(fact)
         assert finding.id in {"value-missing", "filter-stray-bits"}
 
