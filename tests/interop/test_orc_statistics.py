@@ -15,7 +15,7 @@ from pyorc.predicates import PredicateColumn
 from support import orcfiles
 from support import orcstatistics as edits
 from support.orcfiles import File
-from support.orcstatistics import FILE, GROUP, STRIPE
+from support.orcstatistics import FILE, GROUP, STRIPE, put
 
 import bloomcli
 from bloomcli.model.file import Severity
@@ -60,21 +60,6 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with path.open("wb") as out, pyorc.Writer(out, SCHEMA, row_index_stride=STRIDE) as writer:
         writer.writerows(map(row, range(ROWS)))
     return path
-
-
-def put(path: str, value: Any) -> Callable[[Any], None]:
-    """An edit that sets a field of statistics, or clears it for None."""
-    *above, last = path.split(".")
-
-    def change(statistics: Any) -> None:
-        for name in above:
-            statistics = getattr(statistics, name)
-        if value is None:
-            statistics.ClearField(last)
-        else:
-            setattr(statistics, last, value)
-
-    return change
 
 
 def no_values(has_null: bool) -> Callable[[Any], None]:

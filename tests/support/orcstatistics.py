@@ -71,3 +71,18 @@ def shown(path: Path, column: int) -> list[Any]:
     statistics.ParseFromString(file.footer.statistics[column])
     entry = row_index(file, column).entry[0]
     return [entry, metadata(file).stripe_statistics[0].column_statistics[column], statistics]
+
+
+def put(path: str, value: Any) -> Callable[[Any], None]:
+    """An edit that sets a field of statistics, or clears it for None."""
+    *above, last = path.split(".")
+
+    def change(statistics: Any) -> None:
+        for name in above:
+            statistics = getattr(statistics, name)
+        if value is None:
+            statistics.ClearField(last)
+        else:
+            setattr(statistics, last, value)
+
+    return change

@@ -226,9 +226,9 @@ class Measure:
         )
 
 
-def measured(filters: Filters, chunk: ColumnChunk, stop: Stop | None = None) -> MeasuredChunk:
-    """Measure a chunk. Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set."""
-    measure = Measure(chunk, filters.footer.order(chunk.column))
+def measured(filters: Filters, chunk: ColumnChunk, measure: Measure, stop: Stop | None = None) -> MeasuredChunk:
+    """Measure a chunk whose hashes aren't needed. Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is
+    set."""
     for _ in values_of(filters, chunk, measure, stop):
         pass
     return measure.chunk()

@@ -21,7 +21,7 @@ from bloomcli.formats.parquet.compact import Field
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.idl import ENUMS
 from bloomcli.formats.parquet.index_encoding import IndexedPage, boundary_order, cut_high, cut_low
-from bloomcli.formats.parquet.measured import MeasuredChunk, MeasuredPage, order_of, values_of
+from bloomcli.formats.parquet.measured import MeasuredChunk, MeasuredPage, measured, order_of
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader, read_page
 from bloomcli.formats.parquet.proof import (
     COLUMN_INDEX,
@@ -211,10 +211,7 @@ class Maker:
     def measured(self) -> MeasuredChunk:
         """The chunk, measured. Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set."""
         work = self._work
-        measure = measure_of(self._filters, work.key, work.chunk)
-        for _ in values_of(self._filters, work.chunk, measure, self._stop):
-            pass
-        return measure.chunk()
+        return measured(self._filters, work.chunk, measure_of(self._filters, work.key, work.chunk), self._stop)
 
     def mend(self) -> None:
         """Make new structures in place of those that the values contradict."""

@@ -19,7 +19,7 @@ from pyorc.predicates import PredicateColumn
 from support import orcfiles
 from support import orcstatistics as edits
 from support.orcfiles import File
-from support.orcstatistics import FILE, GROUP, LEVELS, STRIPE
+from support.orcstatistics import FILE, GROUP, LEVELS, STRIPE, put
 
 import bloomcli
 from bloomcli.model.file import Severity
@@ -43,21 +43,6 @@ def check(path: Path, column: str = "*", *, deep: bool = True) -> list[Finding]:
     """The findings about statistics and row indexes."""
     found = bloomcli.validate(path, columns=[column], deep=deep).findings
     return [f for f in found if f.id in PROVEN]
-
-
-def put(path: str, value: Any) -> Callable[[Any], None]:
-    """An edit that sets a field of statistics, or clears it for None."""
-    *above, last = path.split(".")
-
-    def change(statistics: Any) -> None:
-        for name in above:
-            statistics = getattr(statistics, name)
-        if value is None:
-            statistics.ClearField(last)
-        else:
-            setattr(statistics, last, value)
-
-    return change
 
 
 def every(*changes: Callable[[Any], None]) -> Callable[[Any], None]:
