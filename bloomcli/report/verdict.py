@@ -165,10 +165,14 @@ def _no_failure(report: GateReport) -> str:
     files = "" if is_single_file(report) else f" in {plural(report.files, 'file')}"
     if not report.filters_checked:
         lacking = f"no filters{_of_columns(report)} to check{files if report.files else ''}"
-        if report.values_checked:  # columns that were selected by name
-            agree = f"statistics and indexes agree with {plural(report.values_checked, 'value')}"
-            lacking = f"{'' if disregarded or partial else 'ok: '}{agree}; {lacking}"
-        return "; ".join(filter(None, [lacking + (f" ({disregarded})" if disregarded else ""), partial]))
+        if not report.values_checked:
+            return "; ".join(filter(None, [lacking + (f" ({disregarded})" if disregarded else ""), partial]))
+        # The columns were selected by name, so that their statistics and indexes were compared with their values.
+        looked = plural(report.values_checked, "value")
+        agree = f"statistics and indexes agree with {looked}"
+        if disregarded:
+            agree = f"no finding counts ({disregarded}); {looked} compared with statistics and indexes"
+        return "; ".join(filter(None, [agree if partial else f"ok: {agree}", lacking, partial]))
     found = f"no finding counts ({disregarded})" if disregarded else "no fault"
     filters = _filters(report) + files
     values = "" if report.deep else f"; {NOT_DEEP}"

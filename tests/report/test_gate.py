@@ -219,6 +219,12 @@ def test_a_terminal_gets_colours_however_much_there_is(findings: int, monkeypatc
             "orders.parquet: ok: statistics and indexes agree with 5,000 values; no filters to check",
             Style.GOOD,
         ),
+        (
+            gate(NOTE, rows=(replace(SOUND, filters=0),)),
+            "orders.parquet: ok: no finding counts (1 note); 5,000 values compared with statistics and indexes; "
+            "no filters to check",
+            Style.GOOD,
+        ),
         (gate(rows=(SKIPPED, SKIPPED)), "no filters to check", Style.WARN),
         (gate(rows=()), "no filters to check", Style.WARN),
         (
