@@ -47,13 +47,13 @@ from bloomcli.values.literals import Literal, exclusions
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
+    from bloomcli.formats.base import Tree
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.inspect import FilterDump
     from bloomcli.model.schema import ColumnNames, RowLineage, SchemaNode
     from bloomcli.storage.sources import ExtendedSource
-    from bloomcli.values.trees import Tree
 
 
 class ParquetFile(LocatedFile):
@@ -145,7 +145,7 @@ class ParquetFile(LocatedFile):
 
     def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
         """Sum up the chunks' metadata by column."""
-        from bloomcli.formats.parquet.columns import column_facts
+        from bloomcli.formats.parquet.describe import column_facts
 
         return column_facts(self.footer, columns)
 
