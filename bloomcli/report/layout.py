@@ -1,5 +1,5 @@
-"""The blocks of a text report: lines, pairs and grids, and the bars and sparklines of a grid's columns; the line about requests to a
-store, which most reports have.
+"""The blocks of a text report: lines, pairs and grids, and the bars and sparklines of a grid's columns; the line
+about the requests to a store, which most reports have.
 
 `fitting` fits them to a terminal's width.
 """

@@ -1,5 +1,6 @@
-"""Text report of `validate`: findings by rule, the most severe first; the last line is the verdict. Text of its `--explain`: the
-lists of the rules and of a policy's keys, and their pages."""
+"""Text report of `validate`: findings by rule, the most severe first; the last line is the verdict.
+
+Text of its `--explain`: the lists of the rules and of a policy's keys, and their pages."""
 
 from __future__ import annotations
 
