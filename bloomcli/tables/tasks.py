@@ -5,7 +5,7 @@ Executors open a file by a portable path; the table's commit uses the path in it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ from bloomcli.datasets.task import Task, failed_row
 from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.schema import ColumnNames
-from bloomcli.tables.base import DataFile
+from bloomcli.tables.base import DataFile, Table
 from bloomcli.tables.columns import FORMATS
 
 O = TypeVar("O", bound=Options)  # noqa: E741  options
@@ -50,3 +50,9 @@ def task_of(file: DataFile, options: Mapping[str, O], new: str | None = None, *,
     except BloomError as error:
         return replace(task, row=failed_row(task.path, error))
     return replace(task, options=options[file.format], output=output)
+
+
+def with_statistics(tasks: Sequence[Task], table: Table, files: Sequence[DataFile]) -> list[Task]:
+    """The tasks of data files with what the table's metadata say about them. Raises: as `Table.statistics`."""
+    packed = [one.packed() for one in table.statistics(files)]
+    return [replace(task, statistics=one) for task, one in zip(tasks, packed, strict=True)] if packed else list(tasks)

@@ -46,6 +46,14 @@ def findings(spark: SparkSession, name: str, **options: Any) -> list[tuple[str, 
     return sorted((one.id, one.column) for one in chosen if one.id.startswith("table-"))
 
 
+def mended(spark: SparkSession, name: str) -> list[str]:
+    """The statuses of the files after `bloom repair --table`; the metadata then have no finding that it mends."""
+    rows = bloom_spark.repair_table(spark, name).collect()
+    assert all(row.error is None for row in rows)
+    assert {rule for rule, _ in findings(spark, name, deep=True, columns=["*"])} <= {"table-partition"}
+    return [row.status for row in rows]
+
+
 PARTITIONS = "bucket(4, id), truncate(8, name), days(at), p"
 
 
@@ -192,6 +200,13 @@ def test_a_wrong_entry_in_a_manifest_loses_rows_and_is_found(
     assert findings(spark, name, deep=True, columns=["*"]) == [expected]
     if case not in NEEDS_VALUES:
         assert findings(spark, name) == [expected]
+    if case != "partition":
+        assert mended(spark, name) == ["done"]
+        again = (
+            _by_pyiceberg(spark, name, "ratio is nan") if "nan" in where else spark.table(name).where(where).count()
+        )
+        assert again == right
+    assert mended(spark, name) == ["skipped"]
 
 
 def _by_pyiceberg(spark: SparkSession, name: str, where: str) -> int:
@@ -264,6 +279,10 @@ def test_a_wrong_entry_in_a_log_loses_rows_and_is_found(
     assert findings(spark, name, deep=True, columns=["*"]) == [expected]
     if request.node.callspec.id not in LOGS_NEED_VALUES:
         assert findings(spark, name) == [expected]
+    if request.node.callspec.id != "partition":
+        assert mended(spark, name) == ["done"]
+        assert _rows_or_none(spark, f"select * from {name} where {where}") == right
+    assert mended(spark, name) == ["skipped"]
 
 
 def _rows_or_none(spark: SparkSession, query: str) -> int:
@@ -280,6 +299,8 @@ def test_a_wrong_row_count_in_a_log_is_counted_and_found(spark: SparkSession, lo
     name = with_log(log, folder, stats("numRecords", value=99))
     assert spark.sql(f"select count(*) from {name}").first()[0] == 99
     assert findings(spark, name) == [("table-counts", None)]
+    assert mended(spark, name) == ["done"]
+    assert spark.sql(f"select count(*) from {name}").first()[0] == 100
 
 
 def test_a_checkpoint_s_statistics_are_compared_as_those_of_the_log(
@@ -293,6 +314,8 @@ def test_a_checkpoint_s_statistics_are_compared_as_those_of_the_log(
         if int(old.stem) < last:
             old.unlink()
     assert findings(spark, name) == [("table-bounds", "id")]
+    assert "done" in mended(spark, name)
+    assert spark.table(name).where("id = 77").count() == 1
 
 
 def test_the_hint_s_statement_mends_the_metadata(
