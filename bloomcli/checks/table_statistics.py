@@ -141,10 +141,12 @@ def correction(file: FilterFile, table: FileStatistics, measured: Mapping[int, M
         for facts in (file.column_facts(set(measured)) if measured and file.rows else ())
         if (column := _column(facts, measured.get(facts.column.index), file.rows)).read
     }
+    unchanged = table.rows is not None and table.rows < file.rows and not table.rows_may_grow
     found = [
         one
         for one in check_table(file, table, set(measured), measured)
         if one.id in _CORRECTED and (one.column is None or one.column in read)
+        if not (unchanged and one.id == "table-counts" and one.column is None)
     ]
     if not found:
         return None
@@ -152,7 +154,7 @@ def correction(file: FilterFile, table: FileStatistics, measured: Mapping[int, M
     said = (one for one in table.columns if one.path in wrong)
     right = FileStatistics(
         source=table.source,
-        rows=file.rows,
+        rows=None if unchanged else file.rows,
         columns=tuple(_right(one, read[one.path]) for one in said),
         split_offsets=tuple(sorted(file.unit_starts())) if any(one.id == "table-splits" for one in found) else (),
     )

@@ -166,6 +166,7 @@ class Table(ABC):
 
         Raises:
             UnreadableError: the metadata can't be read.
+            UnsupportedError: the table format's library gives no access to them.
         """
         del files
         return iter(())

@@ -302,11 +302,9 @@ class _Run:
         """The tasks of a repair with what the metadata say about their files: the commit corrects them."""
         if not any(isinstance(one, RepairOptions) and not one.add for one in self.options.values()):
             return tasks
-        try:
-            return with_statistics(tasks, self.table, files)
-        except UnsupportedError as error:
-            self.remarks.append(f"the table's metadata about files stay as they are: {error.reason}")
-            return tasks
+        tasks, remarks = with_statistics(tasks, self.table, files)
+        self.remarks += remarks
+        return tasks
 
     def _find_removed(self, paths: Sequence[str]) -> None:
         """Plan again if files couldn't be read because others have replaced them, and expiry has removed them."""

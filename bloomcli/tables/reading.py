@@ -85,7 +85,10 @@ class TableEngine:
             named = {kind: replace(one, names=names) for kind, one in requested.items()}
         files = [self._files[item.path] for item in listed]
         tasks = [task_of(file, named) for file in files]
-        return with_statistics(tasks, self.table, files) if isinstance(options, ValidateOptions) else tasks
+        if isinstance(options, ValidateOptions):
+            tasks, remarks = with_statistics(tasks, self.table, files)
+            self._remarks = (*self._remarks, *remarks)
+        return tasks
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:
         """Return the tasks unchanged: reading commands need no check."""

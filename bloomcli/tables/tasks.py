@@ -52,7 +52,20 @@ def task_of(file: DataFile, options: Mapping[str, O], new: str | None = None, *,
     return replace(task, options=options[file.format], output=output)
 
 
-def with_statistics(tasks: Sequence[Task], table: Table, files: Sequence[DataFile]) -> list[Task]:
-    """The tasks of data files with what the table's metadata say about them. Raises: as `Table.statistics`."""
-    packed = [one.packed() for one in table.statistics(files)]
-    return [replace(task, statistics=one) for task, one in zip(tasks, packed, strict=True)] if packed else list(tasks)
+def with_statistics(
+    tasks: Sequence[Task], table: Table, files: Sequence[DataFile]
+) -> tuple[list[Task], tuple[str, ...]]:
+    """The tasks of data files with what the table's metadata say about them, and remarks on why they don't have it.
+
+    Raises: as `Table.statistics`, except UnsupportedError.
+    """
+    try:
+        packed = [one.packed() for one in table.statistics(files)]
+    except UnsupportedError as error:
+        hint = "" if error.hint is None else f"; {error.hint}"
+        return list(tasks), (
+            f"what the table's metadata say about files isn't compared with them: {error.reason}{hint}",
+        )
+    if not packed:
+        return list(tasks), ()
+    return [replace(task, statistics=one) for task, one in zip(tasks, packed, strict=True)], ()

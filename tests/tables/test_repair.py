@@ -12,6 +12,11 @@ from support import patches as at
 from support.iceberg_runs import delete_equal, local_path, opened
 
 from bloomcli import spark as bloom_spark
+from bloomcli.commands.options import RepairOptions
+from bloomcli.commands.table_options import TableOptions
+from bloomcli.datasets.spark import SparkEngine
+from bloomcli.tables.change import change_table
+from bloomcli.tables.iceberg import statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +59,7 @@ def filled(spark: SparkSession, name: str) -> None:
 
 
 def iceberg(spark: SparkSession, version: int, label: str) -> str:
-    """A table with deletes: of version 2 without partitions and with equality deletes, of version 3 with partitions."""
+    """A table with deletes: one of version 2 has no partitions, and equality deletes."""
     name = f"ice.db.{label}_{version}"
     spark.sql(
         f"create table {name} ({COLUMNS}) using iceberg {'partitioned by (p)' if version > 2 else ''} tblproperties ("
@@ -63,7 +68,7 @@ def iceberg(spark: SparkSession, version: int, label: str) -> str:
     filled(spark, name)
     spark.sql(f"delete from {name} where id in (3, 8, 150)")
     if version == 2:
-        delete_equal(spark, name, "id", [5, 9])
+        delete_equal(spark, name, "name", ["n5", "n9"])
     spark.sql(f"update {name} set name = 'new' where id = 12")
     return name
 
@@ -144,4 +149,22 @@ def test_wrong_files_of_a_delta_table_are_mended_and_deletes_stay(
     assert count(spark, name, "id in (3, 8, 150)") == 0
     repaired(spark, name, add=["page-index", "statistics"])
     assert contents(spark, name, *rows) == before
+    assert found(spark, name) == []
+
+
+def test_an_iceberg_without_access_to_manifests_is_named_and_files_are_still_checked_and_mended(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "ice.db.older"
+    spark.sql(f"create table {name} ({COLUMNS}) using iceberg")
+    filled(spark, name)
+    assert damaged(file.path for file in opened(spark, name).files()) == 1
+    monkeypatch.setattr(statistics, "_PARSER", "org.apache.iceberg.NoSuchParser")
+    rows = bloom_spark.validate_table(spark, name, deep=True).collect()
+    assert [row.error for row in rows if row.error] == []
+    options = RepairOptions()
+    report = change_table(opened(spark, name), SparkEngine(spark), options, TableOptions(table=name))
+    assert "Iceberg 1.12" in " ".join(report.remarks)
+    assert sorted(row.status for row in report.rows) == ["done", "skipped"]
+    assert count(spark, name, "id = 77") == 1
     assert found(spark, name) == []

@@ -16,10 +16,12 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from bloomcli.errors import UnsupportedError
 from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Key, Kind, PartitionValue
 from bloomcli.tables.base import DataFile
 from bloomcli.tables.iceberg.java import ICEBERG, Java, Methods
 from bloomcli.tables.iceberg.scans import FILE, STRING, Tasks
+from bloomcli.tables.java import java_errors
 from bloomcli.values import calendar
 from bloomcli.values.keys import parse_key
 from bloomcli.values.literals import WIDE
@@ -27,6 +29,7 @@ from bloomcli.values.literals import WIDE
 if TYPE_CHECKING:
     from bloomcli.tables.iceberg.commit import Record
 
+_PARSER: Final = f"{ICEBERG}.ContentFileParser"
 _FILES_AT_ONCE: Final = 1000
 """Files whose statistics are read from Java at a time: some kilobytes of JSON each."""
 _SIZES: Final = {
@@ -95,12 +98,24 @@ def read_statistics(java: Java, schema: Any, files: Sequence[DataFile], name: st
         schema: the snapshot's ``org.apache.iceberg.Schema``.
         files: data files of one scan that read the columns' statistics.
         name: the table's name in SQL.
+
+    Raises:
+        UnsupportedError: the session's Iceberg has no public ContentFileParser.
     """
     catalog, _, short = name.partition(".")
     rewriting = f"CALL {catalog}.system.rewrite_data_files(table => '{short}', options => map('rewrite-all', 'true'))"
     leaves = leaves_of(json.loads(java.iceberg("SchemaParser").toJson(schema)))
     methods = Methods(java)
-    to_json = methods.static(f"{ICEBERG}.ContentFileParser", "toJson", STRING, FILE, f"{ICEBERG}.PartitionSpec")
+    try:
+        to_json = methods.static(_PARSER, "toJson", STRING, FILE, f"{ICEBERG}.PartitionSpec")
+    except java_errors():
+        version = java.iceberg("IcebergBuild").version()
+        raise UnsupportedError(
+            f"Iceberg {version} gives no access to the entries of manifests as JSON",
+            path=name,
+            hint="use Iceberg 1.12, such as --conf"
+            " spark.jars.packages=org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+        ) from None
     fields: dict[int, list[Any]] = {}
     for start in range(0, len(files), _FILES_AT_ONCE):
         some = files[start : start + _FILES_AT_ONCE]
@@ -132,6 +147,7 @@ def statistics_of(entry: Mapping[str, Any], leaves: Mapping[int, Leaf], fields: 
     return FileStatistics(
         source="manifest",
         rows=rows if rows >= 0 else None,
+        rows_may_grow=False,  # RewriteFiles refuses to replace files by those with more rows
         columns=tuple(one for one in columns if one is not None),
         partition=tuple(_partition(entry.get("partition"), leaves, fields)),
         split_offsets=tuple(entry.get("split-offsets") or ()),

@@ -130,7 +130,8 @@ def _without_index(root: Path) -> None:
 def _repairing() -> Iterator[Scenario]:
     one = "{root}/part-0.parquet"
     yield Scenario("repair-what-is-wrong", ("repair", one, "--in-place"), _wrong)
-    yield Scenario("repair-by-adding", ("repair", one, "--add", "page-index,statistics", "--in-place"), _without_index)
+    add = ("repair", one, "--add", "page-index,statistics", "--in-place")
+    yield Scenario("repair-by-adding", add, _without_index)
     yield Scenario("repair-to-a-new-file", ("repair", one, "-o", "{root}/new.parquet"), _wrong)
 
 
