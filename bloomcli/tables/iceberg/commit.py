@@ -536,7 +536,8 @@ class _Attempt:
         for one in replacements:
             file = one.old.record.file
             if one.right is not None:
-                file = corrected(self.table.java, self.table.table.schema(), one.old.record, one.right)
+                spec = one.old.record.partition_spec
+                file = corrected(self.table.java, self.table.table.schema(), file, spec, one.right)
             builder = builders.builder(one.old.record.partition_spec).copy(file)
             builder = builder.withPath(one.path).withFileSizeInBytes(one.size)
             if one.path in offsets:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from bloomcli.errors import UnsupportedError
 from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Key, Kind, PartitionValue
@@ -25,9 +25,6 @@ from bloomcli.tables.java import java_errors
 from bloomcli.values import calendar
 from bloomcli.values.keys import parse_key
 from bloomcli.values.literals import WIDE
-
-if TYPE_CHECKING:
-    from bloomcli.tables.iceberg.commit import Record
 
 _PARSER: Final = f"{ICEBERG}.ContentFileParser"
 _FILES_AT_ONCE: Final = 1000
@@ -203,20 +200,21 @@ def decode(encoded: bytes, leaf: Leaf) -> Key | None:
     return None
 
 
-def corrected(java: Java, schema: Any, record: Record, right: FileStatistics) -> Any:
+def corrected(java: Java, schema: Any, file: Any, spec: Any, right: FileStatistics) -> Any:
     """An Iceberg DataFile with right statistics. Those that it doesn't have aren't added.
 
     Args:
         java: the session's Java.
         schema: the table's ``org.apache.iceberg.Schema``.
-        record: the data file.
+        file: the data file, an Iceberg DataFile.
+        spec: the PartitionSpec that it was written with.
         right: what it has to say, as in `Replacement`.
     """
     parser = java.iceberg("ContentFileParser")
-    entry = json.loads(parser.toJson(record.file, record.partition_spec))
+    entry = json.loads(parser.toJson(file, spec))
     leaves = leaves_of(json.loads(java.iceberg("SchemaParser").toJson(schema)))
     text = json.dumps(corrected_entry(entry, right, leaves))
-    return parser.fromJson(java.iceberg("util.JsonUtil").mapper().readTree(text), record.partition_spec)
+    return parser.fromJson(java.iceberg("util.JsonUtil").mapper().readTree(text), spec)
 
 
 def corrected_entry(entry: Mapping[str, Any], right: FileStatistics, leaves: Mapping[int, Leaf]) -> dict[str, Any]:
