@@ -11,6 +11,7 @@ Delta's PROTOCOL.md, "Per-file Statistics" and "Partition Value Serialization".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from operator import gt, lt
 from typing import Final, NamedTuple
@@ -22,6 +23,7 @@ from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Ke
 from bloomcli.model.validate import Finding
 from bloomcli.values import calendar
 from bloomcli.values.keys import comparable, key_of, kind_of_column, text_of
+from bloomcli.values.short_bounds import cut_high, cut_low
 from bloomcli.words import counted
 
 _MILLI: Final = 999_999
@@ -37,6 +39,10 @@ _NO_REWRITING: Final = {
     " doesn't read would be lost",
 }
 """The hints of rules whose findings would become permanent if the engine wrote the file again."""
+
+
+_CORRECTED: Final = ("table-counts", "table-bounds", "table-splits")
+"""The rules whose findings the commit of a repair corrects."""
 
 
 class _End(NamedTuple):
@@ -109,6 +115,61 @@ def check_table(
             messages.append(("table-partition", value.path, _partition_message(value, column, table.source)))
     for rule, path, text in messages:
         yield Finding(id=rule, severity=Severity.ERROR, message=text, column=path, hint=_hint(rule, table))
+
+
+class Correction(NamedTuple):
+    """What a table's metadata should say about a file, where they are wrong."""
+
+    right: FileStatistics
+    """The columns whose statistics are wrong, the number of rows and the split offsets if they are wrong: as they
+    should be."""
+    problems: tuple[str, ...]
+
+
+def correction(file: FilterFile, table: FileStatistics, measured: Mapping[int, MeasuredColumn]) -> Correction | None:
+    """What the metadata should say about a file instead of what its values contradict; None if nothing is wrong.
+
+    Partition values aren't corrected: they decide which rows the table has.
+
+    Args:
+        file: the file, opened with the table's names.
+        table: what the metadata say.
+        measured: the columns whose values were read, by ordinal. No other column is corrected.
+    """
+    read = {
+        facts.column.path: column
+        for facts in (file.column_facts(set(measured)) if measured and file.rows else ())
+        if (column := _column(facts, measured.get(facts.column.index), file.rows)).read
+    }
+    unchanged = table.rows is not None and table.rows < file.rows and not table.rows_may_grow
+    found = [
+        one
+        for one in check_table(file, table, set(measured), measured)
+        if one.id in _CORRECTED and (one.column is None or one.column in read)
+        if not (unchanged and one.id == "table-counts" and one.column is None)
+    ]
+    if not found:
+        return None
+    wrong = {one.column for one in found}
+    said = (one for one in table.columns if one.path in wrong)
+    right = FileStatistics(
+        source=table.source,
+        rows=None if unchanged else file.rows,
+        columns=tuple(_right(one, read[one.path]) for one in said),
+        split_offsets=tuple(sorted(file.unit_starts())) if any(one.id == "table-splits" for one in found) else (),
+    )
+    problems = (one.message if one.column is None else f"{one.column}: {one.message}" for one in found)
+    return Correction(right, tuple(problems))
+
+
+def _right(said: ColumnStatistics, column: _Column) -> ColumnStatistics:
+    """A column's statistics by its values. Without bounds if they don't compare with the table's."""
+    ends = (column.low, column.high) if comparable(column.kind, said.kind) else (None, None)
+    low, high = (None if end is None else end.key for end in ends)
+    low, high = (cut(end) if isinstance(end, bytes) else end for end, cut in ((low, cut_low), (high, cut_high)))
+    if said.nan_is_greatest and column.nans:
+        high = None
+    return replace(said, values=column.values, nulls=column.nulls, nans=column.nans, low=low, high=high)
 
 
 def _hint(rule: str, table: FileStatistics) -> str:

@@ -40,6 +40,9 @@ def command(dataset: Dataset, form: str, every: bool, **options_: Any) -> int:
     headers alone, because readers skip pages only where all columns that they read have one. With --add statistics,
     columns get the minimum, the maximum and the null count that they don't have.
 
+    With --table and without --add, the table's commit also corrects bounds, counts and split offsets in Iceberg's
+    manifests and Delta's log that the values contradict.
+
     Existing bytes are copied unchanged: new page indexes are written in front of the footer, and the footer is
     patched. The file appears under its name only when it is complete and checked.
 

@@ -95,6 +95,9 @@ class ChangeRequest(NamedTuple):
     """The names that the files' table has for their columns."""
     lineage: RowLineage | None = None
     """The numbers of the rows, which the new file has to keep."""
+    corrects: Callable[[FilterFile, Plan], tuple[str, ...]] = lambda *_: ()
+    """Remarks on what the commit corrects in the metadata of the file's table: then the file is written even if the
+    plan keeps everything."""
 
     def keeps_all(self, plan: Plan) -> bool:
         """Whether a plan keeps every filter and other structure, and need not be executed."""
@@ -213,9 +216,11 @@ def _change_file_where_needed(
             target = target._replace(overwrite=state is _OutputState.STALE)
         file.appends_only = _appends_only(source, target, target.output)
         reason, plan = request.why_unchanged(file), None
+        corrected: tuple[str, ...] = ()
         if reason is None and request.why_idle is not None:
             plan = request.plan(file)
-            reason = request.why_idle if request.keeps_all(plan) else None
+            corrected = request.corrects(file, plan)
+            reason = request.why_idle if request.keeps_all(plan) and not corrected else None
         if reason is not None:
             if target.output is None or target.only_changed:
                 return reason
@@ -226,7 +231,7 @@ def _change_file_where_needed(
             return "; ".join((reason, "copied", *current().remarks))
         output = _output(store, source, target, makes_directories=True)
         report = _change(source, file, plan or request.plan(file), output, request, target, threads, progress)
-    return replace(report, seconds=time.perf_counter() - started)
+    return replace(report, seconds=time.perf_counter() - started, remarks=report.remarks + corrected)
 
 
 def _with_lineage(file: FilterFile, lineage: RowLineage, request: ChangeRequest, target: Target) -> FilterFile:
@@ -370,7 +375,7 @@ def _report_of_earlier_run(source: Source, file: FilterFile, request: ChangeRequ
         bytes_copied=plan.bytes_to_copy,
         seconds=0.0,
         changes=tuple(plan.estimate),
-        remarks=plan.remarks,
+        remarks=plan.remarks + request.corrects(file, plan),
         structures=plan.structures,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, Final
 
 from bloomcli.commands.change import ChangeRequest, change, target_of
 from bloomcli.commands.columns import indexes, why_none
@@ -11,9 +12,39 @@ from bloomcli.commands.progress import Progress, cores
 from bloomcli.formats.base import FilterFile, Plan, Repair
 from bloomcli.model.change import ChangeReport
 
+if TYPE_CHECKING:
+    from bloomcli.model.table_statistics import FileStatistics
 
-def request(options: RepairOptions) -> ChangeRequest:
-    """Make the request for any file. Raises UsageError."""
+_NAMED: Final = 3
+"""The most wrong statements of a table's metadata that a remark names."""
+
+
+class TableCheck:
+    """Compares what a table's metadata say about a file with the values that a repair reads.
+
+    Attributes:
+        right: what the metadata should say, where they are wrong; None if they are right, or the file wasn't planned.
+    """
+
+    def __init__(self, said: FileStatistics) -> None:
+        self.said = said
+        self.right: FileStatistics | None = None
+
+    def __call__(self, file: FilterFile, plan: Plan) -> tuple[str, ...]:
+        """Compare, and return remarks on what is wrong. `plan` is the repair's, which has read the values."""
+        from bloomcli.checks.table_statistics import correction  # most files are in no table
+
+        found = correction(file, self.said, plan.measured)
+        self.right = None if found is None else found.right
+        if found is None:
+            return ()
+        more = len(found.problems) - _NAMED
+        named = "; ".join(found.problems[:_NAMED]) + (f"; and {more:,} more" if more > 0 else "")
+        return (f"the commit corrects what the {self.said.source} says of the file: {named}",)
+
+
+def request(options: RepairOptions, table: TableCheck | None = None) -> ChangeRequest:
+    """Make the request for any file; `table` compares it with its table's metadata. Raises UsageError."""
     options = options.checked()
     repair = Repair(frozenset(options.add), options.threads or cores())
 
@@ -32,6 +63,7 @@ def request(options: RepairOptions) -> ChangeRequest:
         is_result=is_result,
         why_idle="there is nothing to add" if options.add else "there is nothing to mend",
         names=options.names,
+        corrects=table or (lambda *_: ()),
     )
 
 

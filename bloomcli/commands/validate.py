@@ -22,7 +22,7 @@ from bloomcli.commands.options import ValidateOptions, policy_of
 from bloomcli.commands.progress import Meter, Progress, cores
 from bloomcli.commands.sampling import chosen, share
 from bloomcli.errors import BloomError
-from bloomcli.formats.base import FilterFile, MeasuredColumn
+from bloomcli.formats.base import FilterFile, MeasuredColumn, of_columns
 from bloomcli.formats.registry import open_file
 from bloomcli.hints import Hint, completed, on_table
 from bloomcli.model.file import FilterFacts, Severity
@@ -165,15 +165,14 @@ def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress:
     values = 0
     findings: list[Finding] = []
     zeros: list[Finding] = []
-    measured: dict[int, MeasuredColumn] = {}
+    measured: list[MeasuredColumn] = []
     try:
         meter = Meter(progress, "check", file.deep_bytes(columns, units))
         for found in file.deep(columns, meter.tick, units, threads):
             values += found.values
             findings += found.proof
             if (part := found.measured) is not None:
-                before_it = measured.get(part.column)
-                measured[part.column] = part if before_it is None else before_it.plus(part)
+                measured.append(part)
             if found.finding is not None:
                 findings.append(found.finding)
             if found.negative_zero is not None:
@@ -181,7 +180,7 @@ def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress:
     except BloomError as error:
         error.findings = _judged(check, [*before, *findings])
         raise
-    return _Values(checked=values, findings=tuple(findings), zeros=tuple(zeros), measured=measured)
+    return _Values(checked=values, findings=tuple(findings), zeros=tuple(zeros), measured=of_columns(measured))
 
 
 def _judged(check: _Check, findings: Iterable[Finding]) -> tuple[Finding, ...]:

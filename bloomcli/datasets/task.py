@@ -33,7 +33,7 @@ from bloomcli.compact import compacted
 from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
-from bloomcli.model.dataset import FileRow, Status, SurveyReport
+from bloomcli.model.dataset import CorrectedRow, FileRow, Status, SurveyReport
 from bloomcli.model.paths import shown
 from bloomcli.model.schema import RowLineage
 from bloomcli.model.table_statistics import FileStatistics
@@ -44,6 +44,7 @@ from bloomcli.storage.traffic import Meter, counted_by, with_traffic
 
 if TYPE_CHECKING:
     from bloomcli.commands.change import ChangeRequest
+    from bloomcli.commands.repair import TableCheck
     from bloomcli.model.change import ChangeReport
     from bloomcli.model.probe import ProbeReport
     from bloomcli.model.validate import ValidateReport
@@ -93,7 +94,7 @@ class Task:
     lineage: RowLineage | None = None
     """The row ids that a new file has to keep."""
     statistics: bytes | None = None
-    """validate: what the file's table says about it, as `FileStatistics.packed`."""
+    """validate, repair: what the file's table says about it, as `FileStatistics.packed`."""
     row: FileRow | None = None
     """The file's row, if it is decided before the task runs."""
     dry_run_requests: DryRunRequests = DryRunRequests.CHANGE
@@ -103,6 +104,11 @@ class Task:
     def command(self) -> str:
         """The command's name."""
         return self.options.command
+
+    @property
+    def table(self) -> FileStatistics | None:
+        """What the file's table says about it."""
+        return None if self.statistics is None else FileStatistics.unpacked(self.statistics)
 
     @property
     def dry_run(self) -> bool:
@@ -205,8 +211,7 @@ def _run(task: Task, progress: Progress | None) -> FileRow:
         case ValidateOptions():
             from bloomcli.commands import validate
 
-            table = None if task.statistics is None else FileStatistics.unpacked(task.statistics)
-            found = validate.run(task.path, task.options, table=table, threads=task.threads, progress=progress)
+            found = validate.run(task.path, task.options, table=task.table, threads=task.threads, progress=progress)
             return validate_row(found)
     raise TypeError(f"{type(task.options).__name__} are of no command for datasets")
 
@@ -261,9 +266,14 @@ def _change(task: Task, options: WriteOptions, progress: Progress | None) -> Fil
     if task.output is not None and not options.dry_run:
         store_of(task.output).make_directory(task.output)
     threads = options.threads if isinstance(options, AddOptions | RepairOptions) else None
+    check = None
+    if (table := task.table) is not None:
+        from bloomcli.commands.repair import TableCheck
+
+        check = TableCheck(table)
     done = change_where_needed(
         task.path,
-        _request(options)._replace(lineage=task.lineage),
+        _request(options, check)._replace(lineage=task.lineage),
         target_of(options, output=task.output)._replace(no_table=task.no_table, only_changed=task.only_changed),
         threads=threads or task.threads,
         progress=progress,
@@ -271,10 +281,11 @@ def _change(task: Task, options: WriteOptions, progress: Progress | None) -> Fil
     if isinstance(done, str):
         output = None if task.only_changed else task.output
         return FileRow(path=task.path, status=Status.SKIPPED, output=output, reason=done)
-    return _change_row(done)
+    row = _change_row(done)
+    return row if check is None or check.right is None else CorrectedRow.of(row, check.right)
 
 
-def _request(options: WriteOptions) -> ChangeRequest:
+def _request(options: WriteOptions, table: TableCheck | None) -> ChangeRequest:
     """The change that the command makes to each file of a dataset: `add` only adds missing filters."""
     match options:
         case AddOptions():
@@ -292,7 +303,7 @@ def _request(options: WriteOptions) -> ChangeRequest:
         case RepairOptions():
             from bloomcli.commands import repair
 
-            return repair.request(options)
+            return repair.request(options, table)
     raise TypeError(f"{type(options).__name__} are of no command for datasets")
 
 

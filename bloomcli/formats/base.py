@@ -6,7 +6,8 @@ Formats share `located_file` (loops over filters), `answer` (answers from facts 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
 
 from bloomcli.concurrency.threads import Stop
@@ -74,6 +75,15 @@ class MeasuredColumn(NamedTuple):
         )
 
 
+def of_columns(parts: Iterable[MeasuredColumn]) -> dict[int, MeasuredColumn]:
+    """The values of each column by its ordinal, from those of its parts."""
+    found: dict[int, MeasuredColumn] = {}
+    for part in parts:
+        before = found.get(part.column)
+        found[part.column] = part if before is None else before.plus(part)
+    return found
+
+
 class DeepCheck(NamedTuple):
     """The outcome of reading every value of a column chunk, and of looking it up in the chunk's filter."""
 
@@ -124,6 +134,10 @@ class Plan(Protocol):
     def structures(self) -> tuple[StructureChange, ...]:
         """The planned changes of statistics and page indexes."""
 
+    @property
+    def measured(self) -> Mapping[int, MeasuredColumn]:
+        """The columns whose values were read for the plan, by ordinal."""
+
     remarks: tuple[str, ...]
     """Remarks for the user about the file."""
 
@@ -170,6 +184,7 @@ class PlanBase:
     new_bytes_bound: int
     remarks: tuple[str, ...] = ()
     structures: tuple[StructureChange, ...] = ()
+    measured: Mapping[int, MeasuredColumn] = MappingProxyType({})
     _estimated: tuple[FilterChange, ...]
     """The planned changes, without the columns that globs left out. A format sets `estimate`, or overrides this with
     a cached property if computing the sizes is costly."""

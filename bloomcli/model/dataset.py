@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from typing import Any
 
 from bloomcli.model.file import FilterFacts
 from bloomcli.model.paths import shown
 from bloomcli.model.probe import ValueTotals
+from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.model.traffic import SummedTraffic, Traffic, traffic_of
 from bloomcli.model.validate import Finding
 
@@ -258,6 +260,27 @@ class FileRow:
             path = getattr(self, name)
             if path is not None:
                 object.__setattr__(self, name, shown(path))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectedRow(FileRow):
+    """A file of a table, about which the table's metadata are wrong."""
+
+    right: FileStatistics = field(repr=False)
+    """What the commit has to say instead."""
+
+    @classmethod
+    def of(cls, row: FileRow, right: FileStatistics) -> CorrectedRow:
+        """The row with what the commit has to say."""
+        return cls(**_values(row), right=right)
+
+    def reported(self) -> FileRow:
+        """The row without it."""
+        return FileRow(**_values(self))
+
+
+def _values(row: FileRow) -> dict[str, Any]:
+    return {one.name: getattr(row, one.name) for one in fields(FileRow)}
 
 
 class RowTotals:

@@ -82,6 +82,8 @@ class FileStatistics:
     """The statement in SQL by which the table's engine writes files, and their statistics, again."""
     rows: int | None = None
     """Rows, deleted ones included."""
+    rows_may_grow: bool = True
+    """A commit that replaces the file may raise `rows`."""
     columns: tuple[ColumnStatistics, ...] = ()
     partition: tuple[PartitionValue, ...] = ()
     split_offsets: tuple[int, ...] = ()

@@ -46,6 +46,10 @@ class Replacement(NamedTuple):
     """The path of the new file, from `Table.new_path`."""
     size: int
     """Bytes of the new file."""
+    right: FileStatistics | None = None
+    """What the metadata have to say about the new file, where those of the old one are wrong: the rows, the split
+    offsets if there are some, and the columns whose statistics are wrong. Of these, only those that the old file has
+    are set, and those that aren't known are taken out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +73,7 @@ class CommitInfo:
     batch: int
     """Number of the commit in its run, from 1."""
     command: str
-    """``add``, ``remove`` or ``fold``."""
+    """``add``, ``remove``, ``fold`` or ``repair``."""
     columns: tuple[str, ...] = ()
     """The table's paths of the columns whose filters changed; empty: all."""
 
@@ -162,6 +166,7 @@ class Table(ABC):
 
         Raises:
             UnreadableError: the metadata can't be read.
+            UnsupportedError: the table format's library gives no access to them.
         """
         del files
         return iter(())
@@ -195,8 +200,8 @@ class Table(ABC):
     def commit(self, replacements: Sequence[Replacement], info: CommitInfo) -> int:
         """Replace data files in one atomic commit, and return the new snapshot's id or version.
 
-        Deletes still apply; metrics, partitions and sequence numbers stay. In the metadata, only path, size and split
-        offsets differ.
+        Deletes still apply; partitions and sequence numbers stay. In the metadata, only path, size, split offsets and
+        what `Replacement.right` corrects differ.
 
         Raises:
             Conflict: another commit has removed or changed some of the files; nothing was committed.

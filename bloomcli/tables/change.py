@@ -1,4 +1,4 @@
-"""Changes the filters of a table's data files: new files on executors, and commits that put them in place.
+"""Changes a table's data files: new files on executors, and commits that put them in place.
 
     Table.files -> check -> a batch: new files -> Table.refresh -> Table.commit -> the next batch
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 from uuid import uuid4
 
-from bloomcli.commands.options import WriteOptions
+from bloomcli.commands.options import RepairOptions, WriteOptions
 from bloomcli.commands.progress import Progress
 from bloomcli.commands.table_options import TableOptions
 from bloomcli.concurrency.signals import SignalExit, deferred, plain_interrupts
@@ -24,12 +24,13 @@ from bloomcli.datasets.engine import Engine
 from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, reconnect
 from bloomcli.datasets.task import Task, failed_row
 from bloomcli.errors import BloomError, UnsupportedError, UsageError, WriteError
-from bloomcli.model.dataset import DatasetReport, FileRow, Status, TableCommit
+from bloomcli.model.dataset import CorrectedRow, DatasetReport, FileRow, Status, TableCommit
+from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.tables.base import CommitInfo, Conflict, DataFile, Replacement, Table, WrongCommit
 from bloomcli.tables.columns import check_columns, options_from_properties
 from bloomcli.tables.reading import session_of, table_facts
 from bloomcli.tables.registry import open_table
-from bloomcli.tables.tasks import task_of, with_names
+from bloomcli.tables.tasks import task_of, with_names, with_statistics
 from bloomcli.words import plural
 
 T = TypeVar("T")
@@ -102,6 +103,8 @@ class _NewFile(NamedTuple):
     planned: _PlannedFile
     size: int
     """Bytes of the new file."""
+    right: FileStatistics | None = None
+    """As in `Replacement`."""
 
 
 def change_table(
@@ -284,7 +287,7 @@ class _Run:
         """Check the files that aren't known yet, and return those that need the change."""
         found = [file for file in self._files() if file.path not in self.rows and file.path not in self.committed]
         version = self.table.version
-        tasks = [task_of(file, self.options, changing=True) for file in found]
+        tasks = self._with_statistics([task_of(file, self.options, changing=True) for file in found], found)
         self.rows |= dict.fromkeys(file.path for file in found)
         waiting = []
         for file, task in zip(found, self.engine.check(tasks), strict=True):
@@ -294,6 +297,14 @@ class _Run:
                 self.rows[file.path] = task.row
         self._find_removed([file.path for file in found])
         return waiting
+
+    def _with_statistics(self, tasks: list[Task], files: Sequence[DataFile]) -> list[Task]:
+        """The tasks of a repair with what the metadata say about their files: the commit corrects them."""
+        if not any(isinstance(one, RepairOptions) and not one.add for one in self.options.values()):
+            return tasks
+        tasks, remarks = with_statistics(tasks, self.table, files)
+        self.remarks += remarks
+        return tasks
 
     def _find_removed(self, paths: Sequence[str]) -> None:
         """Plan again if files couldn't be read because others have replaced them, and expiry has removed them."""
@@ -335,7 +346,7 @@ class _Run:
         self.jobs = max(self.jobs, report.jobs)
         self.remarks += report.remarks
         for planned, row in zip(batch, report.rows, strict=True):
-            self.rows[planned.file.path] = row
+            self.rows[planned.file.path] = row.reported()
         return report
 
     def _make_batch(self, batch: Sequence[_PlannedFile]) -> None:
@@ -358,7 +369,8 @@ class _Run:
             new_files = []
             for planned, row in zip(batch, report.rows, strict=True):
                 if row.status is Status.DONE and row.bytes_after is not None:
-                    new_files.append(_NewFile(planned, row.bytes_after))
+                    right = row.right if isinstance(row, CorrectedRow) else None
+                    new_files.append(_NewFile(planned, row.bytes_after, right))
                 elif row.status is Status.SKIPPED:
                     self.uncommitted.discard(planned.new)
             if self.fail_fast and any(row.status is Status.FAILED for row in report.rows):
@@ -383,7 +395,7 @@ class _Run:
         if task.row is not None:
             self.rows[planned.file.path] = task.row
             return None
-        return replace(planned, new=new, task=task)
+        return replace(planned, new=new, task=replace(task, statistics=planned.task.statistics))
 
     def _commit(self, new_files: Sequence[_NewFile]) -> None:
         """Commit a batch. Try again if other commits came first."""
@@ -432,7 +444,7 @@ class _Run:
     def _try_commit(self, new_files: Sequence[_NewFile]) -> BloomError | None:
         """Commit. Returns an error if nothing was committed or the outcome is unknown. A signal to stop waits for the
         answer."""
-        replacements = [Replacement(one.planned.file, one.planned.new, one.size) for one in new_files]
+        replacements = [Replacement(one.planned.file, one.planned.new, one.size, one.right) for one in new_files]
         info = CommitInfo(run=self.id, batch=len(self.commits) + 1, command=self.command, columns=self.columns)
         new = {one.planned.new for one in new_files}
         snapshots = self.table.snapshots([one.planned.file for one in new_files])

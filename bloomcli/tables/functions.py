@@ -103,8 +103,8 @@ def fold_table(spark: SparkSession, table: str, **options: Unpack[FoldTableKeywo
 
 @takes_options(TableOptions, RepairOptions, without=TARGETS | OF_SNAPSHOTS | {"from_properties"})
 def repair_table(spark: SparkSession, table: str, **options: Unpack[RepairTableKeywords]) -> DataFrame:
-    """Mend statistics and page indexes of a table's Parquet files, or add them where they are missing. The bounds in
-    the table's own metadata stay as they are.
+    """Mend statistics and page indexes of a table's Parquet files, or add them where they are missing. Without `add`,
+    the commit also corrects what the table's own metadata say wrongly about the files.
 
     Args:
         spark: a classic session, with the table's catalog.

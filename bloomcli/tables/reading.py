@@ -17,12 +17,11 @@ from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import UsageError
 from bloomcli.hints import on_table
 from bloomcli.model.dataset import DatasetReport, FileRow, TableFacts
-from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.storage.base import FileEntry
 from bloomcli.tables.base import DataFile, Table
 from bloomcli.tables.columns import FORMATS, check_columns, options_from_properties
 from bloomcli.tables.registry import open_table
-from bloomcli.tables.tasks import task_of, with_names
+from bloomcli.tables.tasks import task_of, with_names, with_statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,10 +85,9 @@ class TableEngine:
             named = {kind: replace(one, names=names) for kind, one in requested.items()}
         files = [self._files[item.path] for item in listed]
         tasks = [task_of(file, named) for file in files]
-        if isinstance(options, ValidateOptions) and (
-            packed := [*map(FileStatistics.packed, self.table.statistics(files))]
-        ):
-            tasks = [replace(task, statistics=one) for task, one in zip(tasks, packed, strict=True)]
+        if isinstance(options, ValidateOptions):
+            tasks, remarks = with_statistics(tasks, self.table, files)
+            self._remarks = (*self._remarks, *remarks)
         return tasks
 
     def check(self, tasks: Sequence[Task], *, on_row: OnRow | None = None) -> list[Task]:

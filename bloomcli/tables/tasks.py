@@ -5,7 +5,7 @@ Executors open a file by a portable path; the table's commit uses the path in it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ from bloomcli.datasets.task import Task, failed_row
 from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.schema import ColumnNames
-from bloomcli.tables.base import DataFile
+from bloomcli.tables.base import DataFile, Table
 from bloomcli.tables.columns import FORMATS
 
 O = TypeVar("O", bound=Options)  # noqa: E741  options
@@ -50,3 +50,22 @@ def task_of(file: DataFile, options: Mapping[str, O], new: str | None = None, *,
     except BloomError as error:
         return replace(task, row=failed_row(task.path, error))
     return replace(task, options=options[file.format], output=output)
+
+
+def with_statistics(
+    tasks: Sequence[Task], table: Table, files: Sequence[DataFile]
+) -> tuple[list[Task], tuple[str, ...]]:
+    """The tasks of data files with what the table's metadata say about them, and remarks on why they don't have it.
+
+    Raises: as `Table.statistics`, except UnsupportedError.
+    """
+    try:
+        packed = [one.packed() for one in table.statistics(files)]
+    except UnsupportedError as error:
+        hint = "" if error.hint is None else f"; {error.hint}"
+        return list(tasks), (
+            f"what the table's metadata say about files isn't compared with them: {error.reason}{hint}",
+        )
+    if not packed:
+        return list(tasks), ()
+    return [replace(task, statistics=one) for task, one in zip(tasks, packed, strict=True)], ()

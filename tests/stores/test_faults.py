@@ -22,11 +22,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import need
+from support import patches
 from support.cli import Result
 from support.servers import running
 from support.servers.faults import Action, Fault
 from support.servers.forking import Started
 from support.servers.rigs import RIGS, Rig
+
+from bloomcli.formats.registry import open_file
+from bloomcli.storage.registry import open_source
 
 pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
@@ -60,18 +64,19 @@ _ACTIONS: Final = 3
 
 @dataclass(frozen=True)
 class Add:
-    """`bloom add --in-place` of one object, as it runs without a fault."""
+    """`bloom add --in-place` of one object, as it runs without a fault; or another command."""
 
     rig: Rig
     old: bytes
     new: bytes
     kinds: list[str]
     """Of its requests, in their order."""
+    arguments: Sequence[str] = ("add", "-c", "id")
 
     @property
     def command(self) -> list[str]:
         """The command's arguments."""
-        return ["add", self.rig.place.path("data.parquet"), "-c", "id", "--in-place"]
+        return [*self.arguments, self.rig.place.path("data.parquet"), "--in-place"]
 
     def reset(self) -> None:
         """Put the object back, and forget the requests so far."""
@@ -155,6 +160,55 @@ def add(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         assert new is not None
         assert new != old
         yield Add(rig, old, new, [each.kind for each in rig.proxy.recorded])
+
+
+@pytest.fixture(scope="module", params=RIGS)
+def repair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Add]:
+    """`bloom repair` of a small object with wrong bounds, after a run without a fault."""
+    server, make = RIGS[request.param]
+    need(running.installed(server), f"{server}: python tests/support/servers/install.py {server}")
+    with make() as rig:
+        sound = parquet(tmp_path_factory.mktemp("repair"), 2000)
+        old = patches.stats("id", MAX=patches.int64(7), MAX_VALUE=patches.int64(7))(sound)
+        rig.place.put("data.parquet", old)
+        begun = Add(rig, old, b"", [], ("repair",))
+        done = rig.bloom(*begun.command)
+        assert done.code == 0, done.err
+        new = rig.place.get("data.parquet")
+        assert new is not None
+        assert new != old
+        yield Add(rig, old, new, [each.kind for each in rig.proxy.recorded], begun.arguments)
+
+
+def test_a_repaired_object_has_right_bounds_and_differs_in_nothing_else(repair: Add, tmp_path: Path) -> None:
+    paths = [tmp_path / "old", tmp_path / "new"]
+    for path, data in zip(paths, (repair.old, repair.new), strict=True):
+        path.write_bytes(data)
+    old, new = (open_file(open_source(path)) for path in paths)
+    assert old.differs_only_in_structures(new)
+    pages = len(repair.old) - 8 - int.from_bytes(repair.old[-8:-4], "little")
+    assert repair.new[:pages] == repair.old[:pages]
+    done = repair.rig.bloom("validate", "--deep", "--columns", "*", repair.command[1])
+    assert done.code == 0, done.out
+    assert pq.read_table(paths[1], filters=[("id", ">", 7)]).num_rows == 2000
+
+
+def test_a_repair_that_fails_or_is_killed_at_any_request_leaves_one_of_the_two(repair: Add) -> None:
+    problems = {}
+    for number, kind in enumerate(repair.kinds, 1):
+        done = repair.ended(Fault(Action.LOSE, at=number), signal.SIGKILL)
+        found = problems[f"killed at {kind}: {done.code}"] = []
+        if repair.content() not in {"old", "new"}:
+            found.append("the object is another")
+        for name in repair.rig.place.names() - {"data.parquet"}:
+            _forget(repair.rig, name)
+        if kind in repair.kinds[: number - 1]:
+            continue
+        done = repair.broken(Fault(Action.ERROR_500, kind, times=None))
+        found += repair.problems(done, "old" if kind in _COMMITS[repair.rig.name] else "old new")
+        done = repair.broken(Fault(Action.RESET, kind))
+        found += repair.problems(done, "new", unanswered=_unanswered(kind, Action.RESET))
+    assert not described(problems), described(problems)
 
 
 def trials(kinds: Iterable[str], actions: Sequence[Action], config: pytest.Config) -> Iterator[tuple[str, Action]]:

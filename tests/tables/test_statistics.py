@@ -46,6 +46,14 @@ def findings(spark: SparkSession, name: str, **options: Any) -> list[tuple[str, 
     return sorted((one.id, one.column) for one in chosen if one.id.startswith("table-"))
 
 
+def mended(spark: SparkSession, name: str, *left: tuple[str, str | None]) -> list[str]:
+    """The statuses of the files after `bloom repair --table`; the metadata then have the findings `left`."""
+    rows = bloom_spark.repair_table(spark, name).collect()
+    assert [row.error for row in rows if row.error] == []
+    assert findings(spark, name, deep=True, columns=["*"]) == list(left)
+    return [row.status for row in rows]
+
+
 PARTITIONS = "bucket(4, id), truncate(8, name), days(at), p"
 
 
@@ -142,6 +150,8 @@ MANIFESTS: list[tuple[str, Edit, tuple[str, str | None], str]] = [
     ("partition", set_key("partition", [9]), ("table-partition", "p"), "p = 1"),
     ("split offsets", set_key("split-offsets", [0]), ("table-splits", None), "id = 77"),
 ]
+UNMENDED = ("partition", "no rows")
+"""What `repair --table` leaves as it is: Iceberg doesn't replace files by those with more rows."""
 NEEDS_VALUES = ("NaN count 0", "upper bound of a text", "lower bound of a field")
 
 
@@ -192,6 +202,15 @@ def test_a_wrong_entry_in_a_manifest_loses_rows_and_is_found(
     assert findings(spark, name, deep=True, columns=["*"]) == [expected]
     if case not in NEEDS_VALUES:
         assert findings(spark, name) == [expected]
+    if case not in UNMENDED:
+        assert mended(spark, name) == ["done"]
+        again = (
+            _by_pyiceberg(spark, name, "ratio is nan") if "nan" in where else spark.table(name).where(where).count()
+        )
+        assert again == right
+        assert mended(spark, name) == ["skipped"]
+    else:
+        assert mended(spark, name, expected) == ["skipped"]
 
 
 def _by_pyiceberg(spark: SparkSession, name: str, where: str) -> int:
@@ -264,6 +283,12 @@ def test_a_wrong_entry_in_a_log_loses_rows_and_is_found(
     assert findings(spark, name, deep=True, columns=["*"]) == [expected]
     if request.node.callspec.id not in LOGS_NEED_VALUES:
         assert findings(spark, name) == [expected]
+    if request.node.callspec.id not in UNMENDED:
+        assert mended(spark, name) == ["done"]
+        assert _rows_or_none(spark, f"select * from {name} where {where}") == right
+        assert mended(spark, name) == ["skipped"]
+    else:
+        assert mended(spark, name, expected) == ["skipped"]
 
 
 def _rows_or_none(spark: SparkSession, query: str) -> int:
@@ -280,6 +305,8 @@ def test_a_wrong_row_count_in_a_log_is_counted_and_found(spark: SparkSession, lo
     name = with_log(log, folder, stats("numRecords", value=99))
     assert spark.sql(f"select count(*) from {name}").first()[0] == 99
     assert findings(spark, name) == [("table-counts", None)]
+    assert mended(spark, name) == ["done"]
+    assert spark.sql(f"select count(*) from {name}").first()[0] == 100
 
 
 def test_a_checkpoint_s_statistics_are_compared_as_those_of_the_log(
@@ -293,6 +320,8 @@ def test_a_checkpoint_s_statistics_are_compared_as_those_of_the_log(
         if int(old.stem) < last:
             old.unlink()
     assert findings(spark, name) == [("table-bounds", "id")]
+    assert "done" in mended(spark, name)
+    assert spark.table(name).where("id = 77").count() == 1
 
 
 def test_the_hint_s_statement_mends_the_metadata(

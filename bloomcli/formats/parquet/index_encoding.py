@@ -1,16 +1,12 @@
-"""Encodes page indexes: the bounds of pages, shortened as writers shorten them, their order, and the pages' places.
+"""Encodes page indexes: the bounds of pages, their order, and the pages' places.
 
-A column index has bounds for pages with values, and "null page" for pages with nulls only. A long bound of a byte
-array is cut: a minimum after `BOUND_BYTES` bytes, a maximum too, and then incremented, so that it stays above all
-values. Text is cut between characters, and its last character is incremented: such a bound is text again.
+A column index has bounds for pages with values, and "null page" for pages with nulls only.
 
-Source: the Apache Parquet format, PageIndex.md, and parquet.thrift, ColumnIndex and OffsetIndex. The length is that
-of parquet-java (`parquet.columnindex.truncate.length`).
+Source: the Apache Parquet format, PageIndex.md, and parquet.thrift, ColumnIndex and OffsetIndex.
 """
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -18,13 +14,9 @@ from typing import Any, Final, NamedTuple
 from bloomcli.formats.parquet.compact import binary, i32, i64, listed, struct
 from bloomcli.formats.parquet.spec import BINARY, BOOLEAN_FALSE, BOOLEAN_TRUE, I64, STRUCT, zigzag
 
-BOUND_BYTES: Final = 64
-"""The maximum length of a minimum, and of nearly every maximum, that may be cut."""
 UNORDERED: Final = 0
 ASCENDING: Final = 1
 _DESCENDING: Final = 2
-_LAST_CHARACTER: Final = 0x10FFFF
-_SURROGATES: Final = range(0xD800, 0xE000)
 
 
 class IndexedPage(NamedTuple):
@@ -77,47 +69,3 @@ def boundary_order(pages: Sequence[IndexedPage], key: Callable[[bytes], Any]) ->
     if all(low >= next_low and high >= next_high for (low, high), (next_low, next_high) in steps):
         return _DESCENDING
     return UNORDERED
-
-
-def cut_low(bound: bytes) -> bytes:
-    """The lower bound, cut to `BOUND_BYTES`."""
-    if len(bound) <= BOUND_BYTES:
-        return bound
-    text = _text(bound[:BOUND_BYTES])
-    return bound[:BOUND_BYTES] if text is None else text.encode()
-
-
-def cut_high(bound: bytes) -> bytes:
-    """The upper bound, cut to `BOUND_BYTES` and incremented; the whole bound if that isn't possible.
-
-    The incremented character of a text may take a byte more.
-    """
-    if len(bound) <= BOUND_BYTES:
-        return bound
-    text = _text(bound[:BOUND_BYTES])
-    shorter = _next_bytes(bound[:BOUND_BYTES]) if text is None else _next_text(text)
-    return bound if shorter is None else shorter
-
-
-def _text(cut: bytes) -> str | None:
-    """The whole characters at the start of some bytes; None if the bytes aren't text."""
-    try:
-        return codecs.getincrementaldecoder("utf-8")().decode(cut)
-    except UnicodeDecodeError:
-        return None
-
-
-def _next_bytes(bound: bytes) -> bytes | None:
-    """The least shorter or equally long bytes that are above all that begin with `bound`; None if there are none."""
-    kept = bound.rstrip(b"\xff")
-    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
-
-
-def _next_text(text: str) -> bytes | None:
-    kept = text.rstrip(chr(_LAST_CHARACTER))
-    if not kept:
-        return None
-    following = ord(kept[-1]) + 1
-    if following in _SURROGATES:
-        following = _SURROGATES.stop
-    return (kept[:-1] + chr(following)).encode()

@@ -15,12 +15,13 @@ from typing import Any, Final, NamedTuple
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.base import MeasuredColumn
 from bloomcli.formats.parquet import compact, index_encoding, page_index
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.compact import Field
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.idl import ENUMS
-from bloomcli.formats.parquet.index_encoding import IndexedPage, boundary_order, cut_high, cut_low
+from bloomcli.formats.parquet.index_encoding import IndexedPage, boundary_order
 from bloomcli.formats.parquet.measured import MeasuredChunk, MeasuredPage, measured, order_of
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader, read_page
 from bloomcli.formats.parquet.proof import (
@@ -42,6 +43,7 @@ from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.change import StructureChange
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.values.literals import kind_of
+from bloomcli.values.short_bounds import cut_high, cut_low
 from bloomcli.words import counted
 
 STRUCTURES: Final = (STATISTICS, OFFSET_INDEX, COLUMN_INDEX, ENCODINGS, SIZES, SORTING, ROWS)
@@ -158,6 +160,8 @@ class Made(NamedTuple):
     """New page indexes by kind."""
     decoded: int
     """Compressed bytes that were read for them."""
+    measured: MeasuredColumn | None = None
+    """The chunk's values, if they were read."""
 
     @property
     def held(self) -> int:
@@ -239,7 +243,8 @@ class Maker:
     def made(self) -> Made:
         """The structures that were made."""
         work = self._work
-        return Made(work.key, self._changes, self._values, self._indexes, work.bytes_to_decode)
+        found = self.measured.of_column(self._column) if work.decodes else None
+        return Made(work.key, self._changes, self._values, self._indexes, work.bytes_to_decode, found)
 
     def make(self, structure: str, action: str, problems: tuple[str, ...] = ()) -> None:
         """Make a structure. What has no right value isn't added, or is taken out if it is wrong (has `problems`)."""

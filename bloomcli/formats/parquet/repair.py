@@ -21,14 +21,13 @@ from typing import Final, TypeVar
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError
-from bloomcli.formats.base import Repair, Tick
+from bloomcli.formats.base import Repair, Tick, of_columns
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.parquet import footer as footers
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import mended
 from bloomcli.formats.parquet.bloom_filter import Filters, field_of, unreadable
 from bloomcli.formats.parquet.encodings import width_of
-from bloomcli.formats.parquet.index_encoding import BOUND_BYTES
 from bloomcli.formats.parquet.mended import STRUCTURES, Made, Maker, Orders, Work
 from bloomcli.formats.parquet.pages import chunk_range
 from bloomcli.formats.parquet.plan import Change, refuse_signed, slices
@@ -38,6 +37,7 @@ from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part
 from bloomcli.model.change import PAGE_INDEX, StructureChange
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Pieces
+from bloomcli.values.short_bounds import BOUND_BYTES
 
 T = TypeVar("T")
 
@@ -72,6 +72,7 @@ class RepairPlan(Change):
         if not repair.add or all(map(mended.may_lack, self._work)):
             filters.source.will_read(self.reads())
             self._mended = list(self._made(repair.threads, lambda _: None, ()))
+            self.measured = of_columns(made.measured for made in self._mended if made.measured is not None)
         changes = [(made.key, one) for made in self._mended or () for one in made.changes]
         gone = {Part(_KINDS[one.structure], key) for key, one in changes if one.structure in _KINDS and one.problems}
         super().__init__(filters, set(), puts=bool(self._work), appends=appends, indexes=gone)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from bloomcli.errors import WriteError
 from bloomcli.tables.base import CommitInfo, Conflict, Replacement, TableChange, UnknownOutcome
-from bloomcli.tables.delta import schema
+from bloomcli.tables.delta import schema, statistics
 from bloomcli.tables.delta.jvm import DELTA, Jvm, class_names, message
 from bloomcli.tables.delta.snapshot import Snapshot, check, record_of, removal, replacement
 from bloomcli.tables.java import java_errors
@@ -114,7 +114,12 @@ def _prepare(
     now = time.time_ns() // 1_000_000
     transaction.trackFilesRead(jvm.seq(jvm.actions("addFile", list(entries.values()))))
     actions = jvm.actions("removeFile", [removal(entries[r.old.record.path], now) for r in replacements])
-    added = [replacement(entries[r.old.record.path], new[r.path], r.size, modified[r.path]) for r in replacements]
+    leaves = statistics.leaves_of(snapshot.metadata)
+    added = []
+    for r in replacements:
+        entry = entries[r.old.record.path]
+        stats = None if r.right is None else statistics.corrected(entry.get("stats"), r.right, leaves)
+        added.append(replacement(entry, new[r.path], r.size, modified[r.path], stats))
     actions.addAll(jvm.actions("addFile", added))
     tracked = snapshot.metadata["configuration"].get(_ROW_TRACKING, "false").lower() == "true"
     operation = _operation(jvm, snapshot.metadata, info)

@@ -184,9 +184,10 @@ def removal(entry: Entry, now: int) -> Entry:
     return {**kept, "deletionTimestamp": now, "dataChange": False, "extendedFileMetadata": True}
 
 
-def replacement(entry: Entry, path: str, size: int, modified: int) -> Entry:
-    """The ``add`` of the file that replaces an entry's file: only path, size and time differ."""
-    return {**entry, "path": path, "size": size, "modificationTime": modified, "dataChange": False}
+def replacement(entry: Entry, path: str, size: int, modified: int, stats: str | None = None) -> Entry:
+    """The ``add`` of the file that replaces an entry's file: only path, size and time differ, and `stats`."""
+    new = {**entry, "path": path, "size": size, "modificationTime": modified, "dataChange": False}
+    return new if stats is None else {**new, "stats": stats}
 
 
 def partition_of(entry: Mapping[str, Any], columns: Sequence[tuple[str, str]]) -> str:

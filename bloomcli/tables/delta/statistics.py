@@ -7,13 +7,16 @@ timestamps to milliseconds; its readers add a millisecond to the greatest timest
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Key, Kind, PartitionValue
 from bloomcli.tables.delta.schema import PHYSICAL, mapping_mode
+from bloomcli.values import calendar
 from bloomcli.values.keys import parse_key
 
 _INTEGERS: Final = {"byte": 8, "short": 16, "integer": 32, "long": 64}
@@ -28,6 +31,7 @@ _KINDS: Final = {
     "binary": Kind.BYTES,
 }
 _MILLI: Final = 999_999
+_MILLI_NANOS: Final = 1_000_000
 _MILLI_DIGITS: Final = 3
 _FRACTION: Final = re.compile(r"\.(\d+)")
 _SHORT: Final = re.compile(r"(?<!\d)(\d)(?!\d)")
@@ -94,10 +98,16 @@ def statistics_of(entry: Mapping[str, Any], leaves: Sequence[Leaf], partitions: 
     )
 
 
+class _Number(str):
+    """A number in JSON, with the digits that it has there."""
+
+    __slots__ = ()
+
+
 def _parsed(text: str | None) -> dict[str, Any]:
     """The statistics, with numbers as text. Those that aren't JSON are none, as for Delta."""
     with suppress(ValueError, RecursionError):
-        found = json.loads(text or "{}", parse_int=str, parse_float=str, parse_constant=str)
+        found = json.loads(text or "{}", parse_int=_Number, parse_float=_Number, parse_constant=_Number)
         return found if isinstance(found, dict) else {}
     return {}
 
@@ -163,6 +173,67 @@ def _partition(leaf: Leaf, text: str | None) -> PartitionValue:
         transform="identity" if comparable else "unknown",
         problem=problem,
     )
+
+
+def corrected(text: str | None, right: FileStatistics, leaves: Sequence[Leaf]) -> str:
+    """The statistics of an entry with right values. Those that it doesn't have aren't added.
+
+    Args:
+        text: the ``stats`` of the log's ``add``.
+        right: what they have to say, as in `Replacement`.
+        leaves: the table's leaf columns.
+    """
+    stats = _parsed(text)
+    if right.rows is not None and "numRecords" in stats:
+        stats["numRecords"] = _Number(right.rows)
+    by_path = {leaf.path: leaf for leaf in leaves}
+    for one in right.columns:
+        leaf = by_path[one.path]
+        nulls = None if one.nulls is None else _Number(one.nulls)
+        low, high = (None if key is None else _encoded(key, leaf) for key in (one.low, one.high))
+        for name, value in (("nullCount", nulls), ("minValues", low), ("maxValues", high)):
+            _put(stats.get(name), leaf.names, value)
+    return _json(stats)
+
+
+def _put(found: Any, names: Sequence[str], value: Any) -> None:
+    """Set the value of a column that has one, or take it out."""
+    for name in names[:-1]:
+        found = found.get(name) if isinstance(found, dict) else None
+    if isinstance(found, dict) and names[-1] in found:
+        if value is None:
+            del found[names[-1]]
+        else:
+            found[names[-1]] = value
+
+
+def _json(value: Any) -> str:
+    """JSON in which numbers keep their digits."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(name)}:{_json(one)}" for name, one in value.items()) + "}"
+    return str(value) if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)
+
+
+def _encoded(key: Key, leaf: Leaf) -> Any:
+    """The value of a bound in JSON, as Delta writes it; None if the type can't have the value."""
+    if isinstance(key, bytes):
+        try:
+            return key.decode()
+        except UnicodeDecodeError:
+            return None
+    match leaf.kind:
+        case Kind.BOOLEAN:
+            return bool(key)
+        case Kind.DATE:
+            return calendar.format_date(int(key) // calendar.DAY_NANOS)
+        case Kind.TIMESTAMP | Kind.INSTANT:
+            day, of_day = divmod(int(key) // _MILLI_NANOS, calendar.DAY_NANOS // _MILLI_NANOS)
+            seconds, millis = divmod(of_day, 1000)
+            clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{millis:03}"
+            return f"{calendar.format_date(day)}T{clock}" + ("Z" if leaf.kind is Kind.INSTANT else "")
+    if leaf.type in _FLOATS:
+        return _Number(repr(key)) if math.isfinite(key) else "Infinity" if key > 0 else "-Infinity"
+    return _Number(format(Decimal(key), "f"))
 
 
 _PADDED: Final = (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT)

@@ -34,6 +34,7 @@ from bloomcli.tables.iceberg.checks import WITH_ROW_IDS, format_version
 from bloomcli.tables.iceberg.deletes import AddedDeletes, DeleteChanges, ReplacedFile, plan_deletes
 from bloomcli.tables.iceberg.java import GUAVA, ICEBERG, NO_SUCH_FILE, Java, Methods, class_names, message, raised_in
 from bloomcli.tables.iceberg.scans import Applied, Tasks, has_deletes, position_deletes, tasks_in
+from bloomcli.tables.iceberg.statistics import corrected
 from bloomcli.tables.java import java_errors
 from bloomcli.version import __version__
 from bloomcli.words import counted
@@ -524,7 +525,7 @@ class _Attempt:
         return ReplacedFile(one.old.record.file, one.old.record.partition_spec, left, one.path)
 
     def _copies(self, replacements: Sequence[Replacement]) -> list[Any]:
-        """The new data files: the old files' metadata with another path, size and split offsets."""
+        """The new data files: the old files' metadata with another path, size and split offsets, and corrected."""
         moved = [
             one for one in replacements if one.old.format == "orc" and one.old.record.file.splitOffsets() is not None
         ]
@@ -533,7 +534,11 @@ class _Attempt:
         builders = self.table.java.iceberg("DataFiles")
         copies = []
         for one in replacements:
-            builder = builders.builder(one.old.record.partition_spec).copy(one.old.record.file)
+            file = one.old.record.file
+            if one.right is not None:
+                spec = one.old.record.partition_spec
+                file = corrected(self.table.java, self.table.table.schema(), file, spec, one.right)
+            builder = builders.builder(one.old.record.partition_spec).copy(file)
             builder = builder.withPath(one.path).withFileSizeInBytes(one.size)
             if one.path in offsets:
                 builder = builder.withSplitOffsets(self.table.java.longs(offsets[one.path]))

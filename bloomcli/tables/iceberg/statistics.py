@@ -13,18 +13,30 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
+from bloomcli.errors import UnsupportedError
 from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Key, Kind, PartitionValue
 from bloomcli.tables.base import DataFile
 from bloomcli.tables.iceberg.java import ICEBERG, Java, Methods
 from bloomcli.tables.iceberg.scans import FILE, STRING, Tasks
+from bloomcli.tables.java import java_errors
 from bloomcli.values import calendar
 from bloomcli.values.keys import parse_key
 from bloomcli.values.literals import WIDE
 
+_PARSER: Final = f"{ICEBERG}.ContentFileParser"
 _FILES_AT_ONCE: Final = 1000
 """Files whose statistics are read from Java at a time: some kilobytes of JSON each."""
+_SIZES: Final = {
+    "int": (4, 1),
+    "long": (8, 1),
+    "date": (4, calendar.DAY_NANOS),
+    **dict.fromkeys(("time", "timestamp", "timestamptz"), (8, 1000)),
+    **dict.fromkeys(("timestamp_ns", "timestamptz_ns"), (8, 1)),
+}
+"""Bytes of an integer, and of what part of its key's unit it is the number."""
 _MICRO: Final = 999
 """Values in files may be finer than the table's microseconds, to which readers cut them."""
 _DAY_BYTES: Final = 4
@@ -83,12 +95,24 @@ def read_statistics(java: Java, schema: Any, files: Sequence[DataFile], name: st
         schema: the snapshot's ``org.apache.iceberg.Schema``.
         files: data files of one scan that read the columns' statistics.
         name: the table's name in SQL.
+
+    Raises:
+        UnsupportedError: the session's Iceberg has no public ContentFileParser.
     """
     catalog, _, short = name.partition(".")
     rewriting = f"CALL {catalog}.system.rewrite_data_files(table => '{short}', options => map('rewrite-all', 'true'))"
     leaves = leaves_of(json.loads(java.iceberg("SchemaParser").toJson(schema)))
     methods = Methods(java)
-    to_json = methods.static(f"{ICEBERG}.ContentFileParser", "toJson", STRING, FILE, f"{ICEBERG}.PartitionSpec")
+    try:
+        to_json = methods.static(_PARSER, "toJson", STRING, FILE, f"{ICEBERG}.PartitionSpec")
+    except java_errors():
+        version = java.iceberg("IcebergBuild").version()
+        raise UnsupportedError(
+            f"Iceberg {version} gives no access to the entries of manifests as JSON",
+            path=name,
+            hint="use Iceberg 1.12, such as --conf"
+            " spark.jars.packages=org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+        ) from None
     fields: dict[int, list[Any]] = {}
     for start in range(0, len(files), _FILES_AT_ONCE):
         some = files[start : start + _FILES_AT_ONCE]
@@ -120,6 +144,7 @@ def statistics_of(entry: Mapping[str, Any], leaves: Mapping[int, Leaf], fields: 
     return FileStatistics(
         source="manifest",
         rows=rows if rows >= 0 else None,
+        rows_may_grow=False,  # RewriteFiles refuses to replace files by those with more rows
         columns=tuple(one for one in columns if one is not None),
         partition=tuple(_partition(entry.get("partition"), leaves, fields)),
         split_offsets=tuple(entry.get("split-offsets") or ()),
@@ -173,6 +198,67 @@ def decode(encoded: bytes, leaf: Leaf) -> Key | None:
         case (("timestamp" | "timestamptz" | "time"), 8):
             return number * 1000
     return None
+
+
+def corrected(java: Java, schema: Any, file: Any, spec: Any, right: FileStatistics) -> Any:
+    """An Iceberg DataFile with right statistics. Those that it doesn't have aren't added.
+
+    Args:
+        java: the session's Java.
+        schema: the table's ``org.apache.iceberg.Schema``.
+        file: the data file, an Iceberg DataFile.
+        spec: the PartitionSpec that it was written with.
+        right: what it has to say, as in `Replacement`.
+    """
+    parser = java.iceberg("ContentFileParser")
+    entry = json.loads(parser.toJson(file, spec))
+    leaves = leaves_of(json.loads(java.iceberg("SchemaParser").toJson(schema)))
+    text = json.dumps(corrected_entry(entry, right, leaves))
+    return parser.fromJson(java.iceberg("util.JsonUtil").mapper().readTree(text), spec)
+
+
+def corrected_entry(entry: Mapping[str, Any], right: FileStatistics, leaves: Mapping[int, Leaf]) -> dict[str, Any]:
+    """The JSON of ContentFileParser with right statistics; the arguments are those of `corrected` and
+    `statistics_of`."""
+    new = {**entry, "record-count": right.rows if right.rows is not None else entry["record-count"]}
+    if right.split_offsets:
+        new["split-offsets"] = list(right.split_offsets)
+    numbers = {leaf.path: number for number, leaf in leaves.items()}
+    maps = {name: _by_id(entry.get(name)) for name in _MAPS if entry.get(name) is not None}
+    for one in right.columns:
+        number = numbers[one.path]
+        leaf = leaves[number]
+        ends = (None if key is None else encode(key, leaf) for key in (one.low, one.high))
+        facts = (one.values, one.nulls, one.nans, *(None if end is None else end.hex().upper() for end in ends))
+        for name, fact in zip(_MAPS, facts, strict=True):
+            if number in maps.get(name, ()):
+                maps[name][number] = fact
+    for name, found in maps.items():
+        known = {number: fact for number, fact in found.items() if fact is not None}
+        new[name] = {"keys": list(known), "values": list(known.values())}
+    return new
+
+
+def encode(key: Key, leaf: Leaf) -> bytes | None:
+    """The bytes of a bound, as `decode` reads them; None if the type can't have the value. Times are cut to the
+    microseconds in which Iceberg's readers compare them."""
+    if isinstance(key, bytes):
+        return key
+    try:
+        match leaf.type:
+            case "boolean":
+                return bytes([int(key)])
+            case "float" | "double":
+                return struct.pack("<f" if leaf.type == "float" else "<d", key)
+            case "decimal":
+                unscaled = int(Decimal(key).scaleb(leaf.scale, context=WIDE))
+                return unscaled.to_bytes(
+                    (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1, "big", signed=True
+                )
+        size, unit = _SIZES[leaf.type]
+        return int(key // unit).to_bytes(size, "little", signed=True)
+    except (OverflowError, struct.error, ValueError, KeyError):
+        return None
 
 
 def _partition(values: Any, leaves: Mapping[int, Leaf], fields: Sequence[Any]) -> Iterator[PartitionValue]:

@@ -20,10 +20,10 @@ from support.thrift import BINARY, I32, I64, STRUCT, Fields
 import bloomcli
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.formats.parquet.footer import ChunkKey, read_footer
-from bloomcli.formats.parquet.index_encoding import BOUND_BYTES
 from bloomcli.formats.parquet.page_index import column_index, offset_index
 from bloomcli.model.change import ChangeReport, StructureChange
 from bloomcli.storage.registry import open_source
+from bloomcli.values.short_bounds import BOUND_BYTES
 
 ROWS: Final = 3_000
 BOTH: Final = ("page-index", "statistics")

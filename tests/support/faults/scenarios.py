@@ -14,6 +14,7 @@ from pyarrow import orc
 
 import bloomcli
 from support import mosaicfiles
+from support import patches as at
 from support.checksums import checksums
 
 MODE: Final = 0o640
@@ -110,6 +111,28 @@ def _changing() -> Iterator[Scenario]:
                     make=_files(kind, filters=filters, sidecar=sidecar),
                     slow=command == "add" and kind == "mosaic",
                 )
+
+
+def _wrong(root: Path) -> None:
+    """A file whose footer says that no id is above 7."""
+    path = root / "part-0.parquet"
+    _parquet(path, 0)
+    path.write_bytes(at.stats("id", MAX=at.int64(7), MAX_VALUE=at.int64(7))(path.read_bytes()))
+    _dress(path, sidecar=True)
+
+
+def _without_index(root: Path) -> None:
+    path = root / "part-0.parquet"
+    pq.write_table(table(), path, row_group_size=_ROWS // 2)
+    _dress(path, sidecar=False)
+
+
+def _repairing() -> Iterator[Scenario]:
+    one = "{root}/part-0.parquet"
+    yield Scenario("repair-what-is-wrong", ("repair", one, "--in-place"), _wrong)
+    add = ("repair", one, "--add", "page-index,statistics", "--in-place")
+    yield Scenario("repair-by-adding", add, _without_index)
+    yield Scenario("repair-to-a-new-file", ("repair", one, "-o", "{root}/new.parquet"), _wrong)
 
 
 def _other() -> Iterator[Scenario]:
@@ -219,4 +242,4 @@ def _naming_files() -> Iterator[Scenario]:
     )
 
 
-SCENARIOS: Final = {s.name: s for s in (*_changing(), *_other(), *_reading(), *_naming_files())}
+SCENARIOS: Final = {s.name: s for s in (*_changing(), *_repairing(), *_other(), *_reading(), *_naming_files())}

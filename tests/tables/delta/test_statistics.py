@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Kind
-from bloomcli.tables.delta.statistics import leaves_of, statistics_of
+from bloomcli.tables.delta.statistics import corrected, leaves_of, statistics_of
 
 
 def field(name: str, kind: Any, **metadata: Any) -> dict[str, Any]:
@@ -154,3 +154,30 @@ def test_partition_values_must_be_of_their_column_s_type(
         (column, problem, compared)
     ]
     assert found[0].kind in Kind
+
+
+def test_corrections_replace_what_an_entry_has_and_keep_the_digits_of_all_else() -> None:
+    said = (
+        '{"numRecords":2,"minValues":{"id":1,"price":12345678901234567890.10,"at":"2026-01-01T00:00:00.000Z",'
+        '"local":"2026-01-01T00:00:00.000","ratio":1.5E0,"day":"2026-01-01","user":{"e.mail":"x"}},'
+        '"maxValues":{"ratio":2.5},"nullCount":{"id":7,"user":{"e.mail":1}},"tightBounds":true}'
+    )
+    second = 10**9
+    columns = (
+        ColumnStatistics(path="id", kind=Kind.NUMBER, nulls=0, low=-3, high=9),
+        ColumnStatistics(path="at", kind=Kind.INSTANT, low=-second // 2 - 1, high=0),
+        ColumnStatistics(path="local", kind=Kind.TIMESTAMP, low=3_661_123 * 10**6 + 999, high=0),
+        ColumnStatistics(path="ratio", kind=Kind.NUMBER, low=float("-inf"), high=None),
+        ColumnStatistics(path="day", kind=Kind.DATE, low=0, high=0),
+        ColumnStatistics(path="user.e.mail", kind=Kind.TEXT, nulls=2, low='\u00e4"'.encode(), high=None),
+    )
+    text = corrected(said, FileStatistics(source="log", rows=5, columns=columns), LEAVES)
+    assert text == (
+        '{"numRecords":5,"minValues":{"id":-3,"price":12345678901234567890.10,"at":"1969-12-31T23:59:59.499Z",'
+        '"local":"1970-01-01T01:01:01.123","ratio":"-Infinity","day":"1970-01-01","user":{"e.mail":"\u00e4\\""}},'
+        '"maxValues":{},"nullCount":{"id":0,"user":{"e.mail":2}},"tightBounds":true}'
+    )
+    again = {one.path: one for one in statistics_of({"stats": text}, LEAVES, ()).columns}
+    assert again["at"].low == -501 * 10**6
+    assert again["local"].low == 3_661_123 * 10**6
+    assert again["ratio"].low == float("-inf")

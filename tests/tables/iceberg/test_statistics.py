@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bloomcli.model.table_statistics import ColumnStatistics, Key, Kind
-from bloomcli.tables.iceberg.statistics import Leaf, decode, leaves_of, statistics_of
+from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Key, Kind
+from bloomcli.tables.iceberg.statistics import Leaf, corrected_entry, decode, encode, leaves_of, statistics_of
 
 DAY = 86_400 * 10**9
 SCHEMA = {
@@ -131,3 +131,52 @@ def test_partition_values_are_those_of_columns_and_transforms_that_can_be_comput
         found = statistics_of(entry(partition=form), LEAVES, fields).partition
         assert [(one.path, one.transform, one.value) for one in found] == expected
     assert [one.width for one in found if one.transform in {"bucket", "truncate"}] == [16, 10]
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        ("boolean", 1),
+        ("int", -7),
+        ("long", 1 << 40),
+        ("float", 0.5),
+        ("double", -1e300),
+        ("decimal", Decimal("-1.28")),
+        ("decimal", Decimal("12345678901234567890123456789012345.67")),
+        ("date", -3 * DAY),
+        ("time", 1_234_567_000),
+        ("timestamp", -1_234_567_000),
+        ("timestamptz_ns", 1_234_567_891),
+        ("string", "n\u00e4her".encode()),
+        ("uuid", bytes(range(16))),
+    ],
+)
+def test_a_corrected_bound_is_read_as_the_value_that_it_was_made_of(kind: str, key: Key) -> None:
+    leaf = Leaf("c", kind, 2)
+    encoded = encode(key, leaf)
+    assert encoded is not None
+    assert decode(encoded, leaf) == key
+
+
+def test_a_value_that_the_column_s_type_cannot_have_is_no_bound() -> None:
+    assert encode(1 << 40, Leaf("c", "int", 0)) is None
+    assert encode(1e300, Leaf("c", "float", 0)) is None
+
+
+def test_corrections_replace_what_an_entry_has_and_add_nothing() -> None:
+    said = entry(
+        null_value_counts={"keys": [1, 2], "values": [3, 1]},
+        lower_bounds={"keys": [1, 2, 4], "values": ["0100000000000000", "05", "6D"]},
+        split_offsets=[7],
+    )
+    columns = (
+        ColumnStatistics(path="id", kind=Kind.NUMBER, values=3, nulls=0, nans=0, low=-1, high=9),
+        ColumnStatistics(path="user.mail", kind=Kind.TEXT, values=3, nulls=3, nans=0),
+    )
+    new = corrected_entry(said, FileStatistics(source="manifest", columns=columns, split_offsets=(4,)), LEAVES)
+    assert new["null-value-counts"] == {"keys": [1, 2], "values": [0, 1]}
+    assert new["lower-bounds"] == {"keys": [1, 2], "values": ["FFFFFFFFFFFFFFFF", "05"]}
+    assert new["split-offsets"] == [4]
+    assert new["record-count"] == 3
+    assert "upper-bounds" not in new
+    assert "value-counts" not in new
