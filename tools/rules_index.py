@@ -75,7 +75,8 @@ This table lists the metadata that programs write wrongly, so that a reader that
 `probe` don't: where the file contradicts itself, or its writer is known for the fault, the part isn't used, and the
 row group is read instead. `bloom inspect FILE --columns COLUMN --indexes` says which column indexes aren't used. A
 fact is *measured* (the program wrote a file, and its values were looked up), known from the *source* code, or
-reported in a *thread*.
+reported in a *thread*. *created_by* is a regular expression for the start of the name that the writer leaves in its
+files; for ORC, `bloom inspect` shows the name.
 """
 
 
@@ -89,11 +90,12 @@ def _writers() -> Iterator[str]:
     from bloomcli.rules.writer_table import ROWS
 
     yield _WRITERS
-    yield "| writer | part | columns | known from | versions | what | recognized by |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| writer | created_by | part | columns | known from | versions | what | recognized by |"
+    yield "|---|---|---|---|---|---|---|---|"
     for row in ROWS:
         fact = row.evidence
-        cells = (row.writer, row.part, row.which, fact.kind, fact.version, fact.text, row.detection)
+        name = "" if row.created_by is None else "`{}`".format(row.created_by.replace("|", "\\|"))
+        cells = (row.writer, name, row.part, row.which, fact.kind, fact.version, fact.text, row.detection)
         yield f"| {' | '.join(map(str, cells))} |"
     yield ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from bloomcli.advice.command_line import Source, add_lines, inside_table, upkeep_lines
+from bloomcli.advice.command_line import Source, add_lines, inside_table, page_index_line, upkeep_lines
 from bloomcli.advice.decide import decide
 from bloomcli.advice.measure import measure
 from bloomcli.advice.queries import read_queries
@@ -87,6 +87,7 @@ def advise(
         found,
         in_table=None if table is None else table.why_not_changed,
         command="\n".join(add_lines(found.columns, source, found.size)) or None,
+        page_index_command=page_index_line(found.columns, source),
         upkeep="\n".join(upkeep_lines(found.columns, source, found.fpp)) or None,
     )
 

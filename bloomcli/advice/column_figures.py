@@ -12,7 +12,7 @@ from bloomcli.advice.distinct import UnitSketch, distinct, distinct_per_unit
 from bloomcli.advice.lookup_costs import FilterSizes, LookupCosts, Product, summed
 from bloomcli.advice.statistics import SampleSize, ratio
 from bloomcli.commands.advise_units import numpy
-from bloomcli.model.advice import AtRate, ColumnAdvice, ExistingFilters, Interval, LookupGain
+from bloomcli.model.advice import AtRate, ColumnAdvice, ExistingFilters, Interval, LookupGain, PageIndexGain
 
 _ALL: Final = SampleSize(1, 1)
 _SATURATED: Final = 0.5
@@ -56,6 +56,7 @@ def column_advice(samples: ColumnSamples, fpp: float, lookups: int | None) -> Co
         rates=rates,
         saved_bytes=saved,
         existing=_existing(samples),
+        page_index=_page_index(samples),
         sampled_row_groups=len(samples.units),
     )
 
@@ -101,6 +102,14 @@ def _seconds(samples: ColumnSamples) -> Interval | None:
     top = float((taken / np.maximum(values, 1)).max()) or 1e-12
     share = ratio((taken / top)[:, None, None], np.maximum(values, 1)[:, None, None], samples.drawn(len(known)), _ALL)
     return summed([(1, Product(top * metadata.values, others=(share,)))])
+
+
+def _page_index(samples: ColumnSamples) -> PageIndexGain | None:
+    reads = [unit.page_reads for unit in samples.value_samples.values() if unit.page_reads is not None]
+    if not reads:
+        return None
+    today, with_index = (sum(column) / len(reads) for column in zip(*reads, strict=True))
+    return PageIndexGain(bytes=today, with_index=with_index)
 
 
 def _existing(samples: ColumnSamples) -> ExistingFilters | None:

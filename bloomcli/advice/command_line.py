@@ -93,6 +93,15 @@ def add_lines(columns: Iterable[ColumnAdvice], source: Source, size: str = POWER
     ]
 
 
+def page_index_line(columns: Iterable[ColumnAdvice], source: Source) -> str | None:
+    """The command line that adds page indexes for the columns where they pay; None if there are none."""
+    names = [column.column for column in columns if column.page_index is not None and column.page_index.pays]
+    if not names:
+        return None
+    words = ("--add", "page-index", "--columns", ",".join(map(listed, names)))
+    return _joined(["bloom", "repair", *source.words, *words, *source.engine, *source.target])
+
+
 def upkeep_lines(columns: Iterable[ColumnAdvice], source: Source, fpp: float) -> list[str]:
     """The command lines that fold filters down to the rate `fpp`, and remove filters that save nothing."""
     judged: dict[str, list[str]] = {}

@@ -241,6 +241,7 @@ class _Column:
             row_groups=len(built),
             fixed_filters=self._fixed,
             seconds=seconds,
+            page_reads=None if self._wanted else self._file.page_reads(self._values.column, self._unit, Stop()),
             existing=existing(self._facts, options.fpp),
             values=tuple(values),
             sums=sums.tobytes(),

@@ -402,6 +402,13 @@ class FilterFile(Indexable, ABC):
         del columns, unit, rates, least, stop
         return iter(())
 
+    def page_reads(self, column: Column, unit: int, stop: Stop) -> tuple[int, int] | None:
+        """The bytes of a leaf column's pages in one of `units`, and the mean bytes of those that a lookup of a value
+        would read if the file had a page index for it. None if it has one, or can't have one. Raises CorruptFile,
+        UnsupportedError; Stopped soon after `stop` is set."""
+        del column, unit, stop
+        return None
+
     @abstractmethod
     def unit_facts(
         self, column: Column, literals: Sequence[Literal], units: Container[int] | None = None

@@ -99,6 +99,9 @@ class UnitSample:
     seconds: float
     """Time to decode and hash the values, and to build the filters."""
     existing: ExistingSample
+    page_reads: tuple[int, int] | None = None
+    """Bytes of the column's pages in the unit, and the mean bytes of those that a lookup would read with a page
+    index; None where there is one, or can't be one."""
     values: tuple[bytes, ...] = ()
     """A random sample of distinct values, PLAIN bytes of `typed`."""
     sums: bytes = b""
@@ -184,6 +187,22 @@ class ExistingFilters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PageIndexGain:
+    """What a lookup of a value reads in a row group that has it: means over the sampled row groups without a page
+    index. The pages of other columns aren't included; readers skip those, too."""
+
+    bytes: float
+    """Compressed bytes of the column's pages, all of which are read today."""
+    with_index: float
+    """Compressed bytes of the pages whose bounds would include the value."""
+
+    @property
+    def pays(self) -> bool:
+        """Whether a lookup reads at most half as much: the values are in order, or in clusters."""
+        return self.with_index * 2 <= self.bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnAdvice:
     """One leaf column: its figures, and the recommendation."""
 
@@ -233,6 +252,8 @@ class ColumnAdvice:
     lookups: int | None = None
     """Lookups of the column in the queries, one for each literal; None without queries."""
     existing: ExistingFilters | None = None
+    page_index: PageIndexGain | None = None
+    """What a page index saves; None if the sampled row groups have one, or can't have one."""
     sampled_row_groups: int = 0
 
 
@@ -275,6 +296,8 @@ class AdviseReport:
     upkeep: str | None = None
     """The `bloom fold` and `bloom remove` commands, one per line, for filters that are larger than the rate needs, or
     that save nothing; None without such filters."""
+    page_index_command: str | None = None
+    """The `bloom repair` command that adds page indexes for the columns where they pay; None without such columns."""
     failed: tuple[tuple[str, str], ...] = ()
     """Files that couldn't be read, each with the reason."""
     seconds: float = 0.0

@@ -33,6 +33,7 @@ def advice(report: AdviseReport) -> Iterator[Block]:
         yield Gap()
         yield line(f"leave {plural(len(others), 'column')} as {'it is' if len(others) == 1 else 'they are'}:")
         yield _to_leave(others)
+    yield from _page_indexes(report)
     yield from _unserved(report)
     yield from _failed(report)
     yield from _commands(report)
@@ -120,6 +121,24 @@ def _to_leave(columns: Sequence[ColumnAdvice]) -> Grid:
     return grid
 
 
+def _page_indexes(report: AdviseReport) -> Iterator[Block]:
+    """Yield the columns for which a page index pays, with the bytes that a lookup reads in a row group."""
+    paying = [(c.column, c.page_index) for c in report.columns if c.page_index is not None and c.page_index.pays]
+    if not paying:
+        return
+    yield Gap()
+    yield line(
+        f"a page index pays for {plural(len(paying), 'column')}; a lookup reads in a row group that it can't skip:"
+    )
+    grid = Grid(
+        (Head("column"), Head("today", figures=True), Head("with a page index", figures=True)),
+        complete="--format csv",
+    )
+    for name, gain in paying:
+        grid.add(name, size(round(gain.bytes)), size(round(gain.with_index)))
+    yield grid
+
+
 def _bytes(figure: Interval | None) -> str:
     return _NO_STATISTICS if figure is None else size(round(figure.estimate))
 
@@ -174,7 +193,11 @@ def _commands(report: AdviseReport) -> Iterator[Block]:
                 "; put the table's name for CATALOG.DATABASE.TABLE" if "CATALOG.DATABASE.TABLE" in commands else ""
             )
             yield line(f"--table lets the table commit the change, to all its data files{unnamed}")
-    for title, lines in (("to add them", report.command), ("to fold or remove existing filters", report.upkeep)):
+    for title, lines in (
+        ("to add them", report.command),
+        ("to add page indexes", report.page_index_command),
+        ("to fold or remove existing filters", report.upkeep),
+    ):
         if lines is not None:
             yield Gap()
             yield line(f"{title}:")

@@ -33,6 +33,9 @@ class Part(StrEnum):
     NULL_COUNT = "null counts of row groups"
     PAGE_BOUNDS = "column index"
     OFFSETS = "offset index"
+    DICTIONARY_OFFSET = "offset of the dictionary"
+    PAGE_NULLS = "null counts of page headers"
+    SIZES = "size statistics"
     FILTER = "filters"
 
 
@@ -61,7 +64,7 @@ class WriterFault(NamedTuple):
     detection: Detection
     created_by: str | None = None
     """A regular expression for the start of the file's created_by. Its groups, if any, are the version's numbers.
-    None unless `detection` is WRITER."""
+    None if files don't name the writer. Only where `detection` is WRITER does it decide anything."""
     before: Version | None = None
     """The first version without the fault; None: all versions, or the name has none."""
     columns: Callable[[Column], bool] = every
@@ -98,6 +101,10 @@ def _wide_integer(column: Column) -> bool:
     return column.physical == "FIXED_LEN_BYTE_ARRAY" and column.type_length == _WIDE and column.logical is None
 
 
+def _byte_array(column: Column) -> bool:
+    return column.physical == "BYTE_ARRAY" and not _decimal_in_bytes(column)
+
+
 def _text(column: Column) -> bool:
     return column.logical == "STRING"
 
@@ -115,8 +122,14 @@ _POLARS_1: Final = r"Polars$"
 _PARQUET_CPP: Final = r"parquet-cpp(?!-arrow)"
 _PARQUET_CPP_ARROW: Final = r"parquet-cpp-arrow version (\d+)"
 _PARQUET_RS: Final = r"parquet-rs version "
+_XITONGSYS: Final = r"parquet-go version latest"
+_PARQUETJS: Final = r"parquet\.js|@dsnp/parquetjs"
+_PARQUET_NET: Final = r"Parquet\.Net "
+_CLICKHOUSE: Final = r"ClickHouse"
+_PARQUET_MR: Final = r"parquet-mr"
 _BAD_ORC_CPP: Final = r"ORC C\+\+(?: (?:1\.7\.0|1\.6\.(?:\d|1[01]))(?:-[^,]*)?)?,"
 """Files of versions before 1.6.11 don't state the version."""
+_ORC_CPP: Final = r"ORC C\+\+(?: (\d+)\.(\d+)\.(\d+)[^,]*)?,"
 _ORC_ORIGINAL: Final = r"(?:ORC Java|writer 0).*, writer version 0$"
 
 DICTIONARIES_OF_VALUES: Final = ("parquet-mr ",)
@@ -133,6 +146,7 @@ ROWS: Final = (
             " too (parquet-java#3457)",
         ),
         detection=Detection.CONTRADICTION,
+        created_by=_POLARS_1,
         which="FLOAT, DOUBLE",
     ),
     WriterFault(
@@ -173,11 +187,46 @@ ROWS: Final = (
     WriterFault(
         writer="Polars",
         part=Part.BOUNDS,
+        evidence=measured(
+            "Polars 0.20.31, 1.9.0; mended after 1.36.1 (polars#25886)",
+            "of two pages' bounds of which one begins with the other, the first page's is taken: 00 to zz for pages"
+            " that hold zzzz; DataFusion 55 and Polars 2.1 lose the rows, too",
+        ),
+        detection=Detection.WRITER,
+        created_by=_POLARS_1,
+        columns=_byte_array,
+        which="BYTE_ARRAY",
+    ),
+    WriterFault(
+        writer="Polars",
+        part=Part.BOUNDS,
+        evidence=thread(
+            "Polars 0.16, by arrow2; polars#7842",
+            "a maximum is below values; such files have no column_orders, without which min_value and max_value"
+            " aren't used",
+        ),
+        detection=Detection.ALWAYS,
+        created_by=r"Arrow2 - Native Rust implementation of Arrow",
+    ),
+    WriterFault(
+        writer="parquet-mr, Impala, Polars",
+        part=Part.DICTIONARY_OFFSET,
+        evidence=measured(
+            "parquet-mr 1.2 to 1.11, Impala 1, Polars to 1.38; PARQUET-1850",
+            "dictionary_page_offset is absent, and data_page_offset is the dictionary's: 179 of 2,702 public files",
+        ),
+        detection=Detection.CONTRADICTION,
+        which="columns with a dictionary",
+    ),
+    WriterFault(
+        writer="Polars",
+        part=Part.BOUNDS,
         evidence=thread(
             "Polars before 0.20.32; polars#15323 and polars#16683",
             "bounds of UInt64 are compared signed: the minimum is above the maximum",
         ),
         detection=Detection.CONTRADICTION,
+        created_by=_POLARS_1,
         which="UINT_64",
     ),
     WriterFault(
@@ -203,6 +252,89 @@ ROWS: Final = (
         which="decimals in bytes",
     ),
     WriterFault(
+        writer="Arrow C++",
+        part=Part.NULL_COUNT,
+        evidence=measured(
+            "4.0.1, correct from 6.0 on; ARROW-12513",
+            "a dictionary array with nulls gets the null count 0: 0 for 472 nulls in h2oai_group_small.parquet of"
+            " DuckDB's tests",
+        ),
+        detection=Detection.ALWAYS,
+        created_by=_PARQUET_CPP_ARROW,
+        before=(6,),
+    ),
+    WriterFault(
+        writer="Arrow C++",
+        part=Part.NULL_COUNT,
+        evidence=thread(
+            "before 6.0, PARQUET-2067; in structs 25.0.1 (26.0.1 measured: correct), arrow#51097",
+            "nulls for null and empty lists aren't counted",
+        ),
+        detection=Detection.ALWAYS,
+        created_by=_PARQUET_CPP_ARROW,
+        before=(26,),
+        which="columns in lists and maps",
+    ),
+    WriterFault(
+        writer="Arrow C++",
+        part=Part.SIZES,
+        evidence=measured(
+            "22.0.0 and 26.0.1",
+            "values that begin the value before them are left out of unencoded_byte_array_data_bytes: 7 for five abc"
+            " and five abcd",
+        ),
+        detection=Detection.ALWAYS,
+        created_by=_PARQUET_CPP_ARROW,
+        which="BYTE_ARRAY in DELTA_BYTE_ARRAY",
+    ),
+    WriterFault(
+        writer="Arrow C++, parquet-java",
+        part=Part.PAGE_NULLS,
+        evidence=thread(
+            "Arrow C++ before 12.0, arrow#34326; parquet-java to 1.17, parquet-java#3585",
+            "num_nulls of data pages of version 2 is any number, or -1, in columns without statistics",
+        ),
+        detection=Detection.ALWAYS,
+    ),
+    WriterFault(
+        writer="parquet-java",
+        part=Part.PAGE_BOUNDS,
+        evidence=measured(
+            "1.13.0-SNAPSHOT, datapage_v1-*-checksum.parquet of parquet-testing",
+            "pages that are written with empty statistics: null_pages is true and null_counts -1",
+        ),
+        detection=Detection.CONTRADICTION,
+        created_by=_PARQUET_MR,
+    ),
+    WriterFault(
+        writer="arrow-rs",
+        part=Part.NULL_COUNT,
+        evidence=thread("May 2021; arrow-rs#306", "the null count of a column of nulls is 0"),
+        detection=Detection.ALWAYS,
+        created_by=_PARQUET_RS,
+    ),
+    WriterFault(
+        writer="arrow-rs",
+        part=Part.PAGE_BOUNDS,
+        evidence=thread(
+            "before 53.0; arrow-rs#6310",
+            "where some pages have only nulls, a page with values can be without bounds",
+        ),
+        detection=Detection.CONTRADICTION,
+        created_by=_PARQUET_RS,
+    ),
+    WriterFault(
+        writer="arrow-go",
+        part=Part.BOUNDS,
+        evidence=measured(
+            "18.0.0-SNAPSHOT, out_of_range_stats.parquet of DuckDB's tests",
+            "bounds of unsigned integers of 8 bits are sign-extended: 4,294,967,295 for 255",
+        ),
+        detection=Detection.CONTRADICTION,
+        created_by=r"parquet-go version \d",
+        which="UINT_8, UINT_16",
+    ),
+    WriterFault(
         writer="arrow-rs",
         part=Part.PAGE_BOUNDS,
         evidence=measured(
@@ -210,6 +342,7 @@ ROWS: Final = (
             "a page with as many nulls as rows is said to have only nulls; in a list, it can have values, too",
         ),
         detection=Detection.ALWAYS,
+        created_by=_PARQUET_RS,
         which="columns in lists and maps",
     ),
     WriterFault(
@@ -233,6 +366,7 @@ ROWS: Final = (
             " max_value aren't used",
         ),
         detection=Detection.ALWAYS,
+        created_by=_PARQUET_RS,
         which="BYTE_ARRAY",
     ),
     WriterFault(
@@ -253,25 +387,65 @@ ROWS: Final = (
         part=Part.PAGE_BOUNDS,
         evidence=measured("0.32.0", "maxima that begin with sixteen 0xFF are cut there and can't be incremented"),
         detection=Detection.ALWAYS,
+        created_by=r"github\.com/parquet-go/parquet-go",
         which="BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY",
     ),
     WriterFault(
         writer="xitongsys/parquet-go",
         part=Part.OFFSETS,
-        evidence=measured("1.6.2", "the sizes in the offset index leave out the page headers"),
+        evidence=measured(
+            "1.6.2, and issue206.parquet of parquet-go's tests; xitongsys/parquet-go#623",
+            "the sizes in the offset index leave out the page headers",
+        ),
         detection=Detection.CONTRADICTION,
+        created_by=_XITONGSYS,
     ),
     WriterFault(
         writer="parquetjs",
         part=Part.OFFSETS,
         evidence=measured("@dsnp/parquetjs 1.8.8", "the first row of every page is 0 in the offset index"),
         detection=Detection.CONTRADICTION,
+        created_by=_PARQUETJS,
     ),
     WriterFault(
         writer="parquetjs",
         part=Part.PAGE_BOUNDS,
-        evidence=measured("@dsnp/parquetjs 1.8.8", "pages with values have no bounds, or null_pages is true"),
+        evidence=measured(
+            "@dsnp/parquetjs 1.8.8, parquetjs",
+            "pages with values have no bounds, or null_pages is true, or there is no null_pages",
+        ),
         detection=Detection.CONTRADICTION,
+        created_by=_PARQUETJS,
+    ),
+    WriterFault(
+        writer="xitongsys/parquet-go",
+        part=Part.NULL_COUNT,
+        evidence=measured(
+            "1.6.2; xitongsys/parquet-go#567", "the null count of a column of nulls isn't that of its values"
+        ),
+        detection=Detection.CONTRADICTION,
+        created_by=_XITONGSYS,
+    ),
+    WriterFault(
+        writer="parquet-dotnet",
+        part=Part.OFFSETS,
+        evidence=measured(
+            "test-delta-binary-packed.parquet of parquet-dotnet's tests, which names no writer",
+            "the sizes in the offset index are those of the values alone: 14 bytes for 59",
+        ),
+        detection=Detection.CONTRADICTION,
+    ),
+    WriterFault(
+        writer="parquetjs",
+        part=Part.BOUNDS,
+        evidence=measured(
+            "parquetjs",
+            "a minimum is above values; such files have no column_orders, without which min_value and max_value"
+            " aren't used",
+        ),
+        detection=Detection.ALWAYS,
+        created_by=_PARQUETJS,
+        which="BSON",
     ),
     WriterFault(
         writer="hyparquet-writer",
@@ -282,6 +456,7 @@ ROWS: Final = (
             " without which min_value and max_value aren't used",
         ),
         detection=Detection.ALWAYS,
+        created_by=r"hyparquet",
         which="decimals",
     ),
     WriterFault(
@@ -292,6 +467,7 @@ ROWS: Final = (
             "bounds of more than 4096 bytes are written as the empty text, which is taken for the maximum",
         ),
         detection=Detection.ALWAYS,
+        created_by=_CLICKHOUSE,
         which="BYTE_ARRAY",
     ),
     WriterFault(
@@ -302,6 +478,7 @@ ROWS: Final = (
             "decimals are compared unsigned: the minimum is above the maximum where both signs occur",
         ),
         detection=Detection.CONTRADICTION,
+        created_by=_CLICKHOUSE,
         which="decimals in bytes",
     ),
     WriterFault(
@@ -320,7 +497,7 @@ ROWS: Final = (
             "bounds of local timestamps are moved by the zone of the machine: 04:00 for 12:00",
         ),
         detection=Detection.WRITER,
-        created_by=r"Parquet\.Net ",
+        created_by=_PARQUET_NET,
         columns=_local_timestamp,
         which="local timestamps",
     ),
@@ -329,6 +506,7 @@ ROWS: Final = (
         part=Part.NULL_COUNT,
         evidence=thread("6.0.0-pre.3; parquet-dotnet#735", "the null count is negative"),
         detection=Detection.CONTRADICTION,
+        created_by=_PARQUET_NET,
     ),
     WriterFault(
         writer="DuckDB",
@@ -396,6 +574,7 @@ ROWS: Final = (
             "number_of_values is 0 and has_null false, in a file or a row group with values",
         ),
         detection=Detection.CONTRADICTION,
+        created_by=r"ORC Java",
     ),
     WriterFault(
         writer="ORC C++",
@@ -415,7 +594,62 @@ ROWS: Final = (
             "bounds of texts end at a zero byte, and lowest timestamps before 1970 are rounded towards zero",
         ),
         detection=Detection.ALWAYS,
+        created_by=r"ORC C\+\+",
         which="STRING, CHAR, VARCHAR, TIMESTAMP",
+    ),
+    WriterFault(
+        writer="ORC C++",
+        part=Part.BOUNDS,
+        evidence=source(
+            "before 1.7.5; ORC-1151",
+            "with a time zone other than UTC, bounds are converted by the offset of another time",
+        ),
+        detection=Detection.WRITER,
+        created_by=_ORC_CPP,
+        before=(1, 7, 5),
+        columns=_local_timestamp,
+        which="TIMESTAMP",
+    ),
+    WriterFault(
+        writer="ORC C++",
+        part=Part.BOUNDS,
+        evidence=source(
+            "before 2.1.0, on processors whose char has no sign, such as ARM; ORC-1725",
+            "bytes are compared unsigned: 0 to 255 for -1 and 0",
+        ),
+        detection=Detection.CONTRADICTION,
+        created_by=_ORC_CPP,
+        before=(2, 1, 0),
+        which="TINYINT",
+    ),
+    WriterFault(
+        writer="ORC Java, ORC C++",
+        part=Part.BOUNDS,
+        evidence=source(
+            "ORC Java before 1.6.4, ORC-611; ORC C++ before 1.7, ORC-663",
+            "bounds are cut to milliseconds, below the maximum",
+        ),
+        detection=Detection.ALWAYS,
+        which="TIMESTAMP",
+    ),
+    WriterFault(
+        writer="ORC Java",
+        part=Part.BOUNDS,
+        evidence=source(
+            "before 1.3.2 (writer version below 6); ORC-135",
+            "bounds are in local time, without the writer's zone",
+        ),
+        detection=Detection.ALWAYS,
+        which="TIMESTAMP",
+    ),
+    WriterFault(
+        writer="cuDF",
+        part=Part.BOUNDS,
+        evidence=thread(
+            "23.10; cudf#14325", "the nanoseconds of bounds are no nanoseconds, and the bounds in local time differ"
+        ),
+        detection=Detection.ALWAYS,
+        which="TIMESTAMP in ORC",
     ),
     WriterFault(
         writer="ORC Java, Trino",
@@ -437,8 +671,8 @@ _FILES_AT_A_TIME: Final = 64
 
 @lru_cache(maxsize=_FILES_AT_A_TIME)
 def faults(created_by: str | None) -> tuple[WriterFault, ...]:
-    """Return the faults of the writer of a file, by the file's created_by."""
-    return tuple(row for row in ROWS if row.made(created_by or ""))
+    """Return the faults of the writer of a file that only its name and version, in created_by, show."""
+    return tuple(row for row in ROWS if row.detection is Detection.WRITER and row.made(created_by or ""))
 
 
 def fault_of(created_by: str | None, part: Part, column: Column) -> WriterFault | None:

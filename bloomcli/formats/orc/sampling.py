@@ -32,9 +32,7 @@ def extents(filters: Filters, column: Column) -> Iterator[Extent]:
             rows = footer.rows_in(stripe, group) if footer.stride else stripe.rows
             found = index[group] if group < len(index) else None
             counted = found is not None and found.HasField("number_of_values")
-            low, high = (None, None) if found is None or orc.fault else statistics.bounds(found, orc)
-            if orc.kind == "CHAR":  # stored with blanks, compared without them
-                low, high = statistics.unpadded(low, high)
+            low, high = (None, None) if found is None or orc.fault else statistics.comparable_bounds(found, orc)
             yield Extent(
                 rows=rows,
                 row_group_bytes=stripe.data_length * rows // stripe.rows,

@@ -23,6 +23,7 @@ _INTEGERS: Final = ("BYTE", "SHORT", "INT", "LONG")
 _TEXTS: Final = ("STRING", "CHAR", "VARCHAR")
 _TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_INSTANT")
 _NANOS_PER_MILLI: Final = 1_000_000
+_BYTE_MAX: Final = 127
 EXACT: Final = Context(prec=100, traps=[InvalidOperation, Inexact])
 """More digits than any decimal has: nothing is rounded."""
 
@@ -64,7 +65,10 @@ def _bounds(statistics: Any, orc: OrcType) -> Bounds:
     if orc.kind in _INTEGERS and statistics.HasField("int_statistics"):
         found = statistics.int_statistics
         form = "<q" if orc.kind == "LONG" else "<i"
-        return _pair(found, lambda v: struct.pack(form, v))
+        low, high = _pair(found, lambda v: struct.pack(form, v))
+        if orc.kind == "BYTE" and max(found.minimum, found.maximum) > _BYTE_MAX:  # compared unsigned, ORC-1725
+            return None, None
+        return low, high
     if orc.kind in {"FLOAT", "DOUBLE"} and statistics.HasField("double_statistics"):
         form = "<f" if orc.kind == "FLOAT" else "<d"
         found = statistics.double_statistics

@@ -219,6 +219,10 @@ class ParquetFile(LocatedFile):
         """Yield the values of columns in a row group."""
         return sampling.unit_values(self.filters, columns, unit, rates, least, stop)
 
+    def page_reads(self, column: Column, unit: int, stop: Stop) -> tuple[int, int] | None:
+        """The bytes that a lookup reads without and with a page index."""
+        return sampling.page_reads(self.filters, column, unit, stop)
+
     def _usable(self, chunk: ColumnChunk, hashes: int) -> tuple[ProbedFilter | None, str | None]:
         """A chunk's filter, or why it can't be used; (None, None) without a filter. `hashes` are looked up."""
         if chunk.bloom_filter_offset is None:

@@ -7,8 +7,8 @@ Source: the Apache Parquet format, parquet.thrift (Statistics, ColumnOrder, Size
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
@@ -25,6 +25,8 @@ from bloomcli.words import counted
 
 _UNORDERED: Final = ("INTERVAL", "UNKNOWN", "VARIANT", "GEOMETRY", "GEOGRAPHY")
 _INT96_ORDER: Final = "INT96_TIMESTAMP_ORDER"
+_LOOKUPS: Final = 64
+"""The maximum number of pages whose minimum `lookup_bytes` looks up."""
 _BOOLEANS: Final = (b"\0", b"\1")
 
 
@@ -261,6 +263,15 @@ def values_of(
         else:
             yield from hasher.pages(page, measure.bounds)
         measure.page(page)
+
+
+def lookup_bytes(pages: Iterable[tuple[Any, Any, int]]) -> int:
+    """The mean size of the pages that may have a value, for the minima of some pages: a lookup reads these with a
+    column index. `pages`: for each page with values, the keys of its minimum and maximum, and its bytes."""
+    bounds = list(pages)
+    values = [low for low, _, _ in bounds[:: len(bounds) // _LOOKUPS + 1]]
+    read = sum(size for value in values for low, high, size in bounds if low <= value <= high)
+    return read // len(values) if values else 0
 
 
 def _width(column: Column) -> int:

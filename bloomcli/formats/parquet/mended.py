@@ -22,7 +22,7 @@ from bloomcli.formats.parquet.compact import Field
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.idl import ENUMS
 from bloomcli.formats.parquet.index_encoding import IndexedPage, boundary_order
-from bloomcli.formats.parquet.measured import MeasuredChunk, MeasuredPage, measured, order_of
+from bloomcli.formats.parquet.measured import MeasuredChunk, MeasuredPage, lookup_bytes, measured, order_of
 from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader, read_page
 from bloomcli.formats.parquet.proof import (
     COLUMN_INDEX,
@@ -50,8 +50,6 @@ STRUCTURES: Final = (STATISTICS, OFFSET_INDEX, COLUMN_INDEX, ENCODINGS, SIZES, S
 """In the order in which they are made: the counts of a column index agree with those of the statistics, and its pages
 with those of the offset index."""
 _UNMENDED: Final = "readers get the rows by it, so that the file has to be written again"
-_LOOKUPS: Final = 64
-"""The maximum number of pages whose minimum is looked up in a new column index, for the report."""
 _TYPE_ORDER: Final = "TYPE_ORDER"
 _TOTAL_ORDER: Final = "IEEE_754_TOTAL_ORDER"
 _OTHER_ENCODINGS: Final = 63
@@ -332,7 +330,15 @@ class Maker:
         pages = self._listed()
         indexed = self._indexed(pages)
         data = index_encoding.column_index(indexed, boundary_order(indexed, self._key))
-        return data, pages, self._lookup_bytes(indexed, [page.size for page in pages])
+        return (
+            data,
+            pages,
+            lookup_bytes(
+                (self._key(page.low), self._key(page.high), place.size)
+                for page, place in zip(indexed, pages, strict=True)
+                if page.low is not None and page.high is not None
+            ),
+        )
 
     def _listed(self) -> Sequence[MeasuredPage]:
         """The pages that the offset index has, the new one or the stored one. Raises _NoRightValue."""
@@ -373,17 +379,6 @@ class Maker:
             if bound in {zero, negative}:
                 return negative if cut is cut_low else zero
         return cut(bound) if column.physical == "BYTE_ARRAY" and kind_of(column) != "DECIMAL" else bound
-
-    def _lookup_bytes(self, indexed: Sequence[IndexedPage], sizes: Sequence[int]) -> int:
-        """The mean size of the pages that may have a value, for the minima of some pages."""
-        bounds = [
-            (self._key(page.low), self._key(page.high), size)
-            for page, size in zip(indexed, sizes, strict=True)
-            if page.low is not None and page.high is not None
-        ]
-        values = [low for low, _, _ in bounds[:: len(bounds) // _LOOKUPS + 1]]
-        read = sum(size for value in values for low, high, size in bounds if low <= value <= high)
-        return read // len(values) if values else 0
 
 
 def _place(page: MeasuredPage) -> Place:

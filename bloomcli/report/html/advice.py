@@ -55,7 +55,11 @@ def page(report: AdviseReport, limits: Limits) -> Page:
     parts: list[Part] = []
     if add:
         parts.append(_to_add(add, limits))
-    for title, lines in (("To add them:", report.command), ("To fold or remove existing filters:", report.upkeep)):
+    for title, lines in (
+        ("To add them:", report.command),
+        ("To add page indexes, with which lookups read fewer pages:", report.page_index_command),
+        ("To fold or remove existing filters:", report.upkeep),
+    ):
         if lines is not None:
             parts += [Text(title), Command(lines)]
     if parts:

@@ -58,6 +58,21 @@ def chars(path: Path) -> Path:
     return path
 
 
+def test_bytes_that_were_compared_unsigned_are_found(tmp_path: Path) -> None:
+    """As ORC C++ before 2.1 writes them where a char has no sign."""
+    path = tmp_path / "f"
+    with path.open("wb") as out, pyorc.Writer(out, "struct<c:tinyint>") as writer:
+        writer.writerows([(-5,), (0,), (7,)])
+    assert rows_with(path, "9") == 0
+
+    def edit(statistics: Any) -> None:
+        found = statistics.int_statistics
+        found.minimum, found.maximum = 0, 251
+
+    edited(path, edit)
+    assert [rows_with(path, text) for text in ("-5", "0", "7")] == [1, 1, 1]
+
+
 @pytest.mark.parametrize("padded", [True, False])
 def test_texts_of_a_char_with_bytes_below_the_blank_are_found(tmp_path: Path, padded: bool) -> None:
     """ORC Java compares padded texts, Trino those without blanks: the one that is the least differs."""
