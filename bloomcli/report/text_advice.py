@@ -102,7 +102,7 @@ def _readers(uses: Sequence[ReaderUse]) -> Iterator[tuple[str, Cell]]:
     for use in uses:
         groups.setdefault((use.verdict, use.columns, use.reason), []).append(use.title)
     every = {column for use in uses for column in use.columns}
-    for (verdict, columns, reason), titles in groups.items():
+    for (verdict, columns, reason), titles in sorted(groups.items(), key=lambda group: _ORDER.index(group[0][0])):
         where = "" if len(columns) == len(every) or verdict == NEVER_LOOKS else f"{', '.join(columns)}: "
         style = Style.GOOD if verdict == GAINS else Style.PLAIN
         if len(titles) == 1:
@@ -111,6 +111,7 @@ def _readers(uses: Sequence[ReaderUse]) -> Iterator[tuple[str, Cell]]:
             yield _VERDICTS[verdict], Cell(where + ", ".join(titles), style)
 
 
+_ORDER: Final = (GAINS, DICTIONARIES, NEVER_LOOKS)
 _VERDICTS: Final = {GAINS: "gain", DICTIONARIES: "served by dictionaries", NEVER_LOOKS: "never look"}
 
 
@@ -183,11 +184,12 @@ def _by_column(columns: Sequence[ColumnAdvice], report: AdviseReport) -> Grid:
             Head("note", prose=True),
         ),
         complete="--format csv",
-        legend=[
-            ("reads today", "reads: compressed bytes of the row groups that a lookup (`=`) reads, and of filters."),
-            ("95 % interval", "95 % interval: of the bytes saved, over all samples of values."),
-        ],
     )
+    if columns[0].recommended:
+        grid.explain(
+            "reads today", "reads: compressed bytes of the row groups that a lookup (`=`) reads, and of filters."
+        )
+        grid.explain("95 % interval", "95 % interval: of the bytes saved, over all samples of values.")
     for column in columns:
         time = column.seconds_to_add
         today, then = column.today_bytes or 0.0, column.with_filter_bytes or 0.0

@@ -78,7 +78,7 @@ def effect(reader: ReaderTrial) -> str:
         return f"reads {found:,} instead of {plural(without, unit)} (-{1 - found / without:.1%})".replace("%", " %")
     same = "reads" if read is None else f"reads {plural(read[1], read[2])} with filters and {read[0]:,} without: it"
     if why:
-        return f"{'it ' if read is None else same + ' '}{why[0].reason}"
+        return why[0].reason if read is None else f"{same} {why[0].reason}"
     times = [lookups.ratio.median for lookups in reader.lookups if lookups.ratio is not None]
     if read is None:
         return "doesn't say what it reads" + (f"; time with filters / without: {max(times):.2f}" if times else "")
