@@ -73,7 +73,12 @@ def command(
 
         prepare(reports, tuple(options_["queries"]))
     with output.StatusLine() as status:
-        report = trial.run(files, TrialOptions(**options_), on_step=status.say)
+
+        def plan(text: str) -> None:
+            if status.shown:
+                output.say(text, err=True)
+
+        report = trial.run(files, TrialOptions(**options_), on_plan=plan, on_step=status.say)
     if form == "text" and quiet:
         from bloomcli.report import render, text_trial
 

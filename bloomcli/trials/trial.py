@@ -38,8 +38,15 @@ _LEAST: Final = 5.0
 """The fewest seconds of a reader."""
 
 
-def run(paths: Sequence[str], options: TrialOptions, *, on_step: OnStep = lambda _: None) -> TrialReport:
-    """Try readers on one file, or on a sample of many. Raises: as `bloomcli.trial`."""
+def run(
+    paths: Sequence[str],
+    options: TrialOptions,
+    *,
+    on_plan: OnStep = lambda _: None,
+    on_step: OnStep = lambda _: None,
+) -> TrialReport:
+    """Try readers on one file, or on a sample of many. `on_plan` is called first, with what the trial will do and
+    how long it takes. Raises: as `bloomcli.trial`."""
     started = time.perf_counter()
     options = options.checked()
     entries = named(options.readers)
@@ -47,7 +54,7 @@ def run(paths: Sequence[str], options: TrialOptions, *, on_step: OnStep = lambda
     if not installed:
         raise _none_installed(entries)
     within = _WITHIN if options.values is None else None
-    on_step(_plan(installed, within, options))
+    on_plan(_plan(installed, within, options))
     single = not is_dataset(paths)
     listed = expand(paths)
     chosen = [listed[0].path] if single else [item.path for item in sampled_files(listed, options)]

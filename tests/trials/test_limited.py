@@ -53,7 +53,12 @@ def test_without_time_a_reader_looks_one_present_and_one_absent_value_up(tmp_pat
 def test_it_says_what_it_does_and_how_long_before_it_begins(tmp_path: Path) -> None:
     path = orders(tmp_path / "f.parquet", 1000)
     said: list[str] = []
-    trials.run([str(path)], TrialOptions(columns=["id"], readers=["pyarrow"], runs=0), on_step=said.append)
+    trials.run(
+        [str(path)],
+        TrialOptions(columns=["id"], readers=["pyarrow"], runs=0),
+        on_plan=said.append,
+        on_step=said.append,
+    )
     assert said[0] == "PyArrow: lookups for about 50 s in all; --values N looks up N, however long it takes"
     assert said[1].startswith("chooses values of ")
     assert "PyArrow starts" in said
