@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Final
 
 from bloomcli.advice.budget import Choice, Size, choose
-from bloomcli.advice.recommend import SELDOM, Request, look_in_dictionaries, recommend, with_reads
+from bloomcli.advice.recommend import Request, look_in_dictionaries, recommend, with_reads
 from bloomcli.advice.weights import saved_at
 from bloomcli.commands.sampling import Budget
-from bloomcli.model.advice import AdviseReport, AdviseTotal, AtRate, ColumnAdvice, LookupCost, LookupGain
+from bloomcli.model.advice import SELDOM, AdviseReport, AdviseTotal, AtRate, ColumnAdvice, LookupCost, LookupGain
 from bloomcli.model.queries import QueryLog
 from bloomcli.model.reader_use import ReaderUse
 from bloomcli.rules.filter_use import Encoded, current, uses

@@ -17,12 +17,10 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from bloomcli.advice.weights import weights
-from bloomcli.model.advice import ColumnAdvice, ExistingFilters, Interval, LookupGain
+from bloomcli.model.advice import SELDOM, ColumnAdvice, ExistingFilters, Interval, LookupGain
 from bloomcli.rules.readers import reader
 from bloomcli.words import plural, rate, size
 
-SELDOM: Final = "seldom-looked-up"
-"""The reason of a column that would gain, and whose values are seldom looked up."""
 LEAST_SAVED: Final = 0.1
 """The least share of the bytes of a lookup that a filter has to save."""
 PRUNED: Final = 2.0

@@ -16,6 +16,8 @@ from bloomcli.model.file import POWER_OF_TWO, Column
 from bloomcli.model.queries import QueryLog
 from bloomcli.model.reader_use import ReaderUse
 
+SELDOM: Final = "seldom-looked-up"
+"""The reason of a column that would gain, and whose values are seldom looked up."""
 SUMS: Final = 4
 """Number of sums that don't depend on a rate: row groups and bytes by min/max, row groups and bytes today."""
 RATE_SUMS: Final = 3

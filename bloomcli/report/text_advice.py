@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from bloomcli.model.advice import AdviseReport, ColumnAdvice, Interval
+from bloomcli.model.advice import SELDOM, AdviseReport, ColumnAdvice, Interval
 from bloomcli.model.file import TIGHT
 from bloomcli.model.reader_use import ReaderUse
 from bloomcli.report.human import count, rate, seconds, size
@@ -14,8 +14,6 @@ from bloomcli.rules.filter_use import DICTIONARIES, GAINS, NEVER_LOOKS
 from bloomcli.rules.readers import reader
 from bloomcli.words import are, plural
 
-SELDOM: Final = "seldom-looked-up"
-"""The reason of columns that would gain, and whose values are seldom looked up."""
 _UNSERVED_SHOWN: Final = 8
 _FAILED_SHOWN: Final = 5
 _NO_STATISTICS: Final = "-"
