@@ -58,5 +58,5 @@ def _verdict(who: Reader, formats: Collection[str], column: Encoded) -> tuple[st
     if encoded < groups:
         rest = f"{groups - encoded:,} of {plural(groups, 'row group')}"
         return GAINS, f"skips row groups by filters where chunks have no dictionary: in {rest}"
-    have = "which the row group has" if groups == 1 else f"which all {groups:,} row groups have"
+    have = "which the row group has" if groups == 1 else f"which all {plural(groups, 'row group')} have"
     return DICTIONARIES, f"looks values up in dictionaries, {have}: filters change nothing"
