@@ -46,9 +46,10 @@ Examples:
   bloom advise --table ice.db.orders --queries queries.sql
 
 \b
-How to get a query log, as lines of JSON with the key "query" (save the result as JSON):
+How to get a query log, as lines of JSON with the key "query":
   Spark SQL, Thrift Server, Kyuubi, from event logs:
-    jq -c 'select(.Event|endswith("SQLExecutionStart"))|{query:.description}' LOG
+    jq -c 'select(.Event|endswith("SQLExecutionStart"))' LOG |
+    jq -c '{query: .description}'
   Trino, since its start; an event listener keeps more:
     SELECT query FROM system.runtime.queries WHERE state = 'FINISHED'
   Databricks:

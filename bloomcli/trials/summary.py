@@ -27,7 +27,7 @@ def reader_row_not_run(
 ) -> ReaderTrial:
     """The row of a reader that didn't run: it isn't installed, doesn't read files of these formats, or wasn't named
     and never looks at filters."""
-    if formats & entry.formats and not formats & entry.probes:
+    if version is not None and formats & entry.formats and not formats & entry.probes:
         (never,) = uses(entry.known, formats, columns)[:1]
         return _row(entry, version, "not-run", formats, columns, reason=f"{never.reason}; --readers names it")
     if version is None:
