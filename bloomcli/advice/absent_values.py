@@ -45,11 +45,11 @@ def absent_values(
         return _numbers(samples, typed, bounds, count, rng)
     if typed.physical == "INT96" or kind_of(typed) in {"INTERVAL", "FLOAT16"}:
         return [[rng.choice(sample) for _ in range(count)] if sample else [] for sample in samples]
-    texts = _Texts(samples, rng, fixed=typed.physical == "FIXED_LEN_BYTE_ARRAY")
+    texts = Texts(samples, rng, fixed=typed.physical == "FIXED_LEN_BYTE_ARRAY")
     return [[texts.absent(rng.choice(sample)) for _ in range(count)] if sample else [] for sample in samples]
 
 
-class _Texts:
+class Texts:
     """Makes texts, or bytes, that resemble the values of a sample and aren't in it.
 
     Args:
@@ -77,10 +77,10 @@ class _Texts:
                 self._at[place].append(character)
         self._varies = [len(set(found)) > 1 for found in self._at]
 
-    def absent(self, value: bytes) -> bytes:
-        """Make a text that isn't in the sample from a text of the sample."""
+    def absent(self, value: bytes, *, longer: bool = False) -> bytes:
+        """Make a text that isn't in the sample from a text of the sample; a longer one if `longer` is true."""
         outside = None
-        for attempt in range(2 * _TRIES):
+        for attempt in range(_TRIES * longer, 2 * _TRIES):
             # the sample may have all texts of this length: then longer ones are tried
             made = self._crossed(value, 0 if self._fixed else max(attempt - _TRIES + 1, 0))
             if made not in self._known:

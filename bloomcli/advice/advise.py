@@ -76,7 +76,7 @@ def advise(
     log = _queries(engine, paths, options) if options.queries else None
     figures = measure(engine, paths, options, log=log, on_row=on_row)
     budget = None if options.budget is None else read_budget(options.budget)
-    found = decide(replace(figures, queries=log), budget=budget)
+    found = decide(replace(figures, queries=log), budget=budget, named=taken_paths("columns", options.columns))
     table = _table_above(engine, paths, options, source)
     if table is not None and table.name is not None:
         source = inside_table(source, table.name)

@@ -11,6 +11,7 @@ from bloomcli.advice.column_samples import ColumnSamples
 from bloomcli.advice.distinct import UnitSketch, distinct, distinct_per_unit
 from bloomcli.advice.lookup_costs import FilterSizes, LookupCosts, Product, summed
 from bloomcli.advice.statistics import SampleSize, ratio
+from bloomcli.advice.weights import saved_at
 from bloomcli.commands.advise_units import numpy
 from bloomcli.model.advice import AtRate, ColumnAdvice, ExistingFilters, Interval, LookupGain, PageIndexGain
 
@@ -19,8 +20,15 @@ _SATURATED: Final = 0.5
 """The false-positive rate from which on a filter is of little use."""
 
 
-def column_advice(samples: ColumnSamples, fpp: float, lookups: int | None) -> ColumnAdvice:
-    """All figures of a column."""
+def column_advice(samples: ColumnSamples, fpp: float, lookups: int | None, present_share: float) -> ColumnAdvice:
+    """All figures of a column.
+
+    Args:
+        samples: what was measured.
+        fpp: the requested rate.
+        lookups: the lookups of the queries; None without queries.
+        present_share: the share of lookups whose value the column has.
+    """
     metadata = samples.metadata
     kinds = (samples.present(), samples.absent(), samples.queried())
     wanted = samples.rates.index(fpp)
@@ -38,7 +46,6 @@ def column_advice(samples: ColumnSamples, fpp: float, lookups: int | None) -> Co
         else LookupGain(values=kind.values, today=kind.today, with_filter=kind.with_filter(wanted))
         for kind in kinds
     )
-    saved = chosen.saved_queried or _mean([s for s in (chosen.saved_present, chosen.saved_absent) if s is not None])
     return replace(
         unmeasured(metadata, lookups, fpp),
         filter_bytes=chosen.filter_bytes,
@@ -54,7 +61,7 @@ def column_advice(samples: ColumnSamples, fpp: float, lookups: int | None) -> Co
         absent=absent,
         queried=queried,
         rates=rates,
-        saved_bytes=saved,
+        saved_bytes=saved_at(chosen, present_share),
         existing=_existing(samples),
         page_index=_page_index(samples),
         sampled_row_groups=len(samples.units),
@@ -76,16 +83,6 @@ def _at_rate(
         saved_present=saved[0],
         saved_absent=saved[1],
         saved_queried=saved[2],
-    )
-
-
-def _mean(found: Sequence[Interval]) -> Interval | None:
-    if not found:
-        return None
-    return Interval(
-        estimate=sum(i.estimate for i in found) / len(found),
-        low=sum(i.low for i in found) / len(found),
-        high=sum(i.high for i in found) / len(found),
     )
 
 

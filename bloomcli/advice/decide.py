@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 from bloomcli.advice.budget import Choice, Size, choose
-from bloomcli.advice.recommend import Request, look_in_dictionaries, recommend
+from bloomcli.advice.recommend import Request, look_in_dictionaries, recommend, with_reads
+from bloomcli.advice.weights import saved_at
 from bloomcli.commands.sampling import Budget
-from bloomcli.model.advice import AdviseReport, AtRate, ColumnAdvice, Interval, LookupCost, LookupGain
+from bloomcli.model.advice import SELDOM, AdviseReport, AdviseTotal, AtRate, ColumnAdvice, LookupCost, LookupGain
 from bloomcli.model.queries import QueryLog
+from bloomcli.model.reader_use import ReaderUse
+from bloomcli.rules.filter_use import Encoded, current, uses
+from bloomcli.rules.readers import reader
 from bloomcli.words import size
 
 
-def decide(figures: AdviseReport, *, budget: Budget | None = None) -> AdviseReport:
+def decide(figures: AdviseReport, *, budget: Budget | None = None, named: Collection[str] = ()) -> AdviseReport:
     """The report with a recommendation for each column; recommended columns come first.
 
     Args:
         figures: the result of `bloomcli.advice.measure`.
         budget: limits the bytes of all new filters; None for no limit.
+        named: the columns that the user named.
     """
     log = figures.queries
     request = Request(
@@ -26,6 +32,8 @@ def decide(figures: AdviseReport, *, budget: Budget | None = None) -> AdviseRepo
         statements=None if log is None else log.about_table,
         dictionaries=look_in_dictionaries(figures.readers),
         failed=len(figures.failed),
+        present=figures.present_share,
+        named=named,
     )
     columns = [recommend(_with_share(column, figures.bytes), request) for column in figures.columns]
     limit = None if budget is None else budget.of(figures.bytes)
@@ -34,9 +42,12 @@ def decide(figures: AdviseReport, *, budget: Budget | None = None) -> AdviseRepo
         columns, choice = within_budget(columns, limit, figures)
         gap = choice.gap
     recommended = sorted((c for c in columns if c.recommended), key=lambda c: -(_saved(c) * (c.lookups or 1)))
+    others = sorted((c for c in columns if not c.recommended), key=lambda c: c.reason_id != SELDOM)
     return replace(
         figures,
-        columns=(*recommended, *(c for c in columns if not c.recommended)),
+        columns=(*recommended, *others),
+        total=_total(recommended, figures) if recommended else None,
+        uses=tuple(_uses(figures, columns)),
         tight_saves=_tight_saves(recommended) if recommended else None,
         budget_bytes=limit,
         budget_used=None if limit is None else round(sum(_bytes(c) for c in recommended)),
@@ -56,20 +67,21 @@ def within_budget(
     wanted = [index for index, column in enumerate(columns) if column.recommended]
     # ascending rates: if several rates have the same size, the lowest is chosen
     rates = [sorted((r for r in columns[i].rates if r.fpp >= figures.fpp), key=lambda r: r.fpp) for i in wanted]
+    share = figures.present_share
     choice = choose(
-        [[_size(columns[i], rate) for rate in of_one] for i, of_one in zip(wanted, rates, strict=True)], limit
+        [[_size(columns[i], rate, share) for rate in of_one] for i, of_one in zip(wanted, rates, strict=True)], limit
     )
     found = list(columns)
     for index, of_one, position in zip(wanted, rates, choice.sizes, strict=True):
         if position is None:
             found[index] = _over_budget(columns[index], of_one, limit)
         else:
-            found[index] = at_rate(columns[index], of_one[position], figures.bytes)
+            found[index] = at_rate(columns[index], of_one[position], figures)
     return found, choice
 
 
-def _size(column: ColumnAdvice, rate: AtRate) -> Size:
-    saved = saved_at(rate)
+def _size(column: ColumnAdvice, rate: AtRate, share: float) -> Size:
+    saved = saved_at(rate, share)
     return Size(rate.filter_bytes.estimate, 0.0 if saved is None else saved.estimate * (column.lookups or 1))
 
 
@@ -83,8 +95,8 @@ def _over_budget(column: ColumnAdvice, rates: Sequence[AtRate], limit: int) -> C
     return replace(column, recommended=False, reason_id="over-budget", reason=f"over the budget: {why}")
 
 
-def at_rate(column: ColumnAdvice, rate: AtRate, total: int) -> ColumnAdvice:
-    """The column with the figures of filters at another rate; `total` is the bytes of all files."""
+def at_rate(column: ColumnAdvice, rate: AtRate, figures: AdviseReport) -> ColumnAdvice:
+    """The column with the figures of filters at another rate."""
     found = replace(
         column,
         fpp=rate.fpp,
@@ -92,9 +104,9 @@ def at_rate(column: ColumnAdvice, rate: AtRate, total: int) -> ColumnAdvice:
         present=_with(column.present, rate.present),
         absent=_with(column.absent, rate.absent),
         queried=_with(column.queried, rate.queried),
-        saved_bytes=saved_at(rate),
+        saved_bytes=saved_at(rate, figures.present_share),
     )
-    return _with_share(found, total)
+    return with_reads(_with_share(found, figures.bytes), figures.present_share)
 
 
 def _with_share(column: ColumnAdvice, total: int) -> ColumnAdvice:
@@ -105,19 +117,39 @@ def _with(gain: LookupGain | None, cost: LookupCost | None) -> LookupGain | None
     return gain if gain is None or cost is None else replace(gain, with_filter=cost)
 
 
-def saved_at(rate: AtRate) -> Interval | None:
-    """The bytes that one lookup reads less with filters of this rate: for the queries' literals; without any, the
-    mean for a present and an absent value. The ends of the interval are means, too."""
-    if rate.saved_queried is not None:
-        return rate.saved_queried
-    both = [saved for saved in (rate.saved_present, rate.saved_absent) if saved is not None]
-    if not both:
-        return None
-    return Interval(
-        estimate=sum(one.estimate for one in both) / len(both),
-        low=sum(one.low for one in both) / len(both),
-        high=sum(one.high for one in both) / len(both),
+def _total(recommended: Sequence[ColumnAdvice], figures: AdviseReport) -> AdviseTotal:
+    """The recommended filters together. Without queries, each column counts once."""
+    weights = [column.lookups or 1 for column in recommended]
+    filters = sum(map(_bytes, recommended))
+    seconds = [column.seconds_to_add.estimate for column in recommended if column.seconds_to_add is not None]
+
+    def mean(values: Sequence[float | None]) -> float:
+        return sum(weight * (value or 0.0) for weight, value in zip(weights, values, strict=True)) / sum(weights)
+
+    return AdviseTotal(
+        lookups=None if figures.queries is None else sum(column.lookups or 0 for column in recommended),
+        today_bytes=mean([column.today_bytes for column in recommended]),
+        with_filter_bytes=mean([column.with_filter_bytes for column in recommended]),
+        filter_bytes=filters,
+        filter_share=filters / figures.bytes if figures.bytes else None,
+        seconds_to_add=sum(seconds),
     )
+
+
+_USEFUL: Final = frozenset({"dictionary", "has-filters"})
+"""Reasons of columns that get no new filter, and for which filters matter to some readers."""
+
+
+def _uses(figures: AdviseReport, columns: Sequence[ColumnAdvice]) -> Iterator[ReaderUse]:
+    """Yield what filters do for each reader."""
+    useful = [
+        Encoded(column.column, column.row_groups, column.dictionary_row_groups or 0)
+        for column in columns
+        if column.recommended or column.reason_id in _USEFUL
+    ]
+    readers = {who.name: who for who in map(reader, figures.readers)} or current(figures.formats)
+    for who in readers.values():
+        yield from uses(who, figures.formats, useful)
 
 
 def _tight_saves(recommended: Sequence[ColumnAdvice]) -> int:

@@ -16,7 +16,7 @@ from bloomcli.advice.column_metadata import ColumnMetadata, UnitKey, all_columns
 from bloomcli.advice.column_samples import Cells, ColumnSamples
 from bloomcli.advice.plan import Plan, plan, some_files
 from bloomcli.commands.advise_options import ExtentOptions, LookupValues, UnitOptions
-from bloomcli.commands.advise_units import datasketches, literals, numpy
+from bloomcli.commands.advise_units import literals
 from bloomcli.commands.options import AdviseOptions, policy_of
 from bloomcli.datasets.engine import Engine, plan_files
 from bloomcli.datasets.task import OnRow, Task
@@ -106,11 +106,9 @@ def measure(
     Raises:
         UsageError: there are no files, a figure is out of range, or a policy can't be read.
         UnknownColumn: no file has a column with a given name.
-        UnreadableError, UnsupportedError: as for `Engine.find` and `Engine.run`; every file failed; DataSketches
-            isn't installed.
+        UnreadableError, UnsupportedError: as for `Engine.find` and `Engine.run`; every file failed.
     """
     started = time.perf_counter()
-    numpy(), datasketches()  # fail before files are read if they aren't installed
     options = options.checked()
     policy = policy_of(options)
     about = ExtentOptions(columns=options.columns, exclude=options.exclude, policy=policy, names=options.names)
@@ -146,6 +144,8 @@ def measure(
         sampled_row_groups=sum(files[file].units[unit] for file, unit in drawn.sampled),
         seed=options.seed,
         fpp=options.fpp,
+        present_share=options.present,
+        formats=tuple(sorted({file.format for file in files.values()})),
         size=TIGHT if run.tight else POWER_OF_TWO,
         readers=tuple(policy.whole.readers or ()),
         columns=tuple(columns),
@@ -197,7 +197,7 @@ def _columns(run: _Run, found: Mapping[str, ColumnMetadata], drawn: Plan, log: Q
             tight=run.tight,
             settled=not one.filters and not (_by_dictionary(run) and one.dictionary),
         )
-        advice.append(column_advice(samples, run.options.fpp, lookups))
+        advice.append(column_advice(samples, run.options.fpp, lookups, run.options.present))
     return advice
 
 

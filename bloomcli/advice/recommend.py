@@ -4,15 +4,20 @@ A filter is recommended if one lookup reads clearly less with it: the lower end 
 above 0, and the estimate is at least the share `LEAST_SAVED` of the bytes that a lookup reads today. Some columns are
 excluded first: a filter is impossible or loses rows, no query looks the column up, min/max leaves at most two row
 groups, or each row group has most of the values.
+
+Without queries, it isn't known which columns are looked up. Columns of types whose values are measured (prices,
+times) then get a filter only if the user names them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from bloomcli.model.advice import ColumnAdvice, ExistingFilters, Interval, LookupGain
+from bloomcli.advice.weights import weights
+from bloomcli.model.advice import SELDOM, ColumnAdvice, ExistingFilters, Interval, LookupGain
 from bloomcli.rules.readers import reader
 from bloomcli.words import plural, rate, size
 
@@ -30,6 +35,8 @@ SATURATED: Final = 0.5
 values."""
 FOLDABLE: Final = 0.1
 """The least share of the bytes of filters that `bloom fold` has to save."""
+_MEASURES: Final = re.compile(r"FLOAT|DOUBLE|DECIMAL\(\d+, ?[1-9]|TIMESTAMP|TIME\b|INT96|INTERVAL", re.IGNORECASE)
+"""Types of measured values, which queries compare with ranges more often than with `=`."""
 
 
 class Request(NamedTuple):
@@ -43,6 +50,10 @@ class Request(NamedTuple):
     """Whether readers are named and all of them look values up in dictionaries."""
     failed: int = 0
     """The number of files that couldn't be read."""
+    present: float = 0.5
+    """The share of lookups whose value the column has."""
+    named: Collection[str] = ()
+    """The columns that the user named."""
 
 
 def look_in_dictionaries(readers: Iterable[str]) -> bool:
@@ -67,9 +78,10 @@ def recommend(column: ColumnAdvice, request: Request) -> ColumnAdvice:
         existing = judge(column, column.existing, request)
         column = replace(column, existing=existing)
         verdict = _on_existing(existing, verdict)
-    return replace(
+    column = replace(
         column, recommended=verdict.recommended, reason_id=verdict.reason_id, reason=verdict.reason, fpp=request.fpp
     )
+    return with_reads(column, request.present)
 
 
 def judge(column: ColumnAdvice, existing: ExistingFilters, request: Request) -> ExistingFilters:
@@ -97,10 +109,10 @@ def _on_new_filters(column: ColumnAdvice, request: Request) -> _Verdict:
     if request.statements is not None and not column.lookups:
         statements = plural(request.statements, "statement")
         return _Verdict(False, "not-queried", f"none of the {statements} about the table looks values of it up")
-    saved, today = column.saved_bytes, reads(column)[0]
-    if not _gains(column) and column.nulls is not None and column.nulls >= column.rows:
+    saved, today = column.saved_bytes, _reads(column, request.present)[0]
+    if not _gains(column, request.present) and column.nulls is not None and column.nulls >= column.rows:
         return _Verdict(False, "unknown", "it has no values, only nulls" if column.rows else "it has no rows")
-    if saved is None or not _gains(column):
+    if saved is None or not _gains(column, request.present):
         why = "the sample has no row group with values"
         if request.failed:
             why = f"{plural(request.failed, 'file')} of the sample could not be read"
@@ -108,8 +120,12 @@ def _on_new_filters(column: ColumnAdvice, request: Request) -> _Verdict:
     # if some row groups have filters, add the missing ones, even if the sample has few row groups without filters
     partly = column.existing is not None and column.existing.filters and column.existing.row_groups_without_filter
     if (saved.low > 0 or (partly and saved.estimate > 0)) and saved.estimate >= LEAST_SAVED * today:
-        return _Verdict(True, "saves", _saves(column))
-    return _saves_too_little(column)
+        saves = _saves(column, request.present)
+        if request.statements is None and _MEASURES.match(column.type) and column.column not in request.named:
+            why = f"a lookup would read {_bytes(saved.estimate)} less, but values of a {column.type} are seldom"
+            return _Verdict(False, SELDOM, f"{why} looked up by `=`")
+        return _Verdict(True, "saves", saves)
+    return _saves_too_little(column, request.present)
 
 
 def _worthless(column: ColumnAdvice, request: Request) -> _Verdict | None:
@@ -160,9 +176,9 @@ def _few_values(column: ColumnAdvice) -> _Verdict | None:
     )
 
 
-def _saves_too_little(column: ColumnAdvice) -> _Verdict:
+def _saves_too_little(column: ColumnAdvice, share: float) -> _Verdict:
     """The verdict on a filter that saves too little: names what excludes row groups already."""
-    today, after = reads(column)
+    today, after = _reads(column, share)
     left = _remaining_row_groups(column)
     groups = column.row_groups
     existing = column.existing
@@ -171,7 +187,7 @@ def _saves_too_little(column: ColumnAdvice) -> _Verdict:
     if today <= 0:
         return _Verdict(False, "sorted", "nothing to save: min/max excludes every row group for the values looked up")
     if left is not None and groups > 1 and left < MOST_OF_THE_ROW_GROUPS * groups:
-        with_filter = sum(gain.with_filter.row_groups.estimate for gain, _ in _gains(column)) / len(_gains(column))
+        with_filter = sum(w * gain.with_filter.row_groups.estimate for gain, _, w in _gains(column, share))
         return _Verdict(
             False,
             "sorted",
@@ -230,28 +246,41 @@ def _has(existing: ExistingFilters) -> str:
     return f"it has {plural(existing.filters, 'filter')} of {size(existing.bitset_bytes)}{worst}"
 
 
-def reads(column: ColumnAdvice) -> tuple[float, float]:
-    """The bytes that one lookup reads: (today, with the filter). For the queries' literals; without any, the mean for
-    a present and an absent value."""
-    gains = [gain for gain, _ in _gains(column)]
-    today = [gain.today.bytes.estimate for gain in gains]
-    after = [gain.with_filter.bytes.estimate for gain in gains]
-    return (sum(today) / len(gains), sum(after) / len(gains)) if gains else (0.0, 0.0)
+def with_reads(column: ColumnAdvice, share: float) -> ColumnAdvice:
+    """The column with the bytes that a lookup reads today and with the filter; `share` of its values are present."""
+    saved = column.saved_bytes
+    if saved is None or not _gains(column, share):
+        return column
+    today, _ = _reads(column, share)
+    return replace(column, today_bytes=today, with_filter_bytes=max(today - saved.estimate, 0.0))
 
 
-def _gains(column: ColumnAdvice) -> list[tuple[LookupGain, str]]:
-    """The lookups that the recommendation depends on, each with a description of its values."""
+def _reads(column: ColumnAdvice, share: float) -> tuple[float, float]:
+    """The bytes of row groups that one lookup reads: (today, with the filter). They are those of the queries'
+    literals; without any, the mean for present and absent values."""
+    gains = _gains(column, share)
+    today = sum(weight * gain.today.bytes.estimate for gain, _, weight in gains)
+    return today, sum(weight * gain.with_filter.bytes.estimate for gain, _, weight in gains)
+
+
+def _gains(column: ColumnAdvice, share: float) -> list[tuple[LookupGain, str, float]]:
+    """The lookups that the recommendation depends on, each with a description of its values and its weight."""
     if column.queried is not None and column.queried.values:
-        return [(column.queried, "a value of the queries")]
-    both = ((column.present, "a value that the column has"), (column.absent, "one that it doesn't have"))
-    return [(gain, what) for gain, what in both if gain is not None and gain.values]
+        return [(column.queried, "a value of the queries", 1.0)]
+    present, absent = (gain if gain is not None and gain.values else None for gain in (column.present, column.absent))
+    both = zip(
+        ((present, "a value that the column has"), (absent, "one that it doesn't have")),
+        weights(present, absent, share),
+        strict=True,
+    )
+    return [(gain, what, weight) for (gain, what), weight in both if gain is not None and weight]
 
 
-def _saves(column: ColumnAdvice) -> str:
+def _saves(column: ColumnAdvice, share: float) -> str:
     """The reason for a filter that saves: the row groups that lookups read today and with the filter."""
     groups = column.row_groups
     parts = []
-    for gain, what in _gains(column):
+    for gain, what, _ in _gains(column, share):
         after, today = _number(gain.with_filter.row_groups, groups), _number(gain.today.row_groups, groups)
         parts.append(f"{after} instead of {today} for {what}")
     return f"of {plural(groups, 'row group')}, a lookup reads {' and '.join(parts)}"

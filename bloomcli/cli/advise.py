@@ -43,7 +43,24 @@ Examples:
   bloom advise /data/orders --report html=advice.html
   bloom advise orders.parquet --columns 'user.*' --sample 50 --seed 7
   bloom advise orders/ -f json | jq '.columns[]|select(.recommended)|.column'
-  bloom advise --table ice.db.orders --queries queries.sql""",
+  bloom advise --table ice.db.orders --queries queries.sql
+
+\b
+How to get a query log, as lines of JSON with the key "query":
+  Spark SQL, Thrift Server, Kyuubi, from event logs:
+    jq -c 'select(.Event|endswith("SQLExecutionStart"))' LOG |
+    jq -c '{query: .description}'
+  Trino, since its start; an event listener keeps more:
+    SELECT query FROM system.runtime.queries WHERE state = 'FINISHED'
+  Databricks:
+    SELECT statement_text AS query FROM system.query.history
+    WHERE statement_type = 'SELECT'
+  Snowflake:
+    SELECT query_text AS "query" FROM snowflake.account_usage.query_history
+  BigQuery:
+    SELECT query FROM `region-us`.INFORMATION_SCHEMA.JOBS
+  ClickHouse:
+    SELECT query FROM system.query_log WHERE type = 'QueryFinish'""",
 )
 @options.files_argument
 @options.options_of(AdviseOptions)
@@ -67,8 +84,10 @@ def command(
     filters, and new filters that are built in memory. A filter is recommended if lookups (= and IN) read
     clearly less with it than today. Existing filters are judged, too. No file is changed.
 
-    The report ends with the command that adds the recommended filters. Without --queries, values that a
-    column has and values that it doesn't have count equally, and so do all columns.
+    The report begins with what lookups read today and with filters, what the filters cost, and the command
+    that adds them. Without --queries, half of the looked-up values are ones that the column has (--present
+    sets the share), all columns count equally, and columns of measures, such as DOUBLE or TIMESTAMP, get a
+    filter only if --columns names them.
 
     A budget is spent on the filters that save most per byte: columns that are looked up often get large
     filters, and other columns small ones.

@@ -124,10 +124,25 @@ class Rate(click.ParamType):  # type: ignore[type-arg]  # generic in new version
         try:
             rate = float(value.rstrip("%")) / (100 if value.endswith("%") else 1)
         except ValueError:
-            self.fail(f"{value!r} is not a rate; write it like 0.01 or 1%", param, ctx)
+            self.fail(f"{value!r} is not a {self.name}; write it like 0.01 or 1%", param, ctx)
+        self.check(rate, value, param, ctx)
+        return rate
+
+    def check(self, rate: float, value: str, param: click.Parameter | None, ctx: click.Context | None) -> None:
+        """Fail if the rate isn't between 0 and 1."""
         if not 0 < rate < 1:
             self.fail(f"a false-positive rate lies between 0 and 1, not at {value}", param, ctx)
-        return rate
+
+
+class Part(Rate):
+    """A share from 0 to 1: ``0.9``, ``90%``."""
+
+    name = "share"
+
+    def check(self, rate: float, value: str, param: click.Parameter | None, ctx: click.Context | None) -> None:
+        """Fail if the share isn't from 0 to 1."""
+        if not 0 <= rate <= 1:
+            self.fail(f"a share is from 0% to 100%, not {value}", param, ctx)
 
 
 def as_text(argument: str) -> str:
@@ -209,6 +224,7 @@ FORMS: Final[dict[str, Callable[[Option], dict[str, Any]]]] = {
     },
     "output": lambda _: {"type": Output()},
     "paths": lambda _: {"multiple": True, "type": PATH},
+    "part": lambda _: {"type": Part()},
     "rate": lambda _: {"type": Rate()},
     "engines": lambda _: {
         "cls": _ListingOption,

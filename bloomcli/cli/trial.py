@@ -49,8 +49,11 @@ def command(
     are in a temporary folder, which is removed.
 
     Present values are the extremes of the column (minimum, maximum, zeros, NaN, the empty string, the first and last
-    of row groups) and those of random rows; absent ones lie between minimum and maximum, if they can. The files are
-    in the page cache when times are taken.
+    of row groups) and those of random rows; absent ones lie between minimum and maximum of a row
+    group, if they can. The files are in the page cache when times are taken.
+
+    Without --values and --readers, a trial takes about a minute: the installed readers that look at filters get equal
+    parts of it, and look up values of all columns in turn.
 
     Each reader runs in a separate process. A reader that crashes or doesn't answer is shown with its error.
 
@@ -70,7 +73,12 @@ def command(
 
         prepare(reports, tuple(options_["queries"]))
     with output.StatusLine() as status:
-        report = trial.run(files, TrialOptions(**options_), on_lookup=status.show)
+
+        def plan(text: str) -> None:
+            if status.shown:
+                output.say(text, err=True)
+
+        report = trial.run(files, TrialOptions(**options_), on_plan=plan, on_step=status.say)
     if form == "text" and quiet:
         from bloomcli.report import render, text_trial
 

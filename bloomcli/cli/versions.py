@@ -13,7 +13,9 @@ from bloomcli.version import __version__
 REQUIRED: Final = (
     "click",
     "cramjam",
+    "datasketches",
     "mmh3",
+    "numpy",
     "pathspec",
     "protobuf",
     "pyarrow",
@@ -29,7 +31,6 @@ OPTIONAL: Final = (
     "boto3",
     "chdb",
     "datafusion",
-    "datasketches",
     "duckdb",
     "fastavro",
     "google-cloud-storage",

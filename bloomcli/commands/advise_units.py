@@ -18,7 +18,6 @@ from bloomcli.commands.advise_options import LookupValues, UnitOptions
 from bloomcli.commands.columns import type_alone
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import LiteralError
-from bloomcli.extras import needed
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 from bloomcli.filters.sizing import tight_estimate
 from bloomcli.filters.split_block import SplitBlockFilter
@@ -49,16 +48,16 @@ _F2: Final = 0xC4CEB9FE1A85EC53
 
 
 def numpy() -> Any:
-    """Import NumPy, a package of the extra. Raises UnsupportedError."""
-    with needed("advise needs", "advice"):
-        import numpy as np
+    """Import NumPy, which other commands start without."""
+    import numpy as np
+
     return np
 
 
 def datasketches() -> Any:
-    """Import DataSketches. Raises UnsupportedError."""
-    with needed("advise needs", "advice"):
-        import datasketches as found
+    """Import DataSketches, which other commands start without."""
+    import datasketches as found
+
     return found
 
 

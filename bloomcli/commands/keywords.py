@@ -192,6 +192,7 @@ class AdviseOnSparkKeywords(ColumnKeywords, QueryKeywords, ReaderKeywords, total
 
     budget: str | None
     fpp: float
+    present: float
     sample: str | None
     seed: int
 
@@ -204,11 +205,11 @@ class TrialKeywords(ColumnKeywords, QueryKeywords, total=False):
     """Keywords of `bloomcli.trial`."""
 
     readers: Sequence[str]
-    values: int
+    values: int | None
     seed: int
     fpp: float
     runs: int
-    sample: str
+    sample: str | None
     timeout: float
 
 

@@ -178,6 +178,7 @@ _SINGLE: Final[dict[str, tuple[str, Callable[[Option, Any], bool]]]] = {
     "number": ("a whole number of {least} or more, below 2**63", lambda one, given: _is_whole(given, one.least)),
     "output": _PATH,
     "policy": ("a policy or its path", lambda _, given: _is_policy(given)),
+    "part": ("a number from 0 to 1", lambda _, given: _is_within(given, lambda it: 0 <= it <= 1)),
     "rate": ("a number between 0 and 1", lambda _, given: _is_within(given, lambda it: 0 < it < 1)),
     "seconds": (
         "a number of seconds above 0",

@@ -556,6 +556,13 @@ class AdviseOptions(ColumnOptions):
         metavar="SIZE",
     )
     fpp: float = rate_option(FPP, "False-positive rate of new filters; with --budget, the lowest rate of a filter.")
+    present: float = option(
+        0.5,
+        "Share of the looked-up values that the files have. Counts for columns whose values aren't known from"
+        " --queries.",
+        "part",
+        metavar="SHARE",
+    )
     readers: Sequence[str] = readers_option(
         "Engines that read the files: columns in which one of them would lose rows because of a sound filter get"
         " none, and dictionaries count if all of them use dictionaries.  [default: the policy's, or else all that"
@@ -608,14 +615,14 @@ class TrialOptions(ColumnOptions):
     exclude: Sequence[str] = exclude_option("Don't look values up in these leaf columns.")
     readers: Sequence[str] = option(
         (),
-        "Readers to run; the report shows which ones aren't installed.  [default: all]",
+        "Readers to run; the report shows which ones aren't installed.  [default: all that look at filters]",
         "trial-readers",
         metavar="READERS",
     )
-    values: int = option(
-        20,
+    values: int | None = option(
+        None,
         "Values of each column to look up: N that the file has, and N that it doesn't. With --queries: the N most"
-        " frequent ones.",
+        " frequent ones.  [default: as many as a minute allows, up to 20]",
         "number",
         metavar="N",
         least=1,
@@ -631,7 +638,12 @@ class TrialOptions(ColumnOptions):
         least=0,
     )
     fpp: float = rate_option(FPP, "False-positive rate of the filters in temporary copies.")
-    sample: str = option("4", "For many files, try this part: 5%, or a number of files.", "share", metavar="SHARE")
+    sample: str | None = option(
+        None,
+        "For many files, try this part: 5%, or a number of files.  [default: up to 4, of up to 256 MiB together]",
+        "share",
+        metavar="SHARE",
+    )
     seed: int = seed_option("Seed of the values and the files: the same seed selects the same ones.")
     timeout: float = option(
         300, "Time limit for the start of a reader, and for each lookup.", "seconds", metavar="SECONDS"
@@ -641,7 +653,7 @@ class TrialOptions(ColumnOptions):
         """The sample in its usual form. Raises UsageError."""
         if self.table_name and not self.queries:
             raise UsageError("a table's name is for finding it in queries", hint="add --queries FILE")
-        return replace(self, sample=share(self.sample).text)
+        return self if self.sample is None else replace(self, sample=share(self.sample).text)
 
 
 def policy_of(options: AddOptions | AdviseOptions | ValidateOptions) -> Policy:

@@ -14,7 +14,10 @@ from typing import Final
 from bloomcli.model.dataset import FileRow
 from bloomcli.model.file import POWER_OF_TWO, Column
 from bloomcli.model.queries import QueryLog
+from bloomcli.model.reader_use import ReaderUse
 
+SELDOM: Final = "seldom-looked-up"
+"""The reason of a column that would gain, and whose values are seldom looked up."""
 SUMS: Final = 4
 """Number of sums that don't depend on a rate: row groups and bytes by min/max, row groups and bytes today."""
 RATE_SUMS: Final = 3
@@ -214,8 +217,8 @@ class ColumnAdvice:
     """Why it is recommended or not, as one sentence."""
     reason_id: str
     """The kind of the reason, stable for scripts: ``saves``, ``sorted``, ``few-values``, ``dictionary``,
-    ``loses-rows``, ``costs-more``, ``over-budget``, ``not-queried``, ``has-filters``, ``unfilterable``,
-    ``unknown``."""
+    ``loses-rows``, ``costs-more``, ``over-budget``, ``not-queried``, ``seldom-looked-up``, ``has-filters``,
+    ``unfilterable``, ``unknown``."""
     fpp: float | None = None
     """The rate for which the recommended size is computed."""
     filter_bytes: Interval | None = None
@@ -248,13 +251,34 @@ class ColumnAdvice:
     """The filters at several rates, the highest first; `filter_bytes` and the gains are those of one of them."""
     saved_bytes: Interval | None = None
     """Bytes that one lookup saves with the filter, minus the filter's own bytes. With queries, for their literals;
-    otherwise the mean for present and absent values."""
+    otherwise the mean for present and absent values, weighted by `AdviseReport.present_share`."""
+    today_bytes: float | None = None
+    """Bytes that one lookup reads today: the mean with the same weights as `saved_bytes`."""
+    with_filter_bytes: float | None = None
+    """Bytes that one lookup reads with the filter, those of the filter included."""
     lookups: int | None = None
     """Lookups of the column in the queries, one for each literal; None without queries."""
     existing: ExistingFilters | None = None
     page_index: PageIndexGain | None = None
     """What a page index saves; None if the sampled row groups have one, or can't have one."""
     sampled_row_groups: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviseTotal:
+    """The recommended filters together: what lookups read today and with them, and what they cost."""
+
+    lookups: int | None
+    """Lookups of these columns in the queries; None without queries."""
+    today_bytes: float
+    """Bytes that one lookup reads today: the mean over the recommended columns, weighted by their lookups."""
+    with_filter_bytes: float
+    """Bytes that one lookup reads with the filters, those of the filters included."""
+    filter_bytes: float
+    filter_share: float | None
+    """`filter_bytes` as a share of the bytes of all files."""
+    seconds_to_add: float
+    """On one core, without the time to copy the other bytes of the files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,6 +299,15 @@ class AdviseReport:
     readers: tuple[str, ...]
     columns: tuple[ColumnAdvice, ...]
     """Recommended columns first, by `saved_bytes`; then the others, in schema order."""
+    present_share: float = 0.5
+    """The share of lookups whose value the files have, for columns without literals of queries."""
+    formats: tuple[str, ...] = ()
+    """The formats of the files."""
+    total: AdviseTotal | None = None
+    """The recommended filters together; None if nothing is recommended."""
+    uses: tuple[ReaderUse, ...] = ()
+    """What filters do for each reader: for the named ones, or else for all that read files directly. The columns are
+    those that are recommended, that have good filters, or that only dictionaries serve."""
     budget_bytes: int | None = None
     budget_used: int | None = None
     """Bytes of the recommended filters."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bloomcli.model.reader_use import ReaderUse
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quartiles:
@@ -85,9 +87,12 @@ class ReaderTrial:
     """The installed version; None if it isn't installed."""
     status: str
     """One of ``equal`` (all lookups returned the same rows), ``unequal``, ``not-installed``, ``unsupported`` (it can
-    read neither the files nor the columns, with filters or without), ``failed`` (it crashed, or didn't answer)."""
+    read neither the files nor the columns, with filters or without), ``failed`` (it crashed, or didn't answer),
+    ``not-run`` (no reader is named, and it never looks at filters)."""
     uses_filters: bool
     """Whether the reader looks up values in filters at all."""
+    uses: tuple[ReaderUse, ...]
+    """What filters of the columns do for the reader, by the facts about it; the lookups are the proof."""
     comparison: str | None
     """The meaning of "without filters": ``switch`` (the same file, with the reader's option for filters off),
     ``added`` (the file itself; the filters are in a copy), ``removed`` (a copy without the file's filters), ``mixed``
@@ -121,6 +126,9 @@ class TrialReport:
     columns: tuple[str, ...]
     values: int
     """Number of values of each kind that were requested for each column and file."""
+    within: float | None
+    """Seconds after which readers began no further lookup; None if a number of values was requested, and all of them
+    were looked up."""
     queries: tuple[str, ...]
     """The logs of queries from which the values come; empty if they were sampled from the files."""
     seed: int

@@ -1,14 +1,16 @@
-"""Text of `advise`: the columns that get filters, the other columns, and the commands."""
+"""Text of `advise`: the answer and its commands, the figures by column, the other columns, and the readers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from bloomcli.model.advice import AdviseReport, ColumnAdvice, Interval
+from bloomcli.model.advice import SELDOM, AdviseReport, ColumnAdvice, Interval
 from bloomcli.model.file import TIGHT
+from bloomcli.model.reader_use import ReaderUse
 from bloomcli.report.human import count, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
+from bloomcli.rules.filter_use import DICTIONARIES, GAINS, NEVER_LOOKS
 from bloomcli.rules.readers import reader
 from bloomcli.words import are, plural
 
@@ -18,31 +20,105 @@ _NO_STATISTICS: Final = "-"
 
 
 def advice(report: AdviseReport) -> Iterator[Block]:
-    """Yield the facts of the run, the columns that get filters, the other columns, and the commands."""
-    yield Pairs(tuple(_facts(report)))
+    """Yield the answer with its commands, the figures by column, the other columns, the readers, and the facts of the
+    run."""
     recommended = [column for column in report.columns if column.recommended]
-    others = [column for column in report.columns if not column.recommended]
-    yield Gap()
+    seldom = [column for column in report.columns if column.reason_id == SELDOM]
+    others = [column for column in report.columns if not column.recommended and column.reason_id != SELDOM]
+    yield from _answer(report)
+    yield from _commands(report)
     if recommended:
-        yield line(f"add filters to {plural(len(recommended), 'column')}:", Style.GOOD)
-        yield _to_add(recommended)
+        yield Gap()
+        yield _by_column(recommended, report)
         yield from _sizes(report)
-    else:
-        yield line("no new filter is recommended", Style.GOOD)
+    if seldom:
+        yield Gap()
+        names = f"{plural(len(seldom), 'column')} would gain, too, if your queries look"
+        yield line(f"{names} {'it' if len(seldom) == 1 else 'them'} up by `=`, which their types seldom are:")
+        yield _by_column(seldom, report)
     if others:
         yield Gap()
         yield line(f"leave {plural(len(others), 'column')} as {'it is' if len(others) == 1 else 'they are'}:")
         yield _to_leave(others)
+    if report.uses:
+        yield Gap()
+        yield Pairs(tuple(_readers(report.uses)))
     yield from _page_indexes(report)
     yield from _unserved(report)
     yield from _failed(report)
-    yield from _commands(report)
+    yield Gap()
+    yield Pairs(tuple(_facts(report)))
+
+
+def answer(report: AdviseReport) -> str:
+    """What lookups read today and with the recommended filters, in one sentence."""
+    total = report.total
+    if total is None:
+        return "no new filter is recommended"
+    columns = [column for column in report.columns if column.recommended]
+    names = columns[0].column if len(columns) == 1 else plural(len(columns), "column")
+    before, after = size(round(total.today_bytes)), size(round(total.with_filter_bytes))
+    less = _less(total.today_bytes, total.with_filter_bytes)
+    mean = "" if len(columns) == 1 else ", on average"
+    return f"a lookup of {names} reads {before} today, and {after} with filters ({less}){mean}"
+
+
+def cost(report: AdviseReport) -> str:
+    """What the recommended filters cost, in one sentence; empty without any."""
+    total = report.total
+    if total is None:
+        return ""
+    share = "" if total.filter_share is None else f" ({rate(total.filter_share)} of the files)"
+    return (
+        f"the filters take {size(round(total.filter_bytes))}{share}, and about {seconds(total.seconds_to_add)} of one"
+        " core to build"
+    )
+
+
+def _answer(report: AdviseReport) -> Iterator[Block]:
+    yield line(answer(report), Style.GOOD)
+    if report.total is not None:
+        yield line(cost(report))
+    if report.queries is None:
+        yield line(NO_QUERIES)
+
+
+NO_QUERIES: Final = (
+    "which columns your queries look up isn't known: --queries LOG counts it, and `bloom advise --help` shows how to"
+    " get a log"
+)
+
+
+def _less(today: float, then: float) -> str:
+    """The change of what is read, as a percentage with its sign: ``-90 %``."""
+    share = 1 - then / today if today else 0.0
+    return f"{'-' if share >= 0 else '+'}{abs(share):.0%}".replace("%", " %")
+
+
+def _readers(uses: Sequence[ReaderUse]) -> Iterator[tuple[str, Cell]]:
+    """Yield a line for the readers of which the same is true of the same columns."""
+    groups: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
+    for use in uses:
+        groups.setdefault((use.verdict, use.columns, use.reason), []).append(use.title)
+    every = {column for use in uses for column in use.columns}
+    for (verdict, columns, reason), titles in sorted(groups.items(), key=lambda group: _ORDER.index(group[0][0])):
+        where = "" if len(columns) == len(every) or verdict == NEVER_LOOKS else f"{', '.join(columns)}: "
+        style = Style.GOOD if verdict == GAINS else Style.PLAIN
+        if len(titles) == 1:
+            yield titles[0], Cell(where + reason, style)
+        else:
+            yield _VERDICTS[verdict], Cell(where + ", ".join(titles), style)
+
+
+_ORDER: Final = (GAINS, DICTIONARIES, NEVER_LOOKS)
+_VERDICTS: Final = {GAINS: "gain", DICTIONARIES: "served by dictionaries", NEVER_LOOKS: "never look"}
 
 
 def _facts(report: AdviseReport) -> Iterator[tuple[str, Cell]]:
     files, groups = plural(report.files, "file"), plural(report.row_groups, "row group")
     yield "files", Cell(f"{files}, {groups}, {plural(report.rows, 'row')}, {size(report.bytes)}")
-    yield "values", Cell(_sample(report))
+    yield "measured", Cell(_sample(report))
+    yield "weights", Cell(weights(report))
     titles = ", ".join(reader(name).title for name in report.readers)
     yield "readers", Cell(titles or "any that read files as they are (--readers names yours)")
     log = report.queries
@@ -57,12 +133,25 @@ def _facts(report: AdviseReport) -> Iterator[tuple[str, Cell]]:
     yield "took", Cell(seconds(report.seconds))
 
 
+def weights(report: AdviseReport) -> str:
+    """What the means of lookups count, as a sentence."""
+    share = f"{report.present_share:.0%}".replace("%", " %")
+    if report.queries is None:
+        return (
+            f"{share} of the values looked up are there (--present sets it); each column is looked up equally often"
+        )
+    return f"columns by their lookups in the queries, values by the queries; of unknown values, {share} are there"
+
+
 def _sample(report: AdviseReport) -> str:
     if report.sampled_row_groups >= report.row_groups:
-        return "from all row groups" if report.row_groups else "there are no row groups"
+        groups = plural(report.row_groups, "row group")
+        return (
+            f"with a sample of values, looked up in all {groups}" if report.row_groups else "there are no row groups"
+        )
     files = f"in {report.sampled_files:,} of {plural(report.files, 'file')}"
     of = plural(report.row_groups, "row group")
-    return f"from {report.sampled_row_groups:,} of {of}, {files} (seed {report.seed})"
+    return f"with a sample of values from {report.sampled_row_groups:,} of {of}, {files} (seed {report.seed})"
 
 
 def _sizes(report: AdviseReport) -> Iterator[Block]:
@@ -76,41 +165,70 @@ def _sizes(report: AdviseReport) -> Iterator[Block]:
         )
 
 
-def _to_add(columns: Sequence[ColumnAdvice]) -> Grid:
-    queried = any(column.lookups is not None for column in columns)
+def _by_column(columns: Sequence[ColumnAdvice], report: AdviseReport) -> Grid:
+    """What a lookup of each column reads, before and after, and what its filters cost; the last row is the total."""
+    queried = report.queries is not None
     grid = Grid(
         (
             Head("column"),
-            Head("type", rank=6),
-            Head("filter size", figures=True),
-            Head("of files", figures=True, rank=3),
-            Head("FPP", figures=True, rank=1),
+            Head("type", rank=5),
             *([Head("lookups", figures=True, rank=2)] * queried),
-            Head("saved", figures=True),
-            Head("95 % interval", figures=True, rank=5),
-            Head("time to add", figures=True, rank=4),
-            Head("because", prose=True),
+            Head("reads today", figures=True),
+            Head("with filters", figures=True),
+            Head("change", figures=True),
+            Head("95 % interval", figures=True, rank=4),
+            Head("filters", figures=True),
+            Head("FPP", figures=True, rank=3),
+            Head("to build", figures=True, rank=1),
+            Head("note", prose=True),
         ),
         complete="--format csv",
-        legend=[
-            ("saved", "saved: bytes that a lookup (`=`) reads less than today, those of the filters deducted."),
-        ],
     )
+    if columns[0].recommended:
+        grid.explain(
+            "reads today", "reads: compressed bytes of the row groups that a lookup (`=`) reads, and of filters."
+        )
+        grid.explain("95 % interval", "95 % interval: of the bytes saved, over all samples of values.")
     for column in columns:
         time = column.seconds_to_add
+        today, then = column.today_bytes or 0.0, column.with_filter_bytes or 0.0
         grid.add(
             column.column,
             column.type,
-            _bytes(column.filter_bytes),
-            rate(column.filter_share),
-            rate(column.fpp),
             *([count(column.lookups)] * queried),
-            _bytes(column.saved_bytes),
+            size(round(today)),
+            size(round(then)),
+            _less(today, then),
             interval(column.saved_bytes),
+            _bytes(column.filter_bytes),
+            rate(column.fpp),
             "-" if time is None else seconds(time.estimate),
-            column.reason,
+            _note(column),
         )
+    total = report.total
+    if total is not None and len(columns) > 1 and columns[0].recommended:
+        grid.add(
+            "all of them",
+            "",
+            *([count(total.lookups)] * queried),
+            size(round(total.today_bytes)),
+            size(round(total.with_filter_bytes)),
+            _less(total.today_bytes, total.with_filter_bytes),
+            "",
+            size(round(total.filter_bytes)),
+            "",
+            seconds(total.seconds_to_add),
+            "",
+        )
+    if not any(row[-1].text for row in grid.rows):
+        grid = grid.with_cells(grid.heads[:-1], [row[:-1] for row in grid.rows])
     return grid
+
+
+def _note(column: ColumnAdvice) -> str:
+    """What is said of a recommended column's existing filters."""
+    there = column.existing
+    return column.reason if column.recommended and there is not None and there.filters else ""
 
 
 def _to_leave(columns: Sequence[ColumnAdvice]) -> Grid:

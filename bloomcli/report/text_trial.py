@@ -1,5 +1,5 @@
-"""Text of `trial`: a row for each reader, column and kind of value, the lost rows, and the readers that didn't
-run."""
+"""Text of `trial`: whether filters help, how much and whom; a row for each reader, column and kind of value; the lost
+rows, and the readers that didn't run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups, TrialReport
 from bloomcli.report.human import count, rate, seconds, size
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, line
+from bloomcli.rules.filter_use import GAINS
 from bloomcli.words import plural
 
 _DIFFERENCES_SHOWN: Final = 5
@@ -24,9 +25,13 @@ _COMPARED: Final = {
 
 
 def trial(report: TrialReport) -> Iterator[Block]:
-    """Yield the files and values, the figures, the differences, and the verdict."""
-    yield Pairs(tuple(_head(report)))
+    """Yield whether filters help, how much and whom; then the files and values, the figures, the differences, and the
+    verdict on the rows."""
     ran = [reader for reader in report.readers if reader.lookups]
+    yield line(answer(report), Style.GOOD if any(map(saved, ran)) else Style.WARN)
+    yield Pairs(tuple((reader.title, Cell(effect(reader))) for reader in ran))
+    yield Gap()
+    yield Pairs(tuple(_head(report)))
     if ran:
         yield Gap()
         yield _grid(ran)
@@ -38,6 +43,58 @@ def trial(report: TrialReport) -> Iterator[Block]:
     yield from faults(report)
     yield _verdict(report, ran)
     yield line(f"took {seconds(report.seconds)}")
+
+
+_LEAST: Final = 0.02
+"""The least share by which a reader has to read less, so that filters help it."""
+
+
+def answer(report: TrialReport) -> str:
+    """Whether filters help the readers that ran, in one sentence."""
+    ran = [reader for reader in report.readers if reader.lookups]
+    helped = [reader.title for reader in ran if saved(reader)]
+    if not ran:
+        return "no reader did a lookup"
+    if not helped:
+        what = ran[0].title if len(ran) == 1 else f"none of {plural(len(ran), 'reader')}"
+        return f"filters don't help {what}" if len(ran) == 1 else f"filters help {what}"
+    columns = ", ".join(report.columns)
+    who = ", ".join(helped[:-1]) + " and " + helped[-1] if len(helped) > 1 else helped[0]
+    return f"filters help {who} to look up {columns}" + ("" if len(helped) == len(ran) else ", and not the others")
+
+
+def saved(reader: ReaderTrial) -> bool:
+    """Whether a reader read clearly less with filters, by its own metrics."""
+    read = _read_in_all(reader)
+    return read is not None and read[1] < (1 - _LEAST) * read[0]
+
+
+def effect(reader: ReaderTrial) -> str:
+    """How much filters help a reader, or why they don't, in one sentence."""
+    read = _read_in_all(reader)
+    why = [use for use in reader.uses if use.verdict != GAINS]
+    if read is not None and saved(reader):
+        without, found, unit = read
+        return f"reads {found:,} instead of {plural(without, unit)} (-{1 - found / without:.1%})".replace("%", " %")
+    same = "reads" if read is None else f"reads {plural(read[1], read[2])} with filters and {read[0]:,} without: it"
+    if why:
+        return why[0].reason if read is None else f"{same} {why[0].reason}"
+    times = [lookups.ratio.median for lookups in reader.lookups if lookups.ratio is not None]
+    if read is None:
+        return "doesn't say what it reads" + (f"; time with filters / without: {max(times):.2f}" if times else "")
+    return f"{same} skips as much by statistics, dictionaries, or by nothing"
+
+
+def _read_in_all(reader: ReaderTrial) -> tuple[int, int, str] | None:
+    """What a reader read in all lookups, without filters and with, and the unit; None if it doesn't count it."""
+    for unit, pairs in (
+        ("row group", [(one.row_groups_without, one.row_groups_with) for one in reader.lookups]),
+        ("row", [(one.rows_read_without, one.rows_read_with) for one in reader.lookups]),
+    ):
+        known = [(without, found) for without, found in pairs if without is not None and found is not None]
+        if known and len(known) == len(pairs):
+            return sum(one for one, _ in known), sum(other for _, other in known), unit
+    return None
 
 
 def faults(report: TrialReport) -> Iterator[Block]:
@@ -83,8 +140,9 @@ def _head(report: TrialReport) -> Iterator[tuple[str, Cell]]:
     if report.queries:
         yield "values", Cell(f"the most frequent of {', '.join(report.queries)}, up to {report.values:,} a column")
     else:
-        most = f"{report.values:,} present and {report.values:,} absent a column (seed {report.seed})"
-        yield "values", Cell(f"up to {most}" if _has_fewer(report) else most)
+        most = f"{report.values:,} present and {report.values:,} absent a column"
+        limit = f", as many as {report.within:.0f} s allow" if report.within is not None else ""
+        yield "values", Cell(f"{'up to ' if _has_fewer(report) else ''}{most}{limit} (seed {report.seed})")
     compared = {reader.comparison for reader in report.readers if reader.comparison is not None}
     added = f"added in {'a temporary copy' if len(report.tried) == 1 else 'temporary copies'}, FPP {rate(report.fpp)}"
     there = "those of the file" if len(report.tried) == 1 else "those of the files"
@@ -185,7 +243,7 @@ def _notes(report: TrialReport) -> Iterator[Block]:
     for how, names in compared.items():
         yield line(f"{', '.join(names)}: {how}")
     for reader in readers:
-        if reader.status in {"not-installed", "unsupported"}:
+        if reader.status in {"not-installed", "unsupported", "not-run"}:
             yield line(f"{_name(reader)}: {reader.reason}", Style.WARN)
             yield from _hint(reader.hint)
         elif reader.reason is not None and reader.status != "failed":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import Final
@@ -41,6 +42,7 @@ def _end_with(connection: Connection) -> None:
 
 def messages(job: Job) -> Iterator[Message]:
     """Start the reader and run the lookups. Any error of the reader becomes a message."""
+    started = time.monotonic()
     try:
         reader = named([job.reader])[0].reader()
     except BloomError as error:
@@ -50,10 +52,16 @@ def messages(job: Job) -> Iterator[Message]:
         yield Completion(_text(error))
         return
     yield Progress("")
-    for at, file in enumerate(job.files):
-        for number, column in enumerate(file.columns):
-            for index, lookup_value in enumerate(column.values):
-                yield from _outcome(reader, file, column, lookup_value, job.runs, (at, number, index))
+    begun: set[tuple[str, bool]] = set()
+    for place in job.order():
+        file = job.files[place[0]]
+        column = file.columns[place[1]]
+        value = column.values[place[2]]
+        kind = (column.column.path, value.present)
+        if job.seconds is not None and time.monotonic() - started > job.seconds and kind in begun:
+            break
+        begun.add(kind)
+        yield from _outcome(reader, file, column, value, job.runs, place)
     reader.close()
     yield Completion()
 

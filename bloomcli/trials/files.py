@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -19,6 +20,7 @@ from bloomcli.formats.registry import format_named, known_suffix, open_file
 from bloomcli.hints import quoted
 from bloomcli.model.file import Column
 from bloomcli.model.paths import shown
+from bloomcli.rules.filter_use import Encoded
 from bloomcli.storage.base import FileEntry
 from bloomcli.storage.registry import open_source
 from bloomcli.trials.columns import ColumnFile, Leaf
@@ -34,12 +36,19 @@ if TYPE_CHECKING:
     from bloomcli.model.queries import QueryLog
 
 
+VALUES: Final = 20
+"""The most values of each kind that are looked up in a column, if the user doesn't say how many."""
+_FILES: Final = "4"
+_BYTES: Final = 256 << 20
+"""The bytes of the files that are tried together, if the user doesn't say how many."""
+
+
 def sampled_files(listed: Sequence[FileEntry], options: TrialOptions) -> list[FileEntry]:
     """The sample of a dataset's files to try. Raises UsageError if no file has a known format."""
     files = [item for item in listed if item.problem is None and not item.skipped]
     taken = chosen_files(
         [item.relative for item in files],
-        share(options.sample),
+        share(_FILES if options.sample is None else options.sample),
         options.seed,
         sure=[not item.walked or known_suffix(item.path) for item in files],
         known=lambda position: _is_known(files[position].path),
@@ -48,6 +57,9 @@ def sampled_files(listed: Sequence[FileEntry], options: TrialOptions) -> list[Fi
     found = [item for item in found if not item.walked or known_suffix(item.path) or _is_known(item.path)]
     if not found:
         raise UsageError("there are no files of a known format", hint="name Parquet or ORC files")
+    if options.sample is None:
+        sizes = accumulate(item.size for item in found)
+        found = [item for item, total in zip(found, sizes, strict=True) if item is found[0] or total <= _BYTES]
     return found
 
 
@@ -97,6 +109,7 @@ class PreparedFile:
             self.left_out: tuple[str, ...] = ()
             """For each column that only a glob names and that isn't tried: why not."""
             self.columns = tuple(self._values(file, chosen, options, log))
+            self.encoded = tuple(_encoded(file, one.column) for one in self.columns)
             self._had_filters = any(one.column.index in filtered for one in self.columns)
             bare = tuple(one.column.path for one in self.columns if one.column.index not in filtered)
             original = self._copies.original
@@ -129,9 +142,9 @@ class PreparedFile:
             raise UnsupportedError(f"column {column.path} can't be tried: {unreadable}", path=self.path)
         leaf = arrow.leaf(column)
         if log is not None:
-            values = counted_values(arrow, leaf, _literals(file, leaf, log, options.values))
+            values = counted_values(arrow, leaf, _literals(file, leaf, log, options.values or VALUES))
         else:
-            values = sampled_values(arrow, leaf, file.rows, options.values, options.seed)
+            values = sampled_values(arrow, leaf, file.rows, options.values or VALUES, options.seed)
         if not values:
             what = "the queries name no value of it" if log is not None else "it has no values"
             raise UsageError(f"column {column.path} can't be tried: {what}", path=self.path)
@@ -158,6 +171,11 @@ class PreparedFile:
             comparison=comparison,
             columns=self.columns,
         )
+
+
+def _encoded(file: FilterFile, column: Column) -> Encoded:
+    extents = [extent for extent in file.extents(column) if not extent.empty]
+    return Encoded(column.path, len(extents), sum(extent.only_dictionary for extent in extents))
 
 
 def _chosen(file: FilterFile, filtered: set[int], options: TrialOptions, log: QueryLog | None) -> list[Column]:

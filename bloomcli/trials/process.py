@@ -59,6 +59,21 @@ class Job:
     files: tuple[TrialFile, ...]
     runs: int
     """Timed runs of each lookup."""
+    seconds: float | None = None
+    """The reader begins no lookup later than this after its start, except for the first present and the first absent
+    value of each column in one file; None for no limit."""
+
+    def order(self) -> list[tuple[int, int, int]]:
+        """The positions (file, column, value) of all lookups. Each column's first present and first absent value come
+        first, then the second ones, so that the lookups of a limited time are of all columns and both kinds."""
+        ranked = []
+        for at, file in enumerate(self.files):
+            for number, column in enumerate(file.columns):
+                seen = {True: 0, False: 0}
+                for index, value in enumerate(column.values):
+                    ranked.append((seen[value.present], (at, number, index)))
+                    seen[value.present] += 1
+        return [place for _, place in sorted(ranked, key=lambda item: item[0])]
 
 
 class Progress(NamedTuple):

@@ -12,8 +12,8 @@ from bloomcli.errors import BloomError
 from bloomcli.formats.registry import format_named
 from bloomcli.model.file import Column
 from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups
-from bloomcli.rules.reader_table import NEGATIVE_ZERO, Reader
-from bloomcli.rules.readers import reader as known_reader
+from bloomcli.rules.filter_use import Encoded, uses
+from bloomcli.rules.reader_table import NEGATIVE_ZERO
 from bloomcli.trials.process import Completion, Job, Outcome, TrialFile
 from bloomcli.trials.readers import Entry
 from bloomcli.trials.readers.base import LookupResult
@@ -22,15 +22,28 @@ from bloomcli.values.literals import kind_of
 from bloomcli.words import plural
 
 
-def reader_row_not_run(entry: Entry, version: str | None, formats: set[str]) -> ReaderTrial:
-    """The row of a reader that didn't run: it isn't installed, or doesn't read files of these formats."""
+def reader_row_not_run(
+    entry: Entry, version: str | None, formats: set[str], columns: Sequence[Encoded]
+) -> ReaderTrial:
+    """The row of a reader that didn't run: it isn't installed, doesn't read files of these formats, or wasn't named
+    and never looks at filters."""
+    if version is not None and formats & entry.formats and not formats & entry.probes:
+        (never,) = uses(entry.known, formats, columns)[:1]
+        return _row(entry, version, "not-run", formats, columns, reason=f"{never.reason}; --readers names it")
     if version is None:
-        return _row(entry, None, "not-installed", formats, reason="not installed", hint=entry.install)
+        return _row(entry, None, "not-installed", formats, columns, reason="not installed", hint=entry.install)
     names = " and ".join(format_named(name).title for name in sorted(formats))
-    return _row(entry, version, "unsupported", formats, reason=f"it doesn't read {names} files")
+    return _row(entry, version, "unsupported", formats, columns, reason=f"it doesn't read {names} files")
 
 
-def reader_row(entry: Entry, job: Job, outcomes: Sequence[Outcome], end: Completion, seconds: float) -> ReaderTrial:
+def reader_row(
+    entry: Entry,
+    job: Job,
+    outcomes: Sequence[Outcome],
+    end: Completion,
+    columns: Sequence[Encoded],
+    seconds: float,
+) -> ReaderTrial:
     """The row of a reader that ran.
 
     Args:
@@ -38,6 +51,7 @@ def reader_row(entry: Entry, job: Job, outcomes: Sequence[Outcome], end: Complet
         job: the lookups that it was given.
         outcomes: the outcomes of the lookups that it ran.
         end: its last message.
+        columns: how the chunks of the columns are encoded.
         seconds: the time that it took, including its start.
     """
     version = entry.version
@@ -55,6 +69,7 @@ def reader_row(entry: Entry, job: Job, outcomes: Sequence[Outcome], end: Complet
         version,
         status,
         {file.format for file in job.files},
+        columns,
         comparison=(comparisons.pop() if len(comparisons) == 1 else "mixed") if compared else None,
         reason="; ".join(_reasons(job, outcomes, end)) or None,
         hint=end.hint,
@@ -69,6 +84,7 @@ def _row(
     version: str | None,
     status: str,
     formats: set[str],
+    columns: Sequence[Encoded],
     *,
     comparison: str | None = None,
     reason: str | None = None,
@@ -83,6 +99,7 @@ def _row(
         version=version,
         status=status,
         uses_filters=bool(formats & entry.probes),
+        uses=uses(entry.known, formats, columns),
         comparison=comparison,
         switch=next((entry.switches[name] for name in sorted(formats) if name in entry.switches), None),
         reason=reason,
@@ -125,7 +142,7 @@ def _differences(entry: Entry, version: str, job: Job, outcomes: Iterable[Outcom
         assert isinstance(without, LookupResult)  # noqa: S101  only compared outcomes are passed in
         if isinstance(found, LookupResult) and _same(without, found):
             continue
-        rule = _rule(entry, version, file, column, lookup_value)
+        rule = _rule(entry, file, column, lookup_value)
         who = f"{entry.title} {version}: {column.path} = {lookup_value.literal}"
         if not isinstance(found, LookupResult):
             what = f"fails with filters, and returns {plural(without.rows, 'row')} without: {found}"
@@ -148,12 +165,10 @@ def _same(one: LookupResult, other: LookupResult) -> bool:
     return one.rows == other.rows and one.digest == other.digest
 
 
-def _rule(entry: Entry, version: str, file: TrialFile, column: Column, lookup_value: LookupValue) -> str | None:
+def _rule(entry: Entry, file: TrialFile, column: Column, lookup_value: LookupValue) -> str | None:
     """The rule about a known mistake of the reader with this column or value: `validate` reports it for the file with
     filters, and the table of readers lists it for this reader. None if there is no such rule."""
-    who = _known_reader(entry, version)
-    if who is None:
-        return None
+    who = entry.known
     if lookup_value.text in {"0.0", "-0.0"} and who.loses_zeros(kind_of(column).upper(), file.format):
         return NEGATIVE_ZERO if NEGATIVE_ZERO in who.wrong_about else None
     known = {*who.wrong_about, *who.refuses, *who.misreads} - {NEGATIVE_ZERO}
@@ -168,16 +183,6 @@ def _broken_rules(path: str, column: str, reader: str) -> tuple[str, ...]:
     except BloomError:
         return ()
     return tuple(finding.id for finding in report.findings)
-
-
-def _known_reader(entry: Entry, version: str) -> Reader | None:
-    """The row of the table of readers for this release; None if the table doesn't have the reader."""
-    major = int(version.partition(".")[0]) if version.partition(".")[0].isdigit() else None
-    for name in entry.rules[1:]:
-        old, _, first_new = name.partition(":")
-        if major is not None and major < int(first_new):
-            return known_reader(old)
-    return known_reader(entry.rules[0]) if entry.rules else None
 
 
 def _lookups(job: Job, outcomes: Sequence[Outcome]) -> Iterator[TrialLookups]:

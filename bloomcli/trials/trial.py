@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bloomcli.advice.queries import read_queries
 from bloomcli.commands.option import taken_paths
@@ -13,10 +13,11 @@ from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.formats.registry import open_file
 from bloomcli.model.paths import shown
 from bloomcli.model.trial import ReaderTrial, TrialReport
+from bloomcli.rules.filter_use import Encoded
 from bloomcli.storage.listing import expand, is_dataset
 from bloomcli.storage.registry import open_source
 from bloomcli.trials.copies import temporary_folder
-from bloomcli.trials.files import PreparedFile, sampled_files
+from bloomcli.trials.files import VALUES, PreparedFile, sampled_files
 from bloomcli.trials.process import Completion, Job, Outcome
 from bloomcli.trials.process import run as run_reader
 from bloomcli.trials.readers import Entry, named
@@ -28,26 +29,41 @@ if TYPE_CHECKING:
 
     from bloomcli.model.queries import QueryLog
 
-OnLookup = Callable[[str, int, int], None]
-"""Called with the reader's title, the number of its finished lookups, and the number of all its lookups."""
+OnStep = Callable[[str], None]
+"""Called with a sentence about what the trial does next."""
+
+_WITHIN: Final = 50.0
+"""The seconds of a trial, if the user doesn't say how many values are looked up."""
+_LEAST: Final = 5.0
+"""The fewest seconds of a reader."""
 
 
-def run(paths: Sequence[str], options: TrialOptions, *, on_lookup: OnLookup | None = None) -> TrialReport:
-    """Try readers on one file, or on a sample of many. Raises: as `bloomcli.trial`."""
+def run(
+    paths: Sequence[str],
+    options: TrialOptions,
+    *,
+    on_plan: OnStep = lambda _: None,
+    on_step: OnStep = lambda _: None,
+) -> TrialReport:
+    """Try readers on one file, or on a sample of many. `on_plan` is called first, with what the trial will do and
+    how long it takes. Raises: as `bloomcli.trial`."""
     started = time.perf_counter()
     options = options.checked()
     entries = named(options.readers)
     installed = [entry for entry in entries if entry.version is not None]
     if not installed:
         raise _none_installed(entries)
+    within = _WITHIN if options.values is None else None
+    on_plan(_plan(installed, within, options))
     single = not is_dataset(paths)
     listed = expand(paths)
     chosen = [listed[0].path] if single else [item.path for item in sampled_files(listed, options)]
     problems = [(shown(item.path), str(item.problem)) for item in listed if item.problem is not None]
     log = _queries(options, chosen[0])
     with temporary_folder() as folder:
-        files, failed = _prepare_files(chosen, folder, options, log, single=single)
-        readers = tuple(_try_reader(entry, files, options, on_lookup) for entry in entries)
+        files, failed = _prepare_files(chosen, folder, options, log, on_step, single=single)
+        end = None if within is None else started + within
+        readers = _try_readers(entries, files, options, end, on_step)
     if not any(reader.status in {"equal", "unequal", "failed"} for reader in readers):
         raise UnsupportedError(
             "no named reader that is installed reads these files",
@@ -61,12 +77,13 @@ def run(paths: Sequence[str], options: TrialOptions, *, on_lookup: OnLookup | No
         rows=sum(file.rows for file in files),
         row_groups=sum(file.row_groups for file in files),
         columns=tuple(dict.fromkeys(column.column.path for file in files for column in file.columns)),
-        values=options.values,
+        values=options.values or VALUES,
+        within=within,
         queries=taken_paths("queries", options.queries),
         seed=options.seed,
         fpp=options.fpp,
         runs=options.runs,
-        sample=None if single else options.sample,
+        sample=None if single else options.sample or "of up to 4 files and 256 MiB",
         readers=readers,
         failed=(*problems, *failed),
         remarks=tuple(_remarks(files)),
@@ -101,12 +118,19 @@ def _queries(options: TrialOptions, path: str) -> QueryLog | None:
 
 
 def _prepare_files(
-    chosen: Sequence[str], folder: Path, options: TrialOptions, log: QueryLog | None, *, single: bool
+    chosen: Sequence[str],
+    folder: Path,
+    options: TrialOptions,
+    log: QueryLog | None,
+    on_step: OnStep,
+    *,
+    single: bool,
 ) -> tuple[list[PreparedFile], list[tuple[str, str]]]:
     """The files that can be tried, and the (path, reason) of those that can't. Raises BloomError if none can."""
     files: list[PreparedFile] = []
     failed: list[tuple[str, str]] = []
     for number, path in enumerate(chosen):
+        on_step(f"chooses values of {shown(path)}, and makes a copy with filters if it has none")
         try:
             files.append(PreparedFile(path, folder / str(number), options, log))
         except BloomError as error:
@@ -116,26 +140,75 @@ def _prepare_files(
     return files, failed
 
 
+def _plan(entries: Sequence[Entry], within: float | None, options: TrialOptions) -> str:
+    """What the trial is going to do, and how long it takes."""
+    who = ", ".join(entry.title for entry in entries if options.readers or entry.probes)
+    if within is None:
+        return f"{who}: lookups of {options.values:,} present and {options.values:,} absent values of each column"
+    return f"{who}: lookups for about {within:.0f} s in all; --values N looks up N, however long it takes"
+
+
+def _encoded(files: Sequence[PreparedFile]) -> list[Encoded]:
+    """How the columns' chunks are encoded in all files."""
+    found: dict[str, Encoded] = {}
+    for one in (one for file in files for one in file.encoded):
+        sums = found.get(one.column, Encoded(one.column, 0, 0))
+        found[one.column] = Encoded(one.column, *(a + b for a, b in zip(sums[1:], one[1:], strict=True)))
+    return list(found.values())
+
+
+def _try_readers(
+    entries: Sequence[Entry],
+    files: Sequence[PreparedFile],
+    options: TrialOptions,
+    end: float | None,
+    on_step: OnStep,
+) -> tuple[ReaderTrial, ...]:
+    """Try the readers, the one that takes longest to start last. The time until `end` is divided between them: what
+    one leaves is the others'."""
+    columns, formats = _encoded(files), {file.format for file in files}
+    rows: dict[str, ReaderTrial] = {}
+    running = []
+    for entry in entries:
+        mine = [file for file in files if file.format in entry.formats]
+        never = not options.readers and not formats & entry.probes
+        if entry.version is None or not mine or never:
+            rows[entry.name] = reader_row_not_run(entry, entry.version, formats, columns)
+        else:
+            running.append((entry, mine))
+    running.sort(key=lambda item: item[0].extra == "spark")
+    for left, (entry, mine) in zip(range(len(running), 0, -1), running, strict=True):
+        seconds = None if end is None else max((end - time.perf_counter()) / left, _LEAST)
+        rows[entry.name] = _try_reader(entry, mine, options, columns, seconds, on_step)
+    return tuple(rows[entry.name] for entry in entries)
+
+
 def _try_reader(
-    entry: Entry, files: Sequence[PreparedFile], options: TrialOptions, on_lookup: OnLookup | None
+    entry: Entry,
+    files: Sequence[PreparedFile],
+    options: TrialOptions,
+    columns: Sequence[Encoded],
+    seconds: float | None,
+    on_step: OnStep,
 ) -> ReaderTrial:
     started = time.perf_counter()
-    formats = {file.format for file in files}
-    mine = [file for file in files if file.format in entry.formats]
-    if entry.version is None or not mine:
-        return reader_row_not_run(entry, entry.version, formats)
-    job = Job(reader=entry.name, files=tuple(file.for_reader(entry) for file in mine), runs=options.runs)
-    total = sum(len(column.values) for file in job.files for column in file.columns)
+    job = Job(
+        reader=entry.name,
+        files=tuple(file.for_reader(entry) for file in files),
+        runs=options.runs,
+        seconds=seconds,
+    )
+    total = len(job.order())
     outcomes: list[Outcome] = []
     end = Completion("it ended early")
+    on_step(f"{entry.title} starts")
     for message in run_reader(job, options.timeout):
         if isinstance(message, Completion):
             end = message
             continue
         outcomes.append(message)
-        if on_lookup is not None:
-            on_lookup(entry.title, len(outcomes), total)
-    return reader_row(entry, job, outcomes, end, time.perf_counter() - started)
+        on_step(f"{entry.title}: {len(outcomes):,} of {total:,} lookups")
+    return reader_row(entry, job, outcomes, end, columns, time.perf_counter() - started)
 
 
 def _remarks(files: Sequence[PreparedFile]) -> list[str]:

@@ -2,8 +2,8 @@
 
 Present values are first the extremes, where readers and writers make mistakes (both zeros, NaN, the empty string,
 minimum and maximum, the first and the last value of row groups), and then values of random rows. Absent values lie
-between minimum and maximum if possible, so that statistics alone don't exclude them. The whole column is read twice:
-to choose the values, and to count the rows that have them.
+between minimum and maximum of a row group if possible, so that statistics alone don't exclude them. The whole column
+is read twice: to choose the values, and to count the rows that have them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bloomcli.advice.absent_values import Texts
 from bloomcli.trials.columns import ColumnFile, Leaf, comparable
 from bloomcli.trials.texts import is_binary, is_text, text_of, ticks
 
-_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
+_LEAST_WIDTH: Final = 36
+"""The least distance from the upper bound within which numbers beyond it are drawn."""
 _BYTES_OF_TEXT: Final = 1 << 10
 """Characters, or bytes, of the longest candidate; longer samples are cut."""
 
@@ -28,8 +30,8 @@ _BYTES_OF_TEXT: Final = 1 << 10
 def absent_candidates(
     low: pa.Scalar | None, high: pa.Scalar | None, samples: Sequence[pa.Scalar], count: int, rng: random.Random
 ) -> list[pa.Scalar]:
-    """Values that a column may not have: half of them between its bounds, and half beyond, in case it has all values
-    in between.
+    """Values that a column may not have: half of them between its bounds, and half beyond or longer, in case it has
+    all of the others.
 
     Args:
         low, high: the bounds; None for a column without values.
@@ -44,13 +46,14 @@ def absent_candidates(
 
 
 Make = Callable[[bool], pa.Scalar | None]
-"""Makes a candidate; beyond the bounds if the argument is true. None if the type can't hold the value."""
+"""Makes a candidate; if the argument is true, a number beyond the bounds, or a longer text. None if the type can't
+hold the value."""
 
 
 def _maker(low: pa.Scalar, high: pa.Scalar, samples: Sequence[pa.Scalar], rng: random.Random) -> Make | None:
     kind = low.type
     if is_text(kind) or is_binary(kind):
-        return _changed(samples, kind, rng) if samples else None
+        return _similar(samples, kind, rng) if samples else None
     if pa.types.is_floating(kind):
         return _floats(low.as_py(), high.as_py(), kind, rng)
     if pa.types.is_decimal(kind):
@@ -67,7 +70,7 @@ def _maker(low: pa.Scalar, high: pa.Scalar, samples: Sequence[pa.Scalar], rng: r
 def _numbers(bounds: Sequence[int], kind: pa.DataType, rng: random.Random, value: Callable[[int], Any]) -> Make:
     """Numbers between the bounds, or above them by at most the distance between them."""
     low, high = bounds
-    width = max(high - low, len(_LETTERS))
+    width = max(high - low, _LEAST_WIDTH)
 
     def make(beyond: bool) -> pa.Scalar | None:
         number = high + rng.randint(1, width) if beyond else rng.randint(low, high)
@@ -91,27 +94,17 @@ def _floats(low: float, high: float, kind: pa.DataType, rng: random.Random) -> M
     return make
 
 
-def _changed(samples: Sequence[pa.Scalar], kind: pa.DataType, rng: random.Random) -> Make:
-    """Samples in which some characters or bytes are replaced by those of other samples."""
-    fixed = pa.types.is_fixed_size_binary(kind)
-    texts: list[Any] = [value.as_py() if fixed else value.as_py()[:_BYTES_OF_TEXT] for value in samples]
-    characters: list[Any] = list(dict.fromkeys(_characters(texts))) or list(_LETTERS if is_text(kind) else range(256))
+def _similar(samples: Sequence[pa.Scalar], kind: pa.DataType, rng: random.Random) -> Make:
+    """Texts or bytes in which some characters of samples are replaced by those of other samples."""
+    taken = [value.as_py()[:_BYTES_OF_TEXT] for value in samples]
+    known = [value.encode() if isinstance(value, str) else value for value in taken]
+    texts = Texts([known], rng, fixed=pa.types.is_fixed_size_binary(kind))
 
-    def make(beyond: bool) -> pa.Scalar | None:
-        text = list(rng.choice(texts))
-        for _ in range(1 + len(text) // 4):
-            if text:
-                text[rng.randrange(len(text))] = rng.choice(characters)
-        if (beyond or not text) and not fixed:
-            text += [rng.choice(characters) for _ in range(3)]
-        return pa.scalar("".join(text) if is_text(kind) else bytes(text), kind)
+    def make(beyond: bool) -> pa.Scalar:
+        made = texts.absent(rng.choice(known), longer=beyond)
+        return pa.scalar(made.decode() if is_text(kind) else made, kind)
 
     return make
-
-
-def _characters(texts: Sequence[Any]) -> Iterator[Any]:
-    for text in texts:
-        yield from text
 
 
 _MOST_ROW_GROUPS: Final = 16
@@ -148,6 +141,8 @@ class ColumnSample(NamedTuple):
     others: list[pa.Scalar]
     low: pa.Scalar | None
     high: pa.Scalar | None
+    ranges: list[tuple[pa.Scalar, pa.Scalar]]
+    """Minimum and maximum of each row group that has values."""
 
 
 def sampled_values(file: ColumnFile, leaf: Leaf, rows: int, count: int, seed: int) -> tuple[LookupValue, ...]:
@@ -177,10 +172,15 @@ def counted_values(file: ColumnFile, leaf: Leaf, values: Sequence[pa.Scalar]) ->
 
 
 def _inner_first(candidates: Sequence[pa.Scalar], sample: ColumnSample) -> list[pa.Scalar]:
-    """The candidates between minimum and maximum, then the others."""
+    """The candidates between minimum and maximum of a row group, which filters alone exclude, then the others."""
+    if not sample.ranges:
+        return list(candidates)
+    kind = sample.ranges[0][0].type
+    lows, highs = (pa.array([ends[side] for ends in sample.ranges], kind) for side in (0, 1))
 
     def is_outer(value: pa.Scalar) -> bool:
-        return bool(pc.less(value, sample.low).as_py() or pc.less(sample.high, value).as_py())
+        inside = pc.and_(pc.less_equal(lows, value), pc.less_equal(value, highs))
+        return not pc.any(inside).as_py()
 
     return sorted(candidates, key=is_outer)
 
@@ -232,6 +232,7 @@ def _sample(file: ColumnFile, leaf: Leaf, rows: int, count: int, rng: random.Ran
     others: list[pa.Scalar] = []
     low: pa.Scalar | None = None
     high: pa.Scalar | None = None
+    ranges: dict[int, tuple[pa.Scalar, pa.Scalar]] = {}
     at = 0
     for row_group, array in file.values(leaf):
         if not len(array):
@@ -244,10 +245,12 @@ def _sample(file: ColumnFile, leaf: Leaf, rows: int, count: int, rng: random.Ran
         ends[row_group] = [ends.get(row_group, [array[0]])[0], array[-1]]
         bounds = pc.min_max(array) if not pa.types.is_boolean(array.type) else {"min": array[0], "max": array[-1]}
         low, high = _lower(low, bounds["min"]), _higher(high, bounds["max"])
+        least, most = ranges.get(row_group, (None, None))
+        ranges[row_group] = _lower(least, bounds["min"]), _higher(most, bounds["max"])
     some = sorted(rng.sample(sorted(ends), min(len(ends), _MOST_ROW_GROUPS)))
     rng.shuffle(others)
     extremes = [*specials.values(), *(v for v in (low, high) if v is not None), *(v for g in some for v in ends[g])]
-    return ColumnSample(extremes, others, low, high)
+    return ColumnSample(extremes, others, low, high, list(ranges.values()))
 
 
 def _specials(array: pa.Array) -> list[pa.Scalar]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import ROOT
 
 import bloomcli
 from bloomcli.advice.measure import measure
@@ -206,21 +208,18 @@ def test_every_format_is_measured(fixtures: Path, name: str) -> None:
             assert 0 <= interval.low <= interval.estimate <= interval.high
 
 
-def test_without_datasketches_the_error_names_the_extra(lake: Path) -> None:
+def test_advice_without_queries_needs_no_package_of_an_extra(lake: Path) -> None:
     code = f"""
 import sys
-sys.modules["datasketches"] = None
-from bloomcli.advice.measure import measure
-from bloomcli.commands.options import AdviseOptions
-from bloomcli.datasets.engine import choose_engine
-from bloomcli.errors import UnsupportedError
-try:
-    measure(choose_engine(jobs=1), [{str(lake)!r}], AdviseOptions())
-except UnsupportedError as error:
-    print(error, error.hint)
+for name in ("sqlglot", "matplotlib", "jinja2", "pyspark", "duckdb"):
+    sys.modules[name] = None
+import bloomcli
+print(bool(bloomcli.advise([{str(lake)!r}], jobs=1).columns))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "bloomcli[advice]" in done.stdout
+    assert done.stdout == "True\n"
+    required = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert {"numpy", "datasketches"} <= {name.partition(">")[0] for name in required}
 
 
 @pytest.mark.spark

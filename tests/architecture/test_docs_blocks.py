@@ -69,6 +69,8 @@ RUN_ELSEWHERE: Final = {
     ("find", "python"): "tests/indexing/test_page.py",
     ("policy", "toml"): "tests/policy/test_policy_file.py",
     ("policy", "text"): "tests/policy/test_policy_file.py",
+    ("start", "bash"): "tests/architecture/test_start.py",
+    ("start", "console"): "tests/architecture/test_start.py",
     ("spark", "python"): "tests/datasets/test_spark_start.py",
     ("tables", "python"): "tests/tables/test_reading.py",
 }

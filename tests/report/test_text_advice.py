@@ -51,19 +51,60 @@ def lines(found: AdviseReport, width: int | None = None) -> list[str]:
     return ["".join(text for text, _ in pieces).rstrip() for pieces in fit(text_advice.advice(found), width)]
 
 
-def test_the_answer_is_what_to_add_then_what_to_leave_then_the_commands() -> None:
+def test_the_answer_is_what_lookups_read_then_the_commands_then_the_columns() -> None:
     shown = lines(advised())
+    assert shown[0] == "a lookup of 2 columns reads 1000.0 MiB today, and 16.1 MiB with filters (-98 %), on average"
+    assert shown[1].startswith("the filters take 13.0 MiB")
+    assert shown[2].startswith("which columns your queries look up isn't known: --queries LOG")
     titles = [one for one in shown if one.endswith(":")]
-    assert titles == ["add filters to 2 columns:", "leave 2 columns as they are:", "to add them:"]
-    assert shown[-2:] == [
+    assert titles == ["to add them:", "leave 2 columns as they are:"]
+    add = shown.index("to add them:")
+    assert shown[add + 1 : add + 4] == [
         "  bloom add lake --columns id --fpp 0.01",
         "  bloom add lake --columns user.email --fpp 0.1",
+        "",
     ]
-    add = shown.index("add filters to 2 columns:")
-    assert shown[add + 1].split("  ")[0] == "column"
-    assert shown[add + 2].startswith("id ")
-    assert "1.0 MiB" in shown[add + 2]
-    assert "954.5 to 1013.5 MiB" in shown[add + 2]
+    assert shown[add + 4].split()[:3] == ["column", "type", "reads"]
+    assert shown[add + 5].split()[:7] == ["id", "INT64", "1000.0", "MiB", "16.0", "MiB", "-98"]
+    assert "954.5 to 1013.5 MiB" in shown[add + 5]
+    assert shown[add + 7].startswith("all of them ")
+
+
+def test_a_measure_is_not_in_the_command_and_its_figures_are_shown() -> None:
+    found = decide(report(column("id"), column("price", type="DOUBLE")))
+    assert [c.column for c in found.columns if c.recommended] == ["id"]
+    shown = lines(found)
+    at = shown.index("1 column would gain, too, if your queries look it up by `=`, which their types seldom are:")
+    assert shown[at + 2].startswith("price ")
+    assert "a lookup of id reads" in shown[0]
+    named = decide(report(column("price", type="DOUBLE")), named=["price"])
+    assert named.columns[0].recommended
+
+
+def test_weights_are_shown_and_change_what_a_lookup_reads() -> None:
+    few = {"present": gain(1, 0.5), "absent": gain(1, 0), "filter_bytes": 0, "saved_bytes": exact(0)}
+    half, all_there = (decide(report(column(**few), present_share=share)).columns[0] for share in (0.5, 1.0))
+    assert (half.today_bytes, all_there.today_bytes) == (1000 * MIB, 1000 * MIB)
+    assert "90 % of the values looked up are there (--present sets it)" in "\n".join(
+        lines(advised(present_share=0.9))
+    )
+
+
+def test_each_reader_has_a_verdict() -> None:
+    encoded = column("id", dictionary_row_groups=100)
+    found = decide(report(encoded, readers=("spark", "duckdb", "polars"), formats=("parquet",)))
+    assert [(use.title, use.verdict) for use in found.uses] == [
+        ("Spark", "dictionaries"),
+        ("DuckDB", "gains"),
+        ("Polars", "never-looks"),
+    ]
+    shown = lines(found)
+    assert "Spark   looks values up in dictionaries, which all 100 row groups have: filters change nothing" in shown
+    assert "DuckDB  skips row groups by filters" in shown
+    assert "Polars  never looks at filters" in shown
+    alone = decide(report(encoded, readers=("spark",), formats=("parquet",)))
+    assert alone.total is None
+    assert [use.verdict for use in alone.uses] == ["dictionaries"]
 
 
 def test_it_says_what_was_sampled_and_who_reads() -> None:
@@ -71,7 +112,7 @@ def test_it_says_what_was_sampled_and_who_reads() -> None:
     assert "from 60 of 100 row groups, in 9 of 10 files (seed 7)" in shown
     assert "Spark, Trino" in shown
     everything = "\n".join(lines(advised()))
-    assert "from all row groups" in everything
+    assert "looked up in all 100 row groups" in everything
     assert "any that read files as they are" in everything
 
 
@@ -80,7 +121,7 @@ def test_predicates_that_can_use_no_filter_are_listed_and_the_rest_counted() -> 
     assert "55 predicates of the queries can't use a filter:" in shown
     assert "  ... and 2 kinds more: --format json" in shown
     assert any(one.split()[:3] == ["range", "c0", "10"] for one in shown)
-    assert "queries  10,000 statements, 9,120 are about these files, 3 can't be read" in shown
+    assert "queries   10,000 statements, 9,120 are about these files, 3 can't be read" in shown
 
 
 def test_nothing_recommended_is_said_and_has_no_command() -> None:
@@ -93,10 +134,9 @@ def test_nothing_recommended_is_said_and_has_no_command() -> None:
 def test_filters_that_are_there_have_their_commands() -> None:
     found = decide(report(column(existing=existing(foldable_bytes=MIB), present=gain(0, 0), absent=gain(0, 0))))
     shown = lines(replace(found, upkeep="bloom fold lake --columns id --fpp 0.01 --in-place"))
-    assert shown[-2:] == [
-        "to fold or remove existing filters:",
-        "  bloom fold lake --columns id --fpp 0.01 --in-place",
-    ]
+    assert shown[shown.index("to fold or remove existing filters:") + 1] == (
+        "  bloom fold lake --columns id --fpp 0.01 --in-place"
+    )
 
 
 def test_files_that_could_not_be_read_are_listed_and_counted() -> None:

@@ -164,7 +164,7 @@ TPCH_ORDERS: Final = Lake(
         "o_orderkey": "sorted",
         "o_custkey": "saves",
         "o_orderstatus": "few-values",
-        "o_totalprice": "saves",  # by the log, no query looks a value up
+        "o_totalprice": "seldom-looked-up",
         "o_orderdate": "few-values",  # every row group has more than half of the days
         "o_orderpriority": "few-values",
         "o_clerk": "few-values",

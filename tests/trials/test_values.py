@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
@@ -156,3 +157,21 @@ def test_columns_that_no_query_compares_are_refused(tmp_path: Path) -> None:
         for column in file.leaves:
             with pytest.raises(UsageError, match=f"column {column.path} can't be looked up"):
                 arrow.leaf(column)
+
+
+def test_absent_texts_lie_between_the_bounds_of_row_groups_even_if_all_texts_of_their_length_are_there(
+    tmp_path: Path,
+) -> None:
+    users = [f"user-{number:05d}" for number in range(5000)]
+    random.Random(1).shuffle(users)
+    pq.write_table(pa.table({"c": users * 2}), tmp_path / "users.parquet", row_group_size=500)
+    file = ColumnFile(str(tmp_path / "users.parquet"), "parquet")
+    with open_source(tmp_path / "users.parquet") as source:
+        leaf = file.leaf(open_file(source).leaves[0])
+    values = sampled_values(file, leaf, 10_000, 20, 0)
+    absent = [value.value.as_py() for value in values if not value.present]
+    assert len(absent) == 20
+    groups = [sorted(users[at : at + 500]) for at in range(0, 5000, 500)]
+    for value in absent:
+        assert value not in users
+        assert any(group[0] <= value <= group[-1] for group in groups), value

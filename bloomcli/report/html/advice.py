@@ -28,6 +28,8 @@ from bloomcli.report.html.parts import (
     table,
 )
 from bloomcli.report.human import count, rate, seconds, size
+from bloomcli.report.text_advice import NO_QUERIES, answer, cost, weights
+from bloomcli.rules.filter_use import GAINS, NEVER_LOOKS
 from bloomcli.rules.readers import reader
 from bloomcli.words import are, plural
 
@@ -51,10 +53,10 @@ def page(report: AdviseReport, limits: Limits) -> Page:
     """Return the page of `advise`: columns to add filters to, other columns, costs of lookups, sizes, queries."""
     add = [column for column in report.columns if column.recommended]
     leave = [column for column in report.columns if not column.recommended]
-    sections = [Section("Sample", tuple(_facts(report)))]
+    sections = []
     parts: list[Part] = []
     if add:
-        parts.append(_to_add(add, limits))
+        parts.append(_before_and_after(add, report))
     for title, lines in (
         ("To add them:", report.command),
         ("To add page indexes, with which lookups read fewer pages:", report.page_index_command),
@@ -62,21 +64,29 @@ def page(report: AdviseReport, limits: Limits) -> Page:
     ):
         if lines is not None:
             parts += [Text(title), Command(lines)]
+    if report.queries is None:
+        parts.append(Text(NO_QUERIES[0].upper() + NO_QUERIES[1:]))
+    if add:
+        parts.append(_to_add(add, limits))
     if parts:
         sections.append(Section("Add", tuple(parts)))
+    if report.uses:
+        sections.append(Section("Readers", (_readers(report),)))
     if leave:
         sections.append(Section("Leave", (_to_leave(leave, limits),)))
     measured = [column for column in report.columns if column.present is not None or column.absent is not None]
     if measured:
-        shown = measured[: charts.ROWS]
-        parts = [*_skipped(measured), _read(shown, len(measured)), *_saved(measured)]
-        sections.append(Section("What a lookup reads", tuple(parts)))
-    if panels := [column for column in [*add, *leave] if column.rates and column.filter_bytes is not None][:_PANELS]:
+        drawn = [column for column in measured if column.recommended]
+        if drawn:
+            parts = [*_skipped(drawn), _read(drawn[: charts.ROWS], len(drawn)), *_saved(drawn)]
+            sections.append(Section("What a lookup reads", tuple(parts)))
+    if panels := [column for column in add if column.rates and column.filter_bytes is not None][:_PANELS]:
         sections.append(Section("Size and false-positive rate", (_sizes(panels, report.size),)))
     if report.queries is not None and report.queries.unserved:
         sections.append(Section("Queries", (_unserved(report, limits),)))
     if measured:
         sections.append(Section("Figures", (_figures(report.columns, limits),)))
+    sections.append(Section("Sample", tuple(_facts(report))))
     return Page(", ".join(report.paths) or "files", "advise", _lead(report, add), tuple(sections))
 
 
@@ -84,8 +94,40 @@ def _lead(report: AdviseReport, add: Sequence[ColumnAdvice]) -> Text:
     failed = f" {plural(len(report.failed), 'file')} couldn't be read." if report.failed else ""
     if not add:
         return Text("No column needs a new filter." + failed, "warn" if failed else "")
-    text = f"Add filters to {plural(len(add), 'column')}, leave {count(len(report.columns) - len(add))}."
-    return Text(text + failed, "warn" if failed else "")
+    said = answer(report)
+    return Text(f"{said[0].upper()}{said[1:]}; {cost(report)}." + failed, "warn" if failed else "")
+
+
+def _before_and_after(columns: Sequence[ColumnAdvice], report: AdviseReport) -> Chart:
+    """The chart of the bytes that a lookup reads, today and with filters, by recommended column and on average."""
+    pairs = [(c.column, c.today_bytes or 0.0, c.with_filter_bytes or 0.0) for c in columns[: charts.ROWS // 2]]
+    if report.total is not None and len(columns) > 1:
+        pairs.insert(0, ("all of them, on average", report.total.today_bytes, report.total.with_filter_bytes))
+    rows = []
+    for name, today, then in pairs:
+        rows.append((f"{name}: today", (("dim", today),), size(round(today))))
+        rows.append(("with filters", (("accent", then),), size(round(then))))
+    figures = [(Cell(name), *(figure(size(round(n)), n) for n in (today, then))) for name, today, then in pairs]
+    heads = (Head("column"), Head("today", figures=True), Head("with filters", figures=True))
+    title = "Bytes that a lookup reads, today and with filters"
+    return chart(
+        title,
+        f"Two bars for each of {plural(len(pairs), 'row')}: the bytes that one lookup reads today, and with filters.",
+        lambda svg: charts.bars(rows, charts.sizes(max(p[1] for p in pairs)), "bytes read by a lookup", svg),
+        legend=(Key("dim", "today"), Key("accent", "with filters, their own bytes included")),
+        table=table(title, heads, figures),
+        note=f"{weights(report).capitalize()}. " + _rest(min(len(columns), charts.ROWS // 2), len(columns)),
+    )
+
+
+def _readers(report: AdviseReport) -> Table:
+    """What filters do for each reader."""
+    tones = {GAINS: "good", NEVER_LOOKS: "dim"}
+    rows = [
+        (Cell(use.title), Cell(use.reason, tone=tones.get(use.verdict, "")), Cell(", ".join(use.columns)))
+        for use in report.uses
+    ]
+    return table("Readers", (Head("reader"), Head("what it does"), Head("columns")), rows)
 
 
 def _facts(report: AdviseReport) -> Iterator[Part]:
@@ -93,6 +135,7 @@ def _facts(report: AdviseReport) -> Iterator[Part]:
     items = [
         ("files", f"{count(report.files)}, {plural(report.rows, 'row')}, {size(report.bytes)}"),
         ("values", f"from {groups}, in {plural(report.sampled_files, 'file')}; seed {report.seed}"),
+        ("weights", weights(report)),
         ("rate", rate(report.fpp)),
         ("readers", ", ".join(reader(name).title for name in report.readers) or "any that read files as they are"),
     ]
@@ -184,8 +227,8 @@ def _read(columns: Sequence[ColumnAdvice], total: int) -> Chart:
         found = []
         cells = [Cell(column.column)]
         for gain, tone in ((column.present, "accent"), (column.absent, "second")):
-            for cost, hollow in ((gain and gain.today, True), (gain and gain.with_filter, False)):
-                share = cost.row_groups if cost else None
+            for read, hollow in ((gain and gain.today, True), (gain and gain.with_filter, False)):
+                share = read.row_groups if read else None
                 if share is not None:
                     found.append(Estimate(tone, share.estimate, share.low, share.high, hollow))
                 text = "-" if share is None else f"{rate(share.estimate)} ({rate(share.low)} to {rate(share.high)})"

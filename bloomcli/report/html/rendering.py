@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
+import re
+import time
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +30,9 @@ def html(page: Page) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     template = _environment().get_template("page.html")
-    return template.render(page=page, style=style, script=script, policy=policy, version=__version__)
+    at = float(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
+    date = datetime.fromtimestamp(at, UTC).date().isoformat()
+    return template.render(page=page, style=style, script=script, policy=policy, version=__version__, date=date)
 
 
 @cache
@@ -46,7 +52,7 @@ def _environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    made.filters |= {"slug": slug, "sortable": _sortable, "markdown": _markdown}
+    made.filters |= {"slug": slug, "sortable": _sortable, "markdown": _markdown, "code": _code}
     made.tests["part_of"] = _is_part
     return made
 
@@ -58,6 +64,13 @@ def _is_part(part: object, name: str) -> bool:
 def _sortable(value: float) -> str:
     """Format a number for JavaScript's `Number`."""
     return repr(value).replace("inf", "Infinity")
+
+
+def _code(text: str) -> Any:
+    """A sentence of a report, in which `...` is code. All else is escaped."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704  the text is escaped
 
 
 def _markdown(text: str) -> Any:

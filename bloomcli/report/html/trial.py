@@ -26,6 +26,7 @@ from bloomcli.report.html.parts import (
     table,
 )
 from bloomcli.report.human import count, rate, seconds, size
+from bloomcli.report.text_trial import answer, effect, saved
 from bloomcli.rules import RULES
 from bloomcli.rules import page as rule_page
 from bloomcli.words import plural
@@ -34,6 +35,7 @@ _STATUS: Final = {
     "equal": ("the same rows", "good"),
     "unequal": ("other rows with filters", "bad"),
     "not-installed": ("not installed", "dim"),
+    "not-run": ("not run", "dim"),
     "unsupported": ("no support for the format", "dim"),
     "failed": ("failed", "bad"),
 }
@@ -45,7 +47,7 @@ Row = tuple[ReaderTrial, TrialLookups]
 
 def page(report: TrialReport, limits: Limits) -> Page:
     """Return the page of a trial: readers, differences, times, row groups, lookups."""
-    sections = [Section("Trial", tuple(_facts(report))), Section("Readers", tuple(_readers(report)))]
+    sections = [Section("Readers", tuple(_readers(report))), Section("Trial", tuple(_facts(report)))]
     if report.differences:
         sections.append(Section("Differences", tuple(_differences(report, limits))))
     rows = [(reader, found) for reader in report.readers for found in reader.lookups]
@@ -63,9 +65,9 @@ def _lead(report: TrialReport) -> Text:
         return Text(f"{', '.join(wrong)}: other rows with filters than without.", "bad")
     if not ran:
         return Text("No reader could be tried.", "warn")
-    unused = [reader.title for reader in ran if not reader.uses_filters]
+    said = answer(report)
     text = f"{plural(len(ran), 'reader')} returned the same rows with filters and without."
-    return Text(text + (f" {', '.join(unused)}: filters are never looked at." if unused else ""), "good")
+    return Text(f"{said[0].upper()}{said[1:]}. {text}", "good")
 
 
 def _facts(report: TrialReport) -> Iterator[Part]:
@@ -90,9 +92,7 @@ def _facts(report: TrialReport) -> Iterator[Part]:
 
 
 def _readers(report: TrialReport) -> Iterator[Part]:
-    heads = tuple(
-        map(Head, ("reader", "version", "result", "looks at filters", "without filters", "option", "reason", "hint"))
-    )
+    heads = tuple(map(Head, ("reader", "version", "filters", "rows", "without filters", "option", "reason", "hint")))
     rows = []
     for reader in report.readers:
         text, tone = _STATUS.get(reader.status, (reader.status, ""))
@@ -100,8 +100,8 @@ def _readers(report: TrialReport) -> Iterator[Part]:
             (
                 Cell(reader.title),
                 Cell(reader.version or "-"),
+                Cell(effect(reader) if reader.lookups else "-", tone="good" if saved(reader) else ""),
                 Cell(text, tone=tone),
-                Cell("yes" if reader.uses_filters else "never"),
                 Cell(reader.comparison or "-"),
                 Cell(reader.switch or "-"),
                 Cell(reader.reason or ""),

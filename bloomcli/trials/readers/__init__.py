@@ -9,6 +9,8 @@ from importlib.metadata import version as version_of
 from typing import Final, NamedTuple
 
 from bloomcli.errors import UsageError, near_names
+from bloomcli.rules.reader_table import Reader as KnownReader
+from bloomcli.rules.readers import reader as known_reader
 from bloomcli.trials.readers.base import Reader
 
 _PARQUET: Final = "parquet"
@@ -29,7 +31,7 @@ class Entry(NamedTuple):
     """Formats that it reads."""
     probes: frozenset[str]
     """Formats whose filters it uses."""
-    rules: tuple[str, ...] = ()
+    rules: tuple[str, ...]
     """Its names in the table of readers: first that of the current release, then those of older releases, each with a
     colon and the first later version that it doesn't apply to."""
     switches: Mapping[str, str] = _NO_SWITCH
@@ -43,6 +45,16 @@ class Entry(NamedTuple):
             return version_of(self.package)
         except PackageNotFoundError:
             return None
+
+    @property
+    def known(self) -> KnownReader:
+        """The row of the table of readers for the installed release, or for the current one."""
+        major = (self.version or "").partition(".")[0]
+        for name in self.rules[1:]:
+            old, _, first_new = name.partition(":")
+            if major.isdigit() and int(major) < int(first_new):
+                return known_reader(old)
+        return known_reader(self.rules[0])
 
     @property
     def install(self) -> str:
@@ -93,9 +105,12 @@ ENTRIES: Final = (
         "",
         formats=frozenset({_PARQUET, _ORC}),
         probes=frozenset(),
+        rules=("arrow",),
         aliases=("arrow", "arrow-cpp"),
     ),
-    Entry("polars", "Polars", "polars", "trial", formats=frozenset({_PARQUET}), probes=frozenset()),
+    Entry(
+        "polars", "Polars", "polars", "trial", formats=frozenset({_PARQUET}), probes=frozenset(), rules=("polars",)
+    ),
     Entry(
         "chdb",
         "chDB",

@@ -1,0 +1,62 @@
+"""Says what filters do for each reader: it gains by them, dictionaries serve it already, or it never looks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final, NamedTuple
+
+from bloomcli.model.reader_use import ReaderUse
+from bloomcli.rules.reader_table import ROWS, Reader
+from bloomcli.words import plural
+
+GAINS: Final = "gains"
+DICTIONARIES: Final = "dictionaries"
+NEVER_LOOKS: Final = "never-looks"
+
+
+class Encoded(NamedTuple):
+    """How the chunks of one column are encoded."""
+
+    column: str
+    row_groups: int
+    dictionary_row_groups: int
+    """Row groups in which every data page is dictionary-encoded."""
+
+
+def uses(who: Reader, formats: Collection[str], columns: Iterable[Encoded]) -> tuple[ReaderUse, ...]:
+    """What filters of these columns do for a reader; one item for each verdict and reason.
+
+    Args:
+        who: the reader.
+        formats: the formats of the files.
+        columns: the columns.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    for column in columns:
+        found.setdefault(_verdict(who, formats, column), []).append(column.column)
+    return tuple(
+        ReaderUse(reader=who.name, title=who.title, verdict=verdict, columns=tuple(names), reason=reason)
+        for (verdict, reason), names in found.items()
+    )
+
+
+def current(formats: Collection[str]) -> dict[str, Reader]:
+    """The readers of files of these formats, by name, in their current releases, without those that need a table."""
+    return {
+        who.name: who
+        for who in ROWS
+        if not (who.superseded or who.tables_only) and (not who.probes or who.probes & set(formats))
+    }
+
+
+def _verdict(who: Reader, formats: Collection[str], column: Encoded) -> tuple[str, str]:
+    groups, encoded = column.row_groups, column.dictionary_row_groups
+    if not set(formats) & who.probes:
+        return NEVER_LOOKS, "never looks at filters"
+    if not who.dictionary or not encoded:
+        return GAINS, "skips row groups by filters"
+    if encoded < groups:
+        rest = f"{groups - encoded:,} of {plural(groups, 'row group')}"
+        return GAINS, f"skips row groups by filters where chunks have no dictionary: in {rest}"
+    have = "which the row group has" if groups == 1 else f"which all {plural(groups, 'row group')} have"
+    return DICTIONARIES, f"looks values up in dictionaries, {have}: filters change nothing"

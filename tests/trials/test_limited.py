@@ -1,0 +1,72 @@
+"""A trial of limited time: which lookups come first, which readers run, and what it says before it starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.trials import orders
+
+from bloomcli.commands.options import TrialOptions
+from bloomcli.trials import trial as trials
+from bloomcli.trials.child import messages
+from bloomcli.trials.process import Job, Outcome, TrialColumn, TrialFile
+from bloomcli.trials.readers import named
+
+pytestmark = pytest.mark.interop
+
+
+def job(path: Path, seconds: float | None) -> Job:
+    """Lookups of three present and three absent ids by PyArrow."""
+    import pyarrow as pa
+
+    from bloomcli.formats.registry import open_file
+    from bloomcli.storage.registry import open_source
+    from bloomcli.trials.values import LookupValue
+
+    with open_source(path) as source:
+        column = open_file(source).leaves[0]
+    values = [LookupValue(str(number), pa.scalar(number), int(number < 3)) for number in range(6)]
+    file = TrialFile(
+        path=str(path),
+        format="parquet",
+        row_groups=10,
+        with_filters=str(path),
+        without_filters=str(path),
+        comparison="added",
+        columns=(TrialColumn(column=column, names=("id",), values=tuple(values)),),
+    )
+    return Job(reader="pyarrow", files=(file,), runs=0, seconds=seconds)
+
+
+def test_present_and_absent_values_take_turns(tmp_path: Path) -> None:
+    path = orders(tmp_path / "f.parquet", 1000)
+    assert [place[2] for place in job(path, None).order()] == [0, 3, 1, 4, 2, 5]
+
+
+def test_without_time_a_reader_looks_one_present_and_one_absent_value_up(tmp_path: Path) -> None:
+    path = orders(tmp_path / "f.parquet", 1000)
+    assert [m.value for m in messages(job(path, 0.0)) if isinstance(m, Outcome)] == [0, 3]
+    assert len([m for m in messages(job(path, None)) if isinstance(m, Outcome)]) == 6
+
+
+def test_it_says_what_it_does_and_how_long_before_it_begins(tmp_path: Path) -> None:
+    path = orders(tmp_path / "f.parquet", 1000)
+    said: list[str] = []
+    trials.run(
+        [str(path)],
+        TrialOptions(columns=["id"], readers=["pyarrow"], runs=0),
+        on_plan=said.append,
+        on_step=said.append,
+    )
+    assert said[0] == "PyArrow: lookups for about 50 s in all; --values N looks up N, however long it takes"
+    assert said[1].startswith("chooses values of ")
+    assert "PyArrow starts" in said
+
+
+def test_readers_that_never_look_run_only_if_they_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = orders(tmp_path / "f.parquet", 1000)
+    monkeypatch.setattr(trials, "named", lambda names: named(names) if names else named(["duckdb", "pyarrow"]))
+    report = trials.run([str(path)], TrialOptions(columns=["id"], values=1, runs=0))
+    assert {reader.reader: reader.status for reader in report.readers} == {"duckdb": "equal", "pyarrow": "not-run"}
+    assert report.readers[1].reason == "never looks at filters; --readers names it"
