@@ -68,8 +68,8 @@ def distinct_fields(fields: Iterable[pa.Field]) -> list[pa.Field]:
 
 COLUMNS: Final = ("path", "stripe", "row_group", "row", "value", "record")
 """The columns of rows, before `ALSO`: the file, the stripe (null in formats without stripes), the row group (ORC: its
-number in the stripe), the row's number in the file from 0, the value as given (UTF-8 in binary; see `with_texts`), and
-the record, a struct of the selected columns."""
+number in the stripe), the row's number in the file from 0, the value as given (UTF-8 in binary; see `with_texts`),
+and the record, a struct of the selected columns."""
 
 ALSO: Final = "also"
 """The last column of rows until `with_texts`: the other values that the row has, because it has a list, or because

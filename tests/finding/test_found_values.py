@@ -15,7 +15,7 @@ import bloomcli
 from bloomcli.cli import run as cli
 from bloomcli.finding import found_values
 from bloomcli.finding import values as blocks
-from bloomcli.finding.value_file import values_of_array
+from bloomcli.finding.value_file import values_given
 
 if TYPE_CHECKING:
     from bloomcli.model.find import FindReport
@@ -172,7 +172,7 @@ def test_blocks_of_values_on_executors_find_the_same(lake: Path, monkeypatch: py
     monkeypatch.setattr(blocks, "BLOCK_VALUES", 2)
     values = pa.array(["5", "005", "6", "7", "2000"])
     options = FindOptions(column="tags.list.element").checked()
-    found = FoundValues(values_of_array(values))
+    found = FoundValues(values_given(values))
     pieces = [blocks.packed(values[at : at + 1].cast(pa.large_binary())) for at in range(len(values))]
     rows = [
         item
