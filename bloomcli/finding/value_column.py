@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bloomcli.errors import UsageError, near_names
-from bloomcli.formats.source_stream import SourceStream
+from bloomcli.formats.arrays import SourceStream
 from bloomcli.storage.registry import open_source
 
 PARQUET_START: Final = b"PAR1"

@@ -221,7 +221,7 @@ def wanted(
         hashes_of(stored),
         [key for key, *_ in found] if ordered else None,
         nan,
-        None if many else literals,
+        None if many else tuple(literals),  # a tuple, for which `lookups_of` keeps its results
         sharing.by_position([*(form for *_, form in found), None]),
     )
 
@@ -326,7 +326,7 @@ def _booleans(texts: pa.LargeBinaryArray, literals: list[Literal], column: Colum
         sharing.add(value, forms.setdefault(value, at), at)
     stored = int64s(map(int, forms)).cast(pa.uint8())
     shared = sharing.by_position(list(forms))
-    return WantedValues(texts, stored, int64s(forms.values()), b"", None, literals=literals, sharing=shared)
+    return WantedValues(texts, stored, int64s(forms.values()), b"", None, literals=tuple(literals), sharing=shared)
 
 
 def _stored(forms: list[bytes], column: Column) -> pa.Array:

@@ -7,7 +7,7 @@ from typing import Final
 
 from bloomcli.model.find import FileFound, FindReport, ValueFound
 from bloomcli.report.human import size
-from bloomcli.report.text_traffic import traffic_text
+from bloomcli.report.layout import traffic_text
 from bloomcli.words import plural
 
 _VALUES_SHOWN: Final = 10

@@ -29,14 +29,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 
 from bloomcli.errors import BloomError, CorruptFile
-from bloomcli.formats.arrays import int64s, numbers_of
+from bloomcli.formats.arrays import SourceStream, int64s, numbers_of
 from bloomcli.formats.column_search import Candidates
 from bloomcli.formats.parquet import page_decoder, page_index, spec
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.page_decoder import ChosenPages
 from bloomcli.formats.parquet.page_index import HasWithin, PagePlace, Selection
-from bloomcli.formats.source_stream import SourceStream
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Range, united
 from bloomcli.words import counted
