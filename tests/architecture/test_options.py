@@ -73,7 +73,7 @@ ONLY_ON_COMMAND_LINE: Final = {
     "inspect": {"reports"},
     "remove": {"every"},
     "repair": {"every"},
-    "probe": {"source", "matches", "every"},
+    "probe": {"source", "values_column", "matches", "every"},
     "trial": {"reports", "table"},
     "validate": {"no_policy", "max_per_rule", "every", "reports", "init", "explain"},
 }
