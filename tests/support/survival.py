@@ -1,7 +1,8 @@
-"""Runs commands on damaged files: they may raise only BloomErrors, and leave no file in the folder."""
+"""Damages files, and runs commands on them: they may raise only BloomErrors, and leave no file in the folder."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -10,6 +11,16 @@ from bloomcli.model.validate import ValidateReport
 
 Command = Callable[[Path, Path], object]
 """A command on the file at the first path; it writes the second one, or nothing."""
+
+
+def flipped(random_: random.Random, data: bytes, start: int, end: int, interesting: Sequence[int]) -> bytes:
+    """Change one to three bytes between `start` and `end`: one bit, or to an interesting byte, or to any."""
+    changed = bytearray(data)
+    for _ in range(random_.choice((1, 1, 2, 3))):
+        at = random_.randrange(start, end)
+        one_bit = changed[at] ^ 1 << random_.randrange(8)
+        changed[at] = random_.choice((one_bit, random_.choice(interesting), random_.randrange(256)))
+    return bytes(changed)
 
 
 def survives(folder: Path, cases: Iterable[bytes], commands: Callable[[int], Sequence[Command]]) -> tuple[int, int]:

@@ -602,9 +602,9 @@ class Records:
     def _reader(self) -> pq.ParquetFile:
         import pyarrow.parquet as pq
 
-        source, metadata = self._file.source, None
-        if source.request_bytes:  # Arrow would read too much of the file's end
-            raw = self._filters.footer.raw
+        source, metadata, footer = self._file.source, None, self._filters.footer
+        raw = footer.for_arrow
+        if source.request_bytes or raw != footer.raw:  # Arrow would read too much of the file's end
             whole = b"".join((spec.MAGIC, raw, len(raw).to_bytes(4, "little"), spec.MAGIC))
             metadata = pq.read_metadata(pa.BufferReader(whole))
         # a background read of Arrow's threads aborts the process if Python ends during it

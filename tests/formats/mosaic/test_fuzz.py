@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from support.golden import MOSAIC
 from support.mosaicfiles import DRAFT, Blob, Bucket, Group, Parts
-from support.survival import Command, survives
+from support.survival import Command, flipped, survives
 
 import bloomcli
 
@@ -53,17 +53,6 @@ def commands(column: str) -> Callable[[int], tuple[Command, ...]]:
     return lambda _: of_column
 
 
-def flipped(random_: random.Random, data: bytes, start: int, end: int) -> bytes:
-    """One to three bytes between `start` and `end` become others."""
-    changed = bytearray(data)
-    for _ in range(random_.choice((1, 1, 2, 3))):
-        at = random_.randrange(start, end)
-        changed[at] = random_.choice(
-            (changed[at] ^ 1 << random_.randrange(8), random_.choice(INTERESTING), random_.randrange(256))
-        )
-    return bytes(changed)
-
-
 @pytest.mark.parametrize("whole", LAYOUTS, indirect=True)
 @pytest.mark.parametrize("where", ["metadata", "data"])
 def test_only_bloom_errors_come_out_of_damaged_bytes(whole: tuple[bytes, str, Path], where: str) -> None:
@@ -71,7 +60,8 @@ def test_only_bloom_errors_come_out_of_damaged_bytes(whole: tuple[bytes, str, Pa
     schema_at = int.from_bytes(data[-24:-16], "big")
     area = (schema_at, len(data)) if where == "metadata" else (0, schema_at)
     random_ = random.Random(f"{where} {column}")
-    turns, refused = survives(folder, (flipped(random_, data, *area) for _ in range(CASES_EACH)), commands(column))
+    cases = (flipped(random_, data, *area, INTERESTING) for _ in range(CASES_EACH))
+    turns, refused = survives(folder, cases, commands(column))
     assert turns == CASES_EACH
     assert refused > CASES_EACH / 20
 

@@ -7,7 +7,6 @@ process because such files can crash Arrow.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from functools import cache
 from glob import escape
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from support import footers
+from support.survival import Command, flipped
 from support.tables import write
 
 import bloomcli
@@ -51,20 +51,6 @@ LAYOUTS: dict[str, dict[str, object]] = {
 }
 
 
-def flip(random_: random.Random, data: bytearray, start: int, end: int) -> None:
-    """Change one to three bytes between `start` and `end`."""
-    for _ in range(random_.choice((1, 1, 2, 3))):
-        at = random_.randrange(start, end)
-        how = random_.randrange(3)
-        if how == 0:
-            data[at] ^= 1 << random_.randrange(8)
-        elif how == 1:
-            data[at] = random_.choice(INTERESTING)
-        else:
-            data[at] = random_.randrange(256)
-
-
-Command = Callable[[Path, Path], object]
 ADD: Command = lambda path, out: bloomcli.add(path, ["*"], output=out, replace=True, threads=1)  # noqa: E731
 ALWAYS: tuple[Command, ...] = (
     lambda path, _: bloomcli.inspect(path),
@@ -101,8 +87,15 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.fsync", lambda _: None)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("where", ["footer", "pages", "filters"])
+@pytest.mark.parametrize(
+    ("layout", "where"),
+    [
+        *((layout, "pages") for layout in LAYOUTS),
+        ("indexed", "footer"),  # with a page index and without
+        ("delta_v2", "footer"),
+        ("dictionary", "filters"),  # the layout leaves no trace in filters
+    ],
+)
 def test_only_bloom_errors_come_out_of_damaged_files(tmp_path: Path, quick: None, layout: str, where: str) -> None:
     write(tmp_path / "plain", table(), rows=30, **LAYOUTS[layout])  # type: ignore[arg-type]
     bloomcli.add(tmp_path / "plain", ["*"], output=tmp_path / "whole")
@@ -116,9 +109,7 @@ def test_only_bloom_errors_come_out_of_damaged_files(tmp_path: Path, quick: None
     random_ = random.Random(f"{layout} {where}")
     errors = added = 0
     for turn in range(CASES_EACH):
-        data = bytearray(whole)
-        flip(random_, data, start, end)
-        path.write_bytes(data)
+        path.write_bytes(flipped(random_, whole, start, end, INTERESTING))
         for command in (*ALWAYS, IN_TURN[turn % len(IN_TURN)]):
             try:
                 report = command(path, out)

@@ -278,7 +278,7 @@ def test_hashes_that_do_not_ascend_are_refused() -> None:
 def test_the_positions_of_many_hashes_are_those_that_each_filter_gives(tmp_path: Path, ndv: int) -> None:
     table = pa.table({"id": pa.array(range(0, 2000, 2), pa.int64())})
     pq.write_table(table, tmp_path / "f", row_group_size=250, bloom_filter_options={"id": {"ndv": ndv, "fpp": 0.3}})
-    for values in ([str(n) for n in range(300)], [str(n) for n in range(-50_000, 50_000)]):
+    for values in ([str(n) for n in range(300)], [str(n) for n in range(-5000, 5000)]):  # less and more than a batch
         with open_source(tmp_path / "f") as source:
             file = open_file(source)
             search = file.search(file.columns[0])
