@@ -89,6 +89,7 @@ def command(
     column: str,
     values: tuple[str, ...],
     source: str | None,
+    values_column: str | None,
     files_from: str | None,
     select: tuple[str, ...],
     limit: int | None,
@@ -129,6 +130,7 @@ def command(
         _check_table(paths, as_files=as_files)
     if not paths and files_from is None and table is None:
         raise _no_paths(wanted, column)
+    options.check_values_column(source, values_column)
     if source == "-" and files_from == "-":
         raise UsageError(
             "--values-from and --files-from can't both read standard input", hint="write one of them to a file"
@@ -142,7 +144,7 @@ def command(
         as_files=as_files,
     )
     _check_output(form, target, rows=chosen.checked().rows)
-    sought = Values(wanted) if source is None else _read_values(source)
+    sought = Values(wanted) if source is None else _read_values(source, values_column, chosen.column)
     if not values and source is None:
         _check_order(wanted[0], paths, column)
     where = Dataset(
@@ -207,10 +209,10 @@ def _is_there(path: str) -> bool:
     return path.startswith("file:") or has_wildcard(path) or os.path.lexists(path)
 
 
-def _read_values(source: str) -> Values:
+def _read_values(source: str, column: str | None, searched: str) -> Values:
     from bloomcli.finding.value_file import values_of
 
-    return values_of(source)
+    return values_of(source, column, searched)
 
 
 def _search(where: Dataset, values: Values, chosen: FindOptions, index: str | None) -> Search:

@@ -348,6 +348,12 @@ def files_from_option() -> Callable[[F], F]:
     )
 
 
+def check_values_column(source: str | None, column: str | None) -> None:
+    """Raise UsageError for --values-column without --values-from."""
+    if column is not None and source is None:
+        raise UsageError("--values-column names a column of --values-from's file", hint="name the file, too")
+
+
 def value_options(text: str, source_text: str) -> Callable[[F], F]:
     """``--value`` and ``--values-from``: values that aren't arguments."""
     return bundle(
@@ -358,6 +364,11 @@ def value_options(text: str, source_text: str) -> Callable[[F], F]:
             metavar="FILE",
             type=_PATH_OR_DASH,
             help=source_text,
+        ),
+        click.option(
+            "--values-column",
+            metavar="NAME",
+            help="The column of --values-from's CSV file, which has a header, or Parquet file.",
         ),
     )
 

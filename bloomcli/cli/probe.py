@@ -62,6 +62,7 @@ def command(
     exclude: tuple[str, ...],
     values: tuple[str, ...],
     source: str | None,
+    values_column: str | None,
     explain: bool,
     matches: bool,
     every: bool,
@@ -91,8 +92,9 @@ def command(
         listed=dataset.files_from is not None or dataset.table is not None,
         from_file=source is not None,
     )
+    options.check_values_column(source, values_column)
     if source is not None:
-        wanted += _lines(source)
+        wanted += _lines(source) if values_column is None else _column(source, values_column)
     if dataset.table is not None and paths:
         raise no_files(paths[0])
     where = replace(dataset, paths=tuple(paths))
@@ -139,6 +141,13 @@ def _print(lines: Iterable[str], *, err: bool) -> None:
     from bloomcli.report.render import plain
 
     (sys.stderr if err else sys.stdout).writelines(f"{text}\n" for text in plain(map(line, lines)))
+
+
+def _column(source: str, column: str) -> list[str]:
+    """Read values from a column of a CSV or Parquet file."""
+    from bloomcli.finding.value_file import values_of
+
+    return [text.decode("utf-8", "surrogateescape") for text in values_of(source, column).texts.to_pylist()]
 
 
 def _lines(source: str) -> list[str]:

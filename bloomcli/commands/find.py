@@ -66,9 +66,13 @@ def distinct_fields(fields: Iterable[pa.Field]) -> list[pa.Field]:
 
 
 COLUMNS: Final = ("path", "stripe", "row_group", "row", "value", "record")
-"""The columns of rows: the file, the stripe (null in formats without stripes), the row group (ORC: its number in the
-stripe), the row's number in the file from 0, the value as given (UTF-8 in binary; see `with_texts`), and the record,
-a struct of the selected columns."""
+"""The columns of rows, before `ALSO`: the file, the stripe (null in formats without stripes), the row group (ORC: its
+number in the stripe), the row's number in the file from 0, the value as given (UTF-8 in binary; see `with_texts`),
+and the record, a struct of the selected columns."""
+
+ALSO: Final = "also"
+"""The last column of rows until `with_texts`: the other values that the row has, because it has a list, or because
+they are written differently and are equal in the column. A list of UTF-8 in binary; null for none."""
 
 _ROWS_TOGETHER: Final = 8192
 """Rows whose records are read together, and those of the row group in which they end."""
@@ -160,7 +164,7 @@ def record_type(path: str, options: FindOptions) -> tuple[pa.StructType, int]:
 
 
 def with_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows with the values as text: bytes that aren't UTF-8 become U+FFFD."""
+    """The same rows with the columns `COLUMNS` and the values as text: bytes that aren't UTF-8 become U+FFFD."""
     import pyarrow as pa
 
     at = COLUMNS.index("value")
@@ -169,7 +173,7 @@ def with_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
         texts = values.cast(pa.large_string())
     except pa.ArrowInvalid:
         texts = pa.array([value.decode("utf-8", "replace") for value in values.to_pylist()], pa.large_string())
-    return batch.set_column(at, "value", texts)
+    return batch.select(COLUMNS).set_column(at, "value", texts)
 
 
 def lookup_remarks(path: str, options: FindOptions, texts: Sequence[str]) -> list[str]:
@@ -351,13 +355,14 @@ class _FileRows:
         from bloomcli.formats.column_search import FoundRows
 
         found = [
-            FoundRows(some[0][0], pa.concat_arrays([rows for _, (rows, _) in some]))
+            FoundRows(some[0][0], pa.concat_arrays([m.rows for _, m in some]))
             for _, group in groupby(matches, lambda match: id(match[0]))
             if (some := list(group))
         ]
         row_groups = pa.concat_arrays([repeated(one.candidates.row_group, len(one.rows)) for one in found])
         numbers = pa.concat_arrays([shifted(one.rows, one.candidates.first_row) for one in found])
-        texts = self._wanted.texts.take(pa.concat_arrays([texts for _, (_, texts) in matches]))
+        texts = self._wanted.texts.take(self._wanted.owner_of(pa.concat_arrays([m.forms for _, m in matches])))
+        also = pa.concat_arrays([self._also(m) for _, m in matches])
         stripes = pa.concat_arrays([_stripes(one) for one in found])
         path = shown(self._file.source.path).encode("utf-8", "backslashreplace")
         at = 0
@@ -367,9 +372,28 @@ class _FileRows:
                 binaries([path] * count).cast(pa.string()),
                 *(column.slice(at, count) for column in (stripes, row_groups, numbers, texts)),
                 pa.StructArray.from_arrays(records.columns, fields=distinct_fields(records.schema)),
+                also.slice(at, count),
             ]
-            self._emit(pa.RecordBatch.from_arrays(columns, names=list(COLUMNS)))
+            self._emit(pa.RecordBatch.from_arrays(columns, names=[*COLUMNS, ALSO]))
             at += count
+
+    def _also(self, matches: Matches) -> pa.ListArray:
+        """The column `ALSO` of rows."""
+        import pyarrow as pa
+
+        from bloomcli.formats.arrays import int64s
+
+        wanted, kind = self._wanted, pa.list_(pa.large_binary())
+        if not matches.others and not wanted.sharing:
+            return pa.nulls(len(matches.rows), kind)
+        texts: list[list[bytes] | None] = []
+        for row, form in zip(matches.rows.to_pylist(), matches.forms.to_pylist(), strict=True):
+            forms = (form, *matches.others.get(row, ()))
+            owners = wanted.owner_of(int64s(forms)).to_pylist()
+            every = [*owners, *(at for form in forms for at in wanted.sharing.get(form, ()))]
+            _, *others = dict.fromkeys(wanted.texts[at].as_py() for at in every)
+            texts.append(others or None)
+        return pa.array(texts, kind)
 
 
 def _stripes(found: FoundRows) -> pa.Int64Array:

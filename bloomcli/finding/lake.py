@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from bloomcli.commands import find
-from bloomcli.commands.find import IndexedRowGroups, with_texts
+from bloomcli.commands.find import IndexedRowGroups
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
 from bloomcli.concurrency.threads import Future, Stop, Threads
@@ -19,6 +19,7 @@ from bloomcli.datasets.task import OTHER_KIND, skip_reason
 from bloomcli.datasets.workers import default_jobs
 from bloomcli.errors import BloomError, LiteralError, UnknownFormat, UsageError
 from bloomcli.finding.filter_lookups import FileToSearch, files_to_search
+from bloomcli.finding.found_values import FoundValues
 from bloomcli.finding.pruning import Pruning
 from bloomcli.finding.spool import Spool
 from bloomcli.finding.table_files import listed_files
@@ -51,8 +52,8 @@ class FileResult(NamedTuple):
 
     found: FileFound
     batches: Iterator[pa.RecordBatch]
-    """The rows, with the columns `bloomcli.commands.find.COLUMNS`; those of `Search.files` have the values as text.
-    Read them before the next file."""
+    """The rows, with the columns `bloomcli.commands.find.COLUMNS` and `ALSO`; those of `Search.files` with `COLUMNS`
+    and the values as text. Read them before the next file."""
     no_answer: NoAnswer | None = None
     """Why the index had no answer for the file."""
     unopened: bool = False
@@ -127,6 +128,7 @@ class Search:
     def files(self) -> Iterator[FileResult]:
         """Yield the results of the files that filters don't rule out, in order. The limit ends the search."""
         remaining = self._options.limit
+        values = FoundValues(self._values)
         for result in self._each():
             if not isinstance(result, FileResult):
                 self._count_ruled_out(result)
@@ -142,7 +144,10 @@ class Search:
                     files_not_indexed=no_answer is NoAnswer.UNKNOWN, files_changed=no_answer is NoAnswer.CHANGED
                 )
             self._report_progress()
-            yield FileResult(found, map(with_texts, batches))
+            batches = values.counted(found.path, batches)
+            yield FileResult(found, batches)
+            for _ in batches:  # those that the caller didn't take
+                pass
             if remaining is not None:
                 remaining -= found.rows
                 if remaining == 0:
@@ -150,6 +155,8 @@ class Search:
                     break
         if self._index is not None:
             self._add(bytes_read=self._index.bytes_read)
+        if self._options.rows:
+            self._report = replace(self._report, **values.report(complete=not self._report.limited))
         self._add(seconds=time.perf_counter() - self._started)
         current().add(self._meter.total)
         self._report = with_traffic(self._report, self._meter.total)

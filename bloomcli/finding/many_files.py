@@ -114,7 +114,7 @@ def _look_up(
         remaining.answer, remaining.stamp, remaining.format = answer, stamp, answer.format
         remaining.bytes_read += answer.bytes_read
         if answer.forms is not None:
-            texts = pc.unique(wanted.owners.take(pa.concat_arrays(answer.forms.values())))
+            texts = wanted.with_form(pa.concat_arrays(answer.forms.values()))
             remaining.values.append(block.given.take(texts.take(pc.array_sort_indices(texts))))
     sizes = {at: remaining.nbytes for at, remaining in by_file.items()}
     total = sum(sizes.values())

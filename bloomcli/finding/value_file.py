@@ -11,8 +11,9 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +21,7 @@ import pyarrow.compute as pc
 from bloomcli.commands.find_values import VALUES_MOST, Values
 from bloomcli.commands.values import Value, texts
 from bloomcli.errors import LiteralError, UnreadableError, UsageError
+from bloomcli.finding.value_column import PARQUET_START, arrow_of, check_no_table, csv_column, parquet_column
 from bloomcli.formats.arrays import binaries
 from bloomcli.model.paths import shown
 from bloomcli.storage.local.paths import local_path
@@ -34,6 +36,12 @@ def texts_of(values: Value | Sequence[Value] | pa.Array) -> pa.LargeBinaryArray:
     if not isinstance(values, pa.Array):
         return binaries([text.encode("utf-8", "surrogateescape") for text in texts(values)])
     kind = values.type
+    if pa.types.is_dictionary(kind):
+        return texts_of(values.dictionary_decode())
+    if pa.types.is_string_view(kind):
+        return texts_of(values.cast(pa.large_string()))
+    if pa.types.is_boolean(kind):
+        return pc.if_else(values.drop_null(), "true", "false").cast(pa.large_binary())
     try:
         if pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
             return pc.cast(pc.cast(values.drop_null(), pa.large_string()), pa.large_binary())
@@ -58,21 +66,46 @@ _GZIP: Final = b"\x1f\x8b"
 _GZIP_HINT: Final = "it is compressed: `gzip -dc FILE | bloom find --values-from - ...`"
 
 
-def values_of(path: str) -> Values:
+def values_of(path: str, column: str | None = None, searched: str = "") -> Values:
     """The values of a file; ``-`` is standard input.
 
-    A line is a value, without its line end and the file's byte order mark. Empty lines are left out.
+    A line is a value, without its line end and the file's byte order mark. Empty lines are left out. A Parquet file
+    and, with `column`, a CSV file has the values in a column.
+
+    Args:
+        path: the file.
+        column: the column of the values.
+        searched: the column that is searched, whose name a header may have.
 
     Raises:
         UnreadableError: the file can't be read.
-        UsageError: the file isn't UTF-8, has a line that is too long, or has no values or more than `VALUES_MOST`.
+        UsageError: the file isn't UTF-8, has a line that is too long, has no such column or a header and no column is
+            named, or has no values or more than `VALUES_MOST`.
     """
-    texts = _joined(_lines(path, _blocks(path)), path)
+    blocks = _blocks(path)
+    first = next(blocks, b"")
+    if column is not None or first.startswith(PARQUET_START):
+        return Values(_of_column(path, first, blocks, column))
+    check_no_table(path, first, searched)
+    texts = _joined(_lines(path, chain([first], blocks)), path)
     if not len(texts):
         raise UsageError("the file has no values", path=path, hint="write one in each line")
     # a pipe can't be read twice
     again = path != "-" and (store_of(path) is not LOCAL or Path(local_path(path)).is_file())
     return Values(texts, path if again else None)
+
+
+def _of_column(path: str, first: bytes, rest: Iterable[bytes], column: str | None) -> pa.LargeBinaryArray:
+    """The values of a file's column. Raises as `values_of`."""
+    if first.startswith(PARQUET_START):
+        whole = b"".join((first, *rest)) if path == "-" else None
+        found: Iterable[pa.Array] = parquet_column(path, whole, column)
+    else:
+        found = csv_column(path, b"".join((first, *rest)), column or "").chunks
+    texts = _joined(map(texts_of, found), path)
+    if not len(texts):
+        raise UsageError("the column has no values", path=path)
+    return texts
 
 
 def with_line(error: LiteralError, values: Values) -> LiteralError:
@@ -103,10 +136,17 @@ def _line_of(text: str, path: str) -> int | None:
     return None
 
 
-def values_of_array(values: pa.Array | pa.ChunkedArray) -> Values:
-    """The values of an Arrow array. Raises UsageError for a value without a usual text form, and too many values."""
-    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
-    return Values(_joined(map(texts_of, chunks), None))
+def values_given(values: Any, column: str | None = None) -> Values:
+    """The values that a function of Python is given: one or several, Arrow data, a series, a column of a data frame.
+
+    Raises UsageError for a value without a usual text form, for too many values, and as `arrow_of`.
+    """
+    found = arrow_of(values, column)
+    if found is not None:
+        return Values(_joined(map(texts_of, found.chunks if isinstance(found, pa.ChunkedArray) else [found]), None))
+    if column is not None:
+        raise UsageError("values_column is for a data frame", hint="leave it out")
+    return Values(texts_of(values))
 
 
 def _joined(arrays: Iterable[pa.LargeBinaryArray], path: str | None) -> pa.LargeBinaryArray:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -77,17 +76,9 @@ def _merged(blocks: Iterable[bytes]) -> Iterator[pa.Array]:
 def searched_texts(values: pa.Array) -> pa.LargeBinaryArray:
     """Values of a frame as texts that `find` takes. Raises UsageError for types without a usual text form."""
     types, kind = pa.types, values.type
-    if types.is_boolean(kind):
-        return pc.if_else(values, "true", "false").cast(pa.large_binary())
     if types.is_binary(kind) or types.is_large_binary(kind):
         return pa.array([b"0x" + value.hex().encode() for value in values.to_pylist()], pa.large_binary())
-    if types.is_timestamp(kind):
-        return pa.array([_time(value).encode() for value in values.to_pylist()], pa.large_binary())
     return texts_of(values)
-
-
-def _time(value: datetime) -> str:
-    return value.isoformat()
 
 
 class Block(NamedTuple):

@@ -202,15 +202,32 @@ class _File:
         table = table.take(pc.sort_indices(table["row"]))
         numbers = table["row"].combine_chunks()
         is_duplicate = pa.concat_arrays([pa.array([False]), pc.equal(numbers[1:], numbers[:-1])])
+        if find.ALSO in table.column_names and pc.any(is_duplicate).as_py():
+            table = _with_values_of_duplicates(table, is_duplicate)
         table = table.filter(pc.invert(is_duplicate))
         self._rows = table.num_rows
         for batch in table.to_batches():
             self.spool.add(batch)
 
 
+def _with_values_of_duplicates(table: pa.Table, is_duplicate: pa.BooleanArray) -> pa.Table:
+    """Rows whose first one has the values of its duplicates, too."""
+    values, also = table["value"].to_pylist(), table[find.ALSO].to_pylist()
+    first = 0
+    for at, duplicate in enumerate(is_duplicate.to_pylist()):
+        if duplicate:
+            also[first] = sorted({*(also[first] or ()), values[at], *(also[at] or ())} - {values[first]}) or None
+        else:
+            first = at
+    place = table.column_names.index(find.ALSO)
+    return table.set_column(place, find.ALSO, pa.array(also, table.schema.field(place).type))
+
+
 def _converted(job: Job, file: FileWork, batch: pa.RecordBatch, block: Block) -> pa.RecordBatch:
     """Leave out deleted rows, and convert the others to the record's types."""
     new_columns: dict[str, pa.Array] = {}
+    if job.typed:  # for a frame
+        batch = batch.drop_columns(find.ALSO)
     if job.shape is not None:
         read = job.read or job.shape
         record = apply_shape(batch.column("record"), read, file.path, file.constants)
@@ -245,10 +262,10 @@ def _may_have(found: Candidates, indexed: frozenset[int] | None) -> bool:
 
 def _owners(found: Candidates, wanted: WantedValues) -> pa.Int64Array:
     """The positions of the values that a row group may have."""
-    owners = wanted.owners.take(found.forms)
+    forms = found.forms
     if found.nan and wanted.nan is not None:
-        owners = pa.concat_arrays([owners, pa.array([wanted.nan], pa.int64())])
-    return owners
+        forms = pa.concat_arrays([forms, pa.array([len(wanted.forms)], pa.int64())])
+    return wanted.with_form(forms)
 
 
 def _with(batch: pa.RecordBatch, new_columns: Mapping[str, pa.Array]) -> pa.RecordBatch:

@@ -62,17 +62,29 @@ def numbered(row_groups: Iterable[Candidates]) -> Iterator[Candidates]:
         first += candidates.rows
 
 
+_NO_OTHERS: Final[Mapping[int, Sequence[int]]] = {}
+
+
 class Matches(NamedTuple):
     """Rows that have a value."""
 
     rows: pa.Int64Array
     """Positions in the row group, ascending, each once."""
-    texts: pa.Int64Array
-    """For each row, the position of the text of a value that it has."""
+    forms: pa.Int64Array
+    """For each row, the position of a form that it has, as `WantedValues.owner_of` takes it."""
+    others: Mapping[int, Sequence[int]] = _NO_OTHERS
+    """The positions of further forms that rows with a list have."""
 
     def first(self, count: int) -> Matches:
         """The first rows."""
-        return Matches(self.rows[:count], self.texts[:count])
+        return self._replace(rows=self.rows[:count], forms=self.forms[:count])
+
+    def continued(self, following: Matches) -> tuple[Matches, Matches]:
+        """These rows and the following ones, whose first row is the last one of these, with more of its values."""
+        row = self.rows[-1].as_py()
+        more = [following.forms[0].as_py(), *following.others.get(row, ())]
+        others = {**self.others, row: [*self.others.get(row, ()), *more]}
+        return self._replace(others=others), following._replace(rows=following.rows[1:], forms=following.forms[1:])
 
 
 class FoundRows(NamedTuple):
@@ -257,10 +269,14 @@ def is_nan(values: pa.Array) -> pa.Array:
     return pa.array([None if half is None else half > 0x7C00 for half in halves], pa.bool_())
 
 
-def each_row(rows: pa.Int64Array, texts: pa.Int64Array, *, repeated: bool) -> Matches:
-    """Keep each row once, with the first of its values."""
+def each_row(rows: pa.Int64Array, forms: pa.Int64Array, *, repeated: bool) -> Matches:
+    """Keep each row once, with the first of its values; the others are apart."""
     if not repeated:
-        return Matches(rows, texts)
-    first = dict(zip(reversed(rows.to_pylist()), reversed(texts.to_pylist()), strict=True))
+        return Matches(rows, forms)
+    first: dict[int, int] = {}
+    others: dict[int, list[int]] = {}
+    for row, form in zip(rows.to_pylist(), forms.to_pylist(), strict=True):
+        if first.setdefault(row, form) != form:
+            others.setdefault(row, []).append(form)
     ascending = sorted(first)
-    return Matches(int64s(ascending), int64s(first[row] for row in ascending))
+    return Matches(int64s(ascending), int64s(first[row] for row in ascending), others)

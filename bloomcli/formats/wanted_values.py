@@ -7,8 +7,8 @@ signs), and several texts may have the same value.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
 from typing import Any, Final
@@ -54,6 +54,22 @@ class WantedValues:
     """The position of a text that is NaN."""
     literals: Sequence[Literal] | None = None
     """The literal of each text, if they are few."""
+    sharing: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    """For a form that several different texts have, such as 42 and 042: the positions of those that don't own it."""
+
+    def owner_of(self, forms: pa.Int64Array) -> pa.Int64Array:
+        """For each position of a form, the position of its text. The position behind the last form is that of NaN."""
+        if self.nan is None:
+            return self.owners.take(forms)
+        return pa.concat_arrays([self.owners, int64s([self.nan])]).take(forms)
+
+    def with_form(self, forms: pa.Int64Array) -> pa.Int64Array:
+        """The positions of all texts that have one of the forms at these positions, as for `owner_of`."""
+        owners = pc.unique(self.owner_of(forms))
+        if not self.sharing:
+            return owners
+        others = (at for form in forms.to_pylist() for at in self.sharing.get(form, ()))
+        return pa.concat_arrays([owners, int64s(others)])
 
     @cached_property
     def every(self) -> pa.Int64Array:
@@ -184,13 +200,15 @@ def wanted(
     if column.physical == "BOOLEAN":
         return _booleans(texts, literals, column, path)
     forms: dict[bytes, tuple[int, Any]] = {}
+    sharing = _Sharing(literals)
     nan = None
     for at, literal in enumerate(literals):
         if literal.unknowable is not None and literal.impossible is None:
-            nan = at  # of all types but BOOLEAN only NaN is unknowable
+            nan = at if nan is None else nan  # of all types but BOOLEAN only NaN is unknowable
+            sharing.add(None, nan, at)
             continue
         for form in forms_of(literal):
-            forms.setdefault(form, (at, literal.order_key))
+            sharing.add(form, forms.setdefault(form, (at, literal.order_key))[0], at)
     found = [(key, at, form) for form, (at, key) in forms.items()]
     ordered = all(key is not None for key, *_ in found)
     if ordered:
@@ -204,6 +222,7 @@ def wanted(
         [key for key, *_ in found] if ordered else None,
         nan,
         None if many else tuple(literals),  # a tuple, for which `lookups_of` keeps its results
+        sharing.by_position([*(form for *_, form in found), None]),
     )
 
 
@@ -233,7 +252,47 @@ def _in_batches(
         return None
     order = pc.array_sort_indices(forms)  # equal values stay in the order in which they were given
     forms = forms.take(order)
-    return WantedValues(texts, forms, owners.take(order), hashes_of(forms), forms)
+    owners = owners.take(order)
+    sharing = {} if forms.type == texts.type else _sharing(forms, owners, texts)
+    return WantedValues(texts, forms, owners, hashes_of(forms), forms, sharing=sharing)
+
+
+class _Sharing:
+    """Collects `WantedValues.sharing`. Args: literals: the values by their positions, which may be still growing."""
+
+    def __init__(self, literals: Sequence[Literal]) -> None:
+        self._literals = literals
+        self._found: dict[object, dict[str, int]] = {}
+
+    def add(self, form: object, owner: int, at: int) -> None:
+        """Note a value that has a form. Nothing happens if it is written as the form's owner, or as one before."""
+        text = self._literals[at].text
+        if text != self._literals[owner].text:
+            self._found.setdefault(form, {}).setdefault(text, at)
+
+    def by_position(self, forms: Sequence[object]) -> dict[int, list[int]]:
+        """The values by the positions of forms."""
+        if not self._found:
+            return {}
+        return {at: list(self._found[form].values()) for at, form in enumerate(forms) if form in self._found}
+
+
+def _sharing(forms: pa.Array, owners: pa.Int64Array, texts: pa.LargeBinaryArray) -> dict[int, list[int]]:
+    """`WantedValues.sharing` of ascending forms, which come again for each text that has them."""
+    again = pc.indices_nonzero(pc.equal(forms[1:], forms[:-1]))
+    sharing: dict[int, dict[bytes, int]] = {}
+    first = last = -1
+    for before, owner, text in zip(
+        again.to_pylist(),
+        owners[1:].take(again).to_pylist(),
+        texts.take(owners[1:].take(again)).to_pylist(),
+        strict=True,
+    ):
+        first = first if before == last + 1 else before
+        last = before
+        if text != texts[owners[first].as_py()].as_py():
+            sharing.setdefault(first, {}).setdefault(text, owner)
+    return {at: list(found.values()) for at, found in sharing.items()}
 
 
 def _hex_made_negative(texts: pa.LargeBinaryArray, numbers: pa.Array) -> bool:
@@ -254,6 +313,7 @@ def _decoded(text: pa.Scalar) -> str:
 
 def _booleans(texts: pa.LargeBinaryArray, literals: list[Literal], column: Column, path: str) -> WantedValues:
     forms: dict[bool, int] = {}
+    sharing = _Sharing(literals)
     for at, literal in enumerate(literals):
         value = _TRUE.get(literal.text.strip().lower())
         if value is None:
@@ -263,9 +323,10 @@ def _booleans(texts: pa.LargeBinaryArray, literals: list[Literal], column: Colum
                 path=path,
                 hint="write it like true",
             )
-        forms.setdefault(value, at)
+        sharing.add(value, forms.setdefault(value, at), at)
     stored = int64s(map(int, forms)).cast(pa.uint8())
-    return WantedValues(texts, stored, int64s(forms.values()), b"", None, literals=tuple(literals))
+    shared = sharing.by_position(list(forms))
+    return WantedValues(texts, stored, int64s(forms.values()), b"", None, literals=tuple(literals), sharing=shared)
 
 
 def _stored(forms: list[bytes], column: Column) -> pa.Array:

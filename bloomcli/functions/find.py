@@ -44,9 +44,10 @@ class FoundRows:
 
 def find(
     path: Files,
-    values: Value | Sequence[Value] | pa.Array,
+    values: Value | Sequence[Value] | pa.Array | Any,
     *,
     column: str,
+    values_column: str | None = None,
     select: Sequence[str] = (),
     limit: int | None = None,
     jobs: int | None = None,
@@ -60,8 +61,10 @@ def find(
 
     Args:
         path: a file, a directory, a quoted pattern or a URI; or a list of them.
-        values: one or several, as for `bloomcli.probe`; millions best as an Arrow array.
+        values: one or several, as for `bloomcli.probe`; an Arrow array, a series or a data frame of Pandas, Polars or
+            another library that gives Arrow data. Nulls are left out.
         column: leaf path. A row with a list is found if one element equals a value.
+        values_column: the data frame's column; it can be left out if the frame has only one.
         select: leaf paths, groups or globs of the columns of `record`; by default all.
         limit: the maximum number of rows.
         jobs: files at a time; by default the number of cores, and more for files in stores.
@@ -83,16 +86,12 @@ def find(
         UnsupportedError: a session that can't run tasks, executors without bloomcli.
         CorruptFile: the index is damaged.
     """
-    import pyarrow as pa
-
-    from bloomcli.commands.find_values import Values
     from bloomcli.finding.lake import Search
-    from bloomcli.finding.value_file import texts_of, values_of_array
+    from bloomcli.finding.value_file import values_given
 
     named = taken_paths("path", path)
     options = FindOptions(column=column, select=select, limit=limit, as_files=as_files)
-    arrays = isinstance(values, pa.Array | pa.ChunkedArray)
-    wanted = values_of_array(values) if arrays else Values(texts_of(values))
+    wanted = values_given(values, values_column)
     index_path = None if index is None else taken_path("index", index)
     run_options = RunOptions(jobs=jobs)
     if session is None:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         Presence,
         Severity,
     )
-    from bloomcli.model.find import FileFound, FindReport
+    from bloomcli.model.find import FileFound, FindReport, ValueFound
     from bloomcli.model.gate import GateReport, Sample
     from bloomcli.model.index import BlobFacts, IndexedColumnFacts, IndexFacts, IndexReport
     from bloomcli.model.inspect import FilterDump, FilterSummary, InspectReport
@@ -95,6 +95,7 @@ _NAMES = {
     "find": (
         "FileFound",
         "FindReport",
+        "ValueFound",
     ),
     "gate": (
         "GateReport",
@@ -192,6 +193,7 @@ __all__ = [
     "TrialReport",
     "UnservedPredicate",
     "ValidateReport",
+    "ValueFound",
     "ValueTotals",
     "Verdict",
     "gravest",

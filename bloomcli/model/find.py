@@ -37,11 +37,34 @@ class FileFound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ValueFound:
+    """The rows of one value."""
+
+    value: str
+    rows: int = 0
+    """Rows that have it; 0: it wasn't found."""
+    files: int = 0
+    """Files with such rows."""
+    paths: tuple[str, ...] = ()
+    """These files, at most the first 10."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FindReport:
     """What `find` did."""
 
     column: str
     values: int
+    """Values that were looked up, with repetitions."""
+    values_found: int | None = None
+    """Different values that rows have; None if no rows were read."""
+    values_missing: int | None = None
+    """Different values that no row of the searched files has; None if not all rows were looked for."""
+    missing: tuple[str, ...] = ()
+    """These values, at most the first 1,000."""
+    by_value: tuple[ValueFound, ...] = ()
+    """The rows and files of each different value, as they were given; of up to 1,000 values only. With a limit, only
+    those that were found."""
     files: int = 0
     """Files that were searched."""
     files_found: int = 0

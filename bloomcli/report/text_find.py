@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from bloomcli.model.find import FileFound, FindReport
+from bloomcli.model.find import FileFound, FindReport, ValueFound
 from bloomcli.report.human import size
 from bloomcli.report.layout import traffic_text
 from bloomcli.words import plural
+
+_VALUES_SHOWN: Final = 10
+_PATHS_SHOWN: Final = 3
 
 
 def lines(report: FindReport) -> Iterator[str]:
@@ -16,6 +20,7 @@ def lines(report: FindReport) -> Iterator[str]:
         return
     more = "; --limit ended the search" if report.limited else ""
     yield f"found: {_found(report)}{more}"
+    yield from _values(report)
     groups = f"row groups: {report.row_groups_possible:,} of {report.row_groups:,} may have the values"
     if report.row_groups_read:
         out = f", {report.pages_left_out:,} left out by the page index" if report.pages_left_out else ""
@@ -32,6 +37,32 @@ def lines(report: FindReport) -> Iterator[str]:
         yield f"skipped: {plural(report.skipped, 'path')} without a file of a known format"
     if report.failed:
         yield f"failed: {plural(report.failed, 'file')}, in which there may be more"
+
+
+def _values(report: FindReport) -> Iterator[str]:
+    """Which of several values were found, and how often; of more than `_VALUES_SHOWN` only those that weren't."""
+    if report.values < 2 or report.values_found is None:
+        return
+    if report.values_missing is None:
+        yield f"values: {report.values_found:,} of {report.values:,} found before --limit ended the search"
+        return
+    different = report.values_found + report.values_missing
+    found = f"values: {report.values_found:,} of {different:,} found"
+    if not report.values_missing:
+        yield found
+    else:
+        shown = ", ".join(report.missing[:_VALUES_SHOWN])
+        more = report.values_missing - _VALUES_SHOWN
+        rest = f", and {more:,} more, which --format json lists" if more > 0 else ""
+        yield f"{found}; not found{' in the searched files' if report.failed else ''}: {shown}{rest}"
+    if different <= _VALUES_SHOWN:
+        yield from (f"  {_of_value(one)}" for one in report.by_value if one.rows)
+
+
+def _of_value(one: ValueFound) -> str:
+    more = f", and {one.files - _PATHS_SHOWN:,} more" if one.files > _PATHS_SHOWN else ""
+    files = f"{plural(one.files, 'file')}: {', '.join(one.paths[:_PATHS_SHOWN])}{more}"
+    return f"{one.value}: {plural(one.rows, 'row')} in {files}"
 
 
 def _read(report: FindReport) -> str:

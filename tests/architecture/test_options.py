@@ -73,7 +73,7 @@ ONLY_ON_COMMAND_LINE: Final = {
     "inspect": {"reports"},
     "remove": {"every"},
     "repair": {"every"},
-    "probe": {"source", "matches", "every"},
+    "probe": {"source", "values_column", "matches", "every"},
     "trial": {"reports", "table"},
     "validate": {"no_policy", "max_per_rule", "every", "reports", "init", "explain"},
 }
@@ -350,7 +350,7 @@ def test_find_takes_its_options_everywhere() -> None:
     command: click.Command = import_module("bloomcli.cli.find").command
     on_command_line = {parameter.name for parameter in command.params}
     assert names | {"engine", "master", "conf", "table", "where", "snapshot", "as_of"} <= on_command_line
-    assert arguments(bloomcli.find).keys() == {"values", "limit", "index", "as_files"} | FOUND
+    assert arguments(bloomcli.find).keys() == {"values", "values_column", "limit", "index", "as_files"} | FOUND
     assert arguments(spark.find).keys() == {"paths_or_table", "values", "values_column", "index", "as_files"} | FOUND
     of_table = {"table", "where", "snapshot", "as_of", "values", "values_column", "index"}
     assert arguments(spark.find_table).keys() == of_table | FOUND

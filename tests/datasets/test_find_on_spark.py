@@ -97,10 +97,12 @@ def test_the_command_line_gives_the_same_rows_on_spark(
 
 def test_a_session_searches_for_the_library_function(spark: SparkSession, lake: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 this is no Parquet file PAR1")
-    found = bloomcli.find([lake, tmp_path], [5, 4000], column="id", session=spark)
+    found = bloomcli.find([lake, tmp_path], ["5", "4000", "04000", "-1"], column="id", session=spark)
     rows = [row for batch in found for row in batch.to_pylist()]
     assert sorted(row["value"] for row in rows) == ["4000", "5"]
     assert (found.report.failed, found.report.rows, found.report.exit_code) == (1, 2, 3)
+    assert {one.value: one.rows for one in found.report.by_value} == {"5": 1, "4000": 1, "04000": 1, "-1": 0}
+    assert found.report.missing == ("-1",)
     assert "bad.parquet" in str(found.report.errors[0].error)
 
 

@@ -127,6 +127,11 @@ def test_the_command_line_reads_a_snapshot_and_no_deleted_rows(
         code, rows, err = call("--table", name, "--engine", "spark")
         assert (code, len(rows)) == (0, len(scanned(spark, name, "id")))
         assert f"found: {len(rows)} rows" in err
+        there = {row["record"]["id"] for row in rows}
+        missing = ", ".join(str(number) for number in WANTED if number not in there)
+        assert f"values: {len(there)} of {len(WANTED)} found; not found: {missing}\n" in err, (
+            "deleted rows don't count"
+        )
     code, rows, _ = call("--table", delta, "--snapshot", "3", "--where", "day = date'2026-11-01'", "--select", "name")
     assert [(row["row"], row["record"]) for row in rows] == [(n, {"name": f"n{n}"}) for n in (1, 2, 3)]
     code, rows, _ = call("--table", delta, "--files-only")

@@ -321,29 +321,32 @@ class OrcSearch(ColumnSearch):
         """Yield the rows of a row group that have one of the candidates. Reads only the row group's part of the
         streams."""
         chosen = wanted.forms.take(candidates.forms)
-        owners = wanted.owners.take(candidates.forms)
         stripe = (
             self._in_union(candidates) if self._within_union else self._stripe_column(wanted, candidates.stripe or 0)
         )
-        last = None
+        waiting: Matches | None = None
         repeated = any(t.kind in COMPOUND and t.kind != "STRUCT" for t in self._filters.footer.ancestors(self._orc))
         for found in stripe.row_group(candidates.row_group, candidates.rows):
             if isinstance(stripe, _StripeValues) or stripe.dictionary is None:
                 at = pc.index_in(wanted_values.comparable(found.forms, self._typed), value_set=chosen)
             else:
                 at = pc.index_in(found.forms, value_set=candidates.forms)
-            texts = owners.take(at)
+            forms = candidates.forms.take(at)
             if candidates.nan and wanted.nan is not None and pa.types.is_floating(found.forms.type):
-                texts = pc.if_else(is_nan(found.forms), wanted.nan, texts)
-            there = pc.indices_nonzero(texts.is_valid())
+                forms = pc.if_else(is_nan(found.forms), len(wanted.forms), forms)
+            there = pc.indices_nonzero(forms.is_valid())
             if not len(there):
                 continue
-            matches = each_row(found.rows.take(there), texts.take(there), repeated=repeated)
-            if repeated and matches.rows[0].as_py() == last:  # a list that continues from the previous part
-                matches = Matches(matches.rows[1:], matches.texts[1:])
-            if len(matches.rows):
-                last = matches.rows[-1].as_py()
-                yield matches
+            matches = each_row(found.rows.take(there), forms.take(there), repeated=repeated)
+            if waiting is not None:
+                if repeated and waiting.rows[-1] == matches.rows[0]:  # a list that continues from the previous part
+                    waiting, matches = waiting.continued(matches)
+                if not len(matches.rows):
+                    continue
+                yield waiting
+            waiting = matches
+        if waiting is not None:
+            yield waiting
 
     def records(self, found: Sequence[FoundRows], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """Rows of row groups, read by pyarrow."""

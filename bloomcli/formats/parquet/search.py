@@ -122,13 +122,12 @@ class ParquetSearch(ColumnSearch):
                 candidates = with_values[part.chunk][0]
                 found = _among(forms.take(positions.slice(first, len(part.values))), candidates.forms)
                 first += len(part.values)
-                texts = wanted.owners.take(found)
                 if candidates.nan and wanted.nan is not None:
-                    texts = pc.if_else(pc.fill_null(is_nan(part.values), False), wanted.nan, texts)
-                there = pc.indices_nonzero(texts.is_valid())
+                    found = pc.if_else(pc.fill_null(is_nan(part.values), False), len(wanted.forms), found)
+                there = pc.indices_nonzero(found.is_valid())
                 if len(there):
                     repeated = self._column.max_repetition_level > 0
-                    yield candidates, each_row(part.rows.take(there), texts.take(there), repeated=repeated)
+                    yield candidates, each_row(part.rows.take(there), found.take(there), repeated=repeated)
 
     def _likely(self, wanted: WantedValues, part: DecodedValues) -> DecodedValues:
         """Leave out most of the decoded values that aren't wanted."""

@@ -1,0 +1,103 @@
+"""Counts the rows and the files of each value of a search, and lists the values that weren't found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from bloomcli.commands.find import ALSO, with_texts
+from bloomcli.model.find import ValueFound
+from bloomcli.model.paths import shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bloomcli.commands.find_values import Values
+
+LISTED_MOST: Final = 1000
+"""Most values whose rows and files are counted one by one, and most values that are listed as not found."""
+_PATHS_MOST: Final = 10
+"""Most files that are listed for a value."""
+_MERGED: Final = 1 << 20
+"""Values that are kept, with repetitions, until repetitions are removed."""
+
+
+class FoundValues:
+    """The values that the rows of a search have.
+
+    Args:
+        values: the values of the search.
+    """
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._listed = values.count <= LISTED_MOST
+        self._counted: dict[bytes, ValueFound] = {}
+        self._waiting: list[pa.Array] = []
+        self._length = self._merged = 0
+
+    def counted(self, path: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a file with the values as text, and count them. Their number is known at the end."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        counts: Counter[bytes] = Counter()
+        for batch in batches:
+            values, also = batch.column("value"), batch.column(ALSO)
+            if also.null_count < len(also):
+                values = pa.concat_arrays([values, also.flatten()])
+            if self._listed:
+                found, numbers = pc.value_counts(values).flatten()
+                for value, rows in zip(found.to_pylist(), numbers.to_pylist(), strict=True):
+                    counts[value] += rows
+            else:
+                self._keep(pc.unique(values))
+            yield with_texts(batch)
+        for value, rows in counts.items():
+            before = self._counted.get(value) or ValueFound(value=_text(value))
+            paths = before.paths if before.files >= _PATHS_MOST else (*before.paths, shown(path))
+            self._counted[value] = ValueFound(
+                value=before.value, rows=before.rows + rows, files=before.files + 1, paths=paths
+            )
+
+    def _keep(self, found: pa.Array) -> None:
+        """Keep values. Removes repetitions when there may be more of them than of different values."""
+        self._waiting.append(found)
+        self._length += len(found)
+        if self._length > 2 * self._merged + _MERGED:
+            self._length = self._merged = len(self._found())
+
+    def _found(self) -> pa.Array:
+        """The different values that were found."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        from bloomcli.formats.arrays import binaries
+
+        found = [binaries(list(self._counted)), *self._waiting]
+        self._waiting = [pc.unique(pa.concat_arrays(found))]
+        return self._waiting[0]
+
+    def report(self, *, complete: bool) -> dict[str, Any]:
+        """The fields of `FindReport` about values.
+
+        Args:
+            complete: all rows were looked for: a value without a row isn't in the files that could be searched.
+        """
+        import pyarrow.compute as pc
+
+        different, found = pc.unique(self._values.texts), self._found()
+        fields: dict[str, Any] = {"values_found": len(found)}
+        if self._listed:
+            each = [self._counted.get(text) or ValueFound(value=_text(text)) for text in different.to_pylist()]
+            fields["by_value"] = tuple(each if complete else (one for one in each if one.rows))
+        if complete:
+            missing = different.filter(pc.invert(pc.is_in(different, value_set=found)))
+            fields["values_missing"] = len(missing)
+            fields["missing"] = tuple(map(_text, missing[:LISTED_MOST].to_pylist()))
+        return fields
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
