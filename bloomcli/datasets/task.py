@@ -37,7 +37,6 @@ from bloomcli.hints import completed
 from bloomcli.model.dataset import FileRow, Status, SurveyReport
 from bloomcli.model.paths import shown
 from bloomcli.model.schema import RowLineage
-from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.model.traffic import traffic_of
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
@@ -200,7 +199,11 @@ def _run(task: Task, progress: Progress | None) -> FileRow:
         case ValidateOptions():
             from bloomcli.commands import validate
 
-            table = None if task.statistics is None else FileStatistics.unpacked(task.statistics)
+            table = None
+            if task.statistics is not None:
+                from bloomcli.model.table_statistics import FileStatistics  # most files are in no table
+
+                table = FileStatistics.unpacked(task.statistics)
             found = validate.run(task.path, task.options, table=table, threads=task.threads, progress=progress)
             return validate_row(found)
     raise TypeError(f"{type(task.options).__name__} are of no command for datasets")

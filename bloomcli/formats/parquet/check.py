@@ -188,12 +188,16 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
 
 def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
     """Yield what the statistics and the page indexes of these columns (None: of those with filters) show to be wrong
-    by themselves, and a number of rows that isn't that of the row groups."""
-    footer = filters.footer
+    by themselves."""
     filters.source.will_read(_index_ranges(filters, columns, None))
     for key, chunk in filters.proven(columns, None):
         if not chunk.encrypted:
             yield from (fault.finding(chunk) for fault in proof.contradictions(filters, key, chunk))
+
+
+def rows(filters: Filters) -> Iterator[Finding]:
+    """Yield the finding about a footer whose number of rows isn't that of its row groups."""
+    footer = filters.footer
     rows = sum(footer.row_group(group).rows for group in range(footer.row_group_count))
     if rows != footer.rows:
         message = f"the footer's num_rows is {footer.rows}, and the row groups have {counted(rows, 'row')}"
