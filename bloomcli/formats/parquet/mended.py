@@ -22,7 +22,7 @@ from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.idl import ENUMS
 from bloomcli.formats.parquet.index_encoding import IndexedPage, boundary_order, cut_high, cut_low
 from bloomcli.formats.parquet.measured import MeasuredChunk, MeasuredPage, measured, order_of
-from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader, read_page
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, data_pages, read_page
 from bloomcli.formats.parquet.proof import (
     COLUMN_INDEX,
     ENCODINGS,
@@ -383,8 +383,7 @@ def places(filters: Filters, chunk: ColumnChunk, stop: Stop) -> tuple[Sequence[P
     found: list[Place] = []
     row = 0
     reader = ChunkReader(filters.source, chunk, filters.footer.start, HEADER_WINDOW, stop)
-    for at, header in headers(reader):
-        count = header.required_of_head("num_values")
+    for at, count in data_pages(reader):
         after = reader.position
         if chunk.column.max_repetition_level and count:
             reader.position = at
@@ -399,24 +398,3 @@ def places(filters: Filters, chunk: ColumnChunk, stop: Stop) -> tuple[Sequence[P
             found.append(Place(at, after - at, row))
         row += rows
     return found, row
-
-
-def headers(reader: ChunkReader) -> Iterator[tuple[int, PageHeader]]:
-    """Yield the offset and the header of each data page; the reader is after the page. Raises CorruptFile."""
-    seen = 0
-    end = reader.chunk.data_offset + reader.chunk.compressed_bytes
-    while seen < reader.chunk.num_values:
-        reader.stop.check()
-        if reader.position >= end:
-            raise reader.fault(f"the pages have {counted(seen, 'value')}, the metadata {reader.chunk.num_values}")
-        at = reader.position
-        header = reader.header()
-        packed = header.required("compressed_page_size")
-        reader.position += header.size
-        reader.room(packed)
-        reader.position += packed
-        if header.kind.startswith("DATA_PAGE"):
-            if not header.has_head:
-                raise reader.fault(f"the page header has no {header.head_field}", at)
-            seen += header.required_of_head("num_values")
-            yield at, header
