@@ -30,7 +30,7 @@ from bloomcli.formats.parquet.footer import FILTER, ChunkKey, Region, regions
 from bloomcli.formats.parquet.measured import Measure, values_of
 from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_headers
 from bloomcli.formats.parquet.statistics import non_null_values
-from bloomcli.hints import removing
+from bloomcli.hints import removing, repairing
 from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.values.literals import render
@@ -202,7 +202,11 @@ def rows(filters: Filters) -> Iterator[Finding]:
     if rows != footer.rows:
         message = f"the footer's num_rows is {footer.rows}, and the row groups have {counted(rows, 'row')}"
         yield Finding(
-            id="statistics-counts", severity=Severity.ERROR, message=message, offset=footer.start, hint=proof.HINT
+            id="statistics-counts",
+            severity=Severity.ERROR,
+            message=message,
+            offset=footer.start,
+            hint=repairing(after=proof.ROWS_HINT),
         )
 
 

@@ -9,6 +9,7 @@ Source: the Apache Parquet format, PageIndex.md; parquet.thrift, Statistics, Col
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -47,7 +48,7 @@ from bloomcli.words import counted
 STRUCTURES: Final = (STATISTICS, OFFSET_INDEX, COLUMN_INDEX, ENCODINGS, SIZES, SORTING, ROWS)
 """In the order in which they are made: the counts of a column index agree with those of the statistics, and its pages
 with those of the offset index."""
-_UNMENDED: Final = "readers get the rows by it, so that the file has to be written again"
+_UNMENDED: Final = "the pages don't prove the right number, so that the file has to be written again"
 _LOOKUPS: Final = 64
 """The maximum number of pages whose minimum is looked up in a new column index, for the report."""
 _TYPE_ORDER: Final = "TYPE_ORDER"
@@ -140,18 +141,35 @@ class Made(NamedTuple):
     """The new structures of a chunk."""
 
     key: ChunkKey
-    changes: Sequence[StructureChange]
+    changes: list[StructureChange]
     values: dict[str, Value | None]
     """Fields of the chunk's metadata; None removes one."""
     indexes: dict[str, bytes]
     """New page indexes by kind."""
     decoded: int
     """Compressed bytes that were read for them."""
+    rows: int | None = None
+    """The rows of the chunk's pages, if they were read to mend it and are counted."""
 
     @property
     def held(self) -> int:
         """Bytes of memory."""
         return sum(map(len, self.indexes.values()))
+
+
+def rows_change(row_group: int | None, stated: int, rows: int | None) -> StructureChange:
+    """The change of a number of rows, of the file if `row_group` is None. `rows`: the right one; None if it isn't
+    known."""
+    whose = "the footer's num_rows" if row_group is None else "num_rows"
+    proven = "the pages have others" if rows is None else f"the pages have {counted(rows, 'row')}"
+    return StructureChange(
+        row_group=row_group,
+        column=None,
+        structure=ROWS,
+        action="keep" if rows is None else "replace",
+        problems=(f"{whose} is {stated}, and {proven}",),
+        reason=_UNMENDED if rows is None else None,
+    )
 
 
 def change(
@@ -204,23 +222,56 @@ class Maker:
         self._values: dict[str, Value | None] = {}
         self._indexes: dict[str, bytes] = {}
         self._changes: list[StructureChange] = []
+        self._rows: int | None = None
         self._without: dict[str, str] = {}
         """The page indexes that have no right value, with the reasons."""
 
     @cached_property
     def measured(self) -> MeasuredChunk:
         """The chunk, measured. Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set."""
-        work = self._work
-        return measured(self._filters, work.chunk, measure_of(self._filters, work.key, work.chunk), self._stop)
+        return self._measured(self._work.chunk)
+
+    def _measured(self, chunk: ColumnChunk) -> MeasuredChunk:
+        return measured(self._filters, chunk, measure_of(self._filters, self._work.key, chunk), self._stop)
+
+    def _count(self) -> None:
+        """Set a wrong `num_values` right. The pages prove the right one if they fill the chunk and have together the
+        rows of the row group."""
+        chunk = self._work.chunk
+        rows = self._filters.footer.row_group(chunk.row_group).rows
+        try:
+            found = self.measured
+        except CorruptFile:  # perhaps of a page that isn't the chunk's
+            counted_here = values_in(self._filters, chunk, self._stop)
+            if counted_here in {None, chunk.num_values}:
+                raise
+        else:
+            if found.values == chunk.num_values and found.rows in {None, rows}:
+                return
+            counted_here = values_in(self._filters, chunk, self._stop)
+        if counted_here is None or counted_here == chunk.num_values:
+            return
+        right = replace(chunk, num_values=counted_here)
+        found = self._measured(right)
+        if (found.values, found.rows) != (counted_here, rows):
+            return
+        self._work = self._work._replace(chunk=right)
+        self.measured = found
+        self._values["num_values"] = counted_here
+        problem = f"num_values is {chunk.num_values}, and the pages have {counted(counted_here, 'value')}"
+        self._changes.append(change(chunk, ROWS, "replace", (problem,)))
 
     def mend(self) -> None:
         """Make new structures in place of those that the values contradict."""
-        work = self._work
+        self._count()
+        work, self._rows = self._work, self.measured.rows
         wrong: dict[str, list[str]] = {}
         for fault in faults(self._filters, work.key, work.chunk, self.measured):
             wrong.setdefault(fault.structure, []).append(fault.message)
         if OFFSET_INDEX in wrong and COLUMN_INDEX in stored(work.found):
             wrong.setdefault(COLUMN_INDEX, ["its pages are those of the offset index"])
+        if self.measured.values == work.chunk.num_values:
+            wrong.pop(ROWS, None)  # the numbers of rows of all columns decide
         for structure in STRUCTURES:
             if structure in wrong:
                 self.make(structure, "replace", tuple(wrong[structure]))
@@ -228,7 +279,7 @@ class Maker:
     def made(self) -> Made:
         """The structures that were made."""
         work = self._work
-        return Made(work.key, self._changes, self._values, self._indexes, work.bytes_to_decode)
+        return Made(work.key, self._changes, self._values, self._indexes, work.bytes_to_decode, self._rows)
 
     def make(self, structure: str, action: str, problems: tuple[str, ...] = ()) -> None:
         """Make a structure. What has no right value isn't added, or is taken out if it is wrong (has `problems`)."""
@@ -375,6 +426,15 @@ def stored_places(filters: Filters, key: ChunkKey) -> Sequence[Place]:
     """The pages in a chunk's offset index; none without one. Raises CorruptFile, UnsupportedError."""
     found = page_index.offset_index(filters.source, filters.footer, key)
     return [] if found is None else [Place(*place) for place in found.page_locations or ()]
+
+
+def values_in(filters: Filters, chunk: ColumnChunk, stop: Stop) -> int | None:
+    """The number of values of the pages that fill a chunk, by their headers; None if they don't fill it."""
+    try:
+        reader = ChunkReader(filters.source, chunk, filters.footer.start, HEADER_WINDOW, stop)
+        return sum(count for _, count in data_pages(reader, counted_here=True))
+    except CorruptFile:
+        return None
 
 
 def places(filters: Filters, chunk: ColumnChunk, stop: Stop) -> tuple[Sequence[Place], int | None]:

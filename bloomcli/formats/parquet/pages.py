@@ -360,12 +360,13 @@ def read_pages(
         yield page
 
 
-def data_pages(reader: ChunkReader) -> Iterator[tuple[int, int]]:
+def data_pages(reader: ChunkReader, *, counted_here: bool = False) -> Iterator[tuple[int, int]]:
     """Yield the offset and the number of values of each data page, from the headers alone. The reader is after the
-    page. Raises CorruptFile: also for pages that have other numbers of values together than the metadata say."""
+    page. Raises CorruptFile: also for pages that have other numbers of values together than the metadata say, unless
+    the values are `counted_here`: then the pages have to fill the chunk."""
     chunk, seen = reader.chunk, 0
     end = chunk.data_offset + chunk.compressed_bytes
-    while seen < chunk.num_values:
+    while reader.position < end if counted_here else seen < chunk.num_values:
         reader.stop.check()
         at = reader.position
         if at >= end:
@@ -383,7 +384,7 @@ def data_pages(reader: ChunkReader) -> Iterator[tuple[int, int]]:
             raise reader.fault(f"the page header has no {header.head_field}", at)
         count = header.required_of_head("num_values")
         seen += count
-        if count < 0 or seen > chunk.num_values:
+        if count < 0 or (seen > chunk.num_values and not counted_here) or reader.position > end:
             raise reader.fault(f"the pages have {counted(seen, 'value')}, the metadata {chunk.num_values}", at)
         yield at, count
 

@@ -456,11 +456,7 @@ def test_measured_pages_are_those_that_arrow_wrote(tmp_path: Path) -> None:
                 assert struct.unpack("<i", chunk.low or b"")[0] == key.row_group * GROUP
 
 
-UNMENDED: Final = ("the footer's rows", "a page beyond the number of values")
-"""The number of rows itself is wrong."""
-
-
-@pytest.mark.parametrize("what", CASES.keys() - set(UNMENDED))
+@pytest.mark.parametrize("what", CASES)
 def test_repair_mends_what_is_found_and_leaves_the_other_chunks_alone(what: str, tmp_path: Path) -> None:
     path, out = tmp_path / "f.parquet", tmp_path / "mended.parquet"
     edit, rule, _, column = CASES[what]
@@ -476,3 +472,47 @@ def test_repair_mends_what_is_found_and_leaves_the_other_chunks_alone(what: str,
     for group, number in footers.places(wrong):
         if (group, names[number]) not in changed:
             assert footers.meta(after, group, number) == footers.meta(before, group, number)
+
+
+NUMBERS: Final[dict[str, Edit]] = {
+    "values of a page less": meta("id", num_values(-PAGE)),
+    "values of a page more": meta("id", num_values(PAGE)),
+    "values of pages of other columns": meta("text", num_values(7 * PAGE)),
+    "elements more than a list column has": meta("list", num_values(7)),
+    "elements fewer than a list column has": meta("list", num_values(-7)),
+    "rows of a row group more": in_turn(rows(GROUP + 1), rows(2 * GROUP + 1, whole_file=True)),
+    "rows of a row group fewer": rows(GROUP - PAGE),
+    "rows of the file": rows(7, whole_file=True),
+}
+
+
+@pytest.mark.parametrize("what", NUMBERS)
+def test_numbers_of_rows_and_values_are_set_right_where_the_pages_prove_them(what: str, tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    path.write_bytes(NUMBERS[what](sound()))
+    report = bloomcli.repair(path, in_place=True)
+    assert footers.tree(path.read_bytes()) == footers.tree(sound())
+    assert {(one.structure, one.action) for one in report.structures} >= {("num_rows", "replace")}
+
+
+def test_a_number_of_rows_is_set_right_where_an_order_of_the_same_row_group_is_taken_out(tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    path.write_bytes(in_turn(rows(GROUP - 1), sorted_by("id"))(sound()))
+    report = bloomcli.repair(path, in_place=True)
+    changes = {(one.structure, one.action) for one in report.structures}
+    assert changes == {("num_rows", "replace"), ("sorting_columns", "remove")}
+    assert found(path.read_bytes(), path) == []
+
+
+def test_a_number_of_rows_that_an_encrypted_column_may_have_stays(tmp_path: Path) -> None:
+    def encrypted(metadata: Fields) -> None:
+        footers.chunk(metadata, 1, 0)[footers.CRYPTO_METADATA] = (thrift.STRUCT, {1: (thrift.STRUCT, {})})
+
+    path = tmp_path / "f.parquet"
+    path.write_bytes(footers.edited(rows(GROUP + 1)(sound()), encrypted))
+    before = path.read_bytes()
+    report = bloomcli.repair(path, in_place=True)
+    assert path.read_bytes() == before
+    kept = {(one.structure, one.action, one.row_group) for one in report.structures if one.structure == "num_rows"}
+    assert kept == {("num_rows", "keep", 1), ("num_rows", "keep", None)}
+    assert any("the pages don't prove the right number" in (one.reason or "") for one in report.structures)
