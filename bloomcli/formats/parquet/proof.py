@@ -198,7 +198,9 @@ class _Metadata:
         fields = []
         if self.ordered:
             fields += [("min_value", "is_min_value_exact"), ("max_value", "is_max_value_exact")]
-        if self.column.physical in _SIGNED and self.column.signed:
+        old = self.statistics.binary("min"), self.statistics.binary("max")
+        one_value = old[0] is not None and old[0] == old[1]  # parquet-java then uses them for every type
+        if one_value or (self.column.physical in _SIGNED and self.column.signed):
             fields += [("min", ""), ("max", "")]
         for field, exact in fields:
             found = self.statistics.binary(field)

@@ -157,6 +157,14 @@ CASES: Final[dict[str, tuple[Edit, str, Severity, str | None]]] = {
     "an ascending order": (sorted_by("id"), "sorting-columns", ERROR, "id"),
     "a descending order": (sorted_by("up", descending=True), "sorting-columns", ERROR, "up"),
     "an order of dictionary entries": (sorted_by("word"), "sorting-columns", ERROR, "word"),
+    "an order of booleans": (sorted_by("flag"), "sorting-columns", ERROR, "flag"),
+    "a descending order of booleans": (sorted_by("flag", descending=True), "sorting-columns", ERROR, "flag"),
+    "old bounds of texts that are one value": (  # parquet-java uses them, as no order changes one value
+        stats("text", MIN=CUT, MAX=CUT, MIN_VALUE=None, MAX_VALUE=None),
+        "statistics-bounds",
+        ERROR,
+        "text",
+    ),
     "an order of texts": (sorted_by("text"), "sorting-columns", ERROR, "text"),
     "a page that is said to have only nulls": (
         column_index("id", of_page(NULL_PAGES, 2, True)),
@@ -278,6 +286,37 @@ def test_a_number_of_values_that_is_too_high_is_found_though_the_pages_after_it_
     for writer in (sound(), (ROOT / "fixtures/parquet/spark_pages.parquet").read_bytes()):
         wrong = meta("id", num_values(PAGE))(writer)
         assert found(wrong, tmp_path / "f.parquet") == [("statistics-counts", ERROR, "id")]
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])  # PLAIN and RLE
+def test_an_order_of_booleans_is_proven_within_and_across_pages(version: str, tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    false, true = [False] * 13, [True] * 13
+    layouts = {
+        "rises": ([*false, *true, *true], [True, False]),
+        "falls": ([*true, *true, *false], [False, True]),
+        "is one value": (true * 3, [True, True]),
+        "returns across pages": ([*false, *true, *false], [False, False]),
+        "returns within a page": ([*false, True, *false, *true], [False, False]),
+    }
+    for what, (rows_, expected) in layouts.items():
+        for descending, sorted_ in zip((False, True), expected, strict=True):
+            pq.write_table(
+                pa.table({"flag": rows_}),
+                path,
+                store_schema=False,
+                data_page_version=version,
+                write_batch_size=1,
+                max_rows_per_page=13,
+                sorting_columns=[pq.SortingColumn(0, descending=descending)],
+            )
+            rules = [rule for rule, _, _ in found(path.read_bytes(), path)]
+            assert rules == ["sorting-columns"] * (not sorted_), (what, descending)
+
+
+def test_old_bounds_of_texts_are_not_used_unless_they_are_one_value(tmp_path: Path) -> None:
+    edit = stats("text", MIN=b"z", MAX=CUT, MIN_VALUE=None, MAX_VALUE=None)
+    assert found(edit(sound()), tmp_path / "f.parquet") == []
 
 
 def test_bounds_that_are_too_wide_are_no_faults(tmp_path: Path) -> None:
