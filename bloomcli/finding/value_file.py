@@ -48,7 +48,7 @@ def lines_of(data: bytes) -> pa.LargeBinaryArray:
     lines = pc.split_pattern(text, "\n").values
     if b"\r" in data:
         lines = pc.if_else(pc.ends_with(lines, "\r"), pc.binary_slice(lines, 0, -1), lines)
-    return lines.filter(pc.greater(pc.binary_length(lines), 0))
+    return lines.take(pc.indices_nonzero(pc.binary_length(lines)))  # a comparison with 0 would import pandas
 
 
 _BLOCK_BYTES: Final = 8 << 20
@@ -111,7 +111,7 @@ def values_of_array(values: pa.Array | pa.ChunkedArray) -> Values:
 
 def _joined(arrays: Iterable[pa.LargeBinaryArray], path: str | None) -> pa.LargeBinaryArray:
     """Join arrays. Raises UsageError for more than `VALUES_MOST` values."""
-    found, count = [pa.array([], pa.large_binary())], 0
+    found, count = [pa.nulls(0, pa.large_binary())], 0  # `pa.array` imports pandas
     for array in arrays:
         found.append(array)
         count += len(array)

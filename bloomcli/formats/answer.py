@@ -35,7 +35,8 @@ statistics can be read; True for a unit without values or with only nulls, unles
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -152,6 +153,10 @@ class Answer(NamedTuple):
         return self.together is Presence.ABSENT
 
 
+_MANY: Final = 8
+"""From this number of lookups on, a filter is asked for all of them at once."""
+
+
 class UnitAnswers(NamedTuple):
     """One unit's answers, one for each value. Bytes are compressed bytes."""
 
@@ -162,21 +167,74 @@ class UnitAnswers(NamedTuple):
     answers: tuple[Answer, ...]
     stripe: int | None = None
 
+    def possible(self, unlike: Container[int] = ()) -> set[int]:
+        """The positions of the values that the unit may have. `unlike`: those for which its filter isn't asked."""
+        absent = Presence.ABSENT  # `Answer.excludes`, for many answers
+        return {
+            at
+            for at, found in enumerate(self.answers)
+            if (found.presence is not absent or at in unlike) and not found.excluded_unfiltered
+        }
+
 
 def answers(units: Iterable[UnitFacts], *, explain: bool) -> Iterator[UnitAnswers]:
     """Yield each unit's answers to all its lookups; with the bits that were tested if `explain` is set."""
+    lookups, hashed = None, None
     for facts in units:
+        if facts.lookups is not lookups:  # most units of a file share them
+            lookups, hashed = (
+                facts.lookups,
+                None if explain or len(facts.lookups) < _MANY else _hashes_of(facts.lookups),
+            )
         yield UnitAnswers(
             row_group=facts.row_group,
             stripe=facts.stripe,
             rows=facts.rows,
             chunk_bytes=facts.chunk_bytes,
             row_group_bytes=facts.row_group_bytes,
-            answers=tuple(
-                _with_dictionary(facts, lookup, answer(facts, lookup, skip, explain=explain))
-                for lookup, skip in zip(facts.lookups, facts.stats_skip, strict=True)
-            ),
+            answers=one_by_one(facts, explain=explain) if hashed is None else _at_once(facts, hashed),
         )
+
+
+def one_by_one(facts: UnitFacts, *, explain: bool) -> tuple[Answer, ...]:
+    """Return a unit's answers to all its lookups, by the table above; with the bits that were tested if `explain` is
+    set."""
+    return tuple(
+        _with_dictionary(facts, lookup, answer(facts, lookup, skip, explain=explain))
+        for lookup, skip in zip(facts.lookups, facts.stats_skip, strict=True)
+    )
+
+
+class _Hashes(NamedTuple):
+    """The hashes of lookups, to be looked up at once."""
+
+    hashes: bytes
+    """uint64s in native order."""
+    owners: Sequence[int]
+    """For each hash, the position of its lookup."""
+    others: Sequence[int]
+    """Positions of the lookups that no filter answers."""
+
+
+def _hashes_of(lookups: Sequence[Lookup]) -> _Hashes:
+    others = [at for at, one in enumerate(lookups) if one.impossible is not None or one.unknowable is not None]
+    hashes = array("Q", (value for one in lookups for value in one.hashes))
+    return _Hashes(hashes.tobytes(), [at for at, one in enumerate(lookups) for _ in one.hashes], others)
+
+
+def _at_once(facts: UnitFacts, hashed: _Hashes) -> tuple[Answer, ...]:
+    """Return what `one_by_one` returns. By most filters most values are absent (row 9): the filter is asked for all
+    hashes at once, and only the other values take the whole table."""
+    by_filter = facts.contents is Contents.VALUES and facts.type_fault is None and not facts.encrypted
+    if facts.bits is None or not by_filter:
+        return one_by_one(facts, explain=False)
+    absent = {skip: Answer(Presence.ABSENT, skip) for skip in (None, False, True)}
+    found = [absent[skip] for skip in facts.stats_skip]
+    hits = memoryview(_positions_in_filter(facts.bits, hashed.hashes, len(hashed.owners))).cast("q")
+    for at in {*hashed.others, *(hashed.owners[hit] for hit in hits)}:
+        lookup = facts.lookups[at]
+        found[at] = _with_dictionary(facts, lookup, answer(facts, lookup, facts.stats_skip[at], explain=False))
+    return tuple(found)
 
 
 class RemainingValues(NamedTuple):

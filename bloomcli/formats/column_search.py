@@ -188,14 +188,9 @@ class ColumnSearch(ABC):
     ) -> Iterator[Candidates]:
         """For each row group with its answers, the values that it may have."""
         owners = wanted.owners.to_pylist()
+        unlike = {at for at, literal in enumerate(literals) if not self.hashed_alike(literal)}
         for unit in units:
-            possible = {
-                at
-                for at, value_answer in enumerate(unit.answers)
-                if not (
-                    value_answer.excludes if self.hashed_alike(literals[at]) else value_answer.excluded_unfiltered
-                )
-            }
+            possible = unit.possible(unlike)
             yield Candidates(
                 unit.row_group,
                 unit.rows,

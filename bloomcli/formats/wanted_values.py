@@ -203,7 +203,7 @@ def wanted(
         hashes_of(stored),
         [key for key, *_ in found] if ordered else None,
         nan,
-        None if many else literals,
+        None if many else tuple(literals),  # a tuple, for which `lookups_of` keeps its results
     )
 
 
@@ -265,7 +265,7 @@ def _booleans(texts: pa.LargeBinaryArray, literals: list[Literal], column: Colum
             )
         forms.setdefault(value, at)
     stored = int64s(map(int, forms)).cast(pa.uint8())
-    return WantedValues(texts, stored, int64s(forms.values()), b"", None, literals=literals)
+    return WantedValues(texts, stored, int64s(forms.values()), b"", None, literals=tuple(literals))
 
 
 def _stored(forms: list[bytes], column: Column) -> pa.Array:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import bloomcli
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
@@ -193,6 +195,64 @@ def test_a_value_with_several_forms_may_be_there_if_the_filter_has_one_of_them()
         assert any(all(t.present) for t in found.trail) == (presence is Presence.MAYBE)
 
 
+HASHES = st.integers(0, 2**64 - 1)
+
+
+@given(
+    st.lists(HASHES, max_size=20),
+    st.lists(st.tuples(st.lists(HASHES, max_size=2), st.sampled_from(("", "impossible", "unknowable"))), min_size=8),
+    st.sampled_from(("none", "broken", "split-block", "Kirsch-Mitzenmacher")),
+    st.sampled_from(Contents),
+    st.booleans(),
+    st.data(),
+)
+def test_many_values_get_the_answers_that_each_gets_alone(
+    there: list[int],
+    wanted: list[tuple[list[int], str]],
+    kind: str,
+    contents: Contents,
+    faulty: bool,
+    data: st.DataObject,
+) -> None:
+    bits: Any = {
+        "split-block": SplitBlockFilter.empty(64),
+        "Kirsch-Mitzenmacher": KirschMitzenmacherFilter.empty(64, 3),
+    }.get(kind)
+    for value in there if bits is not None else ():
+        bits.insert_hashes(value.to_bytes(8, "little"), 1)
+    lookups = []
+    for hashes, why in wanted:
+        known = [data.draw(st.sampled_from(there)) if there and value % 2 else value for value in hashes]
+        forms = tuple(value.to_bytes(8, "little") for value in known)
+        lookups.append(
+            Lookup(why if why == "impossible" else None, why if why == "unknowable" else None, forms, tuple(known))
+        )
+    facts = UnitFacts(
+        row_group=0,
+        rows=1,
+        chunk_bytes=1,
+        row_group_bytes=1,
+        contents=contents,
+        type_fault="fault" if faulty else None,
+        bits=bits,
+        problem="broken" if kind == "broken" else None,
+        lookups=lookups,
+        stats_skip=data.draw(
+            st.lists(st.sampled_from((None, False, True)), min_size=len(lookups), max_size=len(lookups))
+        ),
+        dictionary_excludes=lambda lookup: bool(lookup.hashes[0] % 3) or None,
+    )
+    (together,) = answer.answers([facts], explain=False)
+    assert together.answers == answer.one_by_one(facts, explain=False)
+    assert together.possible() == {at for at, found in enumerate(together.answers) if not found.excludes}
+    unlike = {0, 3}
+    assert together.possible(unlike) == {
+        at
+        for at, found in enumerate(together.answers)
+        if not (found.excluded_unfiltered if at in unlike else found.excludes)
+    }
+
+
 @pytest.mark.parametrize("kind", [SplitBlockFilter.empty(32), KirschMitzenmacherFilter.empty(64, 3)])
 def test_both_kinds_of_filter_show_where_a_hash_lands(kind: Any) -> None:
     kind.insert_hashes(HASH.to_bytes(8, "little"), 1)
@@ -230,8 +290,8 @@ def test_only_the_module_that_decides_makes_answers() -> None:
         assert not found & {"bloomcli.model.file", "bloomcli.formats.answer.answer"}, path
     deciding = ast.parse((FORMATS / "answer.py").read_text())
     absent = [n for n in ast.walk(deciding) if isinstance(n, ast.Attribute) and n.attr == "ABSENT"]
-    names = {"answer", "together", "excludes", "_with_dictionary"}
+    names = {"answer", "together", "excludes", "_with_dictionary", "_at_once", "possible"}
     within = [n for n in ast.walk(deciding) if isinstance(n, ast.FunctionDef) and n.name in names]
-    assert len(within) == 4
+    assert len(within) == 6
     assert all(any(f.lineno < n.lineno <= (f.end_lineno or 0) for f in within) for n in absent)
-    assert len(absent) == 5
+    assert len(absent) == 7

@@ -267,20 +267,24 @@ class ParquetSearch(ColumnSearch):
         return {c.index for c in self._file.columns if c.path in columns} | {self._column.index}
 
 
+_NULL: Final = pa.nulls(1, pa.int64())[0]
+
+
 def _among(found: pa.Int64Array, forms: pa.Int64Array) -> pa.Int64Array:
     """Replace positions of forms that aren't among the ascending ones of a row group, which can't have the others by
     its filter or statistics, by nulls."""
     if not len(forms):
         return pa.nulls(len(found), pa.int64())
-    first, last = forms[0].as_py(), forms[-1].as_py()
+    low, high = forms[0], forms[-1]  # scalars of Arrow: a comparison with Python's numbers would import pandas
+    first, last = low.as_py(), high.as_py()
     if last - first < len(forms):  # all between two bounds
         least, most = pc.min_max(found).as_py().values()
         if least is None or first <= least <= most <= last:
             return found
-        inside = pc.and_(pc.greater_equal(found, first), pc.less_equal(found, last))
+        inside = pc.and_(pc.greater_equal(found, low), pc.less_equal(found, high))
     else:
         inside = pc.is_in(found, value_set=forms)
-    return pc.if_else(inside, found, None)
+    return pc.if_else(inside, found, _NULL)
 
 
 def _without_values(path: str, key: ChunkKey, rows: int) -> CorruptFile:
