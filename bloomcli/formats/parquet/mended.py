@@ -431,7 +431,8 @@ def stored_places(filters: Filters, key: ChunkKey) -> Sequence[Place]:
 def values_in(filters: Filters, chunk: ColumnChunk, stop: Stop) -> int | None:
     """The number of values of the pages that fill a chunk, by their headers; None if they don't fill it."""
     try:
-        reader = ChunkReader(filters.source, chunk, filters.footer.start, HEADER_WINDOW, stop)
+        some = replace(chunk, num_values=max(chunk.num_values, 1))  # where the chunk lies is checked only then
+        reader = ChunkReader(filters.source, some, filters.footer.start, HEADER_WINDOW, stop)
         return sum(count for _, count in data_pages(reader, counted_here=True))
     except CorruptFile:
         return None
