@@ -18,17 +18,14 @@ from bloomcli.version import __version__
 if TYPE_CHECKING:
     from bloomcli.commands.dump import dump
     from bloomcli.errors import BloomError
-    from bloomcli.functions.add import add
     from bloomcli.functions.advise import advise
+    from bloomcli.functions.changes import add, fold, remove, repair
     from bloomcli.functions.find import find
-    from bloomcli.functions.fold import fold
     from bloomcli.functions.gate import gate
     from bloomcli.functions.html import html
     from bloomcli.functions.index import index_build, index_inspect, index_update
     from bloomcli.functions.inspect import inspect
     from bloomcli.functions.probe import probe
-    from bloomcli.functions.remove import remove
-    from bloomcli.functions.repair import repair
     from bloomcli.functions.trial import trial
     from bloomcli.functions.validate import validate
 
@@ -55,6 +52,7 @@ __all__ = [
 
 _HOMES = {name: f"bloomcli.functions.{name}" for name in __all__ if name.islower() and name[0] != "_"}
 _HOMES |= dict.fromkeys(("index_build", "index_inspect", "index_update"), "bloomcli.functions.index")
+_HOMES |= dict.fromkeys(("add", "fold", "remove", "repair"), "bloomcli.functions.changes")
 _HOMES["dump"] = "bloomcli.commands.dump"
 _HOMES["BloomError"] = "bloomcli.errors"
 

@@ -15,7 +15,7 @@ from support.shell import arguments
 
 import bloomcli
 from bloomcli.cli import run
-from bloomcli.formats.records import format_named
+from bloomcli.formats.registry import format_named
 from bloomcli.hints import Hint, completed, extended, folding, joined, on_table, removing, replacing
 from bloomcli.model.validate import Finding
 

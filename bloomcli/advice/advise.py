@@ -20,10 +20,9 @@ from bloomcli.model.advice import AdviseReport
 from bloomcli.model.dataset import DatasetReport
 from bloomcli.model.file import Column
 from bloomcli.model.queries import QueryLog
-from bloomcli.storage.base import FileEntry
+from bloomcli.storage.base import FileEntry, ManagedTable
 from bloomcli.storage.managed_tables import table_above
 from bloomcli.storage.registry import open_source, store_of
-from bloomcli.storage.table_kinds import ManagedTable
 
 
 @dataclass(slots=True)

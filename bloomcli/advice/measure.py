@@ -22,7 +22,7 @@ from bloomcli.datasets.engine import Engine, plan_files
 from bloomcli.datasets.task import OnRow, Task
 from bloomcli.errors import BloomError, LiteralError, UnknownColumn, UnreadableError, UnsupportedError, UsageError
 from bloomcli.formats.format import Sizes
-from bloomcli.formats.records import format_named
+from bloomcli.formats.registry import format_named
 from bloomcli.hints import quoted
 from bloomcli.model.advice import AdviseReport, ColumnAdvice, SampledRow, UnitSample
 from bloomcli.model.dataset import FileRow, Status

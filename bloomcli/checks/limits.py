@@ -11,7 +11,7 @@ from bloomcli.checks import group_ranges
 from bloomcli.errors import near_names
 from bloomcli.filters import sizing
 from bloomcli.formats.base import FilterFile
-from bloomcli.formats.records import format_named
+from bloomcli.formats.registry import format_named
 from bloomcli.hints import folding
 from bloomcli.model.file import Column, FilterFacts, Severity
 from bloomcli.model.validate import Finding

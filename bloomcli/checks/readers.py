@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bloomcli.checks import group_ranges
 from bloomcli.formats.answer import Answer
 from bloomcli.formats.base import FilterFile
-from bloomcli.formats.records import format_named
+from bloomcli.formats.registry import format_named
 from bloomcli.hints import Hint, removing
 from bloomcli.model.file import Column, FilterFacts, Presence, Severity
 from bloomcli.model.validate import Finding

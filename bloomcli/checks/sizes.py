@@ -8,7 +8,7 @@ from dataclasses import replace
 from bloomcli.errors import UsageError
 from bloomcli.formats.add_options import for_old_readers
 from bloomcli.formats.format import NO_OPTIONS, OptionValues, Sizes
-from bloomcli.formats.records import format_named
+from bloomcli.formats.registry import format_named
 from bloomcli.model.file import TIGHT, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.policy.policy import FilePolicy, Policy

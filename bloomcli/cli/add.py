@@ -9,8 +9,7 @@ import click
 from bloomcli.cli import options
 from bloomcli.cli.changes import change
 from bloomcli.cli.dataset import Dataset, dataset_options
-from bloomcli.cli.format_options import taken_format_options
-from bloomcli.cli.options import policy_file
+from bloomcli.cli.options import policy_file, taken_format_options
 from bloomcli.cli.table_options import table_options
 from bloomcli.commands.options import AddOptions
 

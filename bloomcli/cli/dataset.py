@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bloomcli.datasets.engine import Engine
     from bloomcli.datasets.task import Task
     from bloomcli.model.dataset import DatasetReport, FileRow
-    from bloomcli.storage.table_kinds import ManagedTable
+    from bloomcli.storage.base import ManagedTable
 
 F = TypeVar("F", bound=Callable[..., Any])
 

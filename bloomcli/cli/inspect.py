@@ -78,7 +78,8 @@ def command(
     chosen = InspectOptions(every=every and not {"json", "csv"}.isdisjoint(forms), **options_)
     asked = [name for name in _PARTS if getattr(chosen, name)]
     if dataset.single is None and asked:
-        raise UsageError(f"--{asked[0]} is for one file", hint="name one file")
+        column = ", and its column by -c COLUMN" if asked[0] in {"pages", "indexes"} else ""
+        raise UsageError(f"--{asked[0]} is for one file", hint=f"name one file{column}")
     for one in forms:
         _check(asked, one)
     if reports:

@@ -11,9 +11,11 @@ import click
 from click.core import ParameterSource
 
 from bloomcli.cli.completion import complete_columns, complete_readers
-from bloomcli.cli.format_options import format_options
 from bloomcli.commands.option import Option, options_in
 from bloomcli.errors import UsageError
+from bloomcli.formats.add_options import own_options
+from bloomcli.formats.format import Option as FormatOption
+from bloomcli.formats.format import OptionValues
 from bloomcli.rules.readers import READERS
 from bloomcli.storage.os_errors import convert_os_errors
 
@@ -342,3 +344,22 @@ def value_options(text: str, source_text: str) -> Callable[[F], F]:
             help=source_text,
         ),
     )
+
+
+def format_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of bloom's own formats. `taken_format_options` collects their values."""
+    for option in reversed(tuple(own_options())):
+        function = _format_option(option)(function)
+    return function
+
+
+def taken_format_options(arguments: dict[str, Any]) -> OptionValues:
+    """Take the values of these options out of a command's arguments. Returns those that were given."""
+    values = {option.name: arguments.pop(option.name) for option in own_options()}
+    return {name: value for name, value in values.items() if value is not None and value is not False}
+
+
+def _format_option(option: FormatOption) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    if not option.choices:
+        return click.option(option.flag, option.name, is_flag=True, help=option.help)
+    return click.option(option.flag, option.name, type=click.Choice(option.choices), help=option.help)

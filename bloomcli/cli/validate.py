@@ -204,7 +204,7 @@ def _explain(name: str, form: str) -> int:
         raise UsageError(
             f"--explain prints text, not {form}", hint="a SARIF report has the pages of the rules that it names"
         )
-    from bloomcli.report import render, text_rules
+    from bloomcli.report import render, text_gate
 
-    render.write(text_rules.page_of(name) if name else text_rules.all_pages(), sys.stdout)
+    render.write(text_gate.page_of(name) if name else text_gate.all_pages(), sys.stdout)
     return 0

@@ -25,7 +25,7 @@ from bloomcli.filters.split_block import SplitBlockFilter
 from bloomcli.formats.answer import Bits, Contents, UnitFacts, answers
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.format import Sizes
-from bloomcli.formats.records import format_named
+from bloomcli.formats.registry import format_named
 from bloomcli.formats.sampling import BuiltFilter, UnitValues
 from bloomcli.model.advice import RATE_SUMS, SUMS, ExistingSample, UnitSample
 from bloomcli.model.file import Column, Presence

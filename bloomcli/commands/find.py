@@ -23,8 +23,7 @@ from bloomcli.model.find import FileFound
 from bloomcli.model.paths import shown
 from bloomcli.storage.base import Fingerprint, Source
 from bloomcli.storage.registry import open_from_parts, open_source
-from bloomcli.storage.sources import CountingSource
-from bloomcli.storage.write_check import check_not_written
+from bloomcli.storage.sources import CountingSource, check_not_written
 from bloomcli.values.literals import how_looked_up
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
 from bloomcli import limits
-from bloomcli.commands.arguments import read_policy
-from bloomcli.commands.option import Checked, option
+from bloomcli.commands.option import Checked, option, read_policy
 from bloomcli.commands.sampling import read_budget, share
 from bloomcli.commands.values import Value, texts
 from bloomcli.errors import UsageError

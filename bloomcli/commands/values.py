@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import TypeAlias
 from uuid import UUID
 
-from bloomcli.commands.arguments import several
+from bloomcli.commands.option import several
 from bloomcli.errors import UsageError
 
 Value: TypeAlias = str | bytes | int | float | Decimal | date | UUID

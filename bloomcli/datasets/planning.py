@@ -16,17 +16,15 @@ from itertools import islice
 from typing import Final
 
 from bloomcli.commands.options import Options, WriteOptions
-from bloomcli.datasets.skip_reasons import skip_reason
-from bloomcli.datasets.task import Task, collect_tasks, failed_row
+from bloomcli.datasets.task import Task, collect_tasks, failed_row, skip_reason
 from bloomcli.errors import BloomError, UnreadableError, UsageError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.paths import shown
-from bloomcli.storage.base import FileEntry, Store
+from bloomcli.storage.base import FileEntry, ManagedTable, Store
 from bloomcli.storage.listing import expand, spelling
 from bloomcli.storage.managed_tables import TableSearch, table_error, tables_of
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
-from bloomcli.storage.table_kinds import ManagedTable
 
 _PATH_OF_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)")
 """A URI as `pathlib.Path` spells it, with one slash."""

@@ -31,9 +31,8 @@ from bloomcli.datasets.check import check
 from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.packing import pack, parts_for
 from bloomcli.datasets.planning import OnTables
-from bloomcli.datasets.skip_reasons import OTHER_KIND
 from bloomcli.datasets.spark_session import LAST_WRITERS_SECONDS, first_line, has_ended, is_connect, reconnect
-from bloomcli.datasets.task import OnRow, Task
+from bloomcli.datasets.task import OTHER_KIND, OnRow, Task
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
 from bloomcli.model.dataset import DatasetReport, FileRow, Status
 from bloomcli.storage.base import FileEntry, Fingerprint

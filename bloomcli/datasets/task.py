@@ -30,7 +30,6 @@ from bloomcli.commands.options import (
 )
 from bloomcli.commands.progress import Progress
 from bloomcli.compact import compacted
-from bloomcli.datasets.skip_reasons import OTHER_KIND
 from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
@@ -47,6 +46,13 @@ if TYPE_CHECKING:
     from bloomcli.model.change import ChangeReport
     from bloomcli.model.probe import ProbeReport
     from bloomcli.model.validate import ValidateReport
+
+from typing import Final
+
+from bloomcli.model.dataset import ColumnFilters
+from bloomcli.model.file import ColumnSummary
+from bloomcli.model.inspect import InspectReport
+from bloomcli.storage.base import FileEntry
 
 OnRow = Callable[[FileRow], None]
 """Called in the caller's thread with each file's row, in the order in which files finish."""
@@ -173,7 +179,6 @@ def _run(task: Task, progress: Progress | None) -> FileRow:
             return _change(task, task.options, progress)
         case InspectOptions():
             from bloomcli.commands import inspect
-            from bloomcli.datasets.inspect_rows import inspect_row
 
             return inspect_row(inspect.run(task.path, task.options), every=task.options.every)
         case IndexOptions():
@@ -297,7 +302,7 @@ def _request(options: WriteOptions) -> ChangeRequest:
 def module_of(command: str) -> ModuleType:
     """Import a command's module, and the module that makes rows of its reports."""
     if command == "inspect":
-        import_module("bloomcli.datasets.inspect_rows")
+        import_module("bloomcli.datasets.task")
     return import_module(f"bloomcli.commands.{command}")
 
 
@@ -337,3 +342,51 @@ def _brief(text: str) -> str:
     """Cut a text after the rule in brackets."""
     brief, rule, _ = text.partition("] (")
     return brief + rule[:1]
+
+
+def inspect_row(report: InspectReport, *, every: bool) -> FileRow:
+    """The row of an inspected file; with all its filters if `every` is true."""
+    broken = [f for f in report.filters if f.problem is not None]
+    return FileRow(
+        path=report.path,
+        status=Status.DONE,
+        format=report.format,
+        row_groups=report.row_groups,
+        columns=len({f.column for f in report.filters}),
+        filters=len(report.filters),
+        filter_bytes=sum(f.bitset_bytes or 0 for f in report.filters),
+        bytes_before=report.file_bytes,
+        max_fpp=max((f.fpp for f in report.filters if f.fpp is not None), default=None),
+        reason=f"{len(broken)} unreadable: {broken[0].problem}" if broken else None,
+        created_by=report.created_by,
+        by_column=tuple(map(_filters_of, report.by_column)),
+        filter_facts=report.filters if every else (),
+    )
+
+
+def _filters_of(column: ColumnSummary) -> ColumnFilters:
+    return ColumnFilters(
+        column=column.column,
+        type=column.logical or column.physical,
+        row_groups_with_filter=column.row_groups_with_filter,
+        row_groups_without_filter=column.row_groups_without_filter,
+        filters=column.filters,
+        unreadable=column.unreadable,
+        bitset_bytes=column.bitset_bytes,
+        max_fpp=column.max_fpp,
+    )
+
+
+OTHER_KIND: Final = "not a file of a known format"
+"""For a file."""
+
+EMPTY: Final = "a directory without files"
+"""For a directory that the user named."""
+
+LINKED: Final = "a link to a directory: these are followed only where they are named"
+"""For a symbolic link."""
+
+
+def skip_reason(item: FileEntry) -> str:
+    """Why a listed item is skipped without being opened."""
+    return EMPTY if item.empty else LINKED

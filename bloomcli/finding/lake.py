@@ -15,7 +15,7 @@ from bloomcli.commands.find import IndexedRowGroups, with_texts
 from bloomcli.commands.find_values import Values
 from bloomcli.commands.options import FindOptions
 from bloomcli.concurrency.threads import Future, Stop, Threads
-from bloomcli.datasets.skip_reasons import OTHER_KIND, skip_reason
+from bloomcli.datasets.task import OTHER_KIND, skip_reason
 from bloomcli.datasets.workers import default_jobs
 from bloomcli.errors import BloomError, LiteralError, UnknownFormat, UsageError
 from bloomcli.finding.filter_lookups import FileToSearch, files_to_search

@@ -22,9 +22,9 @@ from bloomcli.datasets.record_shape import (
     shape_by_names,
     struct_of,
 )
-from bloomcli.datasets.skip_reasons import skip_reason
 from bloomcli.datasets.spark_frame import to_spark_types
 from bloomcli.datasets.spark_session import checked_session
+from bloomcli.datasets.task import skip_reason
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError, UsageError
 from bloomcli.finding.job import FileWork, Job, Part, parts_of
 from bloomcli.finding.lake import failed

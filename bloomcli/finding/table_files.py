@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 from bloomcli.commands.options import FindOptions
 from bloomcli.errors import UnreadableError, UsageError
-from bloomcli.storage.base import FileEntry
+from bloomcli.storage.base import FileEntry, ManagedTable
 from bloomcli.storage.listing import expand, no_files
 from bloomcli.storage.managed_tables import tables_of
-from bloomcli.storage.table_kinds import ManagedTable
 
 
 def listed_files(paths: Sequence[str], options: FindOptions) -> Sequence[FileEntry]:

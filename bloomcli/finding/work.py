@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from bloomcli.commands import find
 from bloomcli.commands.columns import kind_of, only_column
 from bloomcli.datasets.record_shape import apply_shape, leaves, struct_of
-from bloomcli.datasets.skip_reasons import OTHER_KIND
 from bloomcli.datasets.spark_values import SharedBlocks
+from bloomcli.datasets.task import OTHER_KIND
 from bloomcli.errors import BloomError, UnknownColumn, UnknownFormat, UnsupportedError
 from bloomcli.finding.job import FileWork, Job, Part
 from bloomcli.finding.lake import failed

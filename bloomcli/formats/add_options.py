@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bloomcli.errors import UsageError
 from bloomcli.formats.format import Format, Option, OptionValues, enumerated
-from bloomcli.formats.records import format_named, installed_formats, own_formats
+from bloomcli.formats.registry import format_named, installed_formats, own_formats
 
 
 def own_options() -> Iterator[Option]:

@@ -1,4 +1,5 @@
-"""Makes Arrow arrays of numbers and bytes from buffers, and the forms of Arrow values that `find` compares.
+"""Makes Arrow arrays of numbers and bytes from buffers, and the forms of Arrow values that `find` compares. pyarrow
+reads a file of any store through a `SourceStream`.
 
 `pyarrow.array` and `pyarrow.scalar` import pandas, if it is installed, to check whether an object is one of pandas:
 that takes longer than looking a value up in a thousand files.
@@ -6,14 +7,19 @@ that takes longer than looking a value up in a thousand files.
 
 from __future__ import annotations
 
+import io
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from bloomcli import kernels
+
+if TYPE_CHECKING:
+    from bloomcli.storage.base import Source
+
 
 DECIMAL_BYTES: Final = 16
 
@@ -86,3 +92,30 @@ def binaries(values: Sequence[bytes]) -> pa.LargeBinaryArray:
     offsets = array("q", chain((0,), accumulate(map(len, values))))
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(values))]
     return pa.Array.from_buffers(pa.large_binary(), len(values), buffers)
+
+
+class SourceStream(io.RawIOBase):
+    """A source as a Python file object."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self._at = source, 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes."""
+        left = max(self._source.size - self._at, 0)
+        data = self._source.read_at(self._at, left if size < 0 else min(size, left)) if left else b""
+        self._at += len(data)
+        return data
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to an offset, which is returned."""
+        self._at = offset + (0, self._at, self._source.size)[whence]
+        return self._at

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from bloomcli.model.validate import Finding
     from bloomcli.storage.sources import ExtendedSource
     from bloomcli.values.literals import Literal
-    from bloomcli.values.trees import Tree
 
 
 class FilterBounds(NamedTuple):
@@ -489,3 +488,17 @@ class FilterFile(Indexable, ABC):
             path=self.source.path,
             hint=f"`bloom validate {quoted(self.source.path)} --deep` checks it",
         )
+
+
+Tree = None | bool | int | float | str | list["Tree"] | dict[str, "Tree"]
+"""A JSON value."""
+
+
+def binary(value: bytes, *, text: bool) -> Tree:
+    """Bytes as ``{"hex": "..."}``; the bytes of a string as text, if they are UTF-8."""
+    if text:
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+    return {"hex": value.hex()}

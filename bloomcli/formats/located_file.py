@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.formats.base import DeepCheck, FilterFile, FilterProblem, Plan, Tick
-from bloomcli.formats.records import format_named
+from bloomcli.formats.registry import format_named
 from bloomcli.formats.size_rule import SizeRule
 from bloomcli.hints import NAME, adding
 from bloomcli.model.file import Column, FilterFacts

@@ -161,11 +161,13 @@ cdef class Bounds:
         return self.order == ORDER_FLOAT and (key > self.infinite or key < -self.infinite - 1)
 
     cdef void _number(self, int64_t key) noexcept nogil:
+        cdef int64_t at
         if self.tracked:
+            at = 0 if self.order == ORDER_FLOAT and key == -1 else key  # rows are sorted with zeros of both signs mixed
             if self.begun:
-                self.rises = self.rises and key >= self.last
-                self.falls = self.falls and key <= self.last
-            self.last, self.begun = key, True
+                self.rises = self.rises and at >= self.last
+                self.falls = self.falls and at <= self.last
+            self.last, self.begun = at, True
         if not self.some:
             self.low = self.high = key
             self.some = True

@@ -16,7 +16,7 @@ from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
 from bloomcli.model.validate import Finding
 from bloomcli.report.human import finding_location, printable
-from bloomcli.report.paths import relative_path
+from bloomcli.report.sarif import relative_path
 from bloomcli.report.verdict import baseline, excluded, sentence, unchecked, verdict
 from bloomcli.rules import rule
 from bloomcli.storage.names import is_uri

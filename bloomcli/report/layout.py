@@ -1,17 +1,20 @@
-"""The blocks of a text report: lines, pairs and grids, and the bars and sparklines of a grid's columns.
+"""The blocks of a text report: lines, pairs and grids, and the bars and sparklines of a grid's columns; the line
+about the requests to a store, which most reports have.
 
 `fitting` fits them to a terminal's width.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from bloomcli.model.file import Presence
-from bloomcli.report.human import is_plain, printable
+from bloomcli.model.traffic import TrafficFields, traffic_of
+from bloomcli.report.human import is_plain, printable, size
+from bloomcli.words import plural
 
 CELLS: Final = 10
 """Cells of a whole bar, and of the longest sparkline."""
@@ -166,3 +169,31 @@ Block = Line | Paragraph | Pairs | Grid | Gap
 def line(text: str, style: Style = Style.PLAIN, *, indent: int = 0, whole: bool = False) -> Line:
     """Create a :class:`Line` from text."""
     return Line(Cell(text, style), indent, whole)
+
+
+def traffic_text(report: TrafficFields) -> str | None:
+    """Return ``12 requests, 1.0 MiB downloaded, 3.0 KiB uploaded, 1.0 GiB copied by the store``; None for local
+    files."""
+    traffic = traffic_of(report)
+    if traffic is None:
+        return None
+    parts = (
+        (traffic.bytes_downloaded, "downloaded"),
+        (traffic.bytes_uploaded, "uploaded"),
+        (traffic.bytes_copied_by_store, "copied by the store"),
+    )
+    return ", ".join([plural(traffic.requests, "request"), *(f"{size(n)} {how}" for n, how in parts if n)])
+
+
+def traffic_line(report: TrafficFields, *, dry_run: bool = False) -> Iterator[Block]:
+    """Yield the line about the requests; nothing for local files."""
+    text = traffic_text(report)
+    if text is not None:
+        yield line(f"object store: {'would take about ' if dry_run else ''}{text}")
+
+
+def traffic_pairs(report: TrafficFields) -> Iterator[tuple[str, Cell]]:
+    """Yield the requests as a name and a value; nothing for local files."""
+    text = traffic_text(report)
+    if text is not None:
+        yield "object store", Cell(text)

@@ -13,8 +13,19 @@ from bloomcli.model.dataset import FileRow
 from bloomcli.model.file import Presence
 from bloomcli.model.probe import BitTrail, ProbeReport, ValueTotals, Verdict
 from bloomcli.report.human import count, growth, rate, row_group_text, seconds, size, type_text
-from bloomcli.report.layout import PRESENCE_STYLE, Block, Cell, Gap, Grid, Head, Pairs, Style, line
-from bloomcli.report.text_traffic import traffic_line, traffic_pairs
+from bloomcli.report.layout import (
+    PRESENCE_STYLE,
+    Block,
+    Cell,
+    Gap,
+    Grid,
+    Head,
+    Pairs,
+    Style,
+    line,
+    traffic_line,
+    traffic_pairs,
+)
 from bloomcli.words import plural
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from typing import Final
 from bloomcli.hints import quoted
 from bloomcli.model.dataset import ColumnOverFiles, DatasetReport, FileRow, Status, TableFacts
 from bloomcli.report.human import count, growth, rate, seconds, size, speed
-from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, bar, line
+from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, bar, line, traffic_line
 from bloomcli.report.text import answers
-from bloomcli.report.text_traffic import traffic_line
 from bloomcli.words import plural
 
 _TITLES: Final = {"iceberg": "Iceberg", "delta": "Delta"}

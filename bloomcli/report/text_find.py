@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bloomcli.model.find import FileFound, FindReport
 from bloomcli.report.human import size
-from bloomcli.report.text_traffic import traffic_text
+from bloomcli.report.layout import traffic_text
 from bloomcli.words import plural
 
 

@@ -1,10 +1,13 @@
-"""Text report of `validate`: findings by rule, the most severe first; the last line is the verdict."""
+"""Text report of `validate`: findings by rule, the most severe first; the last line is the verdict.
+
+Text of its `--explain`: the lists of the rules and of a policy's keys, and their pages."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from textwrap import wrap
 from typing import Final
 
 from bloomcli.hints import joined
@@ -12,12 +15,12 @@ from bloomcli.model.dataset import Status
 from bloomcli.model.file import Severity
 from bloomcli.model.gate import GateReport
 from bloomcli.model.validate import Finding
+from bloomcli.policy.policy_keys import PAGES
 from bloomcli.report.human import finding_location, seconds, speed
-from bloomcli.report.layout import Block, Cell, Gap, Line, Pairs, Style, line
+from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Line, Pairs, Paragraph, Style, line, traffic_pairs
 from bloomcli.report.text_dataset import table_title, version_text
-from bloomcli.report.text_traffic import traffic_pairs
 from bloomcli.report.verdict import baseline, checked, is_clean, is_single_file, sampling, unique, verdict
-from bloomcli.rules import rule
+from bloomcli.rules import RULES, page, rule
 from bloomcli.words import plural
 
 _STYLE: Final = {Severity.ERROR: Style.BAD, Severity.WARNING: Style.WARN, Severity.NOTE: Style.DIM}
@@ -150,3 +153,59 @@ def _run_facts(report: GateReport) -> Pairs:
     items += traffic_pairs(report)
     items += [("remark", Cell(text, Style.WARN)) for text in report.remarks]
     return Pairs(tuple(items))
+
+
+_WIDTH: Final = 78
+
+
+def rule_list() -> Iterator[Block]:
+    """Yield a table of every rule: id, default severity, when it is checked, and title."""
+    grid = Grid((Head("rule"), Head("severity"), Head("checked with"), Head("what", prose=True)))
+    for one in RULES.values():
+        grid.add(one.id, Cell(one.severity.value, _STYLE[one.severity]), one.when.value, one.title)
+    yield grid
+
+
+def all_pages() -> Iterator[Block]:
+    """Yield the table of every rule, and that of every key of a policy."""
+    yield from rule_list()
+    yield Gap()
+    grid = Grid((Head("key of the policy"), Head("what")))
+    for key, found in PAGES.items():
+        grid.add(key, found.title)
+    yield grid
+
+
+def page_of(name: str) -> Iterator[Block]:
+    """Yield the page of a rule or of a key of a policy. Raises UsageError for an unknown name."""
+    if name not in PAGES:
+        yield from rule_page(name)
+        return
+    found = PAGES[name]
+    yield Line(Cell(f"{name}: {found.title}", Style.TITLE))
+    yield Gap()
+    yield Paragraph(tuple(map(Cell, wrap(found.text, _WIDTH, break_on_hyphens=False))))
+    yield Gap()
+    for text in found.example.splitlines():
+        yield Line(Cell(text), indent=4, whole=True)
+
+
+def rule_page(name: str) -> Iterator[Block]:
+    """Yield a rule's page. Raises UsageError for an unknown rule."""
+    paragraph: list[Cell] = []
+    code = False
+    for text in page(name).splitlines():
+        code ^= text.startswith("```")
+        heading = text.startswith("#") and not code
+        whole = code or heading or text.startswith(("```", "|"))
+        if paragraph and (not text or whole or text.startswith("- ")):
+            yield Paragraph(tuple(paragraph))
+            paragraph = []
+        if not text:
+            yield Gap()
+        elif whole:
+            yield Line(Cell(text, Style.TITLE if heading else Style.PLAIN), whole=True)
+        else:
+            paragraph.append(Cell(text))
+    if paragraph:
+        yield Paragraph(tuple(paragraph))

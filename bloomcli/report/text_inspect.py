@@ -13,8 +13,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.model.file import SIGNATURE, ColumnSummary, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.report.human import CUT, VALUE_WIDTH, count, rate, row_group_text, share, size, type_text, value_text
-from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Pairs, Style, bar, line, sparkline
-from bloomcli.report.text_traffic import traffic_pairs, traffic_text
+from bloomcli.report.layout import (
+    Block,
+    Cell,
+    Gap,
+    Grid,
+    Head,
+    Pairs,
+    Style,
+    bar,
+    line,
+    sparkline,
+    traffic_pairs,
+    traffic_text,
+)
 from bloomcli.words import exact_size, plural
 
 if TYPE_CHECKING:

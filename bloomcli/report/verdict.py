@@ -180,7 +180,11 @@ def _no_failure(report: GateReport) -> str:
         return f"{found} in the checked part ({filters}); {partial}{values}"
     if report.deep:
         looked = plural(report.values_checked, "value")
-        values = f"; {looked} looked up" if disregarded else f"; none of {looked} is missing from them"
+        values = (
+            f"; {looked} looked up"
+            if disregarded
+            else f"; none of {looked} is missing from them; statistics and indexes agree"
+        )
     return f"ok: {found} in {filters}{values}"
 
 

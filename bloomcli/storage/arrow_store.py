@@ -12,11 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.errors import UnreadableError, UnsupportedError
 from bloomcli.model.paths import without_secrets
-from bloomcli.storage.base import FileEntry, Fingerprint, Kind, Source, Status
+from bloomcli.storage.base import (
+    FileEntry,
+    Fingerprint,
+    Kind,
+    ManagedTable,
+    ReadOnlyStore,
+    Source,
+    Status,
+    root_of_mark,
+)
 from bloomcli.storage.names import has_wildcard, is_hidden
 from bloomcli.storage.os_errors import cannot_read
-from bloomcli.storage.read_only import ReadOnlyStore
-from bloomcli.storage.table_kinds import ManagedTable, root_of_mark
 
 if TYPE_CHECKING:
     from pyarrow import fs

@@ -22,11 +22,10 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from enum import Enum, auto
 from pathlib import PurePosixPath
 from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, NoReturn, Self
 
 from bloomcli.errors import BloomError, CorruptFile, SourceChanged, UsageError
 from bloomcli.model.traffic import Traffic
-from bloomcli.storage.table_kinds import ManagedTable
 
 
 class Fingerprint(NamedTuple):
@@ -512,3 +511,150 @@ class Store(ABC):
         for path in paths:
             directories.setdefault(self.directory(path), path)
         return SweepResult.joined(self.sweep(path) for path in directories.values())
+
+
+ICEBERG_METADATA: Final = (".metadata.json", ".metadata.json.gz")
+"""Suffixes of Iceberg's metadata files. Old releases wrote compressed ones with the second (TableMetadataParser)."""
+
+
+class TableKind(Enum):
+    """The kinds of metadata that describe other files. A value is the name of a kind in texts."""
+
+    DELTA = "a Delta table"
+    ICEBERG = "an Iceberg table"
+    HUDI = "a Hudi table"
+    SUMMARY = "a summary of footers"
+
+
+_RECORDS: Final = {
+    TableKind.DELTA: "its log records each file's size",
+    TableKind.ICEBERG: "its manifests record each file's size",
+    TableKind.HUDI: "its commits record each file's size",
+}
+"""What the metadata of each kind of table record about its files."""
+
+
+class ManagedTable(NamedTuple):
+    """A table, or a summary of footers, that describes the files below a directory."""
+
+    kind: TableKind
+    path: str
+    """The table's directory, or the summary's file."""
+
+    @property
+    def why_not_changed(self) -> str:
+        """The reason not to change one of its files in place."""
+        if self.kind is TableKind.SUMMARY:
+            return f"{self.path} holds copies of the footers of the files below it"
+        return f"{self.path} is {self.kind.value}: {_RECORDS[self.kind]}"
+
+    @property
+    def name(self) -> str | None:
+        """The table's name for ``--table``; None for a summary, and for a table that `bloom` doesn't open.
+
+        An Iceberg table's files don't contain its name, so the result is a template for the user to fill in.
+        """
+        if self.kind is TableKind.DELTA:
+            root = self.path.replace("`", "``")
+            return f"delta.`{root}`"
+        return "CATALOG.DATABASE.TABLE" if self.kind is TableKind.ICEBERG else None
+
+
+def root_of_mark(path: str) -> ManagedTable | None:
+    """The table of which a listing shows a file of its metadata; None for another file."""
+    for mark, kind in (("/_delta_log/", TableKind.DELTA), ("/.hoodie/", TableKind.HUDI)):
+        root, found, _ = path.partition(mark)
+        if found:
+            return ManagedTable(kind, root)
+    if path.endswith(ICEBERG_METADATA):
+        directory, _, _ = path.rpartition("/")
+        if directory.endswith("/metadata"):
+            return ManagedTable(TableKind.ICEBERG, directory.removesuffix("/metadata"))
+    return None
+
+
+class ReadOnlyStore(Store):
+    """A store that doesn't write: methods that change files raise UsageError, or do nothing."""
+
+    def spelling(self) -> Callable[[str], str]:
+        """Return a function that returns each path unchanged: a file has one path."""
+        return lambda path: path
+
+    def normal(self, path: str) -> str:
+        """Return the path unchanged."""
+        return path
+
+    def check_changes(self, path: str) -> NoReturn:
+        """Raise UsageError: files can't be changed."""
+        raise UsageError(
+            f"files at {_scheme(path)}: URIs can be read, but not changed", path=path, hint="-o writes a changed copy"
+        )
+
+    def directories_above(self, path: str, levels: int) -> Iterator[str]:
+        """Return none: they aren't looked up, because no file in them can be changed."""
+        del path, levels
+        return iter(())
+
+    def directory(self, path: str) -> str:
+        """Return the part before the last slash."""
+        return path.rpartition("/")[0]
+
+    def join(self, directory: str, name: str) -> str:
+        """The URI of a name in a directory."""
+        return f"{directory.rstrip('/')}/{name}"
+
+    def names(self, directory: str) -> Sequence[str]:
+        """Raise UsageError, as `directories_above`."""
+        self.check_changes(directory)
+
+    def may_search(self, directory: str) -> bool:
+        """Return True: only a request could show that the user may not."""
+        del directory
+        return True
+
+    def destination(self, output: str, path: str) -> str:
+        """Raise UsageError: nothing is written here."""
+        del path
+        raise _not_written(output)
+
+    def mirrored(self, output: str, relative: str) -> str:
+        """Raise UsageError, as `destination`."""
+        del relative
+        raise _not_written(output)
+
+    def replace(
+        self,
+        path: str,
+        pieces: Pieces,
+        *,
+        source: Source,
+        overwrite: bool,
+        verify: Verify | None = None,
+        cancelled: Cancelled | None = None,
+        progress: Progress | None = None,
+        force: bool = False,
+    ) -> int:
+        """Raise UsageError."""
+        del source, overwrite, verify, cancelled, progress, force
+        pieces.close()
+        self.check_changes(path)
+
+    def write_file(self, path: str, data: bytes, *, overwrite: bool) -> None:
+        """Raise UsageError."""
+        del data, overwrite
+        raise _not_written(path)
+
+    def sweep(self, path: str) -> SweepResult:
+        """Do nothing: no run leaves temporary files in this store."""
+        del path
+        return SweepResult()
+
+
+def _scheme(path: str) -> str:
+    return path.partition(":")[0]
+
+
+def _not_written(path: str) -> UsageError:
+    return UsageError(
+        f"outputs can't be written to {_scheme(path)}: URIs", path=path, hint="write to a local path: -o FILE"
+    )

@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Final
 
-from bloomcli.compact import compacted
-from bloomcli.compact.text_set import TextSet
+from bloomcli.compact import TextSet, compacted
 from bloomcli.errors import BloomError, UsageError
 from bloomcli.model.paths import shown
-from bloomcli.storage.base import FileEntry, Store, failed_entry
+from bloomcli.storage.base import FileEntry, ManagedTable, Store, failed_entry
 from bloomcli.storage.names import has_wildcard
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
-from bloomcli.storage.table_kinds import ManagedTable
 from bloomcli.words import plural
 
 _NAMED: Final = 3

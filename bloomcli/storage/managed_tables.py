@@ -30,11 +30,10 @@ from bloomcli.concurrency.threads import Threads
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.hints import Command
 from bloomcli.storage import traffic
-from bloomcli.storage.base import FileEntry, Kind, Store
+from bloomcli.storage.base import ICEBERG_METADATA, FileEntry, Kind, ManagedTable, Store, TableKind
 from bloomcli.storage.names import has_wildcard
 from bloomcli.storage.objects.client import AccessDenied
 from bloomcli.storage.registry import store_of
-from bloomcli.storage.table_kinds import ICEBERG_METADATA, ManagedTable, TableKind
 
 _LEVELS: Final = 16
 """Maximum number of directories above a file that are searched for a table's root: partitions don't nest deeper."""

@@ -2,10 +2,13 @@
 
 A further change can be planned on the last one. The pieces of that change refer to ranges of this source, and
 `pieces` converts them to ranges of the file and new bytes.
+
+`check_not_written` detects that another program wrote to a source while it was read.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -13,6 +16,8 @@ from typing import Final
 
 from bloomcli.model.traffic import Traffic
 from bloomcli.storage.base import Fingerprint, KeptRange, Pieces, PlacedBytes, Source
+from bloomcli.storage.local.source import fingerprint_of
+from bloomcli.storage.os_errors import cannot_read
 
 
 class CountingSource(Source):
@@ -153,3 +158,24 @@ class ExtendedSource(Source):
 
     def close(self) -> None:
         """Do nothing: the caller closes the file that it opened."""
+
+
+def check_not_written(source: Source) -> None:
+    """Raise SourceChanged if the size or the modification time of an open local file changed after it was opened.
+
+    A file that was renamed over it doesn't matter: it isn't the open one. Other stores return the bytes of one
+    version, or raise.
+
+    Raises:
+        SourceChanged: the file changed.
+        UnreadableError: the system can't look it up.
+    """
+    descriptor = source.fileno()
+    if descriptor is None:
+        return
+    try:
+        same = fingerprint_of(os.fstat(descriptor)) == source.fingerprint
+    except OSError as error:
+        raise cannot_read(source.path, error) from None
+    if not same:
+        raise source.changed("changed")

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from glob import escape
 from typing import Any, Final, TypeVar
 
-from bloomcli.commands.arguments import read_policy
+from bloomcli.commands.option import read_policy
 from bloomcli.commands.options import (
     AddOptions,
     ColumnOptions,

@@ -15,8 +15,7 @@ from bloomcli.commands.options import TrialOptions
 from bloomcli.commands.sampling import chosen_files, share
 from bloomcli.errors import BloomError, UnsupportedError, UsageError
 from bloomcli.formats.base import FilterFile
-from bloomcli.formats.records import format_named
-from bloomcli.formats.registry import known_suffix, open_file
+from bloomcli.formats.registry import format_named, known_suffix, open_file
 from bloomcli.hints import quoted
 from bloomcli.model.file import Column
 from bloomcli.model.paths import shown

@@ -9,7 +9,7 @@ from functools import cache
 from bloomcli.commands import validate
 from bloomcli.commands.options import ValidateOptions
 from bloomcli.errors import BloomError
-from bloomcli.formats.records import format_named
+from bloomcli.formats.registry import format_named
 from bloomcli.model.file import Column
 from bloomcli.model.trial import Quartiles, ReaderTrial, RowDifference, TrialLookups
 from bloomcli.rules.reader_table import NEGATIVE_ZERO, Reader

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.modules import facts
 
-from bloomcli.formats import records
+from bloomcli.formats import registry
 from bloomcli.formats.format import Format
 
 ROOT = Path(__file__).parents[2]
@@ -43,13 +43,13 @@ def words_of(record: Format) -> set[str | bytes]:
     return {record.name, *record.suffixes, *(magic.data for magic in record.magics), *options}
 
 
-WORDS = set().union(*map(words_of, records.own_formats()))
+WORDS = set().union(*map(words_of, registry.own_formats()))
 
 
 def test_the_words_are_those_of_all_formats_and_some_module_is_looked_at() -> None:
     assert {"parquet", "orc", "mosaic", b"ORC", ".orc", "--mosaic-draft"} <= WORDS
     assert len(OUTSIDE) > 100
-    assert len(FOLDERS) == len({record.opener.rpartition(".")[0] for record in records.own_formats()})
+    assert len(FOLDERS) == len({record.opener.rpartition(".")[0] for record in registry.own_formats()})
 
 
 def test_no_module_outside_the_folders_imports_a_format() -> None:
@@ -67,7 +67,7 @@ def test_no_module_outside_the_folders_names_a_format() -> None:
     assert [name for name in EXEMPT if not words[name]] == [], "every exemption is needed"
 
 
-@pytest.mark.parametrize("record", records.own_formats(), ids=lambda r: r.name)
+@pytest.mark.parametrize("record", registry.own_formats(), ids=lambda r: r.name)
 def test_a_record_describes_what_its_code_does(record: Format) -> None:
     module, _, name = record.opener.partition(":")
     opened = getattr(__import__(module, fromlist=[name]), name)
@@ -79,9 +79,9 @@ def test_a_record_describes_what_its_code_does(record: Format) -> None:
 def test_records_are_found_by_name_and_without_the_code_of_their_formats() -> None:
     program = (
         "import sys\n"
-        "from bloomcli.formats import records, registry\n"
-        "found = records.own_formats()\n"
-        "assert all(records.format_named(r.name) is r for r in found)\n"
+        "from bloomcli.formats import registry\n"
+        "found = registry.own_formats()\n"
+        "assert all(registry.format_named(r.name) is r for r in found)\n"
         "print(*(m for m in sys.modules if m.startswith('bloomcli.formats.')))\n"
         "print(*(m for m in sys.modules if m.startswith('importlib.metadata')))\n"
     )

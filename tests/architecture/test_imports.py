@@ -180,7 +180,7 @@ def test_every_package_has_its_folder_of_tests() -> None:
 
 
 def test_formats_have_the_same_file_names() -> None:
-    names = "spec footer schema columns values dictionary splice describe file plan check search sampling index_input"
+    names = "spec footer schema values dictionary splice describe file plan check search sampling index_input"
     names += " bloom_filter statistics"
     wanted = {f"{name}.py" for name in (*names.split(), "format", "limits")}
     folders = [f for f in (PACKAGE / "formats").iterdir() if (f / "__init__.py").is_file()]

@@ -213,7 +213,7 @@ def test_the_command_line_takes_the_fields_of_the_class(name: str) -> None:
 @pytest.mark.parametrize("name", CLASSES)
 def test_functions_pass_every_argument_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An argument that got lost, or went to another field, would do so without a word."""
-    home = import_module(f"bloomcli.functions.{name}")
+    home = import_module(getattr(bloomcli, name).__module__)
     given = distinct(getattr(home, name), monkeypatch)
     passed: list[Options] = []
 

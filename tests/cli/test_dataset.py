@@ -21,7 +21,7 @@ from support.one_process import Run, commands
 
 import bloomcli
 from bloomcli.cli.validate import FORMS
-from bloomcli.datasets.skip_reasons import LINKED
+from bloomcli.datasets.task import LINKED
 
 COMMANDS: dict[str, tuple[list[str], list[str]]] = {
     "inspect": ([], []),

@@ -158,6 +158,7 @@ def test_parts_are_of_one_file(bloom: Bloom, tmp_path: Path, part: str) -> None:
     done = bloom("inspect", tmp_path, part)
     assert (done.code, done.out) == (2, "")
     assert f"{part} is for one file" in done.err
+    assert ("by -c COLUMN" in done.err) == (part in {"--pages", "--indexes"})
 
 
 def test_names_in_schemas_and_pages_cannot_act_on_the_terminal(bloom: Bloom, tmp_path: Path) -> None:

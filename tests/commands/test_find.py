@@ -20,7 +20,7 @@ from support.wrong_statistics import lying
 import bloomcli
 from bloomcli.errors import UsageError
 from bloomcli.finding import spool
-from bloomcli.formats import source_stream
+from bloomcli.formats import arrays
 from bloomcli.formats.parquet import page_decoder
 
 
@@ -211,13 +211,13 @@ def test_values_are_those_of_probe(lake: Path) -> None:
 def test_no_thread_of_arrow_reads_records(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Such a thread aborts the process, with exit code 134, if it is in Python's code when Python ends."""
     readers: list[threading.Thread] = []
-    read = source_stream.SourceStream.read
+    read = arrays.SourceStream.read
 
     def noted(stream: Any, size: int = -1) -> bytes:
         readers.append(threading.current_thread())
         return read(stream, size)
 
-    monkeypatch.setattr(source_stream.SourceStream, "read", noted)
+    monkeypatch.setattr(arrays.SourceStream, "read", noted)
     assert rows_of(bloomcli.find(lake, 5, column="id", limit=1, jobs=1))
     assert set(readers) == {threading.current_thread()}
 

@@ -13,8 +13,15 @@ from typing import Any, NamedTuple
 import pytest
 
 from bloomcli.commands.options import InspectOptions
-from bloomcli.compact import PLAIN_MOST, CompactSequence, LazySequence, PositionedItems, compacted, packed_blocks
-from bloomcli.compact.text_set import TextSet
+from bloomcli.compact import (
+    PLAIN_MOST,
+    CompactSequence,
+    LazySequence,
+    PositionedItems,
+    TextSet,
+    compacted,
+    packed_blocks,
+)
 from bloomcli.datasets.task import Task, collect_tasks
 from bloomcli.errors import UnreadableError
 from bloomcli.model.dataset import ColumnFilters, FileRow, Status

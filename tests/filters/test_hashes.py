@@ -8,10 +8,10 @@ from pathlib import Path
 
 import mmh3
 import pytest
-from support import reference
+from support import orc_hashes, reference
 
 from bloomcli import kernels
-from bloomcli.filters import hashes
+from bloomcli.formats.parquet.bloom_filter import DRAFT_SEED, draft_hash
 
 HELD = (b"hello", b"parquet", b"bloom", b"filter")
 NOT_HELD = [f"nobody-{at}".encode() for at in range(200)]
@@ -28,18 +28,18 @@ def test_the_filter_of_the_2018_branch_holds_its_strings_by_the_drafts_hash(corp
     size, hash_code, algorithm = struct.unpack_from("<3I", data)
     bitset = data[12:]
     assert (size, hash_code, algorithm) == (len(bitset), 0, 0)
-    assert all(draft_holds(bitset, hashes.parquet_draft(value)) for value in HELD)
-    assert not any(draft_holds(bitset, hashes.parquet_draft(value)) for value in NOT_HELD)
-    assert not any(draft_holds(bitset, hashes.parquet(value)) for value in HELD)
+    assert all(draft_holds(bitset, draft_hash(value)) for value in HELD)
+    assert not any(draft_holds(bitset, draft_hash(value)) for value in NOT_HELD)
+    assert not any(draft_holds(bitset, kernels.xxh64(value)) for value in HELD)
     assert bitset.count(0) >= len(bitset) - 8 * len(HELD)
 
 
 def test_the_current_filter_holds_its_strings_by_xxhash(corpus: Path) -> None:
     data = (corpus / "bloom_filter.xxhash.bin").read_bytes()
     bitset = data[16:]
-    assert bitset == reference.filter_of([hashes.parquet(value) for value in HELD], 1024)
-    assert not any(reference.holds(bitset, hashes.parquet(value)) for value in NOT_HELD)
-    assert not any(reference.holds(bitset, hashes.parquet_draft(value)) for value in HELD)
+    assert bitset == reference.filter_of([kernels.xxh64(value) for value in HELD], 1024)
+    assert not any(reference.holds(bitset, kernels.xxh64(value)) for value in NOT_HELD)
+    assert not any(reference.holds(bitset, draft_hash(value)) for value in HELD)
 
 
 @pytest.mark.parametrize(
@@ -51,35 +51,29 @@ def test_the_current_filter_holds_its_strings_by_xxhash(corpus: Path) -> None:
     ],
 )
 def test_parquets_hash_is_xxh64_with_seed_0(data: bytes, value: int) -> None:
-    assert hashes.parquet(data) == value
-
-
-def test_the_scalar_and_the_compiled_hash_agree() -> None:
-    for length in range(100):
-        data = random.Random(length).randbytes(length)
-        assert hashes.parquet(data) == kernels.xxh64(data)
+    assert kernels.xxh64(data) == value
 
 
 def test_the_drafts_hash_is_the_low_half_of_murmur3() -> None:
     for length in range(40):
         data = random.Random(length).randbytes(length)
-        whole = mmh3.hash_bytes(data, hashes.DRAFT_SEED)
-        assert hashes.parquet_draft(data) == int.from_bytes(whole[:8], "little")
+        whole = mmh3.hash_bytes(data, DRAFT_SEED)
+        assert draft_hash(data) == int.from_bytes(whole[:8], "little")
 
 
 def test_orcs_hash_of_bytes_is_no_half_of_murmur3() -> None:
-    halves = mmh3.hash64(b"orc", hashes.ORC_SEED, signed=False)
-    assert hashes.orc_bytes(b"orc") not in halves
+    halves = mmh3.hash64(b"orc", orc_hashes.ORC_SEED, signed=False)
+    assert orc_hashes.orc_bytes(b"orc") not in halves
 
 
 @pytest.mark.parametrize("value", [0, 1, -1, 42, (1 << 63) - 1, -(1 << 63)])
 def test_orcs_hashes_are_unsigned_64_bit_numbers(value: int) -> None:
-    assert 0 <= hashes.orc_long(value) < 1 << 64
-    assert 0 <= hashes.orc_bytes(str(value).encode()) < 1 << 64
+    assert 0 <= orc_hashes.orc_long(value) < 1 << 64
+    assert 0 <= orc_hashes.orc_bytes(str(value).encode()) < 1 << 64
 
 
 def test_each_length_of_tail_reaches_orcs_hash() -> None:
     data = b"\x01" * 17
-    found = {hashes.orc_bytes(data[:length]) for length in range(18)}
-    changed = {hashes.orc_bytes(data[:16] + bytes([last])) for last in range(256)}
+    found = {orc_hashes.orc_bytes(data[:length]) for length in range(18)}
+    changed = {orc_hashes.orc_bytes(data[:16] + bytes([last])) for last in range(256)}
     assert (len(found), len(changed)) == (18, 256)

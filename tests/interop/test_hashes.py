@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from conftest import need
+from support import orc_hashes
 
-from bloomcli.filters import hashes
+from bloomcli import kernels
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,8 +29,8 @@ def unsigned(value: int) -> int:
 
 def test_bytes_hash_as_orc_core_hashes_them(spark: SparkSession) -> None:
     murmur = spark._jvm.org.apache.orc.util.Murmur3
-    assert [hashes.orc_bytes(data) for data in BYTES] == [
-        unsigned(murmur.hash64(data, 0, len(data), hashes.ORC_SEED)) for data in BYTES
+    assert [orc_hashes.orc_bytes(data) for data in BYTES] == [
+        unsigned(murmur.hash64(data, 0, len(data), orc_hashes.ORC_SEED)) for data in BYTES
     ]
 
 
@@ -50,10 +51,10 @@ def test_longs_hash_as_orc_core_hashes_them(spark: SparkSession) -> None:
     for value in LONGS:
         arguments[0] = jvm.java.lang.Long.valueOf(value)
         found.append(unsigned(method.invoke(None, arguments)))
-    assert [hashes.orc_long(value) for value in LONGS] == found
+    assert [orc_hashes.orc_long(value) for value in LONGS] == found
 
 
 def test_bytes_hash_as_parquet_hadoop_hashes_them(spark: SparkSession) -> None:
     jvm = spark._jvm
     xxhash = jvm.org.apache.parquet.column.values.bloomfilter.XxHash()
-    assert [hashes.parquet(data) for data in BYTES] == [unsigned(xxhash.hashBytes(data)) for data in BYTES]
+    assert [kernels.xxh64(data) for data in BYTES] == [unsigned(xxhash.hashBytes(data)) for data in BYTES]

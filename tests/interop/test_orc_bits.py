@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyarrow import orc
+from support import orc_hashes
 from support.orcspark import LEAVES, STRIDE, filters, java_zone, types_frame, write, write_vectors
 from support.orcwalk import Orc
 
 import bloomcli
-from bloomcli.filters import hashes
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def test_of_a_zero_we_hold_both_signs_and_orc_core_only_the_stored_one(
     ((k, theirs),), ((same, ours),) = pair.java.bitsets(0, "c"), pair.ours.bitsets(0, "c")
     assert k == same
     java, own = KirschMitzenmacherFilter(theirs, k), KirschMitzenmacherFilter(ours, k)
-    plus, minus = hashes.orc_long(0), hashes.orc_long(-(2**63))
+    plus, minus = orc_hashes.orc_long(0), orc_hashes.orc_long(-(2**63))
     assert (java.check(plus), java.check(minus)) == (math.copysign(1, zero) > 0, math.copysign(1, zero) < 0)
     assert own.check(plus)
     assert own.check(minus)
@@ -214,5 +214,5 @@ def test_a_moment_in_the_last_second_before_1970_is_stored_a_second_late_and_bot
     assert pair.ours.payload(0, "c") == pair.java.payload(0, "c")
     ((k, bits),) = pair.ours.bitsets(0, "c")
     filled = KirschMitzenmacherFilter(bits, k)
-    assert filled.check(hashes.orc_long(stored[0] // 10**6))
-    assert not filled.check(hashes.orc_long(nanos // 10**6))
+    assert filled.check(orc_hashes.orc_long(stored[0] // 10**6))
+    assert not filled.check(orc_hashes.orc_long(nanos // 10**6))

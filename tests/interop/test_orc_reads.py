@@ -12,11 +12,11 @@ import pyarrow.dataset as ds
 import pytest
 from conftest import need
 from pyarrow import orc
+from support import orc_hashes
 from support.orcspark import STRIDE, filters, hadoop_path, types_frame, write, write_vectors
 from support.sparkfiles import NOON
 
 import bloomcli
-from bloomcli.filters import hashes
 from bloomcli.filters.kirsch_mitzenmacher import KirschMitzenmacherFilter
 from bloomcli.model.file import Presence
 
@@ -113,7 +113,7 @@ def test_orc_core_loses_short_decimals_of_an_unreleased_version_by_its_own_filte
     assert presence == {"short": Presence.UNKNOWN, "long": Presence.MAYBE}
     dumped = bloomcli.dump(path, column="short")
     bits = KirschMitzenmacherFilter(dumped.bitset, dumped.facts.hash_functions or 0)
-    assert all(bits.check(hashes.orc_long(n * 2500)) for n in range(STRIDE))
+    assert all(bits.check(orc_hashes.orc_long(n * 2500)) for n in range(STRIDE))
 
 
 @pytest.mark.parametrize("column", COLUMNS)

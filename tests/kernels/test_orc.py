@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import orcfiles
+from support import orc_hashes, orcfiles
 from support.examples import examples
 from support.reference import packed, unpacked
 
 from bloomcli import kernels
-from bloomcli.filters import hashes
 
 FORMS = {1: "b", 2: "h", 4: "i", 8: "q"}
 
@@ -32,7 +31,7 @@ def edges(width: int) -> list[int]:
 def test_bytes_of_every_length_are_hashed_as_the_reference_does() -> None:
     for length in range(80):
         data = random.Random(length).randbytes(length)
-        assert kernels.orc_hash_bytes(data) == hashes.orc_bytes(data)
+        assert kernels.orc_hash_bytes(data) == orc_hashes.orc_bytes(data)
 
 
 @given(st.lists(st.binary(max_size=30), max_size=8))
@@ -40,20 +39,20 @@ def test_bytes_in_pieces_are_hashed_as_the_whole(pieces: list[bytes]) -> None:
     value = kernels.OrcMurmur()
     for piece in pieces:
         value.update(piece)
-    assert value.digest() == hashes.orc_bytes(b"".join(pieces))
+    assert value.digest() == orc_hashes.orc_bytes(b"".join(pieces))
 
 
 def test_equal_neighbours_have_the_same_hash_and_others_their_own() -> None:
     values = [0, 0, 7, 7, 7, 0, -1, -1, 7]
     out = bytearray(8 * len(values))
     kernels.orc_hash_long(struct.pack(f"<{len(values)}q", *values), 8, 0, len(values), out)
-    assert unpacked(out, len(values)) == [hashes.orc_long(v) for v in values]
+    assert unpacked(out, len(values)) == [orc_hashes.orc_long(v) for v in values]
     kernels.orc_hash_double(struct.pack(f"<{len(values)}d", *values), 8, 0, len(values), out)
     assert unpacked(out, len(values)) == [orcfiles.double_hash(float(v)) for v in values]
     texts = [b"", b"", b"ab", b"ab", b"ba", b"ab", b"abc", b""]
     lengths = struct.pack(f"<{len(texts)}q", *map(len, texts))
     kernels.orc_hash_lengths(b"".join(texts), 0, lengths, 0, len(texts), out)
-    assert unpacked(out, len(texts)) == [hashes.orc_bytes(t) for t in texts]
+    assert unpacked(out, len(texts)) == [orc_hashes.orc_bytes(t) for t in texts]
     bitset = bytearray(8)
     kernels.km_insert(bitset, packed([5, 5, 9, 5]), 4, 3)
     assert bitset == orcfiles.bits_of([5, 9], 64, 3)
@@ -65,7 +64,7 @@ def test_integers_of_every_width_are_sign_extended_and_mixed(width: int) -> None
     out = bytearray(8 * len(values))
     data = struct.pack(f"<{len(values)}{FORMS[width]}", *values)
     kernels.orc_hash_long(data, width, 0, len(values), out)
-    assert unpacked(out, len(values)) == [hashes.orc_long(v) for v in values]
+    assert unpacked(out, len(values)) == [orc_hashes.orc_long(v) for v in values]
 
 
 @pytest.mark.parametrize("offset", [0, 1, 7, 8, 13])
@@ -74,7 +73,7 @@ def test_the_values_of_a_slice_are_hashed(offset: int) -> None:
     kept = values[offset:-3]
     out = bytearray(8 * len(kept))
     kernels.orc_hash_long(struct.pack(f"<{len(values)}q", *values), 8, offset, len(kept), out)
-    assert unpacked(out, len(kept)) == [hashes.orc_long(v) for v in kept]
+    assert unpacked(out, len(kept)) == [orc_hashes.orc_long(v) for v in kept]
     kernels.orc_hash_double(struct.pack(f"<{len(values)}d", *values), 8, offset, len(kept), out)
     assert unpacked(out, len(kept)) == [orcfiles.double_hash(float(v)) for v in kept]
 
@@ -90,7 +89,7 @@ def test_floats_are_widened_and_their_bits_are_hashed_as_a_long(width: int) -> N
     out = bytearray(8 * len(values))
     kernels.orc_hash_double(data, width, 0, len(values), out)
     held = struct.unpack(f"<{len(values)}{form}", data)
-    expected = [hashes.orc_long(struct.unpack("<q", struct.pack("<d", v))[0]) for v in held]
+    expected = [orc_hashes.orc_long(struct.unpack("<q", struct.pack("<d", v))[0]) for v in held]
     assert unpacked(out, len(values)) == expected
     assert len(set(expected)) == len(values), "each zero has a hash of its own"
 
@@ -106,7 +105,7 @@ def test_every_nan_is_hashed_as_the_canonical_one(width: int, patterns: list[int
     data = b"".join(p.to_bytes(width, "little") for p in patterns)
     out = bytearray(8 * len(patterns))
     kernels.orc_hash_double(data, width, 0, len(patterns), out)
-    assert set(unpacked(out, len(patterns))) == {hashes.orc_long(0x7FF8000000000000)}
+    assert set(unpacked(out, len(patterns))) == {orc_hashes.orc_long(0x7FF8000000000000)}
 
 
 def decimals() -> list[int]:
@@ -129,7 +128,7 @@ def test_a_decimal_is_hashed_by_python_decimals_text_with_the_zeros_trimmed(scal
     context = Context(prec=60)
     for value in decimals():
         text = orcfiles.decimal_text(Decimal(value).scaleb(-scale, context=context))
-        assert hash_of_decimal(value, scale) == hashes.orc_bytes(text.encode())
+        assert hash_of_decimal(value, scale) == orc_hashes.orc_bytes(text.encode())
 
 
 @pytest.mark.parametrize(
@@ -150,7 +149,7 @@ def test_a_decimal_is_hashed_by_python_decimals_text_with_the_zeros_trimmed(scal
     ],
 )
 def test_a_decimal_is_hashed_by_the_text_that_hive_prints(value: int, scale: int, text: bytes) -> None:
-    assert hash_of_decimal(value, scale) == hashes.orc_bytes(text)
+    assert hash_of_decimal(value, scale) == orc_hashes.orc_bytes(text)
 
 
 @pytest.mark.parametrize("k", [1, 4, 7, 30, 1024])

@@ -10,11 +10,10 @@ from decimal import Context, Decimal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import orcfiles, orcruns
+from support import orc_hashes, orcfiles, orcruns
 from support.reference import unpacked
 
 from bloomcli import kernels
-from bloomcli.filters import hashes
 
 EXACT = Context(prec=200)
 TOP = (1 << 127) - 1
@@ -62,7 +61,7 @@ def test_decimals_of_every_length_are_hashed_by_their_text(scale: int) -> None:
     some = [0, 1, -1, 10, 100, -100, 99, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, 1 << 64, 10**38 - 1, 1 - 10**38]
     some += [sign * rng.getrandbits(bits) for bits in range(1, 127) for sign in (1, -1)]
     values = [v for v in some if abs(v) < 10**38]
-    assert hashed(values, [scale] * len(values), scale) == [hashes.orc_bytes(text(v, scale)) for v in values]
+    assert hashed(values, [scale] * len(values), scale) == [orc_hashes.orc_bytes(text(v, scale)) for v in values]
 
 
 @given(
@@ -73,7 +72,7 @@ def test_decimals_of_every_length_are_hashed_by_their_text(scale: int) -> None:
 )
 def test_a_value_is_hashed_exactly_or_refused(value: int, scale: int, column: int, most: int) -> None:
     if value == 0 or fits(value, scale, column, most):
-        assert hashed([value], [scale], column, most) == [hashes.orc_bytes(text(value, scale))]
+        assert hashed([value], [scale], column, most) == [orc_hashes.orc_bytes(text(value, scale))]
     else:
         with pytest.raises(kernels.RunError, match="a decimal with more digits than its column allows"):
             hashed([value], [scale], column, most)
@@ -82,7 +81,7 @@ def test_a_value_is_hashed_exactly_or_refused(value: int, scale: int, column: in
 def test_scales_differ_from_value_to_value_and_neighbours_may_be_equal() -> None:
     values, scales = [15, 15, 15, -15, 150, 1500, 0, 0], [1, 1, 0, 1, 2, 3, 5, -100]
     texts = [b"1.5", b"1.5", b"15", b"-1.5", b"1.5", b"1.5", b"0", b"0"]
-    assert hashed(values, scales, 2) == [hashes.orc_bytes(t) for t in texts]
+    assert hashed(values, scales, 2) == [orc_hashes.orc_bytes(t) for t in texts]
 
 
 @pytest.mark.parametrize("cut", range(25))

@@ -20,7 +20,7 @@ from support.gates import FAILED, FOUND, KNOWN, LAKE, MISSING, ODD_SIZE, OFF, PA
 
 import bloomcli
 from bloomcli.model.gate import GateReport
-from bloomcli.report import paths, sarif
+from bloomcli.report import sarif
 from bloomcli.rules import RULES, page
 
 SCHEMA = Path(__file__).parents[1] / "schemas" / "sarif-2.1.0-rtm.5.json"
@@ -272,17 +272,17 @@ def test_figures_are_properties_of_the_run() -> None:
     ],
 )
 def test_paths_as_uri_references(path: str, expected: tuple[str, bool]) -> None:
-    assert paths.uri_reference(path, "/work") == expected
+    assert sarif.uri_reference(path, "/work") == expected
 
 
 def test_below_the_root_folder_every_path_is_relative() -> None:
-    assert paths.uri_reference("/a/b", "/") == ("a/b", True)
+    assert sarif.uri_reference("/a/b", "/") == ("a/b", True)
 
 
 @given(st.text(min_size=1, max_size=20).filter(lambda name: "/" not in name and name not in {".", ".."}))
 def test_any_local_name_comes_back_from_its_uri(name: str) -> None:
     for path, folder in ((name, "/work"), (f"/else/{name}", "/work")):
-        uri, relative = paths.uri_reference(path, folder)
+        uri, relative = sarif.uri_reference(path, folder)
         assert uri.isascii()
         assert relative == (path == name)
         parts = urlsplit(uri)
@@ -293,7 +293,7 @@ def test_any_local_name_comes_back_from_its_uri(name: str) -> None:
 
 @given(TEXT)
 def test_any_path_has_a_uri(path: str) -> None:
-    assert paths.uri_reference(path, "/work")[0].isascii()
+    assert sarif.uri_reference(path, "/work")[0].isascii()
 
 
 # --- size

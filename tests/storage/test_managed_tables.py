@@ -13,10 +13,10 @@ import bloomcli
 from bloomcli.datasets import task
 from bloomcli.errors import UsageError
 from bloomcli.model.dataset import Status
+from bloomcli.storage.base import ManagedTable
 from bloomcli.storage.listing import expand
 from bloomcli.storage.managed_tables import table_above
 from bloomcli.storage.registry import LOCAL
-from bloomcli.storage.table_kinds import ManagedTable
 
 
 def _made(*names: str) -> Callable[[Path], None]:

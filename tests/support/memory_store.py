@@ -21,6 +21,7 @@ from bloomcli.storage.base import (
     Fingerprint,
     KeptRange,
     Kind,
+    ManagedTable,
     Pieces,
     PlacedBytes,
     Progress,
@@ -29,9 +30,9 @@ from bloomcli.storage.base import (
     Store,
     SweepResult,
     Verify,
+    root_of_mark,
 )
 from bloomcli.storage.names import has_wildcard, is_hidden
-from bloomcli.storage.table_kinds import ManagedTable, root_of_mark
 
 SCHEME: Final = "memory"
 

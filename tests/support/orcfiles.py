@@ -16,12 +16,12 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import orc
 
-from bloomcli.filters import hashes
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.compression import Codec, codec_of
 from bloomcli.formats.orc.footer import Footer
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.storage.registry import open_source
+from support import orc_hashes
 
 COMPRESSIONS: Final = ("uncompressed", "zlib", "snappy", "lz4", "zstd")
 _EPOCH: Final = dt.datetime(1970, 1, 1)
@@ -50,18 +50,18 @@ class Case:
 
 def long_hash(value: int) -> int:
     """The hash of an integer."""
-    return hashes.orc_long(value)
+    return orc_hashes.orc_long(value)
 
 
 def double_hash(value: float) -> int:
     """The hash of a double, or of a widened float."""
     bits = 0x7FF8 << 48 if math.isnan(value) else struct.unpack("<q", struct.pack("<d", value))[0]
-    return hashes.orc_long(bits)
+    return orc_hashes.orc_long(bits)
 
 
 def text_hash(value: str | bytes) -> int:
     """The hash of a string's or a binary's bytes."""
-    return hashes.orc_bytes(value.encode() if isinstance(value, str) else value)
+    return orc_hashes.orc_bytes(value.encode() if isinstance(value, str) else value)
 
 
 def decimal_text(value: Decimal) -> str:
@@ -72,16 +72,16 @@ def decimal_text(value: Decimal) -> str:
 
 
 def _decimal_hash(value: Decimal) -> int:
-    return hashes.orc_bytes(decimal_text(value).encode())
+    return orc_hashes.orc_bytes(decimal_text(value).encode())
 
 
 def _days_hash(value: dt.date) -> int:
-    return hashes.orc_long(value.toordinal() - _EPOCH.toordinal())
+    return orc_hashes.orc_long(value.toordinal() - _EPOCH.toordinal())
 
 
 def _millis_hash(value: dt.datetime) -> int:
     since = value.replace(tzinfo=None) - _EPOCH
-    return hashes.orc_long((since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000)
+    return orc_hashes.orc_long((since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000)
 
 
 def _float32(value: float) -> float:

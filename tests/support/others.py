@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from bloomcli.storage.local import exchange
+from bloomcli.storage.local import temporary
 from bloomcli.storage.local.hadoop_crc import checksum_file_of
 from support.checksums import checksums
 from support.replacing import OLD
@@ -57,11 +57,11 @@ class Renames(Others):
 
 def just_before(monkeypatch: pytest.MonkeyPatch, *acts: Callable[[], object]) -> None:
     """Run the first action just before the first exchange, the second just before the second exchange, ..."""
-    real, waiting = exchange._rename, list(acts)
+    real, waiting = temporary._rename, list(acts)
 
     def rename(fd: int, one: Path, other_fd: int, other: Path, flags: int) -> int:
-        if flags == exchange._EXCHANGE and waiting:
+        if flags == temporary._EXCHANGE and waiting:
             waiting.pop(0)()
         return real(fd, one, other_fd, other, flags)
 
-    monkeypatch.setattr(exchange, "_rename", rename)
+    monkeypatch.setattr(temporary, "_rename", rename)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from bloomcli.storage.local import exchange
+from bloomcli.storage.local import temporary
 from bloomcli.storage.local.atomic import replacing
 from bloomcli.storage.local.source import LocalSource
 
@@ -67,7 +67,7 @@ def around(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     acting: list[bool] = []
     for name in ("replace", "rename", "link", "unlink", "fsync"):
         wrap(os, name)
-    wrap(exchange, "_rename")
+    wrap(temporary, "_rename")
 
 
 def names(folder: Path) -> set[str]:

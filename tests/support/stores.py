@@ -18,7 +18,7 @@ import pytest
 
 from bloomcli.storage.arrow_store import ArrowStore
 from bloomcli.storage.base import Store
-from bloomcli.storage.local import exchange
+from bloomcli.storage.local import temporary
 from bloomcli.storage.registry import LOCAL
 from support import checksums
 from support.memory_store import SCHEME, MemoryStore
@@ -188,7 +188,7 @@ class MemoryPlace(Place):
 
 def _without_exchange(root: Path, patched: pytest.MonkeyPatch) -> Place:
     """A file system on which two files can't be exchanged."""
-    patched.setattr(exchange, "file_system", lambda _: "overlay")
+    patched.setattr(temporary, "file_system", lambda _: "overlay")
     return LocalPlace(root)
 
 

@@ -11,7 +11,7 @@ from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import LiteralError
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import FilterBounds, FilterProblem, Plan
+from bloomcli.formats.base import FilterBounds, FilterProblem, Plan, Tree
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
@@ -23,7 +23,6 @@ from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, IndexEntry, PageFacts
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
-from bloomcli.values.trees import Tree
 
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
@@ -99,7 +98,7 @@ class MosaicFile(LocatedFile):
 
     def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
         """Sum up the row-group index by column."""
-        from bloomcli.formats.mosaic.columns import column_facts
+        from bloomcli.formats.mosaic.describe import column_facts
 
         return column_facts(self.footer, columns)
 

@@ -25,13 +25,13 @@ from typing import Final
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.base import Tree, binary
 from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.schema import MosaicColumn, Schema, read_schema
 from bloomcli.formats.mosaic.spec import Cursor
 from bloomcli.model.schema import SchemaNode
 from bloomcli.storage.base import Source
-from bloomcli.values.trees import Tree, binary
 from bloomcli.words import are, counted
 
 _LEAST_BUCKET: Final = 11

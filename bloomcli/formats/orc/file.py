@@ -11,7 +11,7 @@ from bloomcli import limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
-from bloomcli.formats.base import FilterBounds, FilterProblem, Plan
+from bloomcli.formats.base import FilterBounds, FilterProblem, Plan, Tree
 from bloomcli.formats.dictionary import ReadBudget
 from bloomcli.formats.index_input import BitsSource, RowGroupBits
 from bloomcli.formats.located_file import CheckModule, DescribeModule, LocatedFile, SpliceModule
@@ -31,12 +31,11 @@ from bloomcli.formats.size_rule import SizeRule
 from bloomcli.model.file import Column, FilterFacts, IndexEntry, MergedFilter, PageFacts
 from bloomcli.storage.base import Source
 from bloomcli.values.literals import Literal
-from bloomcli.values.trees import Tree
 
 if TYPE_CHECKING:
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.column_search import BoundedUnit, ColumnSearch
-    from bloomcli.formats.orc.columns import Contradictions
+    from bloomcli.formats.orc.describe import Contradictions
     from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.inspect import FilterSummary
     from bloomcli.model.schema import ColumnNames, SchemaNode
@@ -124,13 +123,13 @@ class OrcFile(LocatedFile):
 
     def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
         """Sum up the statistics and the stripes' footers by column."""
-        from bloomcli.formats.orc.columns import column_facts
+        from bloomcli.formats.orc.describe import column_facts
 
         return column_facts(self.footer, columns, self._contradictions)
 
     @cached_property
     def _contradictions(self) -> Contradictions:
-        from bloomcli.formats.orc.columns import Contradictions
+        from bloomcli.formats.orc.describe import Contradictions
 
         return Contradictions(self.footer)
 

@@ -21,13 +21,13 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from bloomcli import limits
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.base import Tree, binary
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc import spec
 from bloomcli.formats.orc.compression import Codec, codec_of, next_checksum
 from bloomcli.formats.orc.schema import OrcType, read_types
 from bloomcli.model.schema import SchemaNode
 from bloomcli.storage.base import Source
-from bloomcli.values.trees import Tree, binary
 from bloomcli.words import counted
 
 _HINT: Final = "the file is cut off or damaged; get it from its source again"

@@ -13,12 +13,12 @@ import pyarrow.orc
 
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
+from bloomcli.formats.arrays import SourceStream
 from bloomcli.formats.orc import limits as orc_limits
 from bloomcli.formats.orc.arrow_forms import Numbered, forms_of
 from bloomcli.formats.orc.footer import Footer, Stripe
 from bloomcli.formats.orc.schema import OrcType
 from bloomcli.formats.orc.values import TIMESTAMPS, ValueReader
-from bloomcli.formats.source_stream import SourceStream
 from bloomcli.storage.base import Source
 from bloomcli.words import counted
 

@@ -54,6 +54,8 @@ PAGE: Final = "parquet-2018-page"
 DRAFTS: Final = (TWELVE_BYTES, HEADER, PAGE)
 
 _DRAFT_HASH: Final = "MURMUR3"
+DRAFT_SEED: Final = 1361930890
+"""Seed of the drafts' hash. No draft's text mentions it; parquet-mr and parquet-cpp used the same."""
 _NO_COMPRESSION: Final = "UNCOMPRESSED"
 _TWELVE: Final = 12
 _BLOCK: Final = 32
@@ -580,3 +582,11 @@ class Filters:
             return load_header(self.source, chunk, self.footer.start).num_bytes
         except FilterProblem:
             return None
+
+
+def draft_hash(data: bytes) -> int:
+    """The hash of a value's PLAIN bytes in the filters of the 2018 drafts: the first (least significant) 64 bits of
+    MurmurHash3 x64_128."""
+    import mmh3
+
+    return int(mmh3.hash64(data, DRAFT_SEED, signed=False)[0])

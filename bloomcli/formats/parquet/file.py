@@ -10,10 +10,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from bloomcli import limits
+from bloomcli import kernels, limits
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError, UsageError
-from bloomcli.filters import hashes as hash_functions
 from bloomcli.formats.answer import WRONG, Contents, Lookup, UnitFacts
 from bloomcli.formats.base import DeepCheck, FilterBounds, FilterFile, Plan, Repair, Tick
 from bloomcli.formats.dictionary import ReadBudget
@@ -27,6 +26,7 @@ from bloomcli.formats.parquet.bloom_filter import (
     Filters,
     LoadedFilter,
     ProbedFilter,
+    draft_hash,
     filter_class,
     parse_header,
     unfilterable,
@@ -47,13 +47,13 @@ from bloomcli.values.literals import Literal, exclusions
 from bloomcli.words import plural
 
 if TYPE_CHECKING:
+    from bloomcli.formats.base import Tree
     from bloomcli.formats.column_facts import ColumnFacts
     from bloomcli.formats.column_search import ColumnSearch
     from bloomcli.formats.sampling import Extent, UnitValues
     from bloomcli.model.inspect import FilterDump
     from bloomcli.model.schema import ColumnNames, RowLineage, SchemaNode
     from bloomcli.storage.sources import ExtendedSource
-    from bloomcli.values.trees import Tree
 
 
 class ParquetFile(LocatedFile):
@@ -145,7 +145,7 @@ class ParquetFile(LocatedFile):
 
     def column_facts(self, columns: set[int] | None) -> Iterator[ColumnFacts]:
         """Sum up the chunks' metadata by column."""
-        from bloomcli.formats.parquet.columns import column_facts
+        from bloomcli.formats.parquet.describe import column_facts
 
         return column_facts(self.footer, columns)
 
@@ -455,7 +455,7 @@ class BareFilter(FilterFile):
     ) -> Iterator[UnitFacts]:
         """Yield the filter, or the reason why it can't be used. Rows, statistics and bytes aren't known."""
         del column, units
-        function = hash_functions.parquet_draft if self._loaded.header.draft else hash_functions.parquet
+        function = draft_hash if self._loaded.header.draft else kernels.xxh64
         yield UnitFacts(
             row_group=0,
             rows=0,

@@ -22,7 +22,7 @@ from bloomcli import kernels, limits, words
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec, statistics
-from bloomcli.formats.parquet.schema import leaf_columns
+from bloomcli.formats.parquet.schema import leaf_columns, with_enums_as_text
 from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.statistics import NO_VALUES, kind_of_bounds
 from bloomcli.kernels import ChunkMetadata
@@ -139,6 +139,11 @@ class Footer:
     def columns(self) -> tuple[Column, ...]:
         """The leaf columns, in schema order."""
         return leaf_columns(self.top)
+
+    @cached_property
+    def for_arrow(self) -> bytes:
+        """`raw` for Arrow, which returns ENUM columns as binary: they are text here."""
+        return with_enums_as_text(self.top) if any(one.logical == "ENUM" for one in self.columns) else self.raw
 
     @cached_property
     def created_by(self) -> str | None:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from bloomcli import kernels
 from bloomcli.errors import UnsupportedError
-from bloomcli.filters.hashes import parquet_draft
 from bloomcli.formats.answer import Lookup
 from bloomcli.formats.index_input import HashedValues
+from bloomcli.formats.parquet.bloom_filter import draft_hash
 from bloomcli.model.file import Column
 from bloomcli.values.literals import Literal, kind_of
 
@@ -92,7 +92,7 @@ def _lookups(literals: Sequence[Literal], column: Column, *, draft: bool) -> Seq
 
 
 def _draft_hashes(forms: Sequence[tuple[bytes, ...]]) -> list[int]:
-    return [parquet_draft(form) for some in forms for form in some]
+    return [draft_hash(form) for some in forms for form in some]
 
 
 def _hashes(forms: Sequence[bytes]) -> Sequence[int]:

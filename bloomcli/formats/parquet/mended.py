@@ -137,6 +137,17 @@ class Work(NamedTuple):
         return self.chunk.compressed_bytes if self.decodes else 0
 
 
+def may_lack(work: Work) -> bool:
+    """Whether none of the structures that are added may have a right value: those that an earlier repair left out are
+    missing still."""
+    column, found = work.chunk.column, work.found
+    if STATISTICS in work.structures and found.null_count is None:
+        return False
+    if OFFSET_INDEX in work.structures and not column.max_repetition_level:
+        return False  # a row begins with each value, and so with each page
+    return OFFSET_INDEX in work.structures or has_floats(column)
+
+
 class Made(NamedTuple):
     """The new structures of a chunk."""
 
@@ -302,6 +313,7 @@ class Maker:
         reason: str | None = None
         if structure == STATISTICS:
             reason = self._put_statistics(mends=bool(problems))
+            action = action if self._values else "keep"
         elif structure == ENCODINGS:  # readers that find none look at all encodings of the chunk
             known = {page.encoding for page in self.measured.pages}
             numbers = {number for name, number in ENUMS["Encoding"].items() if name in known}
@@ -320,15 +332,17 @@ class Maker:
         fields: dict[str, Value | None] = {}
         if mends or there.null_count is None:
             fields["null_count"] = found.nulls
-        if has_floats(column) and (mends or self._orders.is_total(column)):
-            fields["nan_count"] = found.nans
         reason = self._orders.why_none(column) or (_TOO_LONG if found.unknown else None)
-        if mends or None in there.bounds(True, False):
+        if reason is None and found.low is None and found.nulls < found.values:
+            reason = "its values are all NaN"
+        if mends or (reason is None and None in there.bounds(True, False)):
             for name, bound, cut in (("min", found.low, cut_low), ("max", found.high, cut_high)):
                 whole = None if reason is not None else bound
                 short = None if whole is None else self._shown(whole, cut)
                 fields[f"{name}_value"] = short
                 fields[f"is_{name}_value_exact"] = None if short is None else short == whole
+        if has_floats(column) and (mends or (fields and self._orders.is_total(column))):
+            fields["nan_count"] = found.nans
         if mends:  # the old bounds have another order for some types, and readers don't need them
             fields |= {"min": None, "max": None, "distinct_count": found.distinct}
         self._values |= {f"{STATISTICS}.{name}": value for name, value in fields.items()}

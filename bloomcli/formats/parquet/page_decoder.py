@@ -535,10 +535,12 @@ def _file_fields(
     yield 3, i64(rows)
     yield 4, listed(STRUCT, groups)
     kinds = {"schema": LIST, "key_value_metadata": LIST, "created_by": BINARY, "column_orders": LIST}
+    if typed is None:
+        return
     for field, kind in kinds.items():
-        raw = None if typed is None else typed.top.raw(field)
-        if raw is not None:
-            yield spec.field_ids("FileMetaData")[field], (kind, raw)
+        span = typed.top.span(field)
+        if span is not None:
+            yield spec.field_ids("FileMetaData")[field], (kind, typed.for_arrow[span.start : span.end])
 
 
 @lru_cache(maxsize=64)

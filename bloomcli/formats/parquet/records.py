@@ -29,14 +29,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 
 from bloomcli.errors import BloomError, CorruptFile
-from bloomcli.formats.arrays import int64s, numbers_of
+from bloomcli.formats.arrays import SourceStream, int64s, numbers_of
 from bloomcli.formats.column_search import Candidates
 from bloomcli.formats.parquet import page_decoder, page_index, spec
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.page_decoder import ChosenPages
 from bloomcli.formats.parquet.page_index import HasWithin, PagePlace, Selection
-from bloomcli.formats.source_stream import SourceStream
 from bloomcli.model.file import ColumnChunk
 from bloomcli.storage.base import Range, united
 from bloomcli.words import counted
@@ -603,9 +602,9 @@ class Records:
     def _reader(self) -> pq.ParquetFile:
         import pyarrow.parquet as pq
 
-        source, metadata = self._file.source, None
-        if source.request_bytes:  # Arrow would read too much of the file's end
-            raw = self._filters.footer.raw
+        source, metadata, footer = self._file.source, None, self._filters.footer
+        raw = footer.for_arrow
+        if source.request_bytes or raw != footer.raw:  # Arrow would read too much of the file's end
             whole = b"".join((spec.MAGIC, raw, len(raw).to_bytes(4, "little"), spec.MAGIC))
             metadata = pq.read_metadata(pa.BufferReader(whole))
         # a background read of Arrow's threads aborts the process if Python ends during it

@@ -8,7 +8,8 @@ repetition levels. Readers skip pages only where all columns that they read have
 one.
 
 To mend, the columns are read when the change is planned, because only their values show what is wrong. To add, they
-are read while the body is copied.
+are read while the body is copied, unless nothing but structures without a right value may be missing: then only the
+values show whether there is anything to write.
 """
 
 from __future__ import annotations
@@ -70,12 +71,13 @@ class RepairPlan(Change):
         self._orders = Orders(filters.footer, adds=bool(repair.add))
         self._work = list(self._choose())
         self._mended: list[Made] | None = None
-        if not repair.add:
+        if not repair.add or all(map(mended.may_lack, self._work)):
             filters.source.will_read(self.reads())
-            self._mended = [made for made in self._made(repair.threads, lambda _: None, ()) if made is not None]
-            self._mend_rows(self._mended)
+            self._mended = list(self._made(repair.threads, lambda _: None, ()))
+            if not repair.add:
+                self._mend_rows(self._mended)
         changes = [(made.key, one) for made in self._mended or () for one in made.changes]
-        gone = {Part(_KINDS[one.structure], key) for key, one in changes if one.structure in _KINDS}
+        gone = {Part(_KINDS[one.structure], key) for key, one in changes if one.structure in _KINDS and one.problems}
         super().__init__(filters, set(), puts=bool(self._work), appends=appends, indexes=gone)
         if self._work:
             self.remarks = footers.extension_remarks(filters.footer, "page indexes")

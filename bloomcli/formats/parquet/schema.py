@@ -55,6 +55,10 @@ class _Group(NamedTuple):
     repetition: int
 
 
+_ENUM_AS_TEXT: Final = (("converted_type", 0x08, 0x00), ("logicalType", 0x4C, 0x1C))
+"""(field, first byte of an ENUM, first byte of text): the numbers 4 and 0, and the headers of the union's fields."""
+
+
 class _SchemaCache:
     """The latest schema and its columns: most files of a dataset have the same schema.
 
@@ -73,6 +77,19 @@ def leaf_columns(top: Struct) -> tuple[Column, ...]:
         columns = _read(top, starts)
         _SchemaCache.last = (raw, columns) if starts else (b"", ())
     return columns
+
+
+def with_enums_as_text(top: Struct) -> bytes:
+    """The bytes of FileMetaData, in which ENUM columns are STRING columns. An ENUM is UTF-8 text, which Arrow would
+    return as binary. No offset changes."""
+    data = bytearray(top.data)
+    for start in top.list_starts("schema")[:-1]:
+        element = Struct("SchemaElement", top.data, start, top.location.at("schema"))
+        for field, enum, text in _ENUM_AS_TEXT:
+            span = element.span(field)
+            if span is not None and data[span.start] == enum:
+                data[span.start] = text
+    return bytes(data)
 
 
 def _read(top: Struct, starts: list[int]) -> tuple[Column, ...]:

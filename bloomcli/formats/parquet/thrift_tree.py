@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from bloomcli import kernels
 from bloomcli.errors import UnsupportedError
+from bloomcli.formats.base import Tree, binary
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.spec import Location
-from bloomcli.values.trees import Tree, binary
 from bloomcli.words import counted
 
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT, _UUID = 1, 2, 3, 7, 8, 9, 10, 11, 12, 13

@@ -16,8 +16,8 @@ from typing import Final
 from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import UnsupportedError
-from bloomcli.filters import hashes
 from bloomcli.formats.parquet import limits as parquet_limits
+from bloomcli.formats.parquet.bloom_filter import draft_hash
 from bloomcli.formats.parquet.encodings import Slice, slices, width_of
 from bloomcli.formats.parquet.pages import WINDOW, Page, read_pages
 from bloomcli.model.file import Column, ColumnChunk
@@ -139,7 +139,7 @@ class HashedPage:
 
     def draft_hashes(self) -> bytearray:
         """The Murmur3 hashes of the 2018 drafts, computed value by value: few files need them."""
-        return bytearray(array("Q", map(hashes.parquet_draft, self.values())).tobytes())
+        return bytearray(array("Q", map(draft_hash, self.values())).tobytes())
 
 
 def _has_zero(part: Slice, column: Column) -> bool:
@@ -283,5 +283,5 @@ def mark(page: Page, seen: bytearray, unseen: int, stop: Stop, entries: kernels.
 def zero_hashes(column: Column, *, draft: bool = False) -> tuple[int, ...]:
     """The hashes of +0 and -0 of a floating-point column."""
     width = zero_width(column)
-    function = hashes.parquet_draft if draft else kernels.xxh64
+    function = draft_hash if draft else kernels.xxh64
     return () if width is None else tuple(function(z) for z in _ZEROS[width])

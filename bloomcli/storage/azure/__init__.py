@@ -1,11 +1,10 @@
 """Azure Blob Storage, through the SDK azure-storage-blob: ``az://CONTAINER/...``, ``abfss://CONTAINER@ACCOUNT.../...``.
 
-connection.py  parses URIs; gets accounts, endpoints and credentials from them and from environment variables
-transport.py   counts the requests
+connection.py  parses URIs; gets accounts, endpoints and credentials from them and from environment variables;
+               counts the requests
 errors.py      converts the service's errors to bloomcli's
 client.py      reads and lists blobs
-blocks.py      divides a new content into kept blocks and new ones
-writing.py     writes a blob as a new list of blocks
+writing.py     writes a blob as a new list of blocks, kept ones and new ones
 store.py       the store
 
 store.py imports the other modules, and so the SDK, only when they are first used.

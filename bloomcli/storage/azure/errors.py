@@ -14,11 +14,11 @@ from azure.core.exceptions import AzureError, ClientAuthenticationError, DecodeE
 from requests.exceptions import RequestException
 from urllib3.exceptions import HTTPError
 
-from bloomcli.errors import BloomError, UnreadableError, WriteError
+from bloomcli.errors import BloomError
 from bloomcli.storage.azure.connection import ATTEMPTS, container, endpoint_of
 from bloomcli.storage.objects.bounded import answers_to_writes
-from bloomcli.storage.objects.client import AccessDenied, Conflict, Location, ObjectNotFound
-from bloomcli.storage.objects.network import connection_failure, foreign_answer
+from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound
+from bloomcli.storage.objects.network import connection_failure, foreign_answer, storage_error
 
 STORE: Final = "Azure Blob Storage"
 _ABSENT: Final = frozenset({"BlobNotFound", "ResourceNotFound", "CannotVerifyCopySource"})
@@ -109,16 +109,16 @@ def convert_sdk_errors(at: Location, *, writing: bool = False) -> Iterator[None]
         # the SDK raises these for an answer without required fields
         raise foreign_answer(at, STORE, endpoint_of(at), writing=writing) from None
     except (HTTPError, RequestException, OSError) as error:
-        raise _storage_error(at, writing, *connection_failure(error, endpoint_of(at))) from None
+        raise storage_error(at, *connection_failure(error, endpoint_of(at)), writing=writing) from None
 
 
 def _unanswered_error(at: Location, error: AzureError, writing: bool) -> BloomError:
     """The error for a request without an answer."""
     if type(error).__name__ == "AzureSigningError":
-        return _storage_error(at, writing, "access denied: the account's key is invalid", _LOGIN)
+        return storage_error(at, "access denied: the account's key is invalid", _LOGIN, writing=writing)
     if isinstance(error, ClientAuthenticationError):
-        return _storage_error(at, writing, "access denied: no token could be obtained", _LOGIN)
-    return _storage_error(at, writing, *connection_failure(error, endpoint_of(at)))
+        return storage_error(at, "access denied: no token could be obtained", _LOGIN, writing=writing)
+    return storage_error(at, *connection_failure(error, endpoint_of(at)), writing=writing)
 
 
 def answer_error(at: Location, code: str, status: int, request: str | None, *, writing: bool) -> BloomError:
@@ -134,11 +134,11 @@ def answer_error(at: Location, code: str, status: int, request: str | None, *, w
     else:
         why, hint = "the store refuses", "see the service's documentation of this code, and check {endpoint}"
     details = ", ".join(filter(None, (code or f"status {status}", f"request {request}" if request else "")))
-    return _storage_error(
+    return storage_error(
         at,
-        writing,
         f"{why} ({details})",
         hint.format(permission=permission, rehydration=rehydration_hint(at), endpoint=endpoint_of(at)),
+        writing=writing,
         denied=status in {401, 403},
     )
 
@@ -152,9 +152,3 @@ def rehydration_hint(at: Location) -> str:
         f"`az storage blob set-tier {named} --tier Hot` makes it readable, in hours; "
         f"`az storage blob show {named}` shows when it is"
     )
-
-
-def _storage_error(at: Location, writing: bool, why: str, hint: str, *, denied: bool = False) -> BloomError:
-    if writing:
-        return WriteError(f"can't be written: {why}", path=at.uri, hint=hint)
-    return (AccessDenied if denied else UnreadableError)(f"can't be read: {why}", path=at.uri, hint=hint)

@@ -28,7 +28,7 @@ from google.auth.transport.requests import AuthorizedSession
 from google.cloud import storage
 from google.cloud.storage.retry import DEFAULT_RETRY
 
-from bloomcli.errors import BloomError, UnreadableError, UsageError, WriteError
+from bloomcli.errors import UsageError
 from bloomcli.storage import traffic
 from bloomcli.storage.objects import network
 from bloomcli.storage.objects.bounded import (
@@ -39,8 +39,8 @@ from bloomcli.storage.objects.bounded import (
     answers_to_writes,
     content_of,
 )
-from bloomcli.storage.objects.client import AccessDenied, Conflict, Location, ObjectNotFound, content_length
-from bloomcli.storage.objects.network import connection_failure, size_in
+from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound, content_length
+from bloomcli.storage.objects.network import connection_failure, size_in, storage_error
 from bloomcli.words import counted
 
 _PERMISSION: Final = re.compile(r"\bstorage\.[a-zA-Z]+\.[a-zA-Z]+\b")
@@ -79,14 +79,7 @@ def answer_error(at: Location, error: GoogleAPICallError, *, writing: bool, trie
     answer: Any = error.response
     request = None if answer is None else answer.headers.get("x-guploader-uploadid")
     details = f"status {status}" + (f", request {request}" if request else "")
-    return storage_error(at, writing, f"{why} ({details})", hint, denied=status in {401, 403})
-
-
-def storage_error(at: Location, writing: bool, why: str, hint: str, *, denied: bool = False) -> BloomError:
-    """A WriteError if `writing`, else an UnreadableError."""
-    if writing:
-        return WriteError(f"can't be written: {why}", path=at.uri, hint=hint)
-    return (AccessDenied if denied else UnreadableError)(f"can't be read: {why}", path=at.uri, hint=hint)
+    return storage_error(at, f"{why} ({details})", hint, writing=writing, denied=status in {401, 403})
 
 
 T = TypeVar("T")
@@ -264,13 +257,10 @@ class Api:
             return answer_error(at, error, writing=writing, tried=tried)
         if isinstance(error, GoogleAuthError) and not isinstance(next(iter(error.args), None), OSError):
             return storage_error(
-                at,
-                writing,
-                "access denied: the token has expired or can't be obtained",
-                "gcloud auth application-default login, or check GOOGLE_APPLICATION_CREDENTIALS",
+                at, "access denied: the token has expired or can't be obtained", _LOGIN, writing=writing
             )
         why, hint = connection_failure(error, self.endpoint)
-        return storage_error(at, writing, why + tried, hint)
+        return storage_error(at, why + tried, hint, writing=writing)
 
 
 def document_in(answer: Answer) -> dict[str, Any]:

@@ -42,13 +42,13 @@ class GcsClient(Client):
 
     def identity(self, at: Location) -> str:
         """The URI with the scheme gs, as in Google's own tools."""
-        return f"gs://{bucket_of(at)}/{at.key}"
+        return f"gs://{at.bucket}/{at.key}"
 
     def resource(self, at: Location) -> dict[str, Any] | None:
         """The API's description of an object; None if it doesn't exist. Raises UnreadableError."""
         try:
             with self.api.expecting(ObjectNotFound, at):
-                return self.api.send_for_object(at, Request("GET", self.api.url(bucket_of(at), at.key)))
+                return self.api.send_for_object(at, Request("GET", self.api.url(at.bucket, at.key)))
         except ObjectNotFound:
             return None
 
@@ -60,7 +60,7 @@ class GcsClient(Client):
     def read_tail(self, at: Location, length: int) -> tuple[bytes, ObjectInfo]:
         """Read the last bytes of an object. Raises ObjectNotFound."""
         headers = {"Range": f"bytes=-{length}"}
-        request = Request("GET", self.api.url(bucket_of(at), at.key), {"alt": "media"}, headers, max_bytes=length)
+        request = Request("GET", self.api.url(at.bucket, at.key), {"alt": "media"}, headers, max_bytes=length)
         with self.api.expecting(ObjectNotFound, at):
             answer = self.api.send(at, request)
         if answer.status == _NO_RANGE:  # an empty object has no ranges
@@ -79,7 +79,7 @@ class GcsClient(Client):
         """Read a range of an object on the condition of its generation. Raises ObjectNotFound, Conflict."""
         request = Request(
             "GET",
-            self.api.url(bucket_of(at), at.key),
+            self.api.url(at.bucket, at.key),
             {"alt": "media", "ifGenerationMatch": tag},
             {"Range": f"bytes={offset}-{offset + length - 1}"},
             max_bytes=length,
@@ -109,7 +109,7 @@ class GcsClient(Client):
         while True:
             try:
                 with self.api.expecting(ObjectNotFound, at):
-                    answer = self.api.send(at, Request("GET", self.api.url(bucket_of(at)), params))
+                    answer = self.api.send(at, Request("GET", self.api.url(at.bucket), params))
             except ObjectNotFound:
                 raise UnreadableError(
                     "can't be read: there is no such bucket", path=at.uri, hint="check the bucket's name"
@@ -146,7 +146,7 @@ class GcsClient(Client):
         """Delete an object if it exists. Raises Conflict, WriteError."""
         params = {} if generation is None else {"ifGenerationMatch": generation}
         try:
-            self.api.send(at, Request("DELETE", self.api.url(bucket_of(at), at.key), params), writing=True)
+            self.api.send(at, Request("DELETE", self.api.url(at.bucket, at.key), params), writing=True)
         except ObjectNotFound:
             return
 
@@ -168,11 +168,6 @@ class GcsClient(Client):
         else:
             return
         raise UnreadableError(f"can't be read: {why}", path=at.uri, hint="try again")
-
-
-def bucket_of(at: Location) -> str:
-    """The bucket of a location."""
-    return at.root.partition("://")[2]
 
 
 def precondition_parameters(precondition: Precondition | str) -> dict[str, str]:

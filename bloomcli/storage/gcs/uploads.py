@@ -109,8 +109,7 @@ def insert(
         Conflict: the precondition failed.
         WriteError: the store refused the object.
     """
-    bucket = at.root.partition("://")[2]
-    url = api.url(bucket, upload=True)
+    url = api.url(at.bucket, upload=True)
     if size <= CHUNK_BYTES:
         data = b"".join(chunks())
         crc = int(google_crc32c.value(data))

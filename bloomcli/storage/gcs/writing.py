@@ -31,7 +31,7 @@ from bloomcli.errors import UsageError, WriteError
 from bloomcli.storage import traffic
 from bloomcli.storage.base import Progress
 from bloomcli.storage.gcs.api import STORE, Request, document_in
-from bloomcli.storage.gcs.client import GcsClient, bucket_of, precondition_parameters
+from bloomcli.storage.gcs.client import GcsClient, precondition_parameters
 from bloomcli.storage.gcs.uploads import CHUNK_BYTES, combined, decoded, encoded, insert
 from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound
 from bloomcli.storage.objects.content import Content
@@ -161,7 +161,7 @@ def _compose(client: GcsClient, new_object: NewObject, source: dict[str, Any]) -
     temporary: list[Location] = []
     try:
         parts = [{"name": source["name"], "generation": source["generation"]}]
-        if new_object.origin is not None and bucket_of(new_object.origin.at) != bucket_of(at):
+        if new_object.origin is not None and new_object.origin.at.bucket != at.bucket:
             copied = Location(at.root, temporary_key(at.key))
             temporary.append(copied)
             made = _rewrite(client, new_object.origin.at, source, copied)
@@ -185,7 +185,7 @@ def _compose(client: GcsClient, new_object: NewObject, source: dict[str, Any]) -
         )
         request = Request(
             "POST",
-            f"{client.api.url(bucket_of(at), at.key)}/compose",
+            f"{client.api.url(at.bucket, at.key)}/compose",
             {**precondition_parameters(new_object.precondition), **_key(source)},
             {"Content-Type": "application/json"},
             body.encode(),
@@ -267,14 +267,14 @@ def _matches(found: dict[str, Any], content: Content, crc: Any) -> bool:
 
 def _rewrite(client: GcsClient, origin: Location, source: dict[str, Any], to: Location) -> str:
     """Copy the source within the store to a temporary object of another bucket. Returns its generation."""
-    url = f"{client.api.url(bucket_of(origin), origin.key)}/rewriteTo/b/{bucket_of(to)}/o/"
+    url = f"{client.api.url(origin.bucket, origin.key)}/rewriteTo/b/{to.bucket}/o/"
     params: dict[str, str] = {
         "sourceGeneration": source["generation"],
         "ifSourceGenerationMatch": source["generation"],
         "ifGenerationMatch": "0",
     }
     body = json.dumps({key: source[key] for key in ("storageClass",) if key in source}).encode()
-    target = client.api.url(bucket_of(to), to.key).rpartition("/")[2]
+    target = client.api.url(to.bucket, to.key).rpartition("/")[2]
     for _ in range(int(source["size"]) // _REWRITTEN_BYTES + _REWRITES):
         answer = client.api.send(
             to, Request("POST", url + target, params, {"Content-Type": "application/json"}, body), writing=True

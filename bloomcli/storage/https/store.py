@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from bloomcli.extras import needed
 from bloomcli.model.paths import shown
-from bloomcli.storage.base import FileEntry, Fingerprint, Kind, Source, Status
+from bloomcli.storage.base import FileEntry, Fingerprint, Kind, ManagedTable, ReadOnlyStore, Source, Status
 from bloomcli.storage.objects.source import ObjectSource, object_from_parts
-from bloomcli.storage.read_only import ReadOnlyStore
-from bloomcli.storage.table_kinds import ManagedTable
 
 if TYPE_CHECKING:
     from bloomcli.storage.https.client import HttpClient

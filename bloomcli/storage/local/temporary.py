@@ -6,23 +6,50 @@ the file; its creator detects that, and makes another one.
 
 A checksum file (see `hadoop_crc`) has a temporary name while its file is replaced. If the run is killed then, the
 sweep gives it its name back only if it matches the file, so that no file gets checksums that are out of date. If a
-run was killed while it exchanged two files (see `exchange`), the sweep removes only these two, never a third file.
+run was killed while it exchanged two files (see below), the sweep removes only these two, never a third file.
+
+The names of temporary files are
+
+    .NAME.bloom-RANDOM.tmp            a new file, or a checksum file during the replacement of its file
+    .NAME.bloom-RANDOM-NEW-OLD.tmp    a file that is exchanged with another one (see `Folder`)
+
+NEW and OLD are marks (see `mark`) of the two files. A long NAME is cut, because names have at most 255 bytes.
+
+An exchange replaces a file only if it is still the file that the new one was made from.
+
+    .NAME.bloom-RANDOM-NEW-OLD.tmp  <- exchanged ->  NAME      renameat2(2), RENAME_EXCHANGE: both names in one step
+    the temporary name has OLD?    yes: the old file is removed
+                                   no: another process has replaced the file; both are exchanged again
+
+If a third file got the name in between, the second exchange gives that file the temporary name. It is newer than the
+file that just got the name back, so they are exchanged again, until the file with the temporary name is the one that
+the previous exchange gave the name.
+
+A run that is killed between the steps leaves one of
+three files under the temporary name. The marks show the next sweep which one: the new file, which never had the name;
+the old file, which lost it; or another process's file, which gets its name back.
+
+Linux exchanges names on file systems such as ext4, xfs, btrfs and tmpfs. Other systems have no call that compares and
+renames in one step.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import re
+import sys
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
+from bloomcli import kernels
 from bloomcli.errors import SourceChanged, UnreadableError
-from bloomcli.storage.base import SweepResult
+from bloomcli.storage.base import Fingerprint, SweepResult
 from bloomcli.storage.local import hadoop_crc
-from bloomcli.storage.local.exchange import CannotExchange, Folder, rename_no_replace
+from bloomcli.storage.local.copying import file_system
 from bloomcli.storage.local.locks import can_lock, lock, lock_timeout_error, open_for_writing
 from bloomcli.storage.local.source import LocalSource
-from bloomcli.storage.local.temporary_names import Marks, is_temporary, mark, marks_in, may_be_for, temporary_name
 
 _CLOSE_ON_EXEC: Final = getattr(os, "O_CLOEXEC", 0)
 _SWEEPING: Final = _CLOSE_ON_EXEC | getattr(os, "O_NONBLOCK", 0)
@@ -340,3 +367,163 @@ def rename_to_free_name(temporary: Path, final: Path) -> None:
                 os.replace(temporary, final)  # noqa: PTH105
             return
     temporary.unlink()
+
+
+_NAME_CHARACTERS: Final = 48
+_MARK_CHARACTERS: Final = 12
+_NAME: Final = re.compile(
+    r"\.(?P<start>.{1,120})\.bloom-[0-9a-f]{12}(?:-(?P<new>[0-9a-f]{12})-(?P<old>[0-9a-f]{12}))?\.tmp", re.DOTALL
+)
+"""Matches the names that `temporary_name` makes."""
+
+
+class Marks(NamedTuple):
+    """Marks of two files that are exchanged, from a temporary name."""
+
+    new: str
+    old: str
+
+
+def mark(info: os.stat_result | Fingerprint) -> str:
+    """A hash of a file's inode, size and modification time: 12 hexadecimal digits.
+
+    A rename of the file and a restart of the machine don't change it.
+    """
+    import hashlib  # takes 2 ms to import; only an exchange needs it
+
+    if isinstance(info, os.stat_result):
+        info = Fingerprint(size=info.st_size, mtime_ns=info.st_mtime_ns, inode=info.st_ino)
+    text = f"{info.inode} {info.size} {info.mtime_ns}"
+    return hashlib.sha256(text.encode()).hexdigest()[:_MARK_CHARACTERS]
+
+
+def temporary_name(final: Path, marks: Marks | None = None) -> Path:
+    """A new random hidden name in the directory of a file."""
+    marked = "" if marks is None else f"-{marks.new}-{marks.old}"
+    return final.with_name(f".{final.name[:_NAME_CHARACTERS]}.bloom-{os.urandom(6).hex()}{marked}.tmp")
+
+
+def is_temporary(name: str) -> bool:
+    """Whether `temporary_name` makes such names."""
+    return _NAME.fullmatch(name) is not None
+
+
+def may_be_for(name: str, final: str) -> bool:
+    """Whether a temporary name may belong to a file: to several, if their long names were cut."""
+    match = _NAME.fullmatch(name)
+    return match is not None and final[:_NAME_CHARACTERS] == match["start"]
+
+
+def marks_in(name: str) -> Marks | None:
+    """The marks in a temporary name; None if it isn't the name of an exchange."""
+    match = _NAME.fullmatch(name)
+    return None if match is None or match["new"] is None else Marks(match["new"], match["old"])
+
+
+_NO_REPLACE: Final = 1
+_EXCHANGE: Final = 2
+"""Flags of renameat2(2)."""
+
+_AT_FDCWD: Final = -100
+"""Instead of a directory's descriptor: the name is a path."""
+
+_CANNOT: Final = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTTY, errno.EPERM)
+"""Errors of a system or file system without these flags. If no rename is permitted, the plain one fails too."""
+
+_UNSTABLE: Final = ("overlay",)
+"""File systems that may copy a file before they rename it, which changes its inode."""
+
+
+class CannotExchange(Exception):
+    """The system or the file system can't exchange files. Nothing was changed."""
+
+
+class Folder:
+    """An open directory: its files are found even if it is renamed.
+
+    Raises:
+        OSError: it can't be opened.
+    """
+
+    fd = -1
+    """The directory's descriptor; -1 if it is closed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.fd = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0))
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the directory."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            with contextlib.suppress(OSError):  # nothing is written through it
+                os.close(fd)
+
+    @property
+    def may_exchange(self) -> bool:
+        """Whether files in this directory keep their inodes when they are exchanged."""
+        return file_system(os.fstat(self.fd).st_dev) not in _UNSTABLE
+
+    def look(self, name: str) -> str | None:
+        """The mark of the file that has a name; None if no file has it."""
+        try:
+            return mark(os.stat(name, dir_fd=self.fd, follow_symlinks=False))
+        except FileNotFoundError:
+            return None
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it exists. Raises OSError."""
+        try:
+            os.unlink(name, dir_fd=self.fd)
+        except FileNotFoundError:
+            return
+
+    def swap(self, exchange_name: str, final: str, expected: str) -> str:
+        """Exchange the files named `exchange_name` and `final`.
+
+        If the file named `final` doesn't have the mark `expected`, it is another process's, and gets its name back.
+        Returns the mark of the file that is named `exchange_name` at the end. The caller may remove that file.
+
+        Raises:
+            CannotExchange: the system can't exchange files in this directory.
+            FileNotFoundError: no file is named `final`.
+            OSError: another system call failed.
+        """
+        while True:
+            placed = self.look(exchange_name)
+            self._exchange(exchange_name, final)
+            found = self.look(exchange_name)
+            if found is None or placed is None:  # the file system ignored the flag, and renamed
+                return expected
+            if found == expected:
+                return found
+            expected = placed
+
+    def _exchange(self, one: str, other: str) -> None:
+        code = _rename(self.fd, self.path / one, self.fd, self.path / other, _EXCHANGE)
+        if code in _CANNOT:
+            raise CannotExchange
+        if code:
+            raise OSError(code, os.strerror(code), str(self.path / one), None, str(self.path / other))
+
+
+def rename_no_replace(one: Path, other: Path) -> bool:
+    """Rename a file to a name that no file has. Returns False if the system can't do that in one step.
+
+    Raises:
+        FileExistsError: a file has the name.
+        OSError: another system call failed.
+    """
+    code = _rename(_AT_FDCWD, one, _AT_FDCWD, other, _NO_REPLACE)
+    if code and code not in _CANNOT:
+        raise OSError(code, os.strerror(code), str(one), None, str(other))
+    return not code
+
+
+def _rename(from_fd: int, one: Path, to_fd: int, other: Path, flags: int) -> int:
+    sys.audit("os.rename", str(one), str(other), from_fd, to_fd)
+    names = [os.fsencode(path.name if fd != _AT_FDCWD else path) for fd, path in ((from_fd, one), (to_fd, other))]
+    return kernels.rename_with(from_fd, names[0], to_fd, names[1], flags)

@@ -2,8 +2,7 @@
 
 client.py   the interface to the vendors' SDKs
 bounded.py  connections on which answers are bounded in bytes and time
-foreign.py  errors for answers that no store sends
-network.py  why a server can't be reached
+network.py  why a server can't be reached, and errors for answers that no store sends
 source.py   an object that is open for reading
 content.py  the content of a new object, assembled from pieces
 store.py    opens, lists and names objects through a client

@@ -64,6 +64,11 @@ class Location(NamedTuple):
     """The object's name or a prefix of names, without a slash at its start; empty for the bucket itself."""
 
     @property
+    def bucket(self) -> str:
+        """The bucket or the container, as the URI spells it."""
+        return self.root.partition("://")[2]
+
+    @property
     def uri(self) -> str:
         """The URI."""
         return f"{self.root}/{self.key}"

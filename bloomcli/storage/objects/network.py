@@ -16,13 +16,31 @@ from typing import Final, NamedTuple
 from bloomcli.errors import BloomError, UnreadableError, WriteError
 from bloomcli.model.paths import shown
 from bloomcli.storage.objects.bounded import PROGRESS_BYTES_PER_SECOND, AnswerTooLong, AnswerTooSlow
-from bloomcli.storage.objects.client import Conflict, Location, ObjectNotFound, Page
+from bloomcli.storage.objects.client import AccessDenied, Conflict, Location, ObjectNotFound, Page
 from bloomcli.words import size
 
 EMPTY_PAGES_MAX: Final = 10_000
 """Maximum number of consecutive pages of a listing without an entry. Stores send empty pages where objects were
 deleted."""
 _MAX_INT: Final = 1 << 63
+
+
+def storage_error(at: Location, why: str, hint: str | None, *, writing: bool, denied: bool = False) -> BloomError:
+    """The error for a request that failed.
+
+    Args:
+        at: the object, or the prefix of a listing.
+        why: the reason.
+        hint: what the user can do.
+        writing: the request is part of writing an object.
+        denied: the credentials don't permit it.
+
+    Returns:
+        A WriteError if `writing`; else an UnreadableError, an AccessDenied if `denied`.
+    """
+    if writing:
+        return WriteError(f"can't be written: {why}", path=at.uri, hint=hint)
+    return (AccessDenied if denied else UnreadableError)(f"can't be read: {why}", path=at.uri, hint=hint)
 
 
 def foreign_answer(at: Location, store: str, endpoint: str, *, writing: bool, why: str = "") -> BloomError:
@@ -37,9 +55,7 @@ def foreign_answer(at: Location, store: str, endpoint: str, *, writing: bool, wh
     """
     what = f"the answer isn't one of {store}{': ' if why else ''}{why}"
     hint = f"check the endpoint {shown(endpoint)}, and the proxy's variables"
-    if writing:
-        return WriteError(f"can't be written: {what}", path=at.uri, hint=hint)
-    return UnreadableError(f"can't be read: {what}", path=at.uri, hint=hint)
+    return storage_error(at, what, hint, writing=writing)
 
 
 @contextmanager

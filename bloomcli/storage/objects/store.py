@@ -17,7 +17,17 @@ from typing import Final
 
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.model.paths import shown
-from bloomcli.storage.base import FileEntry, Fingerprint, Kind, Source, Status, Store, output_exists
+from bloomcli.storage.base import (
+    FileEntry,
+    Fingerprint,
+    Kind,
+    ManagedTable,
+    Source,
+    Status,
+    Store,
+    output_exists,
+    root_of_mark,
+)
 from bloomcli.storage.names import has_wildcard, is_hidden
 from bloomcli.storage.objects.client import (
     AccessDenied,
@@ -30,7 +40,6 @@ from bloomcli.storage.objects.client import (
     Precondition,
 )
 from bloomcli.storage.objects.source import ObjectSource, Tail, fingerprint_of, object_from_parts, read_tail
-from bloomcli.storage.table_kinds import ManagedTable, root_of_mark
 
 _ANY_DEPTH: Final = "**"
 

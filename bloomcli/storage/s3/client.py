@@ -208,7 +208,7 @@ class S3Client(Client):
 
     def identity(self, at: Location) -> str:
         """The URI with the scheme s3."""
-        return f"s3://{bucket_of(at)}/{at.key}"
+        return f"s3://{at.bucket}/{at.key}"
 
     def endpoint(self, at: Location) -> str:
         """The URL of the store."""
@@ -321,7 +321,7 @@ class S3Client(Client):
             UnreadableError, WriteError: the request failed.
         """
         call = getattr(self.sdk(at), _METHODS[operation])
-        named = object_parameters(at) if whole else {"Bucket": bucket_of(at)}
+        named = object_parameters(at) if whole else {"Bucket": at.bucket}
         with self._converted_errors(operation, at, writes=writes), answers_to_writes() if writes else nullcontext():
             answer = _checked(operation, call(**named, **parameters))
         self.is_minio = answer["ResponseMetadata"]["HTTPHeaders"].get("server", "").startswith("MinIO")
@@ -412,14 +412,9 @@ def _checked(operation: str, answer: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def bucket_of(at: Location) -> str:
-    """The bucket of a location."""
-    return at.root.partition("://")[2]
-
-
 def object_parameters(at: Location) -> dict[str, str]:
     """The request parameters that name an object."""
-    return {"Bucket": bucket_of(at), "Key": at.key}
+    return {"Bucket": at.bucket, "Key": at.key}
 
 
 def precondition_parameters(precondition: Precondition | str) -> dict[str, Any]:
@@ -431,7 +426,7 @@ def precondition_parameters(precondition: Precondition | str) -> dict[str, Any]:
 
 def checksum_parameters(at: Location, data: bytes | io.RawIOBase) -> dict[str, Any]:
     """The request parameters by which the store checks uploaded bytes."""
-    if bucket_of(at).endswith("--x-s3"):
+    if at.bucket.endswith("--x-s3"):
         return {"ChecksumAlgorithm": "CRC32"}  # directory buckets don't support Content-MD5
     digest = hashlib.md5(usedforsecurity=False)
     if isinstance(data, bytes):

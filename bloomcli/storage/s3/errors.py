@@ -186,7 +186,7 @@ def restore_command(at: Location, storage_class: str) -> str:
     # S3 Intelligent-Tiering restores an object from its archive tiers permanently
     days = "" if storage_class.endswith("_ACCESS") else '"Days": 7, '
     request = f'{{{days}"GlacierJobParameters": {{"Tier": "Standard"}}}}'
-    named = f"--bucket {shlex.quote(at.root.partition('://')[2])} --key {shlex.quote(at.key)}"
+    named = f"--bucket {shlex.quote(at.bucket)} --key {shlex.quote(at.key)}"
     return (
         f"`aws s3api restore-object {named} --restore-request '{request}'` makes it readable, in hours; "
         f"`aws s3api head-object {named}` shows when it is"

@@ -118,7 +118,7 @@ def recovery_hint(at: Location, info: ObjectInfo | None) -> str:
     version = None if info is None else (info.details or {}).get("VersionId")
     if version in {None, "null"}:
         return "the bucket keeps no versions, so the former object is lost: get it from its source again"
-    bucket, key = at.root.partition("://")[2], at.key
+    bucket, key = at.bucket, at.key
     return (
         f"the former object is version {version}: `aws s3api copy-object --bucket {bucket} --key '{key}' "
         f"--copy-source '{bucket}/{key}?versionId={version}'` brings it back"

@@ -30,7 +30,7 @@ from bloomcli.storage.objects.client import Conflict, Location, ObjectInfo, Obje
 from bloomcli.storage.objects.content import Content, PlannedSource, Segment, within
 from bloomcli.storage.objects.source import ObjectSource
 from bloomcli.storage.objects.store import source_of
-from bloomcli.storage.s3.client import S3Client, bucket_of, checksum_parameters
+from bloomcli.storage.s3.client import S3Client, checksum_parameters
 from bloomcli.storage.s3.properties import check_no_loss, kept_properties
 from bloomcli.storage.s3.upload import (
     COMPARED_BYTES,
@@ -329,7 +329,7 @@ def _object_writer(
     request: ReplaceRequest, target: Target, own_source: ObjectSource | None, content: Content
 ) -> Iterator[_ObjectWriter]:
     """The writer of the new object. An upload that isn't completed is aborted at exit."""
-    copies = own_source is not None and bucket_of(own_source.at) == bucket_of(target.at)
+    copies = own_source is not None and own_source.at.bucket == target.at.bucket
     writer = _ObjectWriter(request, target, content, sizes_for(request.source.size, copies=copies), own_source)
     try:
         yield writer

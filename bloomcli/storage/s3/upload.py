@@ -32,7 +32,7 @@ from bloomcli.storage.base import STEP_BYTES, Progress, SweepResult, output_exis
 from bloomcli.storage.objects.client import Client, Conflict, Location, ObjectInfo, ObjectNotFound, Precondition
 from bloomcli.storage.objects.content import Content, Segment, within
 from bloomcli.storage.objects.source import ObjectSource
-from bloomcli.storage.s3.client import S3Client, bucket_of, checksum_parameters, precondition_parameters
+from bloomcli.storage.s3.client import S3Client, checksum_parameters, precondition_parameters
 from bloomcli.storage.s3.errors import is_missing_bucket
 from bloomcli.storage.s3.properties import is_archived, recovery_hint
 
@@ -77,7 +77,7 @@ def _remarks(client: S3Client, found: Sequence[tuple[Location, Any]]) -> list[st
 
 def command_for(client: S3Client, at: Location, upload: str) -> str:
     """The shell command that aborts an upload, in backquotes."""
-    where = ["--bucket", bucket_of(at), "--key", at.key, "--upload-id", upload, *_endpoint(client, at)]
+    where = ["--bucket", at.bucket, "--key", at.key, "--upload-id", upload, *_endpoint(client, at)]
     return f"`{shlex.join(['aws', 's3api', 'abort-multipart-upload', *where])}`"
 
 
@@ -129,7 +129,7 @@ def begun_uploads(client: S3Client, at: Location, when: TimeRange | None, second
     except (ObjectNotFound, Conflict, BloomError) as error:
         if isinstance(error, BloomError) and is_missing_bucket(error):
             return []
-        where = ["--bucket", bucket_of(at), "--prefix", at.key, *_endpoint(client, at)]
+        where = ["--bucket", at.bucket, "--prefix", at.key, *_endpoint(client, at)]
         command = shlex.join(["aws", "s3api", "list-multipart-uploads", *where])
         return [f"an unfinished upload to {at.uri} may be left: `{command}` lists it"]
     return _remarks(client, found)
@@ -528,7 +528,7 @@ class Upload:
                 writes=True,
                 UploadId=self.id,
                 PartNumber=part.number,
-                CopySource={"Bucket": bucket_of(source.at), "Key": source.at.key},
+                CopySource={"Bucket": source.at.bucket, "Key": source.at.key},
                 CopySourceRange=f"bytes={offset}-{offset + part.length - 1}",
                 CopySourceIfMatch=source.info.tag,
             )

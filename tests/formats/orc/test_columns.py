@@ -12,7 +12,7 @@ from support.golden import ORC
 import bloomcli
 from bloomcli.formats.orc import footer
 from bloomcli.formats.orc import limits as orc_limits
-from bloomcli.formats.orc.columns import CONTRADICTED
+from bloomcli.formats.orc.describe import CONTRADICTED
 from bloomcli.model.file import ColumnSummary
 
 JAVA = ORC / "java_types.orc"

@@ -353,6 +353,19 @@ def test_a_zero_of_either_sign_is_one_value_in_type_order_and_two_in_total_order
         assert found_in == [("statistics-bounds", ERROR, "id")] * faults
 
 
+@pytest.mark.parametrize("dictionary", [False, True])
+@pytest.mark.parametrize(
+    ("values", "falling"), [([-1.0, 0.0, -0.0, 0.0, 1.0], False), ([1.0, -0.0, 0.0, -1.0], True)]
+)
+def test_rows_are_sorted_with_zeros_of_both_signs_mixed(
+    tmp_path: Path, values: list[float], falling: bool, dictionary: bool
+) -> None:
+    path = tmp_path / "a.parquet"
+    order = [pq.SortingColumn(0, descending=falling)]
+    pq.write_table(pa.table({"z": values}), path, sorting_columns=order, use_dictionary=dictionary)
+    assert not bloomcli.validate(path, deep=True, columns=["*"]).findings
+
+
 def test_int96_has_bounds_only_in_the_order_of_timestamps(tmp_path: Path) -> None:
     out = pa.BufferOutputStream()
     times = pa.array([1_700_000_000_000_000_000, -5, 3], pa.timestamp("ns"))

@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support import footers
+from support.thrift import I32, STRUCT, Fields
 
 import bloomcli
 
@@ -95,6 +97,24 @@ def test_bytes_that_are_not_utf8_are_given_as_arrow_gives_them(tmp_path: Path) -
     pq.write_table(pa.table({"id": range(ROWS), "text": wrong}), path, data_page_size=3000, write_page_index=True)
     found = records(bloomcli.find(path, 4000, column="id"))
     assert found["text"].cast(pa.binary()).to_pylist() == [b"caf\xe9 4000"]
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["", "with Arrow's schema"])
+def test_enums_are_text_at_any_depth(tmp_path: Path, stored: bool) -> None:
+    def enums(metadata: Fields) -> None:
+        for element in metadata[2][1].values:
+            if element.get(6) == (I32, 0):  # UTF8
+                element[6] = (I32, 4)
+                element[10] = (STRUCT, {4: element[10][1][1]})
+
+    path = tmp_path / "a.parquet"
+    sizes = ["größer" if k % 9 == 0 else "small" for k in range(ROWS)]
+    rows = [{"id": k, "size": v, "list": [v, None], "pair": {"a": v, "n": k}} for k, v in enumerate(sizes)]
+    pq.write_table(pa.Table.from_pylist(rows), path, store_schema=stored)
+    footers.edit_file(path, path, enums)
+    assert stored or pa.types.is_binary(pq.read_schema(path).field("size").type)
+    assert records(bloomcli.find(path, [3, 4500], column="id")).to_pylist() == [rows[3], rows[4500]]
+    assert records(bloomcli.find(path, "größer", column="size", limit=1)).to_pylist() == [rows[0]]
 
 
 def test_damaged_pages_are_an_error_and_others_are_read(tmp_path: Path) -> None:

@@ -241,6 +241,22 @@ def test_a_page_of_nan_alone_has_no_bounds_and_its_chunk_no_column_index(tmp_pat
     assert findings(path) == []
 
 
+def test_a_second_run_adds_nothing_where_the_first_found_no_right_value(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "in", pa.table({"id": range(900), "f": [math.nan] * 600 + [1.5] * 300, "g": [math.nan] * 900})
+    )
+    first = bloomcli.repair(path, add=BOTH, in_place=True)
+    assert actions(first, "statistics") == {("g", "keep")}  # the null count is there, and NaN has no bounds
+    assert {("f", "keep"), ("g", "keep")} < actions(first, "column_index")
+    before = path.read_bytes()
+    for add in (BOTH, ["page-index"], ["statistics"]):
+        again = bloomcli.repair(path, add=add, in_place=True)
+        assert {one.action for one in again.structures} == {"keep"}
+        assert "there is nothing to add" in again.remarks
+        assert again.output is None
+    assert path.read_bytes() == before
+
+
 def test_zeros_have_the_sign_that_leaves_none_of_them_out(tmp_path: Path) -> None:
     path = write(tmp_path / "in", pa.table({"z": [0.0, -0.0] * 10}), write_statistics=False)
     bloomcli.repair(path, add=BOTH, in_place=True)

@@ -15,7 +15,7 @@ from support.sources import CountingSource
 from support.tables import CASES, COMPRESSIONS, ENCODINGS, EPOCH, MAP, Case, hashes, int96, packed, write
 
 import bloomcli
-from bloomcli.filters.hashes import parquet_draft
+from bloomcli.formats.parquet.bloom_filter import draft_hash
 from bloomcli.formats.parquet.footer import Footer, read_footer
 from bloomcli.formats.parquet.values import HashedPage, hashed_pages, zero_hashes
 from bloomcli.model.file import ColumnChunk
@@ -290,7 +290,7 @@ def test_entries_that_no_index_refers_to_are_no_values(
         assert page.count < 12
         assert [page.value(i) for i in range(page.count)] == own
         assert listed([page]) == [next(iter(hashes([v]))) for v in own]
-        assert page.draft_hashes() == struct.pack(f"<{page.count}Q", *map(parquet_draft, own))
+        assert page.draft_hashes() == struct.pack(f"<{page.count}Q", *map(draft_hash, own))
 
 
 @pytest.mark.parametrize("name", ["float16", "float32", "float64"])

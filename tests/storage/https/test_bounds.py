@@ -13,8 +13,8 @@ from support.servers.faults import Action, Fault
 from support.servers.proxy import Proxy
 
 from bloomcli.errors import UnreadableError, UnsupportedError
-from bloomcli.storage.https import session
-from bloomcli.storage.https.session import retry_after_seconds
+from bloomcli.storage.https import client
+from bloomcli.storage.https.client import retry_after_seconds
 from bloomcli.storage.objects import bounded
 
 _IN_BUFFERS = 16 << 20
@@ -30,7 +30,7 @@ def behaviour() -> Behaviour:
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses between attempts, which take no time."""
     found: list[float] = []
-    monkeypatch.setattr(session, "time", SimpleNamespace(sleep=found.append, time=time.time))
+    monkeypatch.setattr(client, "time", SimpleNamespace(sleep=found.append, time=time.time))
     return found
 
 
@@ -47,7 +47,7 @@ def _opened(proxy: Proxy, place: HttpPlace) -> int:
         return source.size
 
 
-@pytest.mark.parametrize("seconds", [7, session.RETRY_AFTER_MAX_SECONDS])
+@pytest.mark.parametrize("seconds", [7, client.RETRY_AFTER_MAX_SECONDS])
 def test_a_short_pause_that_the_server_asks_for_is_waited_for(
     behaviour: Behaviour, pauses: list[float], proxy: tuple[Proxy, HttpPlace], seconds: int
 ) -> None:
@@ -101,7 +101,7 @@ def test_a_body_without_an_end_is_not_drained(
         _opened(*proxy)
     assert caught.value.hint
     recorded = proxy[0].of_kind("GET")
-    assert len(recorded) <= session.ATTEMPTS + 10
+    assert len(recorded) <= client.ATTEMPTS + 10
     assert all(request.received <= _IN_BUFFERS for request in recorded)
 
 
@@ -115,7 +115,7 @@ def test_a_hundred_continues_without_an_end_are_an_error_that_names_the_server(
         _opened(*proxy)
     assert proxy[0].url in str(caught.value.hint)
     recorded = proxy[0].of_kind("GET")
-    assert len(recorded) == session.ATTEMPTS
+    assert len(recorded) == client.ATTEMPTS
     assert all(request.received <= _IN_BUFFERS for request in recorded)
 
 

@@ -15,7 +15,7 @@ from conftest import need
 from support.replacing import NEW, OLD, accept, names, replace
 
 from bloomcli.errors import SourceChanged, UnreadableError, UsageError, WriteError
-from bloomcli.storage.local import copying, exchange
+from bloomcli.storage.local import copying, temporary
 from bloomcli.storage.local.atomic import replacing, write_file
 from bloomcli.storage.local.copying import NewFile
 from bloomcli.storage.local.source import LocalSource
@@ -294,8 +294,8 @@ def test_an_error_after_the_rename_does_not_say_that_the_original_is_in_place(
 def test_an_error_of_a_completed_exchange_does_not_say_that_the_original_is_in_place(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = exchange._rename
-    monkeypatch.setattr(exchange, "_rename", lambda *a: real(*a) or errno.EIO)  # a file server's answer was lost
+    real = temporary._rename
+    monkeypatch.setattr(temporary, "_rename", lambda *a: real(*a) or errno.EIO)  # a file server's answer was lost
     with pytest.raises(WriteError, match="new file is in place, but"):
         replace(file)
     assert file.read_bytes() == NEW

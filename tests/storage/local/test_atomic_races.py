@@ -24,12 +24,11 @@ from support.replacing import NEW, OLD, names, replace
 
 from bloomcli import kernels
 from bloomcli.errors import SourceChanged, WriteError
-from bloomcli.storage.local import exchange, locks, temporary
+from bloomcli.storage.local import locks, temporary
 from bloomcli.storage.local.atomic import replacing
 from bloomcli.storage.local.hadoop_crc import checksum_file_of
 from bloomcli.storage.local.source import LocalSource
-from bloomcli.storage.local.temporary import sweep
-from bloomcli.storage.local.temporary_names import Marks, mark, temporary_name
+from bloomcli.storage.local.temporary import Marks, mark, sweep, temporary_name
 
 NEWEST = b"what he has written after that" * 200
 WITHIN = (*WRITING, "source.py", "sidecar.py")
@@ -143,8 +142,8 @@ def test_changes_by_other_processes_at_any_time_are_never_overwritten(
 
 def without_exchange(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     """Simulates a system or file system that can't exchange files."""
-    real = exchange._rename
-    monkeypatch.setattr(exchange, "_rename", lambda *a: code if a[-1] == exchange._EXCHANGE else real(*a))
+    real = temporary._rename
+    monkeypatch.setattr(temporary, "_rename", lambda *a: code if a[-1] == temporary._EXCHANGE else real(*a))
 
 
 @pytest.mark.parametrize("code", [errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM])
@@ -158,8 +157,8 @@ def test_where_files_cannot_be_exchanged_they_are_renamed(
 
 
 def test_on_overlays_files_are_renamed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "file_system", lambda _: "overlay")
-    monkeypatch.setattr(exchange.Folder, "swap", lambda *_: pytest.fail("exchanged"))
+    monkeypatch.setattr(temporary, "file_system", lambda _: "overlay")
+    monkeypatch.setattr(temporary.Folder, "swap", lambda *_: pytest.fail("exchanged"))
     replace(file)
     assert file.read_bytes() == NEW
     assert names(file.parent) == {file.name}
@@ -195,7 +194,7 @@ def test_a_file_system_that_ignores_the_flag_has_renamed(file: Path, monkeypatch
         one.replace(other)
         return 0
 
-    monkeypatch.setattr(exchange, "_rename", rename)
+    monkeypatch.setattr(temporary, "_rename", rename)
     replace(file)
     assert file.read_bytes() == NEW
     assert names(file.parent) == {file.name}
@@ -348,7 +347,7 @@ def test_a_lock_that_another_process_holds_is_an_error_that_names_the_file(
     if why == "checksums":
         checksum_file_of(file).write_bytes(checksums(OLD, 512))
     elif why == "no exchange":
-        monkeypatch.setattr(exchange, "file_system", lambda _: "overlay")
+        monkeypatch.setattr(temporary, "file_system", lambda _: "overlay")
     else:
         without_exchange(monkeypatch, errno.EINVAL)
     before = names(file.parent)
@@ -372,7 +371,7 @@ def hanging(file: Path, when: str) -> int:
     if child == 0:
         code = 1
         try:
-            real, first = exchange._rename, [when]
+            real, first = temporary._rename, [when]
 
             def stop(fd: int, one: Path, other_fd: int, other: Path, flags: int) -> int:
                 if first == ["before"]:
@@ -383,7 +382,7 @@ def hanging(file: Path, when: str) -> int:
                 first.clear()
                 return done
 
-            exchange._rename = stop
+            temporary._rename = stop
             with (
                 LocalSource(str(file), file) as source,
                 replacing(file, source=source, overwrite=True, verify=lambda _: None) as out,

@@ -16,7 +16,7 @@ from support.replacing import NEW, OLD, accept, around, names, replace
 
 import bloomcli
 from bloomcli.errors import CorruptFile, UnreadableError, WriteError
-from bloomcli.storage.local import atomic, exchange, temporary
+from bloomcli.storage.local import atomic, temporary
 from bloomcli.storage.local import hadoop_crc as sidecar_module
 from bloomcli.storage.local.atomic import replacing
 from bloomcli.storage.local.source import LocalSource
@@ -121,7 +121,7 @@ def test_a_new_file_never_has_an_old_sidecar(file: Path, sidecar: Path, monkeypa
 def test_a_refused_replacement_leaves_the_file_and_its_sidecar(
     file: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exchange, "_rename", lambda *_: errno.EIO)
+    monkeypatch.setattr(temporary, "_rename", lambda *_: errno.EIO)
     with pytest.raises(WriteError, match="can't be written"):
         replace(file)
     assert file.read_bytes() == OLD
@@ -215,7 +215,7 @@ def test_old_checksums_that_do_not_get_their_name_back_are_reported_and_put_back
 ) -> None:
     with monkeypatch.context() as patched:
         refuse_names_of_checksums(patched)
-        patched.setattr(exchange, "_rename", lambda *_: errno.EIO)
+        patched.setattr(temporary, "_rename", lambda *_: errno.EIO)
         with pytest.raises(WriteError, match=r"can't be put back: no space.*file is unchanged") as caught:
             replace(file)
     assert caught.value.path == str(sidecar)

@@ -25,8 +25,7 @@ from bloomcli.storage.local.atomic import replacing, write_file
 from bloomcli.storage.local.hadoop_crc import checksum_file_of
 from bloomcli.storage.local.locks import lock
 from bloomcli.storage.local.source import LocalSource
-from bloomcli.storage.local.temporary import TemporaryFile, sweep, temporary_files
-from bloomcli.storage.local.temporary_names import temporary_name
+from bloomcli.storage.local.temporary import TemporaryFile, sweep, temporary_files, temporary_name
 
 STALE = ".part.parquet.bloom-0123456789ab.tmp"
 KEPT = (

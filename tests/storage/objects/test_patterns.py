@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bloomcli.errors import UnreadableError
-from bloomcli.storage.local.listing import files
+from bloomcli.storage.local.store import files
 from bloomcli.storage.objects.store import Pattern
 
 KEYS = [

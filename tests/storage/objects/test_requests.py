@@ -24,7 +24,7 @@ import bloomcli
 from bloomcli.errors import SourceChanged
 from bloomcli.model.traffic import Traffic
 from bloomcli.report import json as json_report
-from bloomcli.report import render, text_traffic
+from bloomcli.report import layout, render
 from bloomcli.storage import registry
 from bloomcli.storage.objects.source import HELD_BYTES
 from bloomcli.storage.registry import store_of
@@ -226,7 +226,7 @@ def test_reports_of_local_files_have_no_requests(filtered: bytes, tmp_path: Path
         bloomcli.gate([path]),
     ):
         assert {name: getattr(report, name) for name in no_traffic()} == no_traffic()
-    assert text_traffic.traffic_text(bloomcli.inspect(path)) is None
+    assert layout.traffic_text(bloomcli.inspect(path)) is None
 
 
 def test_every_report_of_an_object_has_its_requests(client: MemoryClient, filtered: bytes) -> None:
@@ -259,7 +259,7 @@ def test_text_reports_name_the_requests(client: MemoryClient, filtered: bytes) -
     from bloomcli.report import text, text_inspect
 
     render.write(text_inspect.inspect(report), out)
-    assert f"2 requests, {text_traffic.size(report.bytes_downloaded or 0)} downloaded" in out.getvalue()
+    assert f"2 requests, {layout.size(report.bytes_downloaded or 0)} downloaded" in out.getvalue()
     out = io.StringIO()
     render.write(text.change(bloomcli.remove(URI, dry_run=True, in_place=True)), out)
     assert "object store: would take about" in out.getvalue()

@@ -8,10 +8,9 @@ from support.stores import Place
 
 from bloomcli.errors import BloomError, UnreadableError, UnsupportedError
 from bloomcli.storage import registry
-from bloomcli.storage.base import FileEntry
+from bloomcli.storage.base import FileEntry, ManagedTable, TableKind
 from bloomcli.storage.listing import expand
 from bloomcli.storage.managed_tables import tables_of
-from bloomcli.storage.table_kinds import ManagedTable, TableKind
 
 VISIBLE = ["a.parquet", "b.orc", "_p=1/c.parquet", "year=2023/e.parquet", "year=2024/month=2/d.parquet"]
 HIDDEN = ["_SUCCESS", ".a.part", "_delta_log/0.json", ".git/x.parquet", "year=2024/_SUCCESS"]

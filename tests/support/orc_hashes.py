@@ -1,40 +1,20 @@
-"""The hash functions that the filters of all formats use, for one value.
+"""ORC's hash functions for one value, in Python, with which the tests compare the compiled ones.
 
-    parquet         XXH64, seed 0                              xxHash specification
-    parquet_draft   MurmurHash3 x64_128, its first 64 bits     parquet-mr's bloom-filter branch, 2018
     orc_bytes       ORC's own one-lane 64-bit Murmur3          orc-core, Murmur3.hash64
     orc_long        Thomas Wang's 64-bit mix, signed shifts    orc-core, BloomFilter.getLongHash
 
-`kernels` hashes whole columns; tests compare it with the xxhash package, with these functions and with the engines.
-All results are unsigned 64-bit integers.
+All results are unsigned 64-bit integers. `tests/interop/test_hashes.py` compares them with orc-core.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from bloomcli import kernels
-
-DRAFT_SEED: Final = 1361930890
-"""Seed of the 2018 drafts. No draft's text mentions it; parquet-mr and parquet-cpp used the same."""
-
 ORC_SEED: Final = 104729
 
 _MASK: Final = (1 << 64) - 1
 _C1: Final = 0x87C37B91114253D5
 _C2: Final = 0x4CF5AD432745937F
-
-
-def parquet(data: bytes) -> int:
-    """Return the hash of a value's PLAIN bytes in Parquet's filters: XXH64 with seed 0."""
-    return kernels.xxh64(data)
-
-
-def parquet_draft(data: bytes) -> int:
-    """Return the hash of the 2018 drafts: the first (least significant) 64 bits of MurmurHash3 x64_128."""
-    import mmh3
-
-    return int(mmh3.hash64(data, DRAFT_SEED, signed=False)[0])
 
 
 def orc_bytes(data: bytes, seed: int = ORC_SEED) -> int:
