@@ -103,9 +103,12 @@ def removing(*columns: str, after: str = "") -> Hint:
     return Hint(Command("remove", columns=columns), after)
 
 
-def repairing(column: str) -> Hint:
-    """`bloom repair` for a column, and what it does."""
-    return Hint(Command("repair", columns=(column,)), after=" mends it")
+MENDS: Final = " mends it"
+
+
+def repairing(*columns: str, after: str = MENDS) -> Hint:
+    """`bloom repair` for columns, or for all, and what it does."""
+    return Hint(Command("repair", columns=columns), after)
 
 
 def listed(column: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass
+from itertools import chain
 
 from bloomcli.checks.readers import readers as losing
 from bloomcli.commands.columns import select
@@ -45,7 +46,8 @@ def run(path: str | os.PathLike[str], options: SurveyOptions) -> SurveyReport:
         findings: list[Finding] = []
         for_readers: list[FilterFacts] = []
         others = {column.path for column in file.columns if column.not_in_table}
-        for item in file.examine(None):  # one at a time, because an ORC file has a filter for every few thousand rows
+        # one at a time, because an ORC file has a filter for every few thousand rows
+        for item in chain(file.examine(None), file.contradictions(None)):
             if isinstance(item, Finding):
                 findings.append(item)
                 continue

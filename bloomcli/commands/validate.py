@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from glob import escape
+from itertools import chain
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
@@ -61,6 +62,11 @@ class _Check:
     """Ordinals of the columns whose filters are checked; None for all."""
     units: frozenset[int]
     """Row groups (in ORC stripes) whose values are read; none without `deep`."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether all values are read, so that these decide what is wrong."""
+        return self.options.deep and len(self.units) == len(self.file.units())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +144,8 @@ def _by_metadata(check: _Check) -> tuple[list[FilterFacts], list[Finding]]:
     unchecked = {c.path for c in file.columns if c.index in left_out}
     facts: list[FilterFacts] = []
     findings: list[Finding] = []
-    for item in file.examine(check.columns):
+    contradictions = () if check.whole else file.contradictions(check.columns)
+    for item in chain(file.examine(check.columns), contradictions):
         if isinstance(item, Finding):
             findings.append(item)
         else:
@@ -178,6 +185,9 @@ def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress:
             if found.negative_zero is not None:
                 zeros.append(found.negative_zero)
     except BloomError as error:
+        if check.whole:
+            with suppress(BloomError):  # the first error is reported
+                findings += file.contradictions(columns)
         error.findings = _judged(check, [*before, *findings])
         raise
     return _Values(checked=values, findings=tuple(findings), zeros=tuple(zeros), measured=of_columns(measured))
@@ -253,21 +263,20 @@ def _is_read(check: _Check, finding: Finding) -> bool:
     unit = _unit(finding)
     if finding.column is None:
         return False
-    return unit in check.units if unit is not None else len(check.units) == len(check.file.units())
+    return unit in check.units if unit is not None else check.whole
 
 
 def _readers(check: _Check, facts: Sequence[FilterFacts], zeros: Sequence[Finding]) -> Iterator[Finding]:
     """Yield findings about rows that the named readers lose. Filters only hint at lone zeros; if values were read,
     the values decide."""
     file, rules = check.file, check.rules
-    whole = check.options.deep and len(check.units) == len(file.units())
     if not rules.readers:
-        if whole:
+        if check.whole:
             yield from broken_promises(file, facts, check.columns)
         return
     proven = list(confirmed_zeros(file, zeros, rules.readers))
     settled = {finding.column for finding in proven}
     for finding in losing(file, facts, rules.readers, rules.table, check.columns):
-        if finding.id != _LONE_ZERO or (not whole and finding.column not in settled):
+        if finding.id != _LONE_ZERO or (not check.whole and finding.column not in settled):
             yield finding
     yield from proven

@@ -322,7 +322,7 @@ def _change_row(report: ChangeReport) -> FileRow:
         status=Status.PLANNED if report.dry_run else Status.DONE,
         format=report.format,
         output=report.output,
-        columns=len({c.column for c in touched} | {one.column for one in structures}),
+        columns=len({c.column for c in touched} | {one.column for one in structures if one.column is not None}),
         structures=len(structures) if report.command == "repair" else None,
         filters=sum(c.filters for c in touched),
         filter_bytes=sum((c.bitset_bytes or 0) * c.filters for c in touched),

@@ -432,6 +432,12 @@ class FilterFile(Indexable, ABC):
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
         """Yield every filter, and the faults of filters and their locations. Reads each filter once, no column."""
 
+    def contradictions(self, columns: set[int] | None) -> Iterator[Finding]:
+        """Yield what the statistics and indexes of these columns (None: of those with filters) show to be wrong by
+        themselves, without values."""
+        del columns
+        return iter(())
+
     def without_filter(self, column: Column) -> list[int]:
         """Row groups (in ORC stripes) with values in which a column has no filter."""
         del column

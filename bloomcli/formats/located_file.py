@@ -192,7 +192,10 @@ class LocatedFile(FilterFile):
         for location in self.filters.locations(columns):
             yield from self.examine_one(check, location)
         yield from check.overlaps(self.filters, columns)
-        yield from check.contradictions(self.filters, columns)
+
+    def contradictions(self, columns: set[int] | None) -> Iterator[Finding]:
+        """What the statistics and indexes show to be wrong by themselves."""
+        return self.check().contradictions(self.filters, columns)
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """Yield the offset and length of what `examine` reads."""

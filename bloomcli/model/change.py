@@ -46,11 +46,13 @@ class FilterChange:
 class StructureChange:
     """The statistics or a page index of a column chunk that `repair` wrote or took out (or, in a dry run, would)."""
 
-    row_group: int
-    column: str
+    row_group: int | None
+    """None for the file's number of rows."""
+    column: str | None
+    """None for a number of rows."""
     structure: str
     """``statistics``, ``column_index`` or ``offset_index``. Of those that are only mended: ``encoding_stats``,
-    ``size_statistics``, ``sorting_columns``, and ``num_rows``, which can't be mended."""
+    ``size_statistics``, ``sorting_columns``, and ``num_rows``: the number of rows, or of a column's values."""
     action: str
     """``add``, ``replace``, ``remove`` or ``keep``."""
     bytes: int | None = None

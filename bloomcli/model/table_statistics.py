@@ -6,8 +6,6 @@ compare as the values do (`Key`). The driver collects them, and sends them with 
 
 from __future__ import annotations
 
-import pickle
-import zlib
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -91,10 +89,16 @@ class FileStatistics:
 
     def packed(self) -> bytes:
         """The statistics in few bytes: a table may have a hundred columns and ten thousand files."""
+        import pickle
+        import zlib
+
         return zlib.compress(pickle.dumps(self), 1)
 
     @staticmethod
     def unpacked(data: bytes) -> FileStatistics:
         """The statistics of `packed`, which the driver of the same run has called."""
+        import pickle
+        import zlib
+
         found: FileStatistics = pickle.loads(zlib.decompress(data))  # noqa: S301  it comes with the task
         return found

@@ -181,7 +181,9 @@ def change(report: ChangeReport) -> Iterator[Block]:
         yield line(f"remark: {text}", Style.WARN)
     left_out: dict[str, dict[str, None]] = {}
     kept = [
-        (one.reason, f"{_named(one.structure)} of {one.column}") for one in report.structures if one.action == "keep"
+        (one.reason, f"{_named(one.structure)} of {one.column or 'all columns'}")
+        for one in report.structures
+        if one.action == "keep"
     ]
     for reason, name in (*((item.reason, item.column) for item in report.changes), *kept):
         if reason is not None:
@@ -255,7 +257,7 @@ def _structure_grid(report: ChangeReport) -> Grid:
     groups: dict[tuple[str, str, str, tuple[str, ...]], list[StructureChange]] = {}
     for one in changed:
         why = one.problems if one.reason is None else (*one.problems, one.reason)
-        groups.setdefault((one.column, one.structure, one.action, why), []).append(one)
+        groups.setdefault((one.column or "all", one.structure, one.action, why), []).append(one)
     for (column, structure, action, why), found in groups.items():
         pages, written, held = (
             sum(getattr(one, name) or 0 for one in found) for name in ("pages", "bytes", "page_bytes")

@@ -435,7 +435,7 @@ def by_metadata(
             for fault in _sums(groups, of_stripe, ("the row groups'", "the stripe's")):
                 yield metadata.finding(orc, fault, stripe=stripe.ordinal)
         of_stripes = [metadata.of_stripe(stripe, column) for stripe in footer.stripes]
-        if units is None:
+        if units is None or all(stripe.ordinal in units for stripe in footer.stripes):
             file_offsets = offsets_of([footer.stripe_footer(s) for s in footer.stripes], orc)
             for fault in (
                 *_contradictions(whole, None, orc, (FILE, ""), file_offsets),

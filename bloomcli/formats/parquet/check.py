@@ -30,7 +30,7 @@ from bloomcli.formats.parquet.footer import FILTER, ChunkKey, Region, regions
 from bloomcli.formats.parquet.measured import Measure, values_of
 from bloomcli.formats.parquet.pages import BadChecksum, chunk_range, first_headers
 from bloomcli.formats.parquet.statistics import non_null_values
-from bloomcli.hints import removing
+from bloomcli.hints import removing, repairing
 from bloomcli.model.file import Column, ColumnChunk, FilterFacts, Severity
 from bloomcli.model.validate import Finding
 from bloomcli.values.literals import render
@@ -188,17 +188,25 @@ def overlaps(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
 
 def contradictions(filters: Filters, columns: set[int] | None) -> Iterator[Finding]:
     """Yield what the statistics and the page indexes of these columns (None: of those with filters) show to be wrong
-    by themselves, and a number of rows that isn't that of the row groups."""
-    footer = filters.footer
+    by themselves."""
     filters.source.will_read(_index_ranges(filters, columns, None))
     for key, chunk in filters.proven(columns, None):
         if not chunk.encrypted:
             yield from (fault.finding(chunk) for fault in proof.contradictions(filters, key, chunk))
+
+
+def rows(filters: Filters) -> Iterator[Finding]:
+    """Yield the finding about a footer whose number of rows isn't that of its row groups."""
+    footer = filters.footer
     rows = sum(footer.row_group(group).rows for group in range(footer.row_group_count))
     if rows != footer.rows:
         message = f"the footer's num_rows is {footer.rows}, and the row groups have {counted(rows, 'row')}"
         yield Finding(
-            id="statistics-counts", severity=Severity.ERROR, message=message, offset=footer.start, hint=proof.HINT
+            id="statistics-counts",
+            severity=Severity.ERROR,
+            message=message,
+            offset=footer.start,
+            hint=repairing(after=proof.ROWS_HINT),
         )
 
 

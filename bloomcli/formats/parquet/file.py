@@ -296,8 +296,8 @@ class ParquetFile(LocatedFile):
         return sum(self.footer.row_group_bytes(i) for i in range(self.row_group_count))
 
     def examine(self, columns: set[int] | None) -> Iterator[FilterFacts | Finding]:
-        """Yield the filters, and findings about them and their chunks; also about chunks that had a filter, and about
-        statistics and page indexes."""
+        """Yield the filters, and findings about them and their chunks, about chunks that had a filter, and about the
+        footer's number of rows."""
         from bloomcli.formats.parquet import check
 
         self.source.will_read(self.ranges_to_examine(columns))
@@ -311,7 +311,13 @@ class ParquetFile(LocatedFile):
             else:
                 yield from check.without_location(chunk, claim.offset, claim.length)
         yield from check.overlaps(self.filters, columns)
-        yield from check.contradictions(self.filters, columns)
+        yield from check.rows(self.filters)
+
+    def contradictions(self, columns: set[int] | None) -> Iterator[Finding]:
+        """What the statistics and page indexes show to be wrong by themselves."""
+        from bloomcli.formats.parquet import check
+
+        return check.contradictions(self.filters, columns)
 
     def ranges_to_examine(self, columns: set[int] | None) -> Iterator[tuple[int, int]]:
         """The filters, and the first page headers of their chunks."""

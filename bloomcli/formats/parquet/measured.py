@@ -137,8 +137,12 @@ class Measure:
         self._width = _width(column)
         self._column = column
         self._distinct = distinct
-        self._tracked = tracked and self._ordered and column.physical != "BOOLEAN"
-        self.bounds = kernels.Bounds(kind, self._width, self._tracked)
+        self._tracked = tracked and self._ordered
+        self._last: bool | None = None
+        """The last value of a BOOLEAN column."""
+        self._rises = self._falls = True
+        """Of a BOOLEAN column, whose pages are only counted."""
+        self.bounds = kernels.Bounds(kind, self._width, self._tracked and column.physical != "BOOLEAN")
         self._total = kernels.Bounds(kind, self._width)
         self._entries: kernels.Entries | None = None
         self._seen = bytearray()
@@ -169,7 +173,13 @@ class Measure:
 
     def booleans(self, page: Page) -> None:
         """Add the values of a page of a BOOLEAN column. Raises CorruptFile, UnsupportedError."""
-        trues = _trues(page)
+        trues = _trues(page, page.non_null)
+        if self._tracked:
+            ascends = not _trues(page, page.non_null - trues)
+            descends = _trues(page, trues) == trues
+            self._rises = self._rises and ascends and (not self._last or trues == page.non_null)
+            self._falls = self._falls and descends and (self._last is not False or not trues)
+            self._last = trues > 0 if ascends else trues == page.non_null
         for value, count in zip(_BOOLEANS, (page.non_null - trues, trues), strict=True):
             self.bounds.fixed(value, min(count, 1))
 
@@ -222,8 +232,8 @@ class Measure:
             self._entries.used if self._entries is not None and one_dictionary else None,
             self._ordered,
             self.bounds.unknown,
-            self.bounds.rises if self._tracked else None,
-            self.bounds.falls if self._tracked else None,
+            self._rises and self.bounds.rises if self._tracked else None,
+            self._falls and self.bounds.falls if self._tracked else None,
             (low, high),
         )
 
@@ -279,11 +289,11 @@ def _width(column: Column) -> int:
     return 1 if column.physical == "BOOLEAN" else width_of(column) or 0
 
 
-def _trues(page: Page) -> int:
-    """The number of values of a page of a BOOLEAN column that are true."""
-    if not page.non_null or page.body is None:
+def _trues(page: Page, count: int) -> int:
+    """How many of the first `count` values of a page of a BOOLEAN column are true."""
+    if not count or page.body is None:
         return 0
-    count, data = page.non_null, memoryview(page.body.whole())[page.start :]
+    data = memoryview(page.body.whole())[page.start :]
     if page.encoding == "PLAIN":
         if len(data) * 8 < count:
             raise page.location.fault(f"the page has too few bytes for {counted(count, 'value')}", 0)

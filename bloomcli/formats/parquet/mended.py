@@ -9,6 +9,7 @@ Source: the Apache Parquet format, PageIndex.md; parquet.thrift, Statistics, Col
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -23,7 +24,7 @@ from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.idl import ENUMS
 from bloomcli.formats.parquet.index_encoding import IndexedPage, boundary_order
 from bloomcli.formats.parquet.measured import MeasuredChunk, MeasuredPage, lookup_bytes, measured, order_of
-from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader, read_page
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, data_pages, read_page
 from bloomcli.formats.parquet.proof import (
     COLUMN_INDEX,
     ENCODINGS,
@@ -49,7 +50,7 @@ from bloomcli.words import counted
 STRUCTURES: Final = (STATISTICS, OFFSET_INDEX, COLUMN_INDEX, ENCODINGS, SIZES, SORTING, ROWS)
 """In the order in which they are made: the counts of a column index agree with those of the statistics, and its pages
 with those of the offset index."""
-_UNMENDED: Final = "readers get the rows by it, so that the file has to be written again"
+_UNMENDED: Final = "the pages don't prove the right number, so that the file has to be written again"
 _TYPE_ORDER: Final = "TYPE_ORDER"
 _TOTAL_ORDER: Final = "IEEE_754_TOTAL_ORDER"
 _OTHER_ENCODINGS: Final = 63
@@ -151,7 +152,7 @@ class Made(NamedTuple):
     """The new structures of a chunk."""
 
     key: ChunkKey
-    changes: Sequence[StructureChange]
+    changes: list[StructureChange]
     values: dict[str, Value | None]
     """Fields of the chunk's metadata; None removes one."""
     indexes: dict[str, bytes]
@@ -160,11 +161,28 @@ class Made(NamedTuple):
     """Compressed bytes that were read for them."""
     measured: MeasuredColumn | None = None
     """The chunk's values, if they were read."""
+    rows: int | None = None
+    """The rows of the chunk's pages, if they were read to mend it and are counted."""
 
     @property
     def held(self) -> int:
         """Bytes of memory."""
         return sum(map(len, self.indexes.values()))
+
+
+def rows_change(row_group: int | None, stated: int, rows: int | None) -> StructureChange:
+    """The change of a number of rows, of the file if `row_group` is None. `rows`: the right one; None if it isn't
+    known."""
+    whose = "the footer's num_rows" if row_group is None else "num_rows"
+    proven = "the pages have others" if rows is None else f"the pages have {counted(rows, 'row')}"
+    return StructureChange(
+        row_group=row_group,
+        column=None,
+        structure=ROWS,
+        action="keep" if rows is None else "replace",
+        problems=(f"{whose} is {stated}, and {proven}",),
+        reason=_UNMENDED if rows is None else None,
+    )
 
 
 def change(
@@ -217,23 +235,56 @@ class Maker:
         self._values: dict[str, Value | None] = {}
         self._indexes: dict[str, bytes] = {}
         self._changes: list[StructureChange] = []
+        self._rows: int | None = None
         self._without: dict[str, str] = {}
         """The page indexes that have no right value, with the reasons."""
 
     @cached_property
     def measured(self) -> MeasuredChunk:
         """The chunk, measured. Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is set."""
-        work = self._work
-        return measured(self._filters, work.chunk, measure_of(self._filters, work.key, work.chunk), self._stop)
+        return self._measured(self._work.chunk)
+
+    def _measured(self, chunk: ColumnChunk) -> MeasuredChunk:
+        return measured(self._filters, chunk, measure_of(self._filters, self._work.key, chunk), self._stop)
+
+    def _count(self) -> None:
+        """Set a wrong `num_values` right. The pages prove the right one if they fill the chunk and have together the
+        rows of the row group."""
+        chunk = self._work.chunk
+        rows = self._filters.footer.row_group(chunk.row_group).rows
+        try:
+            found = self.measured
+        except CorruptFile:  # perhaps of a page that isn't the chunk's
+            counted_here = values_in(self._filters, chunk, self._stop)
+            if counted_here in {None, chunk.num_values}:
+                raise
+        else:
+            if found.values == chunk.num_values and found.rows in {None, rows}:
+                return
+            counted_here = values_in(self._filters, chunk, self._stop)
+        if counted_here is None or counted_here == chunk.num_values:
+            return
+        right = replace(chunk, num_values=counted_here)
+        found = self._measured(right)
+        if (found.values, found.rows) != (counted_here, rows):
+            return
+        self._work = self._work._replace(chunk=right)
+        self.measured = found
+        self._values["num_values"] = counted_here
+        problem = f"num_values is {chunk.num_values}, and the pages have {counted(counted_here, 'value')}"
+        self._changes.append(change(chunk, ROWS, "replace", (problem,)))
 
     def mend(self) -> None:
         """Make new structures in place of those that the values contradict."""
-        work = self._work
+        self._count()
+        work, self._rows = self._work, self.measured.rows
         wrong: dict[str, list[str]] = {}
         for fault in faults(self._filters, work.key, work.chunk, self.measured):
             wrong.setdefault(fault.structure, []).append(fault.message)
         if OFFSET_INDEX in wrong and COLUMN_INDEX in stored(work.found):
             wrong.setdefault(COLUMN_INDEX, ["its pages are those of the offset index"])
+        if self.measured.values == work.chunk.num_values:
+            wrong.pop(ROWS, None)  # the numbers of rows of all columns decide
         for structure in STRUCTURES:
             if structure in wrong:
                 self.make(structure, "replace", tuple(wrong[structure]))
@@ -242,7 +293,8 @@ class Maker:
         """The structures that were made."""
         work = self._work
         found = self.measured.of_column(self._column) if work.decodes else None
-        return Made(work.key, self._changes, self._values, self._indexes, work.bytes_to_decode, found)
+        decoded = work.bytes_to_decode
+        return Made(work.key, self._changes, self._values, self._indexes, decoded, found, self._rows)
 
     def make(self, structure: str, action: str, problems: tuple[str, ...] = ()) -> None:
         """Make a structure. What has no right value isn't added, or is taken out if it is wrong (has `problems`)."""
@@ -391,14 +443,23 @@ def stored_places(filters: Filters, key: ChunkKey) -> Sequence[Place]:
     return [] if found is None else [Place(*place) for place in found.page_locations or ()]
 
 
+def values_in(filters: Filters, chunk: ColumnChunk, stop: Stop) -> int | None:
+    """The number of values of the pages that fill a chunk, by their headers; None if they don't fill it."""
+    try:
+        some = replace(chunk, num_values=max(chunk.num_values, 1))  # where the chunk lies is checked only then
+        reader = ChunkReader(filters.source, some, filters.footer.start, HEADER_WINDOW, stop)
+        return sum(count for _, count in data_pages(reader, counted_here=True))
+    except CorruptFile:
+        return None
+
+
 def places(filters: Filters, chunk: ColumnChunk, stop: Stop) -> tuple[Sequence[Place], int | None]:
     """The data pages of a chunk that have values, by their headers, and the number of their rows; None if one begins
     within a row. Of repeated columns, the repetition levels are read. Raises CorruptFile, UnsupportedError."""
     found: list[Place] = []
     row = 0
     reader = ChunkReader(filters.source, chunk, filters.footer.start, HEADER_WINDOW, stop)
-    for at, header in headers(reader):
-        count = header.required_of_head("num_values")
+    for at, count in data_pages(reader):
         after = reader.position
         if chunk.column.max_repetition_level and count:
             reader.position = at
@@ -413,24 +474,3 @@ def places(filters: Filters, chunk: ColumnChunk, stop: Stop) -> tuple[Sequence[P
             found.append(Place(at, after - at, row))
         row += rows
     return found, row
-
-
-def headers(reader: ChunkReader) -> Iterator[tuple[int, PageHeader]]:
-    """Yield the offset and the header of each data page; the reader is after the page. Raises CorruptFile."""
-    seen = 0
-    end = reader.chunk.data_offset + reader.chunk.compressed_bytes
-    while seen < reader.chunk.num_values:
-        reader.stop.check()
-        if reader.position >= end:
-            raise reader.fault(f"the pages have {counted(seen, 'value')}, the metadata {reader.chunk.num_values}")
-        at = reader.position
-        header = reader.header()
-        packed = header.required("compressed_page_size")
-        reader.position += header.size
-        reader.room(packed)
-        reader.position += packed
-        if header.kind.startswith("DATA_PAGE"):
-            if not header.has_head:
-                raise reader.fault(f"the page header has no {header.head_field}", at)
-            seen += header.required_of_head("num_values")
-            yield at, header

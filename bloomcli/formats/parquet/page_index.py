@@ -23,7 +23,7 @@ from bloomcli.formats.answer import ENCRYPTED
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import spec
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
-from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader, read_page
+from bloomcli.formats.parquet.pages import HEADER_WINDOW, ChunkReader, PageHeader, data_pages, read_page
 from bloomcli.formats.parquet.statistics import WIDTHS, has_nan, upper_bound
 from bloomcli.kernels import ColumnIndex, OffsetIndex
 from bloomcli.model.file import Column, ColumnChunk, IndexEntry, PageFacts
@@ -179,26 +179,15 @@ def pages_by_headers(source: Source, chunk: ColumnChunk, data_end: int, rows: in
     try:
         reader = ChunkReader(source, chunk, data_end, HEADER_WINDOW)
         found: list[PagePlace] = []
-        end, first = chunk.data_offset + chunk.compressed_bytes, 0
-        while reader.position < end:
-            at, header = reader.position, reader.header()
-            length = header.size + header.required("compressed_page_size")
-            if length < header.size or length > end - at:
-                return None
-            reader.position = at + length
-            if header.kind == "DICTIONARY_PAGE" and at > chunk.data_offset:  # a second one: which one applies?
-                return None
-            if header.kind == "DICTIONARY_PAGE" or header.head_field is None:
-                continue
-            count = header.required_of_head("num_values") if header.has_head else -1  # the type is damaged
-            if count < 0:
-                return None
+        first = 0
+        for at, count in data_pages(reader):
             before = found[0].before if found else at - chunk.data_offset
-            found.append(PagePlace(at, length, first, count, before))
+            found.append(PagePlace(at, reader.position - at, first, count, before))
             first += count
     except (CorruptFile, UnsupportedError):
         return None
-    return found if first == rows == chunk.num_values else None
+    complete = reader.position == chunk.data_offset + chunk.compressed_bytes
+    return found if complete and first == rows == chunk.num_values else None
 
 
 def dictionary_extent(chunk: ColumnChunk, places: Sequence[PagePlace]) -> tuple[int, int] | None:

@@ -360,6 +360,35 @@ def read_pages(
         yield page
 
 
+def data_pages(reader: ChunkReader, *, counted_here: bool = False) -> Iterator[tuple[int, int]]:
+    """Yield the offset and the number of values of each data page, from the headers alone. The reader is after the
+    page. Raises CorruptFile: also for pages that have other numbers of values together than the metadata say, unless
+    the values are `counted_here`: then the pages have to fill the chunk."""
+    chunk, seen = reader.chunk, 0
+    end = chunk.data_offset + chunk.compressed_bytes
+    while reader.position < end if counted_here else seen < chunk.num_values:
+        reader.stop.check()
+        at = reader.position
+        if at >= end:
+            raise reader.fault(f"the pages have {counted(seen, 'value')}, the metadata {chunk.num_values}")
+        header = reader.header()
+        packed = header.required("compressed_page_size")
+        reader.position += header.size
+        reader.room(packed)
+        reader.position += packed
+        if header.kind == "DICTIONARY_PAGE" and at > chunk.data_offset:  # which one applies?
+            raise reader.fault("a second dictionary page", at)
+        if header.kind == "DICTIONARY_PAGE" or header.head_field is None:
+            continue
+        if not header.has_head:
+            raise reader.fault(f"the page header has no {header.head_field}", at)
+        count = header.required_of_head("num_values")
+        seen += count
+        if count < 0 or (seen > chunk.num_values and not counted_here) or reader.position > end:
+            raise reader.fault(f"the pages have {counted(seen, 'value')}, the metadata {chunk.num_values}", at)
+        yield at, count
+
+
 class _StoredPage(NamedTuple):
     """A page as stored in the file."""
 

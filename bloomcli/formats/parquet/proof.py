@@ -24,7 +24,7 @@ from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.measured import Measure, MeasuredChunk, MeasuredPage
 from bloomcli.formats.parquet.page_index import PageBounds
 from bloomcli.formats.parquet.spec import I64, LIST, Struct, enum_name
-from bloomcli.hints import repairing
+from bloomcli.hints import MENDS, repairing
 from bloomcli.kernels import ColumnIndex, OffsetIndex
 from bloomcli.model.file import Column, ColumnChunk, Severity
 from bloomcli.model.validate import Finding
@@ -62,7 +62,7 @@ readers that find no encoding statistics."""
 _PLAIN_DICTIONARY: Final = 1 << 2
 _LEVELS_MOST: Final = 1 << 16
 _SHOWN: Final = 60
-HINT: Final = "write the file again with a current engine: readers get the rows by this number"
+ROWS_HINT: Final = " sets it right if the pages prove the right number; else the file has to be written again"
 
 
 class Fault(NamedTuple):
@@ -85,7 +85,7 @@ class Fault(NamedTuple):
             row_group=chunk.row_group,
             column=chunk.column.path,
             offset=self.offset,
-            hint=HINT if self.structure == ROWS else repairing(chunk.column.path),
+            hint=repairing(chunk.column.path, after=ROWS_HINT if self.structure == ROWS else MENDS),
         )
 
 
@@ -198,7 +198,9 @@ class _Metadata:
         fields = []
         if self.ordered:
             fields += [("min_value", "is_min_value_exact"), ("max_value", "is_max_value_exact")]
-        if self.column.physical in _SIGNED and self.column.signed:
+        old = self.statistics.binary("min"), self.statistics.binary("max")
+        one_value = old[0] is not None and old[0] == old[1]  # parquet-java then uses them for every type
+        if one_value or (self.column.physical in _SIGNED and self.column.signed):
             fields += [("min", ""), ("max", "")]
         for field, exact in fields:
             found = self.statistics.binary(field)
@@ -261,8 +263,8 @@ class _Proof(_Metadata):
         self.measured = measured
 
     def __iter__(self) -> Iterator[Fault]:
-        if self.flat and self.chunk.num_values > self.rows:
-            yield from self._in_rows()  # the last pages may be those of another chunk
+        if self.flat and self.chunk.num_values > self.rows and self._reads_on():
+            yield from self._in_rows()
             return
         yield from self.indexes
         yield from self._in_statistics()
@@ -272,6 +274,12 @@ class _Proof(_Metadata):
         yield from self._in_offset_index(self.offset_index)
         yield from self._in_column_index(self.column_index)
         yield from self._in_sizes()
+
+    def _reads_on(self) -> bool:
+        """Whether the last pages lie behind the chunk: then they are another one's."""
+        pages = self.measured.pages
+        end = self.chunk.data_offset + self.chunk.compressed_bytes
+        return bool(pages) and pages[-1].offset + pages[-1].size > end
 
     def _in_statistics(self) -> Iterator[Fault]:
         if self.statistics is None:

@@ -20,7 +20,7 @@ from functools import cached_property, partial
 from typing import Final, TypeVar
 
 from bloomcli.concurrency.threads import Stop
-from bloomcli.errors import UnsupportedError
+from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import Repair, Tick, of_columns
 from bloomcli.formats.filters_in_flight import BuildQueue, Job
 from bloomcli.formats.parquet import footer as footers
@@ -31,7 +31,7 @@ from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.mended import STRUCTURES, Made, Maker, Orders, Work
 from bloomcli.formats.parquet.pages import chunk_range
 from bloomcli.formats.parquet.plan import Change, refuse_signed, slices
-from bloomcli.formats.parquet.proof import COLUMN_INDEX, OFFSET_INDEX, STATISTICS
+from bloomcli.formats.parquet.proof import COLUMN_INDEX, OFFSET_INDEX, ROWS, SORTING, STATISTICS
 from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES
 from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part
 from bloomcli.model.change import PAGE_INDEX, StructureChange
@@ -64,7 +64,9 @@ class RepairPlan(Change):
         self._add = repair.add
         self._columns = columns
         self._left: list[StructureChange] = []
-        """The structures that stay as they are, with reasons."""
+        """The structures that stay as they are, with reasons, and the change of the file's number of rows."""
+        self._rows: int | None = None
+        """The file's number of rows, if the footer's is wrong."""
         self.filters = filters
         self._orders = Orders(filters.footer, adds=bool(repair.add))
         self._work = list(self._choose())
@@ -73,6 +75,8 @@ class RepairPlan(Change):
             filters.source.will_read(self.reads())
             self._mended = list(self._made(repair.threads, lambda _: None, ()))
             self.measured = of_columns(made.measured for made in self._mended if made.measured is not None)
+            if not repair.add:
+                self._mend_rows(self._mended)
         changes = [(made.key, one) for made in self._mended or () for one in made.changes]
         gone = {Part(_KINDS[one.structure], key) for key, one in changes if one.structure in _KINDS and one.problems}
         super().__init__(filters, set(), puts=bool(self._work), appends=appends, indexes=gone)
@@ -95,6 +99,48 @@ class RepairPlan(Change):
             structures = self._readable(work, structures)
             if structures:
                 yield work._replace(structures=frozenset(structures))
+
+    def _mend_rows(self, mended_: list[Made]) -> None:
+        """Set the numbers of rows right that the pages prove: of a row group, those of all its columns; of the file,
+        those of all row groups."""
+        footer = self.filters.footer
+        by_group: dict[int, list[Made]] = {}
+        for made in mended_:
+            by_group.setdefault(made.key.row_group, []).append(made)
+        total: int | None = 0
+        for group in range(footer.row_group_count):
+            stated, parts = footer.row_group(group).rows, by_group.get(group, [])
+            rows = self._rows_of(group, stated, parts)
+            if rows != stated and any(made.rows not in {None, stated} for made in parts):
+                parts[0].changes.append(mended.rows_change(group, stated, rows))
+                if rows is not None:  # next to the other field of the row group
+                    to = next((made for made in parts if SORTING in made.values), parts[0])
+                    to.values[ROWS] = rows
+            total = None if total is None or rows is None else total + rows
+        stated = sum(footer.row_group(group).rows for group in range(footer.row_group_count))
+        if footer.rows != (stated if total is None else total):
+            self._rows = total
+            self._left.append(mended.rows_change(None, footer.rows, total))
+
+    def _rows_of(self, group: int, stated: int, parts: list[Made]) -> int | None:
+        """The rows of a row group, if the pages of columns prove them: of the columns that were read, if the metadata
+        agree, else of all columns."""
+        found = {made.rows for made in parts}
+        if found == {stated}:
+            return stated
+        if len(found) != 1 or None in found:
+            return None
+        known = {made.key for made in parts}
+        for key in self.filters.footer.chunk_keys():
+            if key.row_group == group and key not in known:
+                chunk = self.filters.footer.chunk(key)
+                if chunk.encrypted:
+                    return None
+                try:
+                    found.add(mended.places(self.filters, chunk, self._stop)[1])
+                except (CorruptFile, UnsupportedError):
+                    return None
+        return found.pop() if len(found) == 1 else None
 
     def _chosen(self, column: Column) -> bool:
         return self._columns is None or column.index in self._columns
@@ -160,7 +206,7 @@ class RepairPlan(Change):
         )
         if self._mended is None:
             return fixed + sum(_CHUNK_BYTES + _index_bound(work) for work in self._work)
-        return fixed + sum(_CHUNK_BYTES + made.held for made in self._mended if made.changes)
+        return fixed + _CHUNK_BYTES + sum(_CHUNK_BYTES + made.held for made in self._mended if made.changes)
 
     def reads(self) -> Iterator[tuple[int, int]]:
         """The chunks that are decoded, or whose page headers are read."""
@@ -190,6 +236,8 @@ class RepairPlan(Change):
         self.values |= {one.key: one.values for one in made if one.values}
         if self._orders.added and any(one.values or COLUMN_INDEX in one.indexes for one in made):
             self.values[None] = {COLUMN_ORDERS: self._orders.encoded}
+        if self._rows is not None:
+            self.values[None] = {ROWS: self._rows}
         changes = (*(change for one in made for change in one.changes), *self._left)
         remarks = () if self._ahead is None else self._ahead.remarks
         yield from self.finish((), sum(one.decoded for one in made), remarks, changes)

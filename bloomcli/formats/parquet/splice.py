@@ -61,7 +61,7 @@ _FIELDS: Final = {FILTER: (OFFSET, LENGTH)} | {
 }
 """The fields that locate each kind of part: of a filter in ColumnMetaData, of a page index in ColumnChunk."""
 _OF_CHUNK: Final = frozenset((*_FIELDS[COLUMN_INDEX], *_FIELDS[OFFSET_INDEX]))
-_OF_ROW_GROUP: Final = "sorting_columns"
+_OF_ROW_GROUP: Final = frozenset(("sorting_columns", "num_rows"))
 STATISTICS: Final = "statistics"
 COLUMN_ORDERS: Final = "column_orders"
 _SHORT_MAX: Final = 15
@@ -215,12 +215,13 @@ def _edits_of(footer: Footer, key: ChunkKey | None, values: Values) -> list[Edit
         for name, value in values.items()
         if name.startswith(f"{STATISTICS}.")
     }
-    known = {*of_chunk, _OF_ROW_GROUP}
+    of_group = {name: value for name, value in values.items() if name in _OF_ROW_GROUP}
+    known = {*of_chunk, *of_group}
     of_metadata = {name: value for name, value in values.items() if name not in known and "." not in name}
     chunk = footer.chunk_struct(key)
     edits = set_fields(chunk, of_chunk)
-    if _OF_ROW_GROUP in values:
-        edits += set_fields(footer.group_struct(key.row_group), {_OF_ROW_GROUP: values[_OF_ROW_GROUP]})
+    if of_group:
+        edits += set_fields(footer.group_struct(key.row_group), of_group)
     if all(value is None for value in values.values()) and chunk.span("meta_data") is None:
         return edits  # the chunk's metadata are encrypted
     metadata = footer.meta_struct(key)

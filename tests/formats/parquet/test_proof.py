@@ -157,6 +157,14 @@ CASES: Final[dict[str, tuple[Edit, str, Severity, str | None]]] = {
     "an ascending order": (sorted_by("id"), "sorting-columns", ERROR, "id"),
     "a descending order": (sorted_by("up", descending=True), "sorting-columns", ERROR, "up"),
     "an order of dictionary entries": (sorted_by("word"), "sorting-columns", ERROR, "word"),
+    "an order of booleans": (sorted_by("flag"), "sorting-columns", ERROR, "flag"),
+    "a descending order of booleans": (sorted_by("flag", descending=True), "sorting-columns", ERROR, "flag"),
+    "old bounds of texts that are one value": (  # parquet-java uses them, as no order changes one value
+        stats("text", MIN=CUT, MAX=CUT, MIN_VALUE=None, MAX_VALUE=None),
+        "statistics-bounds",
+        ERROR,
+        "text",
+    ),
     "an order of texts": (sorted_by("text"), "sorting-columns", ERROR, "text"),
     "a page that is said to have only nulls": (
         column_index("id", of_page(NULL_PAGES, 2, True)),
@@ -278,6 +286,37 @@ def test_a_number_of_values_that_is_too_high_is_found_though_the_pages_after_it_
     for writer in (sound(), (ROOT / "fixtures/parquet/spark_pages.parquet").read_bytes()):
         wrong = meta("id", num_values(PAGE))(writer)
         assert found(wrong, tmp_path / "f.parquet") == [("statistics-counts", ERROR, "id")]
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])  # PLAIN and RLE
+def test_an_order_of_booleans_is_proven_within_and_across_pages(version: str, tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    false, true = [False] * 13, [True] * 13
+    layouts = {
+        "rises": ([*false, *true, *true], [True, False]),
+        "falls": ([*true, *true, *false], [False, True]),
+        "is one value": (true * 3, [True, True]),
+        "returns across pages": ([*false, *true, *false], [False, False]),
+        "returns within a page": ([*false, True, *false, *true], [False, False]),
+    }
+    for what, (rows_, expected) in layouts.items():
+        for descending, sorted_ in zip((False, True), expected, strict=True):
+            pq.write_table(
+                pa.table({"flag": rows_}),
+                path,
+                store_schema=False,
+                data_page_version=version,
+                write_batch_size=1,
+                max_rows_per_page=13,
+                sorting_columns=[pq.SortingColumn(0, descending=descending)],
+            )
+            rules = [rule for rule, _, _ in found(path.read_bytes(), path)]
+            assert rules == ["sorting-columns"] * (not sorted_), (what, descending)
+
+
+def test_old_bounds_of_texts_are_not_used_unless_they_are_one_value(tmp_path: Path) -> None:
+    edit = stats("text", MIN=b"z", MAX=CUT, MIN_VALUE=None, MAX_VALUE=None)
+    assert found(edit(sound()), tmp_path / "f.parquet") == []
 
 
 def test_bounds_that_are_too_wide_are_no_faults(tmp_path: Path) -> None:
@@ -469,11 +508,7 @@ def test_measured_pages_are_those_that_arrow_wrote(tmp_path: Path) -> None:
                 assert struct.unpack("<i", chunk.low or b"")[0] == key.row_group * GROUP
 
 
-UNMENDED: Final = ("the footer's rows", "a page beyond the number of values")
-"""The number of rows itself is wrong."""
-
-
-@pytest.mark.parametrize("what", CASES.keys() - set(UNMENDED))
+@pytest.mark.parametrize("what", CASES)
 def test_repair_mends_what_is_found_and_leaves_the_other_chunks_alone(what: str, tmp_path: Path) -> None:
     path, out = tmp_path / "f.parquet", tmp_path / "mended.parquet"
     edit, rule, _, column = CASES[what]
@@ -489,3 +524,47 @@ def test_repair_mends_what_is_found_and_leaves_the_other_chunks_alone(what: str,
     for group, number in footers.places(wrong):
         if (group, names[number]) not in changed:
             assert footers.meta(after, group, number) == footers.meta(before, group, number)
+
+
+NUMBERS: Final[dict[str, Edit]] = {
+    "values of a page less": meta("id", num_values(-PAGE)),
+    "values of a page more": meta("id", num_values(PAGE)),
+    "values of pages of other columns": meta("text", num_values(7 * PAGE)),
+    "elements more than a list column has": meta("list", num_values(7)),
+    "elements fewer than a list column has": meta("list", num_values(-7)),
+    "rows of a row group more": in_turn(rows(GROUP + 1), rows(2 * GROUP + 1, whole_file=True)),
+    "rows of a row group fewer": rows(GROUP - PAGE),
+    "rows of the file": rows(7, whole_file=True),
+}
+
+
+@pytest.mark.parametrize("what", NUMBERS)
+def test_numbers_of_rows_and_values_are_set_right_where_the_pages_prove_them(what: str, tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    path.write_bytes(NUMBERS[what](sound()))
+    report = bloomcli.repair(path, in_place=True)
+    assert footers.tree(path.read_bytes()) == footers.tree(sound())
+    assert {(one.structure, one.action) for one in report.structures} >= {("num_rows", "replace")}
+
+
+def test_a_number_of_rows_is_set_right_where_an_order_of_the_same_row_group_is_taken_out(tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    path.write_bytes(in_turn(rows(GROUP - 1), sorted_by("id"))(sound()))
+    report = bloomcli.repair(path, in_place=True)
+    changes = {(one.structure, one.action) for one in report.structures}
+    assert changes == {("num_rows", "replace"), ("sorting_columns", "remove")}
+    assert found(path.read_bytes(), path) == []
+
+
+def test_a_number_of_rows_that_an_encrypted_column_may_have_stays(tmp_path: Path) -> None:
+    def encrypted(metadata: Fields) -> None:
+        footers.chunk(metadata, 1, 0)[footers.CRYPTO_METADATA] = (thrift.STRUCT, {1: (thrift.STRUCT, {})})
+
+    path = tmp_path / "f.parquet"
+    path.write_bytes(footers.edited(rows(GROUP + 1)(sound()), encrypted))
+    before = path.read_bytes()
+    report = bloomcli.repair(path, in_place=True)
+    assert path.read_bytes() == before
+    kept = {(one.structure, one.action, one.row_group) for one in report.structures if one.structure == "num_rows"}
+    assert kept == {("num_rows", "keep", 1), ("num_rows", "keep", None)}
+    assert any("the pages don't prove the right number" in (one.reason or "") for one in report.structures)
