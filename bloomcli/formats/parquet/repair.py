@@ -206,7 +206,8 @@ class RepairPlan(Change):
         )
         if self._mended is None:
             return fixed + sum(_CHUNK_BYTES + _index_bound(work) for work in self._work)
-        return fixed + _CHUNK_BYTES + sum(_CHUNK_BYTES + made.held for made in self._mended if made.changes)
+        rows = 0 if self._rows is None else _CHUNK_BYTES
+        return fixed + rows + sum(_CHUNK_BYTES + made.held for made in self._mended if made.changes)
 
     def reads(self) -> Iterator[tuple[int, int]]:
         """The chunks that are decoded, or whose page headers are read."""
