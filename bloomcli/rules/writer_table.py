@@ -130,6 +130,7 @@ _PARQUET_MR: Final = r"parquet-mr"
 _BAD_ORC_CPP: Final = r"ORC C\+\+(?: (?:1\.7\.0|1\.6\.(?:\d|1[01]))(?:-[^,]*)?)?,"
 """Files of versions before 1.6.11 don't state the version."""
 _ORC_CPP: Final = r"ORC C\+\+(?: (\d+)\.(\d+)\.(\d+)[^,]*)?,"
+_ORC_DECIMAL64: Final = r"ORC Java.*, writer version 6$"
 _ORC_ORIGINAL: Final = r"(?:ORC Java|writer 0).*, writer version 0$"
 
 DICTIONARIES_OF_VALUES: Final = ("parquet-mr ",)
@@ -565,6 +566,18 @@ ROWS: Final = (
         created_by=_ORC_ORIGINAL,
         columns=lambda column: _text(column) or _date(column),
         which="texts and dates",
+    ),
+    WriterFault(
+        writer="ORC Java",
+        part=Part.BOUNDS,
+        evidence=source(
+            "1.5.0 to 1.5.5 (writer version 6); ORC-517",
+            "bounds of decimals of at most 18 digits include 0, which may be no value: 0 to 300 for 100 and 300",
+        ),
+        detection=Detection.WRITER,
+        created_by=_ORC_DECIMAL64,
+        columns=_decimal_in_bytes,
+        which="decimals",
     ),
     WriterFault(
         writer="ORC Java",

@@ -343,11 +343,14 @@ class _Check(NamedTuple):
     def _column(self, streams: StripeFooter, orc: OrcType, found: Sequence[Location]) -> _Checked:
         """Check one column of one stripe."""
         checks, usable = _usable(self.filters, streams, orc, found)
-        proven = orc.id in self.proven and proof.why_unproven(self.filters.footer, streams, orc) is None
+        why = proof.why_unproven(self.filters.footer, streams, orc)
+        proven = orc.id in self.proven and why is None
         measured = None
         if streams.stripe.rows and (usable or proven):
             some, measured = _row_groups(self, streams, usable, orc, proven=proven)
             checks += some
+        elif streams.stripe.rows and why is not None and not any(s.kind in KINDS for s in streams.of_column(orc.id)):
+            checks.append(DeepCheck(values=0, finding=proof.not_checked(orc, why, streams.stripe.ordinal)))
         return _Checked(orc.id, checks, self.filters.bytes_to_check(streams, orc.id), measured)
 
 

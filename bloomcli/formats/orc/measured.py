@@ -19,7 +19,7 @@ from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from bloomcli import kernels
@@ -147,6 +147,10 @@ class Entries:
         return bytes(self._data[offset : offset + _integer(self._lengths, index, 8)])
 
 
+_READINGS: Final = 4
+"""Readings of a timestamp in a zone with one offset, which readers read alike."""
+
+
 class Measuring:
     """Measures the values of a column's row groups, one after the other."""
 
@@ -155,6 +159,8 @@ class Measuring:
         self._leaf = leaf
         self._extremes = self._comparison()
         self._found = Measured()
+        self.differ = False
+        """Whether timestamps weren't compared that may be extremes, because readers read them differently."""
 
     def take(self, values: Values) -> None:
         """Measure the next values."""
@@ -184,7 +190,7 @@ class Measuring:
         if kind in FLOATS:
             return self._floats
         if zone is not None:
-            return lambda values: _moments(values, zone)
+            return partial(self._moments, zone)
         width = _BYTES.get(kind, 8)
 
         def integers(values: Values) -> Extremes:
@@ -203,6 +209,20 @@ class Measuring:
         low, high = (struct.unpack_from(form, values.data, at * width)[0] for at in (least, greatest))
         return low, high
 
+    def _moments(self, zone: kernels.WriterZone, values: Values) -> Extremes:
+        nanos = values.nanos or memoryview(b"")
+        found = kernels.orc_moment_extremes(values.data, nanos, values.count, zone)
+        if zone.readings > _READINGS and not self.differ:
+            ends = kernels.orc_extremes(values.data, 8, values.count)
+            self.differ = found[0] < 0 or any(
+                _integer(values.data, at, 8) != _integer(values.data, end, 8)
+                for at, end in zip(found, ends, strict=True)
+            )
+        if found[0] < 0:
+            return _NOTHING
+        low, high = (zone.wall(_integer(values.data, at, 8), _integer(nanos, at, 8)) for at in found)
+        return low, high
+
 
 def _integer(data: bytes | bytearray | memoryview, at: int, width: int) -> int:
     return int.from_bytes(data[at * width : (at + 1) * width], "little", signed=True)
@@ -216,15 +236,6 @@ def _texts(values: Values) -> Extremes:
     if low is None or high is None:
         return _NOTHING
     return bytes(values.data[low[0] : sum(low)]), bytes(values.data[high[0] : sum(high)])
-
-
-def _moments(values: Values, zone: kernels.WriterZone) -> Extremes:
-    nanos = values.nanos or memoryview(b"")
-    least, greatest = kernels.orc_moment_extremes(values.data, nanos, values.count, zone)
-    if least < 0:
-        return _NOTHING
-    low, high = (zone.wall(_integer(values.data, at, 8), _integer(nanos, at, 8)) for at in (least, greatest))
-    return low, high
 
 
 _COMPRESSED: Final = 4

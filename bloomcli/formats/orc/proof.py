@@ -94,6 +94,17 @@ def why_unproven(footer: Footer, streams: StripeFooter, orc: OrcType) -> str | N
     return orc.fault if orc.kind in _READABLE else f"values of {orc.name} aren't read here"
 
 
+def not_checked(orc: OrcType, why: str, stripe: int) -> Finding:
+    """The note about values in a stripe that can't be compared with their statistics."""
+    return Finding(
+        id=BOUNDS,
+        severity=Severity.NOTE,
+        message=f"the statistics' bounds aren't compared with the values: {why}",
+        stripe=stripe,
+        column=orc.label,
+    )
+
+
 def _typed(found: Any, orc: OrcType) -> Any | None:
     """The part of statistics that has a column's bounds; None if there is none, or readers don't use it."""
     kind = orc.kind
@@ -575,6 +586,8 @@ class ColumnProof:
         if not self.measured.complete:
             message = "the statistics' bounds aren't compared with the values: the dictionary is too large"
             yield index.finding(_Fault(BOUNDS, Severity.NOTE, message), None)
+        if self._measuring.differ:
+            yield not_checked(self._orc, "readers read some of the timestamps differently", stripe.ordinal)
         found = self._metadata.of_stripe(stripe, self._orc.id)
         if found is not None:
             for fault in faults(self.measured, found, self._orc, STRIPE, self._offsets):
