@@ -494,7 +494,9 @@ ROWS: Final = (
             "DataFusion 55",
             "decimals of any width and columns with a wider table type return every row; FLOAT16, decimals of more"
             " than 38 digits, 8- and 16-bit integers, dates, times, timestamps and fields of structs aren't looked"
-            " up",
+            " up. It takes sorting_columns, which state the order within each row group, for the order of the whole"
+            " file: if the row groups themselves aren't in this order, ORDER BY returns rows in a wrong order, and"
+            " with LIMIT other rows",
         ),
         wrong_about={
             NEGATIVE_ZERO: measured(
@@ -566,8 +568,9 @@ ROWS: Final = (
         known=measured(
             "ClickHouse 26.9",
             "Parquet: integers are hashed at the file's width, strings and fixed-length bytes unchanged; floats,"
-            " decimals, UUIDs, dates and timestamps aren't looked up. ORC through ORC C++, unless"
-            " input_format_orc_filter_push_down is off",
+            " decimals, UUIDs, dates and timestamps aren't looked up. Before filters, the same types are looked up in"
+            " dictionaries of up to 1 MiB (input_format_parquet_dictionary_filter_push_down). ORC through ORC C++,"
+            " unless input_format_orc_filter_push_down is off",
         ),
         wrong_about={
             NEGATIVE_ZERO: measured(
@@ -575,6 +578,7 @@ ROWS: Final = (
                 "`c = 0` on an ORC column with only -0.0 returns no rows with the filter and all rows without it",
             )
         },
+        dictionary=True,
         zeros=_FLOATS,
         zeros_in=_ORC,
         refuses={

@@ -53,12 +53,14 @@ def test_advise_and_trial_agree_on_the_row_groups_that_duckdb_reads(lake: Path) 
     assert saved(tried.readers[0]) == any(one.recommended for one in advised.values())
 
 
-def test_both_give_the_same_verdict_on_a_reader(lake: Path) -> None:
-    advised = bloomcli.advise(lake, columns="user", readers=["duckdb", "polars", "datafusion"])
-    tried = bloomcli.trial(lake, columns="user", readers=["duckdb", "polars", "datafusion"], values=2, runs=0)
+@pytest.mark.parametrize(("column", "dictionary"), [("user", True), ("order_id", False)])
+def test_both_give_the_same_verdict_on_a_reader(lake: Path, column: str, dictionary: bool) -> None:
+    readers = ["duckdb", "polars", "datafusion", "chdb"]
+    advised = bloomcli.advise(lake, columns=column, readers=readers)
+    tried = bloomcli.trial(lake, columns=column, readers=readers, values=2, runs=0)
     verdicts = {use.reader: (use.verdict, use.columns) for use in advised.uses}
-    assert {reader.reader: [(u.verdict, u.columns) for u in reader.uses] for reader in tried.readers} == {
-        name: [verdict] for name, verdict in verdicts.items()
-    }
+    assert verdicts["clickhouse"][0] == ("dictionaries" if dictionary else "gains")
+    assert {use.reader: (use.verdict, use.columns) for reader in tried.readers for use in reader.uses} == verdicts
     for reader in tried.readers:
-        assert saved(reader) == (verdicts[reader.reader][0] == "gains"), effect(reader)
+        (use,) = reader.uses
+        assert saved(reader) == (use.verdict == "gains"), effect(reader)
