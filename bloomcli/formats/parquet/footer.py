@@ -424,7 +424,7 @@ class Footer:
             nulls = 0
         elif nulls is not None and (
             statistics.in_counts(found.num_values, nulls, bounds=low is not None or high is not None) is not None
-            or (nulls and not trust.null_count)
+            or not trust.null_count
         ):
             nulls = None
         if trust.may_be_nan and statistics.has_nan(low, high, column):
