@@ -42,8 +42,8 @@ _NO_REWRITING: Final = {
 """The hints of rules whose findings would become permanent if the engine wrote the file again."""
 
 _BEFORE_REWRITING: Final = {
-    "table-splits": f"{MENDS}. The engine must not rewrite or compact the file before: rows that it doesn't read would"
-    " be lost",
+    "table-splits": f"{MENDS}. The engine must not rewrite or compact the file before: rows that it doesn't read"
+    " would be lost",
 }
 _CORRECTED: Final = ("table-counts", "table-bounds", "table-splits")
 """The rules whose findings the commit of a repair corrects."""
@@ -118,7 +118,9 @@ def check_table(
         elif (column := found.get(value.path)) is not None and _is_outside(value, column):
             messages.append(("table-partition", value.path, _partition_message(value, column, table.source)))
     for rule, path, text in messages:
-        yield Finding(id=rule, severity=Severity.ERROR, message=text, column=path, hint=_hint(rule, file, table, path))
+        yield Finding(
+            id=rule, severity=Severity.ERROR, message=text, column=path, hint=_hint(rule, file, table, path)
+        )
 
 
 class Correction(NamedTuple):
@@ -285,9 +287,7 @@ def _bounds(table: ColumnStatistics, column: _Column, source: str) -> Iterator[s
             )
 
 
-def _too_wide(
-    said: ColumnStatistics, column: _Column, file: FilterFile, table: FileStatistics
-) -> Iterator[Finding]:
+def _too_wide(said: ColumnStatistics, column: _Column, file: FilterFile, table: FileStatistics) -> Iterator[Finding]:
     """Yield the bounds of numbers and dates that are no values, from which engines answer MIN and MAX."""
     if not (column.read and said.tight and said.kind in _ANSWERED and comparable(column.kind, said.kind)):
         return

@@ -36,9 +36,7 @@ def listed_files(paths: Sequence[str], options: FindOptions) -> Sequence[FileEnt
     return listed
 
 
-def _table_error(
-    table: ManagedTable, others: int, listed: Sequence[FileEntry], options: FindOptions
-) -> UsageError:
+def _table_error(table: ManagedTable, others: int, listed: Sequence[FileEntry], options: FindOptions) -> UsageError:
     if listed and all(is_metadata(item.path) for item in listed):
         return UsageError(
             f"the files are metadata of {table.kind.value}, and hold none of its rows",

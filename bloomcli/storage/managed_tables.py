@@ -31,7 +31,7 @@ from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.hints import Command
 from bloomcli.storage import traffic
 from bloomcli.storage.base import ICEBERG_METADATA, FileEntry, Kind, ManagedTable, Store, TableKind, root_of_mark
-from bloomcli.storage.names import has_wildcard
+from bloomcli.storage.names import folder_of, has_wildcard
 from bloomcli.storage.objects.client import AccessDenied
 from bloomcli.storage.registry import store_of
 
@@ -72,7 +72,7 @@ def table_error(path: str, table: ManagedTable, command: str, columns: Sequence[
 
 def is_metadata(path: str) -> bool:
     """Whether a file lies in the directory of a Delta or Hudi table's log, and so isn't a data file of the table."""
-    return root_of_mark(f"{store_of(path).directory(path)}/") is not None
+    return root_of_mark(f"{folder_of(path)}/") is not None
 
 
 def table_above(store: Store, path: str) -> ManagedTable | None:

@@ -203,6 +203,9 @@ def test_a_wrong_entry_in_a_manifest_loses_rows_and_is_found(
     assert findings(spark, name, deep=True, columns=["*"]) == [expected]
     if case not in NEEDS_VALUES:
         assert findings(spark, name) == [expected]
+    checked = bloom_spark.validate_table(spark, name, deep=True, columns=["*"]).collect()
+    hints = {one.hint for row in checked for one in row.findings if one.id == expected[0]}
+    assert all((f"`bloom repair --table {name}" in hint) is (case not in UNMENDED) for hint in hints), hints
     if case not in UNMENDED:
         assert mended(spark, name) == ["done"]
         again = (
@@ -341,6 +344,8 @@ def test_the_command_or_the_statement_of_a_hint_mends_the_metadata(
         else:
             command, columns = f"bloom repair --table {shlex.quote(name)}", ["id"]
             assert found.hint == f"`{command} --columns id` mends it"
-            assert [one.status for one in bloom_spark.repair_table(spark, name, columns=columns).collect()] == ["done"]
+            assert [one.status for one in bloom_spark.repair_table(spark, name, columns=columns).collect()] == [
+                "done"
+            ]
         assert findings(spark, name, deep=True, columns=["*"]) == []
         assert spark.table(name).where("id = 77").count() == 1

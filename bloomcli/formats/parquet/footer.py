@@ -27,7 +27,7 @@ from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.statistics import NO_VALUES, kind_of_bounds
 from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.rules.writer_table import Part, faults
+from bloomcli.rules.writer_table import Part, faults, has_fault
 from bloomcli.storage.base import Source
 
 _ANY: Final = -(1 << 63)
@@ -410,6 +410,12 @@ class Footer:
             )
         return found
 
+    def counts_values(self, chunk: ColumnChunk) -> bool:
+        """Whether the null count says that a chunk has values, and its writer isn't known to leave nulls out."""
+        if chunk.null_count is None or not statistics.non_null_values(chunk):
+            return False
+        return not has_fault(self.created_by, Part.NULL_COUNT, chunk.column)
+
     def statistics(
         self, key: ChunkKey, found: ChunkMetadata, column: Column
     ) -> tuple[int | None, bytes | None, bytes | None]:
@@ -424,7 +430,7 @@ class Footer:
             nulls = 0
         elif nulls is not None and (
             statistics.in_counts(found.num_values, nulls, bounds=low is not None or high is not None) is not None
-            or not trust.null_count
+            or (nulls and not trust.null_count)
         ):
             nulls = None
         if trust.may_be_nan and statistics.has_nan(low, high, column):

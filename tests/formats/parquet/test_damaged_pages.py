@@ -298,4 +298,3 @@ def test_a_null_count_of_0_is_not_believed_of_writers_that_count_no_null(tmp_pat
     report = bloomcli.add(path, ["c", "d"], output=tmp_path / "out")
     assert [change.column for change in report.changes if change.action == "add"] == ["c", "d"]
     assert bloomcli.validate(tmp_path / "out").ok
-    assert bloomcli.probe(tmp_path / "out", "x", column="c").verdict == "absent"
