@@ -45,6 +45,9 @@ _BEFORE_REWRITING: Final = {
     "table-splits": f"{MENDS}. The engine must not rewrite or compact the file before: rows that it doesn't read"
     " would be lost",
 }
+_TOO_FEW_ROWS: Final = (
+    "add the file to the table again: commits that replace it are refused, because the new file has more rows"
+)
 _CORRECTED: Final = ("table-counts", "table-bounds", "table-splits")
 """The rules whose findings the commit of a repair corrects."""
 
@@ -186,8 +189,10 @@ def _cannot_grow(file: FilterFile, table: FileStatistics) -> bool:
 def _hint(
     rule: str, file: FilterFile, table: FileStatistics, column: str | None = None, *, mended: bool = True
 ) -> str:
-    """What mends a finding: the commit of a repair, if it corrects the rule's findings in this file (`mended`)."""
-    if mended and rule in _CORRECTED and file.unrepairable is None:
+    """What mends a finding: the commit of a repair, if it corrects the rule's findings in this file."""
+    if not mended:
+        return _TOO_FEW_ROWS
+    if rule in _CORRECTED and file.unrepairable is None:
         return repairing(*filter(None, [column]), after=_BEFORE_REWRITING.get(rule, MENDS))
     return _NO_REWRITING.get(rule, f"let the engine write the files and their statistics again: {table.rewriting}")
 

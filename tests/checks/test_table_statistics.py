@@ -164,13 +164,14 @@ def test_a_wrong_row_count_is_found_with_any_choice_of_columns(check: Check) -> 
 
 
 @pytest.mark.parametrize(("rows", "may_grow", "repaired"), [(99, True, True), (99, False, False), (101, False, True)])
-def test_the_hint_names_the_engine_where_a_commit_cannot_raise_the_number_of_rows(
+def test_the_hint_is_to_add_the_file_again_where_no_commit_can_raise_the_number_of_rows(
     check: Check, file: Path, rows: int, may_grow: bool, repaired: bool
 ) -> None:
     (found,) = check(rows=rows, rows_may_grow=may_grow)
     repair = "`bloom repair --table ice.db.t` mends it"
     assert (on_table(found.hint, "ice.db.t") == repair) is (repaired and file.suffix == ".parquet")
-    assert (found.hint or "").endswith("again: REWRITE") is not (repaired and file.suffix == ".parquet")
+    assert (found.hint or "").endswith("again: REWRITE") is (repaired and file.suffix == ".orc")
+    assert (found.hint or "").startswith("add the file to the table again") is not repaired
 
 
 @pytest.mark.parametrize("loose", [column("small", nulls=50, tight=False), column("id", low=-5, high=200)], ids=repr)
