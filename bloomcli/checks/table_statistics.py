@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 from bloomcli.formats.base import FilterFile, MeasuredColumn
 from bloomcli.formats.column_facts import ColumnFacts
+from bloomcli.hints import MENDS, repairing
 from bloomcli.model.file import Severity
 from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Key, Kind, PartitionValue
 from bloomcli.model.validate import Finding
@@ -40,7 +41,13 @@ _NO_REWRITING: Final = {
 }
 """The hints of rules whose findings would become permanent if the engine wrote the file again."""
 
-
+_BEFORE_REWRITING: Final = {
+    "table-splits": f"{MENDS}. The engine must not rewrite or compact the file before: rows that it doesn't read"
+    " would be lost",
+}
+_TOO_FEW_ROWS: Final = (
+    "add the file to the table again: commits that replace it are refused, because the new file has more rows"
+)
 _CORRECTED: Final = ("table-counts", "table-bounds", "table-splits")
 """The rules whose findings the commit of a repair corrects."""
 
@@ -93,7 +100,7 @@ def check_table(
             id="table-counts",
             severity=Severity.ERROR,
             message=f"the {table.source} says {counted(table.rows, 'row')}, and the file has {file.rows}",
-            hint=_hint("table-counts", table),
+            hint=_hint("table-counts", file, table, mended=not _cannot_grow(file, table)),
         )
     yield from _splits(file, table)
     named = {one.path for one in table.columns} | {one.path for one in table.partition}
@@ -107,14 +114,16 @@ def check_table(
         if (column := found.get(one.path)) is not None:
             messages += [("table-counts", one.path, text) for text in _counts(one, column, table)]
             messages += [("table-bounds", one.path, text) for text in _bounds(one, column, table.source)]
-            yield from _too_wide(one, column, table)
+            yield from _too_wide(one, column, file, table)
     for value in table.partition:
         if value.problem is not None and (columns is None or value.path in found):
             messages.append(("table-partition", value.path, value.problem))
         elif (column := found.get(value.path)) is not None and _is_outside(value, column):
             messages.append(("table-partition", value.path, _partition_message(value, column, table.source)))
     for rule, path, text in messages:
-        yield Finding(id=rule, severity=Severity.ERROR, message=text, column=path, hint=_hint(rule, table))
+        yield Finding(
+            id=rule, severity=Severity.ERROR, message=text, column=path, hint=_hint(rule, file, table, path)
+        )
 
 
 class Correction(NamedTuple):
@@ -141,7 +150,7 @@ def correction(file: FilterFile, table: FileStatistics, measured: Mapping[int, M
         for facts in (file.column_facts(set(measured)) if measured and file.rows else ())
         if (column := _column(facts, measured.get(facts.column.index), file.rows)).read
     }
-    unchanged = table.rows is not None and table.rows < file.rows and not table.rows_may_grow
+    unchanged = _cannot_grow(file, table)
     found = [
         one
         for one in check_table(file, table, set(measured), measured)
@@ -172,7 +181,19 @@ def _right(said: ColumnStatistics, column: _Column) -> ColumnStatistics:
     return replace(said, values=column.values, nulls=column.nulls, nans=column.nans, low=low, high=high)
 
 
-def _hint(rule: str, table: FileStatistics) -> str:
+def _cannot_grow(file: FilterFile, table: FileStatistics) -> bool:
+    """Whether the number of rows is too low, and a commit that replaces the file can't raise it."""
+    return table.rows is not None and table.rows < file.rows and not table.rows_may_grow
+
+
+def _hint(
+    rule: str, file: FilterFile, table: FileStatistics, column: str | None = None, *, mended: bool = True
+) -> str:
+    """What mends a finding: the commit of a repair, if it corrects the rule's findings in this file."""
+    if not mended:
+        return _TOO_FEW_ROWS
+    if rule in _CORRECTED and file.unrepairable is None:
+        return repairing(*filter(None, [column]), after=_BEFORE_REWRITING.get(rule, MENDS))
     return _NO_REWRITING.get(rule, f"let the engine write the files and their statistics again: {table.rewriting}")
 
 
@@ -193,7 +214,7 @@ def _splits(file: FilterFile, table: FileStatistics) -> Iterator[Finding]:
             message=f"the {table.source}'s first split offset is {first}, and the first {_unit(file)} starts at"
             f" {starts[0]}: engines that split the file there don't read the rows before",
             offset=first,
-            hint=_hint("table-splits", table),
+            hint=_hint("table-splits", file, table),
         )
         return
     wrong = sorted(set(table.split_offsets).difference(starts))
@@ -204,6 +225,7 @@ def _splits(file: FilterFile, table: FileStatistics) -> Iterator[Finding]:
             message=f"no {_unit(file)} starts at {counted(len(wrong), 'split offset')} of the {table.source}, first"
             f" {wrong[0]}: tasks get uneven parts of the file",
             offset=wrong[0],
+            hint=repairing() if file.unrepairable is None else None,
         )
 
 
@@ -270,22 +292,22 @@ def _bounds(table: ColumnStatistics, column: _Column, source: str) -> Iterator[s
             )
 
 
-def _too_wide(table: ColumnStatistics, column: _Column, file: FileStatistics) -> Iterator[Finding]:
+def _too_wide(said: ColumnStatistics, column: _Column, file: FilterFile, table: FileStatistics) -> Iterator[Finding]:
     """Yield the bounds of numbers and dates that are no values, from which engines answer MIN and MAX."""
-    if not (column.read and table.tight and table.kind in _ANSWERED and comparable(column.kind, table.kind)):
+    if not (column.read and said.tight and said.kind in _ANSWERED and comparable(column.kind, said.kind)):
         return
     for which, bound, end, wide in (
-        ("MIN", table.low, column.low, lt),
-        ("MAX", table.high, column.high, gt),
+        ("MIN", said.low, column.low, lt),
+        ("MAX", said.high, column.high, gt),
     ):
         if bound is not None and end is not None and wide(bound, end.key):
             yield Finding(
                 id="table-bounds",
                 severity=Severity.NOTE,
-                message=f"engines that answer {which} from the {file.source} return {text_of(bound, table.kind)}, and"
-                f" {column.origin} has {text_of(end.key, table.kind)}: no row is lost",
-                column=table.path,
-                hint=_hint("table-bounds", file),
+                message=f"engines that answer {which} from the {table.source} return {text_of(bound, said.kind)}, and"
+                f" {column.origin} has {text_of(end.key, said.kind)}: no row is lost",
+                column=said.path,
+                hint=_hint("table-bounds", file, table, said.path),
             )
 
 

@@ -162,7 +162,7 @@ def indexes(file: FilterFile, names: Sequence[str], *, exclude: Sequence[str] = 
     Columns that the file's table doesn't have are included only if no names are given.
     """
     columns, lacking, path = file.columns, file.missing_columns, file.source.path
-    if names:
+    if names and (columns or lacking or set(names) != {"*"}):  # which names all columns, though there are none
         return {c.index for c in select(columns, names, path=path, exclude=exclude, lacking=lacking)}
     if not exclude:
         return None

@@ -9,7 +9,7 @@ from bloomcli.commands.options import FindOptions
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.storage.base import FileEntry, ManagedTable
 from bloomcli.storage.listing import expand, no_files
-from bloomcli.storage.managed_tables import tables_of
+from bloomcli.storage.managed_tables import is_metadata, tables_of
 
 
 def listed_files(paths: Sequence[str], options: FindOptions) -> Sequence[FileEntry]:
@@ -30,13 +30,19 @@ def listed_files(paths: Sequence[str], options: FindOptions) -> Sequence[FileEnt
             error.hint = "check who may read it; --as-files searches the files all the same"
             raise
         if tables:
-            raise _table_error(tables[0], len(tables) - 1, options)
+            raise _table_error(tables[0], len(tables) - 1, listed, options)
     if not listed:
         raise no_files(paths)
     return listed
 
 
-def _table_error(table: ManagedTable, others: int, options: FindOptions) -> UsageError:
+def _table_error(table: ManagedTable, others: int, listed: Sequence[FileEntry], options: FindOptions) -> UsageError:
+    if listed and all(is_metadata(item.path) for item in listed):
+        return UsageError(
+            f"the files are metadata of {table.kind.value}, and hold none of its rows",
+            path=table.path,
+            hint="--as-files searches them as plain files",
+        )
     others_too = f" (and {others:,} more)" if others else ""
     by_table = ""
     if table.name is not None:

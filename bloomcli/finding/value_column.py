@@ -80,7 +80,7 @@ def csv_column(path: str, data: bytes, column: str) -> pa.ChunkedArray:
     except pa.ArrowException as error:
         raise UsageError(f"it can't be read as CSV: {' '.join(str(error).split())}", path=path) from None
     values = table.column(0)
-    return values.filter(pc.greater(pc.binary_length(values), 0))
+    return values.filter(pc.binary_length(values).cast(pa.bool_()))  # a comparison with 0 would import pandas
 
 
 def _fields(data: bytes, mark: str) -> list[str]:

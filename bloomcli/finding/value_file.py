@@ -40,10 +40,9 @@ def texts_of(values: Value | Sequence[Value] | pa.Array) -> pa.LargeBinaryArray:
         return texts_of(values.dictionary_decode())
     if pa.types.is_string_view(kind):
         return texts_of(values.cast(pa.large_string()))
-    if pa.types.is_boolean(kind):
-        return pc.if_else(values.drop_null(), "true", "false").cast(pa.large_binary())
+    types = pa.types
     try:
-        if pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        if types.is_boolean(kind) or types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind):
             return pc.cast(pc.cast(values.drop_null(), pa.large_string()), pa.large_binary())
     except pa.ArrowException as error:
         raise UsageError(f"the values can't be read: {error}") from None

@@ -112,6 +112,7 @@ cdef class Bounds:
         size: the bytes of values of BYTE_ARRAY columns, since `reset`.
         rises, falls: no value since the start is less, or greater, than the one before it.
         unknown: a value was too long to be compared.
+        alone: only the bounds are wanted, and no hashes of the values.
     """
 
     cdef int order
@@ -122,7 +123,7 @@ cdef class Bounds:
     cdef readonly int64_t nans
     cdef readonly uint64_t size
     cdef readonly bint rises, falls
-    cdef public bint unknown
+    cdef public bint unknown, alone
 
     def __cinit__(self, int order, Py_ssize_t width, bint tracked=False):
         self.order, self.width, self.tracked = order, width, tracked
@@ -131,7 +132,7 @@ cdef class Bounds:
             raise ValueError("numbers have 1, 2, 4 or 8 bytes")
         self.infinite = 0x7FF0000000000000LL if width == 8 else 0x7F800000 if width == 4 else 0x7C00
         self.rises = self.falls = self.memory = True
-        self.some = self.begun = self.unknown = False
+        self.some = self.begun = self.unknown = self.alone = False
         self.nans, self.size = 0, 0
 
     def __dealloc__(self):

@@ -132,6 +132,7 @@ class Bounds:
     rises: bool
     falls: bool
     unknown: bool
+    alone: bool
     least_and_greatest: tuple[bytes | None, bytes | None]
     def __init__(self, order: int, width: int, tracked: bool = False) -> None: ...
     def reset(self) -> None: ...

@@ -343,14 +343,15 @@ def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, bint final,
     """Compute the XXH64 of up to `most` PLAIN BYTE_ARRAY values (u32 LE length, bytes) from `pos` on, and add them to
     the bounds.
 
-    Equal neighbours are hashed once, unless `every` is true. Stops earlier after `limit` hashes, or if `data` ends
-    within a value, which is an error if `final`. Returns (number of values, number of hashes, position after them).
+    Equal neighbours are hashed once, unless `every` is true, and nothing if the bounds are wanted alone. Stops earlier
+    after `limit` hashes, or if `data` ends within a value, which is an error if `final`. Returns (number of values,
+    number of hashes, position after them).
     """
     cdef const unsigned char* p = _start(data, pos)
     cdef uint64_t* hashes = _room(out, limit)
     cdef Py_ssize_t end = data.shape[0], n = 0, taken = 0, budget = 1 << 26, before = -1, size
     cdef uint64_t found
-    cdef bint bad = False, measured = bounds is not None
+    cdef bint bad = False, measured = bounds is not None, hashed = not (measured and bounds.alone)
     with nogil:
         while n < limit and taken < most and budget > 0:
             if end - pos < 4:
@@ -361,7 +362,7 @@ def hash_plain_binary(const unsigned char[::1] data, Py_ssize_t pos, bint final,
                 bad = final
                 break
             pos += 4
-            if every or size or before:
+            if hashed and (every or size or before):
                 found = _xxh64(p + pos, size)
                 if every or before < 0 or found != hashes[n - 1]:
                     hashes[n] = found

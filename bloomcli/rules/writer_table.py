@@ -64,7 +64,7 @@ class WriterFault(NamedTuple):
     detection: Detection
     created_by: str | None = None
     """A regular expression for the start of the file's created_by. Its groups, if any, are the version's numbers.
-    None if files don't name the writer. Only where `detection` is WRITER does it decide anything."""
+    None if files don't name the writer. It decides whether the part is believed only where `detection` is WRITER."""
     before: Version | None = None
     """The first version without the fault; None: all versions, or the name has none."""
     columns: Callable[[Column], bool] = every
@@ -109,6 +109,10 @@ def _text(column: Column) -> bool:
     return column.logical == "STRING"
 
 
+def _repeated(column: Column) -> bool:
+    return column.max_repetition_level > 0
+
+
 def _date(column: Column) -> bool:
     return column.logical == "DATE"
 
@@ -121,7 +125,7 @@ _POLARS_1: Final = r"Polars$"
 """Polars 1 doesn't write its version."""
 _PARQUET_CPP: Final = r"parquet-cpp(?!-arrow)"
 _PARQUET_CPP_ARROW: Final = r"parquet-cpp-arrow version (\d+)"
-_PARQUET_RS: Final = r"parquet-rs version "
+_PARQUET_RS: Final = r"parquet-rs version (\d+)"
 _XITONGSYS: Final = r"parquet-go version latest"
 _PARQUETJS: Final = r"parquet\.js|@dsnp/parquetjs"
 _PARQUET_NET: Final = r"Parquet\.Net "
@@ -274,6 +278,7 @@ ROWS: Final = (
         detection=Detection.ALWAYS,
         created_by=_PARQUET_CPP_ARROW,
         before=(26,),
+        columns=_repeated,
         which="columns in lists and maps",
     ),
     WriterFault(
@@ -313,6 +318,7 @@ ROWS: Final = (
         evidence=thread("May 2021; arrow-rs#306", "the null count of a column of nulls is 0"),
         detection=Detection.ALWAYS,
         created_by=_PARQUET_RS,
+        before=(5,),
     ),
     WriterFault(
         writer="arrow-rs",
@@ -691,6 +697,12 @@ def faults(created_by: str | None) -> tuple[WriterFault, ...]:
 def fault_of(created_by: str | None, part: Part, column: Column) -> WriterFault | None:
     """Return why a part of the metadata of a column isn't believed; None if it is."""
     return next((row for row in faults(created_by) if row.part is part and row.columns(column)), None)
+
+
+def has_fault(created_by: str | None, part: Part, column: Column) -> bool:
+    """Return whether the writer of a file is known to get a part of a column's metadata wrong, however the fault is
+    recognized."""
+    return any(row.part is part and row.made(created_by or "") and row.columns(column) for row in ROWS)
 
 
 def dictionaries_hold_values_only(created_by: str | None) -> bool:

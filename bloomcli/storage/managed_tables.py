@@ -30,8 +30,8 @@ from bloomcli.concurrency.threads import Threads
 from bloomcli.errors import UnreadableError, UsageError
 from bloomcli.hints import Command
 from bloomcli.storage import traffic
-from bloomcli.storage.base import ICEBERG_METADATA, FileEntry, Kind, ManagedTable, Store, TableKind
-from bloomcli.storage.names import has_wildcard
+from bloomcli.storage.base import ICEBERG_METADATA, FileEntry, Kind, ManagedTable, Store, TableKind, root_of_mark
+from bloomcli.storage.names import folder_of, has_wildcard
 from bloomcli.storage.objects.client import AccessDenied
 from bloomcli.storage.registry import store_of
 
@@ -61,13 +61,18 @@ def table_error(path: str, table: ManagedTable, command: str, columns: Sequence[
         columns: the columns that the command names; the hint's command names them too.
     """
     commit = ""
-    if table.name is not None:
+    if table.name is not None and not is_metadata(path):
         commit = f"{Command(command, columns=tuple(columns), table=table.name)} lets the table commit the change; "
     return UsageError(
         f"not to be changed in place: {table.why_not_changed}",
         path=path,
         hint=f"{commit}-o writes a copy; --force changes it anyway, and the table's log must then be repaired",
     )
+
+
+def is_metadata(path: str) -> bool:
+    """Whether a file lies in the directory of a Delta or Hudi table's log, and so isn't a data file of the table."""
+    return root_of_mark(f"{folder_of(path)}/") is not None
 
 
 def table_above(store: Store, path: str) -> ManagedTable | None:

@@ -20,6 +20,7 @@ from bloomcli.commands import validate
 from bloomcli.commands.options import ValidateOptions
 from bloomcli.formats.base import MeasuredColumn
 from bloomcli.formats.registry import open_file
+from bloomcli.hints import on_table
 from bloomcli.model.file import Severity
 from bloomcli.model.table_statistics import ColumnStatistics, FileStatistics, Kind, PartitionValue
 from bloomcli.model.validate import Finding
@@ -130,11 +131,13 @@ WRONG_BOUNDS = [
 
 
 @pytest.mark.parametrize("wrong", WRONG_BOUNDS, ids=[f"{one.path}:{one.low}:{one.high}" for one in WRONG_BOUNDS])
-def test_a_bound_that_leaves_a_value_out_is_found(check: Check, wrong: ColumnStatistics) -> None:
+def test_a_bound_that_leaves_a_value_out_is_found(check: Check, file: Path, wrong: ColumnStatistics) -> None:
     (found,) = check(*(one for one in SOUND if one.path != wrong.path), wrong)
     assert (found.id, found.severity, found.column) == ("table-bounds", Severity.ERROR, wrong.path)
     assert "engines that look for it skip the file" in found.message
-    assert found.hint == "let the engine write the files and their statistics again: REWRITE"
+    engine = "let the engine write the files and their statistics again: REWRITE"
+    repair = f"`bloom repair --table ice.db.t --columns {wrong.path}` mends it"
+    assert on_table(found.hint, "ice.db.t") == (engine if file.suffix == ".orc" else repair)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +161,17 @@ def test_a_wrong_row_count_is_found_with_any_choice_of_columns(check: Check) -> 
     (found,) = check(*SOUND, rows=ROWS + 1, options=ValidateOptions(columns=["id"]))
     assert found.message == "the manifest says 101 rows, and the file has 100"
     assert (found.id, found.column) == ("table-counts", None)
+
+
+@pytest.mark.parametrize(("rows", "may_grow", "repaired"), [(99, True, True), (99, False, False), (101, False, True)])
+def test_the_hint_is_to_add_the_file_again_where_no_commit_can_raise_the_number_of_rows(
+    check: Check, file: Path, rows: int, may_grow: bool, repaired: bool
+) -> None:
+    (found,) = check(rows=rows, rows_may_grow=may_grow)
+    repair = "`bloom repair --table ice.db.t` mends it"
+    assert (on_table(found.hint, "ice.db.t") == repair) is (repaired and file.suffix == ".parquet")
+    assert (found.hint or "").endswith("again: REWRITE") is (repaired and file.suffix == ".orc")
+    assert (found.hint or "").startswith("add the file to the table again") is not repaired
 
 
 @pytest.mark.parametrize("loose", [column("small", nulls=50, tight=False), column("id", low=-5, high=200)], ids=repr)

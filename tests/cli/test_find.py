@@ -35,7 +35,7 @@ def test_the_exit_code_is_that_of_grep(bloom: Bloom, lake: Path) -> None:
     assert bloom("find", "99999", lake, "-c", "id", "--files-only").code == 1
 
 
-def test_a_value_is_found_without_importing_pandas(lake: Path) -> None:
+def test_a_value_is_found_without_importing_pandas(lake: Path, tmp_path: Path) -> None:
     """Which takes longer than looking the value up in a thousand files."""
     assert find_spec("pandas") is not None
     code = """
@@ -44,8 +44,15 @@ from bloomcli.cli import run
 for options in (["--maybe"], ["--files-only"], ["--format", "jsonl"]):
     assert run(["find", "5", sys.argv[1], "-c", "id", *options]) == 0, options
     assert "pandas" not in sys.modules, options
+for column, file in (("id", "ids"), ("id", "ids.csv"), ("id", "ids.parquet"), ("flag", "ids.parquet")):
+    options = ["--values-from", f"{sys.argv[2]}/{file}", *(["--values-column", column] if "." in file else [])]
+    assert run(["find", *options, sys.argv[1] if column == "id" else options[1], "-c", column]) == 0, options
+    assert "pandas" not in sys.modules, options
 """
-    done = subprocess.run([sys.executable, "-c", code, lake], capture_output=True, text=True, check=False)
+    (tmp_path / "ids").write_bytes(b"5\r\n\r\n6\n")
+    (tmp_path / "ids.csv").write_text("id,name\n5,\n6,a\n")
+    pq.write_table(pa.table({"id": [5, 6], "flag": [True, None]}), tmp_path / "ids.parquet")
+    done = subprocess.run([sys.executable, "-c", code, lake, tmp_path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

@@ -461,3 +461,14 @@ def test_misuse_is_reported_with_what_to_do(bloom: Bloom, lake: Path, arguments:
     assert result.out == ""
     assert said in result.err
     assert "Traceback" not in result.err
+
+
+def test_all_columns_of_a_file_without_columns_are_none(bloom: Bloom, tmp_path: Path) -> None:
+    path = tmp_path / "none.parquet"
+    pq.write_table(pa.table({"a": [1, 2]}).select([]), path)
+    for options, which in (((), ""), (("-c", "*"), "of * "), (("-c", "*", "--deep"), "of * ")):
+        done = bloom("validate", path, *options)
+        assert (done.code, done.err) == (0, ""), options
+        assert f"{path}: no filters {which}to check" in done.out
+    wrong = bloom("validate", path, "-c", "a*")
+    assert (wrong.code, "no column 'a*'" in wrong.err) == (2, True)

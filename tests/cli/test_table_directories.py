@@ -59,6 +59,26 @@ def test_find_searches_the_files_of_a_table_if_it_is_told_to(bloom: Bloom, table
     assert "--table and --as-files exclude each other" in both.err
 
 
+def test_the_files_of_a_table_s_log_are_searched_as_files_only(
+    bloom: Bloom, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    DeltaTable(table).create_checkpoint()
+    (checkpoint,) = (table / "_delta_log").glob("*.checkpoint.parquet")
+    monkeypatch.chdir(checkpoint.parent)
+    for named in (checkpoint, checkpoint.parent, checkpoint.name):
+        done = bloom("find", "0", named, "-c", "protocol.minReaderVersion")
+        assert (done.code, done.out) == (2, ""), named
+        assert "the files are metadata of a Delta table, and hold none of its rows" in done.err
+        assert "--as-files" in done.err
+        assert "--table" not in done.err
+        assert bloom("find", "1", named, "-c", "protocol.minReaderVersion", "--as-files").code == 0
+        changed = bloom("add", named, "-c", "protocol.minReaderVersion", "--in-place")
+        assert changed.code == 2
+        assert "--table" not in changed.err
+    mixed = bloom("find", "0", table, checkpoint, "-c", "id")
+    assert "--table" in mixed.err
+
+
 def test_the_function_find_refuses_them_too(table: Path) -> None:
     with pytest.raises(UsageError, match="it is a Delta table"):
         bloomcli.find(table, 5, column="id")

@@ -97,6 +97,13 @@ def test_byte_arrays_in_either_encoding_and_in_dictionaries(kind: str, data: st.
         assert (key(low), key(high), bounds.size) == (min(keys), max(keys), sum(map(len, values)))
         assert (bounds.rises, bounds.falls) == (keys == sorted(keys), keys == sorted(keys, reverse=True))
     assert entries.used == len(values)
+    alone = kernels.Bounds(order, 0, tracked=True)
+    alone.alone = True
+    none = bytearray(8)
+    done = kernels.hash_plain_binary(plain, 0, True, none, 1, len(values), False, alone)
+    assert done == (len(values), 0, len(plain))
+    assert (alone.least_and_greatest, alone.size) == (prefixed.least_and_greatest, prefixed.size)
+    assert none == bytes(8)
 
 
 def indices_of(numbers: Sequence[int]) -> bytes:

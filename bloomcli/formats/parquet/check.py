@@ -96,8 +96,7 @@ def sound(
     filters: Filters, chunk: ColumnChunk, loaded: LoadedFilter, facts: Sequence[FilterFacts]
 ) -> Iterator[Finding]:
     """Yield findings about a readable filter: its bits, header and size, and its length in the metadata."""
-    del filters
-    if loaded.bits.set_bits == 0 and non_null_values(chunk) > 0 and chunk.null_count is not None:
+    if loaded.bits.set_bits == 0 and filters.footer.counts_values(chunk):
         yield _empty(chunk, loaded)
     if loaded.header.draft:
         yield _finding(chunk, loaded, "filter-draft", Severity.ERROR, DRAFT_REASON)

@@ -44,7 +44,7 @@ class Slice(NamedTuple):
 
     hashes: bytearray
     hashed: int
-    """The number of hashes."""
+    """The number of hashes; 0 if only the bounds of the values are wanted."""
     fixed: Buffer | None = None
     """The values of a fixed-width column, contiguous and with equal neighbours; None if they aren't in memory."""
     data: Buffer = b""
@@ -165,9 +165,11 @@ def _batch(page: Page) -> int:
 
 
 def _fixed(values: Buffer, width: int, count: int, bounds: _Bounds, *, every: bool = False) -> Slice:
-    hashes = bytearray(count * 8)
     if bounds is not None:
         bounds.fixed(values, count)
+        if bounds.alone:
+            return Slice(bytearray(), 0, fixed=values)
+    hashes = bytearray(count * 8)
     if every:
         kernels.hash_fixed(values, width, 0, count, None, hashes)
         return Slice(hashes, count, fixed=values, every=True)
@@ -177,8 +179,9 @@ def _fixed(values: Buffer, width: int, count: int, bounds: _Bounds, *, every: bo
 
 def _plain_binary(page: Page, feed: Feed, bounds: _Bounds) -> Iterator[Slice]:
     left = page.non_null
+    most = 1 if bounds is not None and bounds.alone else _batch(page)  # without hashes, no room for many is needed
     while left:
-        limit = min(left, _batch(page), feed.left // _PREFIX + 1)
+        limit = min(left, most, feed.left // _PREFIX + 1)
         hashes = bytearray(limit * 8)
         start = feed.position
         taken, count, feed.position = kernels.hash_plain_binary(

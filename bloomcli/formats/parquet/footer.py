@@ -27,7 +27,7 @@ from bloomcli.formats.parquet.spec import Location, Struct
 from bloomcli.formats.parquet.statistics import NO_VALUES, kind_of_bounds
 from bloomcli.kernels import ChunkMetadata
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.rules.writer_table import Part, faults
+from bloomcli.rules.writer_table import Part, faults, has_fault
 from bloomcli.storage.base import Source
 
 _ANY: Final = -(1 << 63)
@@ -409,6 +409,12 @@ class Footer:
                 may_be_cut=statistics.has_cut_bounds(column),
             )
         return found
+
+    def counts_values(self, chunk: ColumnChunk) -> bool:
+        """Whether the null count says that a chunk has values, and its writer isn't known to leave nulls out."""
+        if chunk.null_count is None or not statistics.non_null_values(chunk):
+            return False
+        return not has_fault(self.created_by, Part.NULL_COUNT, chunk.column)
 
     def statistics(
         self, key: ChunkKey, found: ChunkMetadata, column: Column

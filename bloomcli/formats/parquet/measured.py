@@ -241,6 +241,7 @@ class Measure:
 def measured(filters: Filters, chunk: ColumnChunk, measure: Measure, stop: Stop | None = None) -> MeasuredChunk:
     """Measure a chunk whose hashes aren't needed. Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is
     set."""
+    measure.bounds.alone = True
     for _ in values_of(filters, chunk, measure, stop):
         pass
     return measure.chunk()

@@ -510,11 +510,10 @@ class AddPlan(Change):
 
     def _refuse_missing(self, chunk: ColumnChunk, count: int) -> None:
         """Refuse pages without values if the statistics count some: `validate` would report an empty filter."""
-        values = non_null_values(chunk)
-        if count or chunk.null_count is None or not values:
+        if count or not self.filters.footer.counts_values(chunk):
             return
         raise NoValues(
-            f"the pages hold no value of {chunk.column.path}, and the statistics count {values}",
+            f"the pages hold no value of {chunk.column.path}, and the statistics count {non_null_values(chunk)}",
             column=chunk.column.path,
             path=self.filters.source.path,
             offset=chunk.data_offset,

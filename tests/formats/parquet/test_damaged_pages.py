@@ -284,3 +284,17 @@ def test_pages_without_a_value_where_the_statistics_count_some_are_refused(tmp_p
     assert caught.value.field == "row_groups[0].columns[0]"
     assert caught.value.offset is not None
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("created_by", ["parquet-cpp-arrow version 4.0.1", "parquet-rs version 4.0.0"])
+def test_a_null_count_of_0_is_not_believed_of_writers_that_count_no_null(tmp_path: Path, created_by: str) -> None:
+    path = write(tmp_path / "f", pa.table({"c": pa.nulls(40, pa.string()), "d": range(40)}))
+
+    def no_nulls(metadata: Fields) -> None:
+        footers.meta(metadata, 0, 0)[12][1][3] = (thrift.I64, 0)
+        metadata[6] = (thrift.BINARY, created_by.encode())
+
+    footers.edit_file(path, path, no_nulls)
+    report = bloomcli.add(path, ["c", "d"], output=tmp_path / "out")
+    assert [change.column for change in report.changes if change.action == "add"] == ["c", "d"]
+    assert bloomcli.validate(tmp_path / "out").ok
