@@ -123,7 +123,7 @@ WRONG: Final[dict[str, tuple[dict[str, float], Sequence[int], str]]] = {
     "a box across the antimeridian": (
         SOUND | {"xmin": 20.0, "xmax": 10.0},
         SOUND_TYPES,
-        "the box has x from 20.0 across the antimeridian to 10.0, and an x is 19.0",
+        "the box has x from 20.0 across the antimeridian to 10.0, and an x is 18.0",
     ),
 }
 
@@ -157,8 +157,7 @@ def test_a_wrong_box_is_found_and_set_right(what: str, dictionary: bool, tmp_pat
 def test_a_sound_box_has_no_finding(
     box: dict[str, float] | None, types: Sequence[int] | None, tmp_path: Path
 ) -> None:
-    data = written([value for value in VALUES if box is None or box.get("xmax") != -1 or value != VALUES[-3]])
-    assert messages(claiming(data, box, types), tmp_path / "f.parquet") == []
+    assert messages(claiming(written(VALUES), box, types), tmp_path / "f.parquet") == []
 
 
 def test_a_box_may_cross_the_antimeridian(tmp_path: Path) -> None:
@@ -187,7 +186,7 @@ def test_only_points_prove_the_box_of_a_geography(tmp_path: Path) -> None:
     wrong = claiming(written(points, geography=True), box, (1,))
     assert [rule for rule, _, _ in messages(wrong, path)] == ["statistics-bounds"]
     bloomcli.repair(path, output=out)
-    assert claimed(out.read_bytes())[0] == {"xmin": 0.0, "xmax": 170.0, "ymin": -0.0, "ymax": 80.0}
+    assert claimed(out.read_bytes())[0] == {"xmin": 0.0, "xmax": 170.0, "ymin": 0.0, "ymax": 80.0}
     path.write_bytes(claiming(written([*points, wkb(2, 0, 0, 10, 10)], geography=True), box, (1, 2)))
     (change,) = bloomcli.repair(path, in_place=True).structures
     assert (change.action, change.reason) == ("replace", "the vertices of a geography don't bound its edges")
@@ -252,7 +251,7 @@ def test_duckdb_loses_rows_by_a_wrong_box_and_finds_them_after_a_repair(
     )
 
     def count() -> int:
-        return int(duckdb.sql(f"SELECT count(*) FROM '{path}' WHERE {query}").fetchone()[0])
+        return int(duckdb.connect().sql(f"SELECT count(*) FROM '{path}' WHERE {query}").fetchone()[0])
 
     sound = count()
     assert sound > 0
