@@ -251,7 +251,7 @@ def test_duckdb_loses_rows_by_a_wrong_box_and_finds_them_after_a_repair(
     )
 
     def count() -> int:
-        return int(duckdb.connect().sql(f"SELECT count(*) FROM '{path}' WHERE {query}").fetchone()[0])
+        return int(duckdb.connect().sql(f"SELECT count(*) FROM '{path}' WHERE {query}").fetchall()[0][0])
 
     sound = count()
     assert sound > 0
