@@ -12,8 +12,6 @@ import math
 import struct
 from typing import Final
 
-import numpy as np
-
 _AXES: Final = ((0, 1), (0, 1, 2), (0, 1, 3), (0, 1, 2, 3))
 """By the thousands of a type: the axes of its coordinates. X, Y, Z and M are numbered from 0."""
 _POINT, _POLYGON, _COLLECTION = 1, 3, 7
@@ -100,6 +98,8 @@ class Shapes:
         if count * 8 > len(value) - at:
             raise ValueError("more points than bytes")
         if count > _FEW:
+            import numpy as np  # few files have such values
+
             every = np.frombuffer(value, f"{order}f8", count, at)
             for place, axis in enumerate(axes):
                 found = every[place :: len(axes)]
