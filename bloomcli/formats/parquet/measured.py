@@ -8,6 +8,7 @@ Source: the Apache Parquet format, parquet.thrift (Statistics, ColumnOrder, Size
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
 from typing import Any, Final, NamedTuple
 
 from bloomcli import kernels
@@ -21,6 +22,7 @@ from bloomcli.formats.parquet.values import DICTIONARY_ENCODINGS, ChunkHasher, H
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.values.keys import key_of
 from bloomcli.values.literals import kind_of
+from bloomcli.values.wkb import Shapes
 from bloomcli.words import counted
 
 _UNORDERED: Final = ("INTERVAL", "UNKNOWN", "VARIANT", "GEOMETRY", "GEOGRAPHY")
@@ -94,6 +96,8 @@ class MeasuredChunk(NamedTuple):
 
     ends: tuple[bytes | None, bytes | None]
     """`low` and `high`, of INT96 also where the file defines no order: tables have one for timestamps."""
+    shapes: Shapes | None
+    """The extents of geometries; None if they weren't measured."""
 
     def of_column(self, column: Column) -> MeasuredColumn:
         """The measures that all formats have."""
@@ -123,13 +127,20 @@ class Measure:
         order: the name of its column's order in the footer.
         tracked: whether to find out if the values rise or fall.
         distinct: whether to count distinct values.
+        shapes: takes the geometries; None if they aren't measured.
 
     Attributes:
         bounds: takes the values of pages that aren't dictionary-encoded.
     """
 
     def __init__(
-        self, chunk: ColumnChunk, order: str | None, *, tracked: bool = False, distinct: bool = False
+        self,
+        chunk: ColumnChunk,
+        order: str | None,
+        *,
+        tracked: bool = False,
+        distinct: bool = False,
+        shapes: Shapes | None = None,
     ) -> None:
         column = chunk.column
         self._ordered = order_of(column, order) != kernels.NO_ORDER
@@ -137,6 +148,9 @@ class Measure:
         self._width = _width(column)
         self._column = column
         self._distinct = distinct
+        self._shapes = shapes
+        self._geometries: HashedPage | None = None
+        """The dictionary, if it has geometries that are measured."""
         self._tracked = tracked and self._ordered
         self._last: bool | None = None
         """The last value of a BOOLEAN column."""
@@ -162,6 +176,7 @@ class Measure:
             else:
                 data, start = (part.data, part.start) if part.fixed is None else (part.fixed, 0)
                 self._entries.add(data, start, part.hashed)
+        self._geometries = None if self._shapes is None else page
         self._one_form = self._distinct and len(set(memoryview(page.hashes).cast("Q"))) == page.count
 
     def indices(self, page: Page, stop: Stop) -> None:
@@ -170,6 +185,12 @@ class Measure:
             raise page.location.fault("a dictionary-encoded page without a dictionary", 0)
         self._entries.next_page()
         self._unseen = mark(page, self._seen, self._unseen, stop, self._entries)
+
+    def values(self, page: HashedPage) -> None:
+        """Add values of a page that isn't dictionary-encoded. Their bounds are measured elsewhere."""
+        if self._shapes is not None:
+            for value in _each(page):
+                self._shapes.add(value)
 
     def booleans(self, page: Page) -> None:
         """Add the values of a page of a BOOLEAN column. Raises CorruptFile, UnsupportedError."""
@@ -218,6 +239,10 @@ class Measure:
     def chunk(self) -> MeasuredChunk:
         """The chunk, whose pages were all added."""
         pages = self._pages
+        if self._shapes is not None and self._geometries is not None:
+            for value in compress(_each(self._geometries), self._seen):
+                self._shapes.add(value)
+            self._geometries = None
         low, high = self._total.least_and_greatest
         one_dictionary = self._one_form and all(page.has_dictionary_indices or page.only_nulls for page in pages)
         return MeasuredChunk(
@@ -235,6 +260,7 @@ class Measure:
             self._rises and self.bounds.rises if self._tracked else None,
             self._falls and self.bounds.falls if self._tracked else None,
             (low, high),
+            self._shapes,
         )
 
 
@@ -272,7 +298,9 @@ def values_of(
         elif page.encoding in DICTIONARY_ENCODINGS:
             measure.indices(page, stop)
         else:
-            yield from hasher.pages(page, measure.bounds)
+            for found in hasher.pages(page, measure.bounds):
+                measure.values(found)
+                yield found
         measure.page(page)
 
 
@@ -283,6 +311,12 @@ def lookup_bytes(pages: Iterable[tuple[Any, Any, int]]) -> int:
     values = [low for low, _, _ in bounds[:: len(bounds) // _LOOKUPS + 1]]
     read = sum(size for value in values for low, high, size in bounds if low <= value <= high)
     return read // len(values) if values else 0
+
+
+def _each(page: HashedPage) -> Iterator[bytes]:
+    """The values of a BYTE_ARRAY column; b"" for one that is too long to be kept."""
+    for part in page.parts:
+        yield from part.values(None) if part.long is None else [b""]
 
 
 def _width(column: Column) -> int:

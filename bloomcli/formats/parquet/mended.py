@@ -17,10 +17,11 @@ from bloomcli import kernels
 from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.base import MeasuredColumn
-from bloomcli.formats.parquet import compact, index_encoding, page_index
+from bloomcli.formats.parquet import compact, geospatial, index_encoding, page_index
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.compact import Field
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.geospatial import GEOSPATIAL
 from bloomcli.formats.parquet.idl import ENUMS
 from bloomcli.formats.parquet.index_encoding import IndexedPage, boundary_order
 from bloomcli.formats.parquet.measured import MeasuredChunk, MeasuredPage, lookup_bytes, measured, order_of
@@ -47,7 +48,7 @@ from bloomcli.values.literals import kind_of
 from bloomcli.values.short_bounds import cut_high, cut_low
 from bloomcli.words import counted
 
-STRUCTURES: Final = (STATISTICS, OFFSET_INDEX, COLUMN_INDEX, ENCODINGS, SIZES, SORTING, ROWS)
+STRUCTURES: Final = (STATISTICS, GEOSPATIAL, OFFSET_INDEX, COLUMN_INDEX, ENCODINGS, SIZES, SORTING, ROWS)
 """In the order in which they are made: the counts of a column index agree with those of the statistics, and its pages
 with those of the offset index."""
 _UNMENDED: Final = "the pages don't prove the right number, so that the file has to be written again"
@@ -318,6 +319,11 @@ class Maker:
         if structure == STATISTICS:
             reason = self._put_statistics(mends=bool(problems))
             action = action if self._values else "keep"
+        elif structure == GEOSPATIAL:
+            claimed = geospatial.claims(self._filters.footer.meta_struct(self._work.key), self._column)
+            if claimed is not None and self.measured.shapes is not None:
+                self._values[GEOSPATIAL], reason = claimed.mended(self.measured.shapes)
+            action = "remove" if self._values[GEOSPATIAL] is None else action
         elif structure == ENCODINGS:  # readers that find none look at all encodings of the chunk
             known = {page.encoding for page in self.measured.pages}
             numbers = {number for name, number in ENUMS["Encoding"].items() if name in known}

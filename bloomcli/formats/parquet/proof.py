@@ -15,15 +15,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeVar
 
-from bloomcli import kernels
 from bloomcli.errors import CorruptFile, UnsupportedError
+from bloomcli.formats.parquet import geospatial, page_index, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
-from bloomcli.formats.parquet import page_index, statistics
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.geospatial import GEOSPATIAL
 from bloomcli.formats.parquet.measured import Measure, MeasuredChunk, MeasuredPage
 from bloomcli.formats.parquet.page_index import PageBounds
-from bloomcli.formats.parquet.spec import I64, LIST, Struct, enum_name
+from bloomcli.formats.parquet.spec import I64, Struct, enum_name
 from bloomcli.hints import MENDS, repairing
 from bloomcli.kernels import ColumnIndex, OffsetIndex
 from bloomcli.model.file import Column, ColumnChunk, Severity
@@ -49,6 +49,8 @@ _PAGE_BOUNDS: Final = "page-index-bounds"
 _PAGE_COUNTS: Final = "page-index-counts"
 _LOCATIONS: Final = "page-index-locations"
 _SIZES: Final = "size-statistics"
+_UNREAD: Final = "statistics-not-checked"
+"""Its fault is of no structure: nothing is known to be wrong."""
 
 _IEEE: Final = "IEEE_754_TOTAL_ORDER"
 _INT96: Final = "INT96_TIMESTAMP_ORDER"
@@ -60,7 +62,6 @@ _OLD_ENCODINGS: Final = 1 << 2 | 1 << 3 | 1 << 4
 """PLAIN_DICTIONARY, RLE and BIT_PACKED. A chunk with the first and no others has only dictionary-encoded pages, for
 readers that find no encoding statistics."""
 _PLAIN_DICTIONARY: Final = 1 << 2
-_LEVELS_MOST: Final = 1 << 16
 _SHOWN: Final = 60
 ROWS_HINT: Final = " sets it right if the pages prove the right number; else the file has to be written again"
 
@@ -85,7 +86,9 @@ class Fault(NamedTuple):
             row_group=chunk.row_group,
             column=chunk.column.path,
             offset=self.offset,
-            hint=repairing(chunk.column.path, after=ROWS_HINT if self.structure == ROWS else MENDS),
+            hint=None
+            if self.rule == _UNREAD
+            else repairing(chunk.column.path, after=ROWS_HINT if self.structure == ROWS else MENDS),
         )
 
 
@@ -102,11 +105,13 @@ def contradictions(filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> list[
 def measure_of(filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> Measure:
     """A measure of what the chunk's metadata speak about."""
     found = _first_sorting_column(filters, key)
+    claimed = geospatial.claims(filters.footer.meta_struct(key), chunk.column)
     return Measure(
         chunk,
         filters.footer.order(chunk.column),
         tracked=found is not None and found.integer("column_idx") == key.column,
         distinct=filters.footer.metadata(key).distinct_count is not None,
+        shapes=None if claimed is None else claimed.shapes(),
     )
 
 
@@ -163,6 +168,7 @@ class _Metadata:
         meta = self.footer.meta_struct(key)
         self.meta = meta
         self.statistics = meta.struct("statistics", "Statistics")
+        self.claimed = geospatial.claims(meta, self.column)
         self.indexes: list[Fault] = []
         """Why an index can't be read."""
         self.column_index = self._index(COLUMN_INDEX, _PAGE_BOUNDS, page_index.column_index)
@@ -215,6 +221,8 @@ class _Metadata:
             least, most = found.get(low), found.get(high)
             if least is not None and most is not None and least > most:
                 yield self.fault(_BOUNDS, STATISTICS, f"{low} is above {high}")
+        for reason in () if self.claimed is None else self.claimed.contradictions():
+            yield self.fault(_BOUNDS, GEOSPATIAL, reason)
         nulls = None if self.statistics is None else self.statistics.integer("null_count")
         why = statistics.in_counts(self.chunk.num_values, nulls, bounds=bool(found))
         if nulls and not self.column.max_definition_level:
@@ -268,6 +276,7 @@ class _Proof(_Metadata):
             return
         yield from self.indexes
         yield from self._in_statistics()
+        yield from self._in_shapes()
         yield from self._in_rows()
         yield from self._in_encodings()
         yield from self._in_order()
@@ -305,6 +314,18 @@ class _Proof(_Metadata):
         if distinct is not None and measured.distinct is not None and distinct != measured.distinct:
             message = f"distinct_count is {distinct}, and the values are {measured.distinct} of the dictionary's"
             yield self.fault(_COUNTS, STATISTICS, message, note=True)
+
+    def _in_shapes(self) -> Iterator[Fault]:
+        shapes = self.measured.shapes
+        if self.claimed is None or shapes is None:
+            return
+        for wrong in (self.claimed.wrong_in_box(shapes), self.claimed.wrong_in_types(shapes)):
+            if wrong:
+                yield self.fault(_BOUNDS, GEOSPATIAL, "; ".join(wrong))
+        if shapes.unread:
+            values = counted(shapes.unread, "value")
+            message = f"{values} can't be compared with the geospatial statistics: not ISO WKB of a type up to 7"
+            yield self.fault(_UNREAD, "", message, note=True)
 
     def _in_bounds(self) -> tuple[list[str], list[str]]:
         """(bounds that leave values out, bounds that are said to be values and aren't)."""
@@ -518,7 +539,7 @@ class _Proof(_Metadata):
         for name in ("repetition", "definition"):
             levels = [getattr(page, name) for page in self.measured.pages]
             together = None if None in levels else tuple(map(sum, zip(*levels, strict=True)))
-            if _differ(_numbers(found, f"{name}_level_histogram"), [together]):
+            if _differ(found.integers(f"{name}_level_histogram", I64), [together]):
                 yield self.fault(_SIZES, SIZES, f"the histogram of {name} levels is another one")
 
 
@@ -533,15 +554,3 @@ def _differ(stored: Sequence[int] | None, found: Sequence[tuple[int, ...] | None
     if not stored or None in found:
         return False
     return list(stored) != [count for levels in found if levels is not None for count in levels]
-
-
-def _numbers(struct: Struct, field: str) -> list[int] | None:
-    """A list of i64; None if the field is missing or something else."""
-    span = struct.span(field)
-    if span is None or span.kind != LIST:
-        return None
-    try:
-        kind, starts = kernels.compact_list(struct.data, span.start, parquet_limits.THRIFT_MAX_DEPTH, _LEVELS_MOST)
-    except kernels.CompactLimit:
-        return None
-    return [kernels.compact_int(struct.data, start) for start in starts[:-1]] if kind == I64 else None

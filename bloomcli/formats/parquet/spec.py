@@ -7,6 +7,7 @@ with thriftpy2, because loading thriftpy2 takes longer than everything else in `
 
 from __future__ import annotations
 
+import struct
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -27,9 +28,12 @@ _I8: Final = 3
 _I16: Final = 4
 I32: Final = 5
 I64: Final = 6
+DOUBLE: Final = 7
 BINARY: Final = 8
 LIST: Final = 9
 STRUCT: Final = 12
+
+_INTEGERS_MOST: Final = 1 << 16
 
 
 @cache
@@ -165,6 +169,24 @@ class Struct:
             assert span is not None  # noqa: S101  the value was just read from it
             raise self.location.fault(f"{field} is {value}, which isn't valid", span.header, field)
         return value
+
+    def real(self, field: str) -> float | None:
+        """Return a double; None if it is absent."""
+        span = self._typed(field, DOUBLE)
+        return None if span is None else float(struct.unpack_from("<d", self.data, span.start)[0])
+
+    def integers(self, field: str, kind: int) -> list[int] | None:
+        """Return a list of integers of this wire type; None if it is missing, too long or something else."""
+        span = self._typed(field, LIST)
+        if span is None:
+            return None
+        try:
+            found, starts = kernels.compact_list(
+                self.data, span.start, parquet_limits.THRIFT_MAX_DEPTH, _INTEGERS_MOST
+            )
+        except kernels.CompactLimit:
+            return None
+        return [kernels.compact_int(self.data, start) for start in starts[:-1]] if found == kind else None
 
     def truth(self, field: str) -> bool | None:
         """Return a boolean field, whose value is its wire type; None if it is absent."""

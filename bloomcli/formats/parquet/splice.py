@@ -396,7 +396,7 @@ def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None
 
 def differs_only_in_structures(one: Footer, other: Footer) -> bool:
     """Whether two footers are equal except for statistics, page indexes, and what moves if they are replaced."""
-    fields = (*_FIELDS[COLUMN_INDEX], *_FIELDS[OFFSET_INDEX], OFFSET, STATISTICS)
+    fields = (*_FIELDS[COLUMN_INDEX], *_FIELDS[OFFSET_INDEX], OFFSET, STATISTICS, "geospatial_statistics")
 
     def rest(footer: Footer) -> bytes:
         return _without(footer, {None: (COLUMN_ORDERS,), **dict.fromkeys(footer.chunk_keys(), fields)})
