@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeVar
 
 from bloomcli import kernels
+from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import page_index, statistics
@@ -23,6 +24,7 @@ from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.measured import Measure, MeasuredChunk, MeasuredPage
 from bloomcli.formats.parquet.page_index import PageBounds
+from bloomcli.formats.parquet.row_order import compared, sorting_columns
 from bloomcli.formats.parquet.spec import I64, LIST, Struct, enum_name
 from bloomcli.hints import MENDS, repairing
 from bloomcli.kernels import ColumnIndex, OffsetIndex
@@ -49,6 +51,8 @@ _PAGE_BOUNDS: Final = "page-index-bounds"
 _PAGE_COUNTS: Final = "page-index-counts"
 _LOCATIONS: Final = "page-index-locations"
 _SIZES: Final = "size-statistics"
+_ORDER: Final = "sorting-columns"
+_NOT_COMPARED: Final = "statistics-not-checked"
 
 _IEEE: Final = "IEEE_754_TOTAL_ORDER"
 _INT96: Final = "INT96_TIMESTAMP_ORDER"
@@ -75,6 +79,13 @@ class Fault(NamedTuple):
     severity: Severity
     offset: int | None = None
     """The structure's file offset."""
+    proven: int = 0
+    """Of `sorting_columns`: the number of columns, from the first on, in whose order the rows are."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it isn't known if the structure is wrong."""
+        return self.rule == _NOT_COMPARED
 
     def finding(self, chunk: ColumnChunk) -> Finding:
         """The finding of `validate`."""
@@ -85,13 +96,18 @@ class Fault(NamedTuple):
             row_group=chunk.row_group,
             column=chunk.column.path,
             offset=self.offset,
-            hint=repairing(chunk.column.path, after=ROWS_HINT if self.structure == ROWS else MENDS),
+            hint=None
+            if self.is_open
+            else repairing(chunk.column.path, after=ROWS_HINT if self.structure == ROWS else MENDS),
         )
 
 
-def faults(filters: Filters, key: ChunkKey, chunk: ColumnChunk, measured: MeasuredChunk) -> list[Fault]:
-    """The faults of a chunk's metadata, by its values. Raises CorruptFile for statistics that can't be walked."""
-    return list(_Proof(filters, key, chunk, measured))
+def faults(
+    filters: Filters, key: ChunkKey, chunk: ColumnChunk, measured: MeasuredChunk, stop: Stop | None = None
+) -> list[Fault]:
+    """The faults of a chunk's metadata, by its values. Raises CorruptFile for statistics that can't be walked;
+    Stopped soon after `stop` is set."""
+    return list(_Proof(filters, key, chunk, measured, stop or Stop()))
 
 
 def contradictions(filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> list[Fault]:
@@ -101,20 +117,13 @@ def contradictions(filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> list[
 
 def measure_of(filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> Measure:
     """A measure of what the chunk's metadata speak about."""
-    found = _first_sorting_column(filters, key)
+    by = sorting_columns(filters.footer, key.row_group)
     return Measure(
         chunk,
         filters.footer.order(chunk.column),
-        tracked=found is not None and found.integer("column_idx") == key.column,
+        tracked=bool(by) and by[0].column == key.column,
         distinct=filters.footer.metadata(key).distinct_count is not None,
     )
-
-
-def _first_sorting_column(filters: Filters, key: ChunkKey) -> Struct | None:
-    group = filters.footer.group_struct(key.row_group)
-    starts = group.list_starts("sorting_columns")[:-1]
-    where = group.location.at("sorting_columns[0]")
-    return Struct("SortingColumn", filters.footer.raw, starts[0], where) if starts else None
 
 
 def key_of(column: Column, order: str | None) -> Callable[[bytes], Any]:
@@ -258,9 +267,12 @@ class _Metadata:
 class _Proof(_Metadata):
     """Compares a chunk's metadata with its values. Iterating yields the faults."""
 
-    def __init__(self, filters: Filters, key: ChunkKey, chunk: ColumnChunk, measured: MeasuredChunk) -> None:
+    def __init__(
+        self, filters: Filters, key: ChunkKey, chunk: ColumnChunk, measured: MeasuredChunk, stop: Stop
+    ) -> None:
         super().__init__(filters, key, chunk)
         self.measured = measured
+        self.stop = stop
 
     def __iter__(self) -> Iterator[Fault]:
         if self.flat and self.chunk.num_values > self.rows and self._reads_on():
@@ -364,22 +376,21 @@ class _Proof(_Metadata):
             yield self.fault("statistics-encodings", ENCODINGS, message)
 
     def _in_order(self) -> Iterator[Fault]:
-        found = _first_sorting_column(self.filters, self.key)
+        by = sorting_columns(self.footer, self.key.row_group)
+        if not by or by[0].column != self.key.column:
+            return
         measured = self.measured
-        if found is None or found.integer("column_idx") != self.key.column or not self.flat:
+        if self.flat and (measured.falls if by[0].falling else measured.rises) is False:
+            yield self.fault(_ORDER, SORTING, f"the rows aren't in the {by[0].order} order of the column")
             return
-        falling = bool(found.truth("descending"))
-        nulls_first = bool(found.truth("nulls_first"))
-        name = "descending" if falling else "ascending"
-        if (measured.falls if falling else measured.rises) is False:
-            yield self.fault("sorting-columns", SORTING, f"the rows aren't in the {name} order of the column")
+        measures_order = self.flat and measured.ordered and not measured.unknown
+        if measures_order and len(by) == 1 and measured.nulls in {0, measured.values}:
             return
-        pages = [page for page in measured.pages if page.values]
-        for before, after in pairwise(pages if nulls_first else pages[::-1]):
-            if before.nulls < before.values and after.nulls:
-                where = "first" if nulls_first else "last"
-                yield self.fault("sorting-columns", SORTING, f"the rows with nulls aren't {where}")
-                return
+        found = compared(self.filters, self.chunk, self.stop)
+        if found.wrong is not None:
+            yield self.fault(_ORDER, SORTING, found.wrong)._replace(proven=found.proven)
+        if found.unknown is not None:
+            yield self.fault(_NOT_COMPARED, SORTING, found.unknown)
 
     def _listed(self, count: int) -> Sequence[MeasuredPage] | None:
         """The pages that an index of `count` pages describes: writers leave pages without values out, or don't."""
