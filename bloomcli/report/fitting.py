@@ -156,8 +156,9 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + len(_SPACE) * (len(widths) - 1)
 
 
-def _grid(grid: Grid, prose: int | None = None) -> Iterator[list[Piece]]:
-    """Yield the lines of a grid. `prose` is the width of its last column, which wraps: 0 for below the row."""
+def _grid(grid: Grid, prose: int | None = None, columns: int = 0) -> Iterator[list[Piece]]:
+    """Yield the lines of a grid. `prose` is the width of its last column, which wraps: 0 for below the row, in at
+    most `columns` cells."""
     heads, widths = grid.heads, _widths(grid)
     if prose == 0:
         heads, widths = heads[:-1], widths[:-1]
@@ -169,7 +170,8 @@ def _grid(grid: Grid, prose: int | None = None) -> Iterator[list[Piece]]:
         cells = [(cell.text, cell.style) for cell in row[: len(heads)]]
         rest: list[str] = []
         if prose == 0 and row[-1].text:
-            rest = [_INDENT + text for text in wrap_text(row[-1].text, max(_total(widths), _LEAST_PROSE))]
+            room = min(max(_total(widths), _LEAST_PROSE), columns - len(_INDENT))
+            rest = [_INDENT + text for text in wrap_text(row[-1].text, room)]
         elif prose:
             first, *rest = wrap_text(cells[-1][0], prose)
             cells[-1] = (first, cells[-1][1])
@@ -227,7 +229,7 @@ def _fitted(whole: Grid, columns: int) -> Iterator[list[Piece]]:
         yield from _stacked(grid, columns)
         yield from _legend(whole, grid, (), columns)
         return
-    yield from _grid(smaller, _prose_width(smaller, columns))
+    yield from _grid(smaller, _prose_width(smaller, columns), columns)
     if left_out:
         (parts,) = _listed("not shown:", left_out)
         yield from _dim([*parts, *f"(a wider terminal or {grid.complete} shows all columns)".split()], columns)

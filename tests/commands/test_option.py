@@ -55,6 +55,7 @@ VALUES: Final[dict[str, tuple[list[Any], list[Any]]]] = {
     "names": ([["orders"], "orders"], [3, [b"orders"]]),
     "number": ([1, np.int64(7), 10**6], [-1, 2**63, 1.5, "4", True, float("nan")]),
     "output": (["f"], [3, b"f"]),
+    "part": ([0, 0.5, 1, np.float64(0.9)], [-0.1, 1.1, float("nan"), "50%", True]),
     "paths": ([["a", "b"], "a"], [3, [None], b"a"]),
     "policy": (["bloom.toml", Policy()], [3, {"max-fpp": 0.1}]),
     "rate": ([0.01, np.float64(0.5)], [0, 1, -0.1, 2, float("nan"), "0.01", "1%", False]),
