@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from bloomcli.advice.command_line import Source, add_lines, inside_table, page_index_line, upkeep_lines
 from bloomcli.advice.decide import decide
 from bloomcli.advice.measure import measure
-from bloomcli.advice.queries import read_queries
 from bloomcli.commands.option import taken_paths
 from bloomcli.commands.options import AdviseOptions, InspectOptions, Options
 from bloomcli.commands.sampling import read_budget
@@ -115,6 +114,8 @@ def _some(listed: Sequence[FileEntry]) -> list[FileEntry]:
 
 def _queries(engine: Engine, paths: Sequence[str], options: AdviseOptions) -> QueryLog:
     """The lookups of the queries in the files' columns. Raises: as `read_queries`."""
+    from bloomcli.advice.queries import read_queries  # needs the extra for queries
+
     columns = _columns(engine, engine.find(paths, options))
     return read_queries(
         taken_paths("queries", options.queries),

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from bloomcli.advice.queries import read_queries
 from bloomcli.commands.option import taken_paths
 from bloomcli.commands.options import TrialOptions
 from bloomcli.errors import BloomError, UnsupportedError
@@ -104,6 +103,7 @@ def _queries(options: TrialOptions, path: str) -> QueryLog | None:
     """The lookups of the queries that the options name, resolved with the columns of the first file."""
     if not options.queries:
         return None
+    from bloomcli.advice.queries import read_queries  # needs the extra for queries
 
     with open_source(path) as source:
         file = open_file(source)

@@ -23,7 +23,8 @@ def comparable(report: AdviseReport) -> AdviseReport:
     """The report without times and without commands."""
     columns = tuple(replace(column, seconds_to_add=None) for column in report.columns)
     total = None if report.total is None else replace(report.total, seconds_to_add=0.0)
-    return replace(report, columns=columns, total=total, seconds=0.0, command=None, upkeep=None)
+    commands = {"command": None, "upkeep": None, "page_index_command": None}
+    return replace(report, columns=columns, total=total, seconds=0.0, **commands)
 
 
 def test_executors_find_what_this_machine_finds_and_the_command_runs_on_spark(

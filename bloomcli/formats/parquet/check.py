@@ -308,7 +308,7 @@ def _deep_one(filters: Filters, key: ChunkKey, chunk: ColumnChunk, stop: Stop) -
             raise
         return (found._replace(proof=tuple(fault.finding(chunk) for fault in known)),)
     measured = measure.chunk()
-    faults = proof.faults(filters, key, chunk, measured)
+    faults = proof.faults(filters, key, chunk, measured, stop)
     return (
         found._replace(
             proof=tuple(fault.finding(chunk) for fault in faults), measured=measured.of_column(chunk.column)

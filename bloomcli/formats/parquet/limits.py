@@ -88,3 +88,7 @@ LINEAGE_MAX_ROWS: Final = 1 << 28
 
 PAGE_VALUES_MOST: Final = 1 << 24
 """The values of a page that is searched. Runs of equal values take no bytes, so a small page can have many."""
+
+SORTED_BY_MOST: Final = 8
+"""The sorting columns of a row group by which rows are compared: their pages are decoded at the same time, and a
+footer can name half a million columns. Writers sort by one to four."""

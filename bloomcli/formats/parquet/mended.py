@@ -38,6 +38,7 @@ from bloomcli.formats.parquet.proof import (
     key_of,
     measure_of,
 )
+from bloomcli.formats.parquet.row_order import sorting_columns
 from bloomcli.formats.parquet.spec import I32, STRUCT, zigzag
 from bloomcli.formats.parquet.splice import Value
 from bloomcli.formats.parquet.statistics import has_floats
@@ -237,6 +238,8 @@ class Maker:
         self._indexes: dict[str, bytes] = {}
         self._changes: list[StructureChange] = []
         self._rows: int | None = None
+        self._sorted_by = 0
+        """The number of sorting columns in whose order the rows are, if they aren't in that of all."""
         self._without: dict[str, str] = {}
         """The page indexes that have no right value, with the reasons."""
 
@@ -280,8 +283,11 @@ class Maker:
         self._count()
         work, self._rows = self._work, self.measured.rows
         wrong: dict[str, list[str]] = {}
-        for fault in faults(self._filters, work.key, work.chunk, self.measured):
+        for fault in faults(self._filters, work.key, work.chunk, self.measured, self._stop):
+            if fault.is_open:
+                continue
             wrong.setdefault(fault.structure, []).append(fault.message)
+            self._sorted_by = max(self._sorted_by, fault.proven)
         if OFFSET_INDEX in wrong and COLUMN_INDEX in stored(work.found):
             wrong.setdefault(COLUMN_INDEX, ["its pages are those of the offset index"])
         if self.measured.values == work.chunk.num_values:
@@ -331,6 +337,9 @@ class Maker:
             self._values |= {ENCODINGS: None, "encodings": compact.listed(I32, map(zigzag, sorted(numbers | there)))}
         elif structure == ROWS:
             action, reason = "keep", _UNMENDED
+        elif structure == SORTING and self._sorted_by:
+            by = sorting_columns(self._filters.footer, self._work.key.row_group)[: self._sorted_by]
+            self._values[SORTING] = compact.listed(STRUCT, (one.encoded for one in by))
         else:
             action, self._values[structure] = "remove", None
         self._changes.append(change(self._work.chunk, structure, action, problems, reason=reason))

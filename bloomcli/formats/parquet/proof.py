@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeVar
 
+from bloomcli.concurrency.threads import Stop
 from bloomcli.errors import CorruptFile, UnsupportedError
 from bloomcli.formats.parquet import geospatial, page_index, statistics
 from bloomcli.formats.parquet import limits as parquet_limits
@@ -23,7 +24,8 @@ from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.geospatial import GEOSPATIAL
 from bloomcli.formats.parquet.measured import Measure, MeasuredChunk, MeasuredPage
 from bloomcli.formats.parquet.page_index import PageBounds
-from bloomcli.formats.parquet.spec import I64, Struct, enum_name
+from bloomcli.formats.parquet.row_order import compared, sorting_columns
+from bloomcli.formats.parquet.spec import I64, enum_name
 from bloomcli.hints import MENDS, repairing
 from bloomcli.kernels import ColumnIndex, OffsetIndex
 from bloomcli.model.file import Column, ColumnChunk, Severity
@@ -49,7 +51,8 @@ _PAGE_BOUNDS: Final = "page-index-bounds"
 _PAGE_COUNTS: Final = "page-index-counts"
 _LOCATIONS: Final = "page-index-locations"
 _SIZES: Final = "size-statistics"
-_UNREAD: Final = "statistics-not-checked"
+_ORDER: Final = "sorting-columns"
+_NOT_COMPARED: Final = "statistics-not-checked"
 """Its fault is of no structure: nothing is known to be wrong."""
 
 _IEEE: Final = "IEEE_754_TOTAL_ORDER"
@@ -76,6 +79,13 @@ class Fault(NamedTuple):
     severity: Severity
     offset: int | None = None
     """The structure's file offset."""
+    proven: int = 0
+    """Of `sorting_columns`: the number of columns, from the first on, in whose order the rows are."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it isn't known if the structure is wrong."""
+        return self.rule == _NOT_COMPARED
 
     def finding(self, chunk: ColumnChunk) -> Finding:
         """The finding of `validate`."""
@@ -87,14 +97,17 @@ class Fault(NamedTuple):
             column=chunk.column.path,
             offset=self.offset,
             hint=None
-            if self.rule == _UNREAD
+            if self.is_open
             else repairing(chunk.column.path, after=ROWS_HINT if self.structure == ROWS else MENDS),
         )
 
 
-def faults(filters: Filters, key: ChunkKey, chunk: ColumnChunk, measured: MeasuredChunk) -> list[Fault]:
-    """The faults of a chunk's metadata, by its values. Raises CorruptFile for statistics that can't be walked."""
-    return list(_Proof(filters, key, chunk, measured))
+def faults(
+    filters: Filters, key: ChunkKey, chunk: ColumnChunk, measured: MeasuredChunk, stop: Stop | None = None
+) -> list[Fault]:
+    """The faults of a chunk's metadata, by its values. Raises CorruptFile for statistics that can't be walked;
+    Stopped soon after `stop` is set."""
+    return list(_Proof(filters, key, chunk, measured, stop or Stop()))
 
 
 def contradictions(filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> list[Fault]:
@@ -104,22 +117,15 @@ def contradictions(filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> list[
 
 def measure_of(filters: Filters, key: ChunkKey, chunk: ColumnChunk) -> Measure:
     """A measure of what the chunk's metadata speak about."""
-    found = _first_sorting_column(filters, key)
+    by = sorting_columns(filters.footer, key.row_group)
     claimed = geospatial.claims(filters.footer.meta_struct(key), chunk.column)
     return Measure(
         chunk,
         filters.footer.order(chunk.column),
-        tracked=found is not None and found.integer("column_idx") == key.column,
+        tracked=bool(by) and by[0].column == key.column,
         distinct=filters.footer.metadata(key).distinct_count is not None,
         shapes=None if claimed is None else claimed.shapes(),
     )
-
-
-def _first_sorting_column(filters: Filters, key: ChunkKey) -> Struct | None:
-    group = filters.footer.group_struct(key.row_group)
-    starts = group.list_starts("sorting_columns")[:-1]
-    where = group.location.at("sorting_columns[0]")
-    return Struct("SortingColumn", filters.footer.raw, starts[0], where) if starts else None
 
 
 def key_of(column: Column, order: str | None) -> Callable[[bytes], Any]:
@@ -266,9 +272,12 @@ class _Metadata:
 class _Proof(_Metadata):
     """Compares a chunk's metadata with its values. Iterating yields the faults."""
 
-    def __init__(self, filters: Filters, key: ChunkKey, chunk: ColumnChunk, measured: MeasuredChunk) -> None:
+    def __init__(
+        self, filters: Filters, key: ChunkKey, chunk: ColumnChunk, measured: MeasuredChunk, stop: Stop
+    ) -> None:
         super().__init__(filters, key, chunk)
         self.measured = measured
+        self.stop = stop
 
     def __iter__(self) -> Iterator[Fault]:
         if self.flat and self.chunk.num_values > self.rows and self._reads_on():
@@ -325,7 +334,7 @@ class _Proof(_Metadata):
         if shapes.unread:
             values = counted(shapes.unread, "value")
             message = f"{values} can't be compared with the geospatial statistics: not ISO WKB of a type up to 7"
-            yield self.fault(_UNREAD, "", message, note=True)
+            yield self.fault(_NOT_COMPARED, "", message, note=True)
 
     def _in_bounds(self) -> tuple[list[str], list[str]]:
         """(bounds that leave values out, bounds that are said to be values and aren't)."""
@@ -385,22 +394,21 @@ class _Proof(_Metadata):
             yield self.fault("statistics-encodings", ENCODINGS, message)
 
     def _in_order(self) -> Iterator[Fault]:
-        found = _first_sorting_column(self.filters, self.key)
+        by = sorting_columns(self.footer, self.key.row_group)
+        if not by or by[0].column != self.key.column:
+            return
         measured = self.measured
-        if found is None or found.integer("column_idx") != self.key.column or not self.flat:
+        if self.flat and (measured.falls if by[0].falling else measured.rises) is False:
+            yield self.fault(_ORDER, SORTING, f"the rows aren't in the {by[0].order} order of the column")
             return
-        falling = bool(found.truth("descending"))
-        nulls_first = bool(found.truth("nulls_first"))
-        name = "descending" if falling else "ascending"
-        if (measured.falls if falling else measured.rises) is False:
-            yield self.fault("sorting-columns", SORTING, f"the rows aren't in the {name} order of the column")
+        measures_order = self.flat and measured.ordered and not measured.unknown
+        if measures_order and len(by) == 1 and measured.nulls in {0, measured.values}:
             return
-        pages = [page for page in measured.pages if page.values]
-        for before, after in pairwise(pages if nulls_first else pages[::-1]):
-            if before.nulls < before.values and after.nulls:
-                where = "first" if nulls_first else "last"
-                yield self.fault("sorting-columns", SORTING, f"the rows with nulls aren't {where}")
-                return
+        found = compared(self.filters, self.chunk, self.stop)
+        if found.wrong is not None:
+            yield self.fault(_ORDER, SORTING, found.wrong)._replace(proven=found.proven)
+        if found.unknown is not None:
+            yield self.fault(_NOT_COMPARED, SORTING, found.unknown)
 
     def _listed(self, count: int) -> Sequence[MeasuredPage] | None:
         """The pages that an index of `count` pages describes: writers leave pages without values out, or don't."""
