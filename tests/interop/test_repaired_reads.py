@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from support import clickhouse, engine_scans
+from support import clickhouse, engine_scans, footers, patches, skipped_rows
 from support.other_writers import WRITERS
+from support.thrift import Fields
 
 import bloomcli
 
@@ -222,6 +223,149 @@ def test_spark_reads_the_same_rows_and_skips_pages(spark: SparkSession, files: t
     for where in ("n = 299", "s = 'n0001501'"):
         (_, before), (_, after) = results[where]
         assert (before, after) == (1300, 300)  # dictionaries rule the other row groups out
+
+
+def harmed(data: bytes) -> bytes:
+    """A file in whose last row group every other column has a maximum that is the minimum, and so has a page of it.
+    The columns between them have no statistics and no page index."""
+    group = footers.tree(data)[footers.ROW_GROUPS][1].values[patches.LAST]
+    columns = [
+        chunk[footers.META_DATA][1][patches.PATH][1].values[0].decode() for chunk in group[footers.COLUMNS][1].values
+    ]
+    indexed = [footers.COLUMN_INDEX_OFFSET in chunk for chunk in group[footers.COLUMNS][1].values]
+    for column, has_index in list(zip(columns, indexed, strict=True))[::2]:
+        data = patches.bounds(column, MAX_VALUE="MIN_VALUE", MAX="MIN")(data)
+        if has_index:
+            data = patches.page_bounds(column, 1, patches.MAXS, patches.MINS)(data)
+
+    def strip(metadata: Fields) -> None:
+        for number in range(1, len(columns), 2):
+            chunk = footers.chunk(metadata, patches.LAST, number)
+            for field in range(footers.OFFSET_INDEX_OFFSET, footers.CRYPTO_METADATA):
+                chunk.pop(field, None)
+            chunk[footers.META_DATA][1].pop(footers.STATISTICS, None)
+
+    return footers.edited(data, strip)
+
+
+class JavaFile:
+    """What parquet-java understands of the last row group of a file."""
+
+    def __init__(self, spark: SparkSession, path: Path) -> None:
+        java, parquet = spark._jvm.java.util, spark._jvm.org.apache.parquet
+        source = parquet.hadoop.util.HadoopInputFile.fromPath(
+            spark._jvm.org.apache.hadoop.fs.Path(path.as_uri()), spark.sparkContext._jsc.hadoopConfiguration()
+        )
+        self.reader = parquet.hadoop.ParquetFileReader.open(source)
+        number = self.reader.getRowGroups().size() - 1
+        block = self.reader.getRowGroups().get(number)
+        self.rows: int = block.getRowCount()
+        self.chunks = {chunk.getPath().toDotString(): chunk for chunk in block.getColumns()}
+        self._store = self.reader.getColumnIndexStore(number)
+        self._api, self._get = parquet.filter2.predicate.FilterApi, parquet.filter2.compat.FilterCompat.get
+        self._calculate = parquet.internal.filter2.columnindex.ColumnIndexFilter.calculateRowRanges
+        self._set_of, self._longs = java.Collections.singleton, java.stream.LongStream.of
+        self._to_set = java.stream.Collectors.toSet()
+
+    def ranges(self, column: str, kind: str, value: Any) -> set[int]:
+        """The rows that the column index leaves for a value in Java's form, or None for nulls."""
+        maker = {"INT32": "int", "INT64": "long", "FIXED_LEN_BYTE_ARRAY": "binary"}.get(kind, kind.lower())
+        there = getattr(self._api, f"{maker}Column")(column)
+        if value is None:
+            wanted = self._api.eq(there, None)
+        else:  # in a set, because Py4J passes a small number on as an Integer
+            values = self._longs(value).boxed().collect(self._to_set) if kind == "INT64" else self._set_of(value)
+            wanted = getattr(self._api, "in")(there, values)
+        path = self._set_of(self.chunks[column].getPath())
+        found = self._calculate(self._get(wanted), self._store, path, self.rows).toString()
+        pairs = re.findall(r"\[(\d+), (\d+)\]", found)
+        return {row for first, last in pairs for row in range(int(first), int(last) + 1)}
+
+
+def java_text(value: Any) -> str:
+    """A value as parquet-java writes it by the column's type."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case bytes():
+            return f"0x{value.hex().upper()}"
+        case dt.datetime():
+            return f"{value:%Y-%m-%dT%H:%M:%S.%f}+0000"
+    return str(value)
+
+
+def bounded(values: list[Any]) -> list[Any]:
+    """The values that bounds are about: neither nulls nor NaN."""
+    return [value for value in values if value is not None and not (isinstance(value, float) and math.isnan(value))]
+
+
+def expected(page: list[Any]) -> list[str]:
+    """The null count and the bounds of a page, as parquet-java writes them."""
+    known = bounded(page)
+    bounds = [java_text(min(known)), java_text(max(known))] if known else ["<none>", "<none>"]
+    return [str(page.count(None)), *bounds]
+
+
+def table_of(text: str) -> list[list[str]]:
+    """The cells of the pages' lines in a text of parquet-java about an index."""
+    lines = [line for line in text.splitlines() if line.startswith("page-")]
+    return [[cell.strip() for cell in re.split(r"\s{2,}", line.strip())] for line in lines]
+
+
+ORDERS: Final = {"ASCENDING": sorted, "DESCENDING": lambda values: sorted(values, reverse=True), "UNORDERED": list}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("writer", skipped_rows.WRITERS)
+def test_parquet_java_understands_what_was_mended_and_what_was_added(
+    spark: SparkSession, tmp_path: Path, writer: str
+) -> None:
+    from support import spark_scan
+
+    path = tmp_path / "f.parquet"
+    path.write_bytes(harmed(skipped_rows.WRITERS[writer]()))
+    rows = pq.read_table(path)
+    assert bloomcli.validate(path, deep=True, columns=["*"]).findings
+    mended = bloomcli.repair(path, in_place=True).structures
+    added = bloomcli.repair(path, in_place=True, add=BOTH).structures
+    assert {one.action for one in (*mended, *added)} >= {"replace", "add"}
+    java = JavaFile(spark, path)
+    group = rows.slice(rows.num_rows - java.rows)
+    for column, chunk in java.chunks.items():
+        values = group[column].to_pylist()
+        known = bounded(values)
+        statistics, kind = chunk.getStatistics(), chunk.getPrimitiveType().getPrimitiveTypeName().toString()
+        assert statistics.getNumNulls() == values.count(None), column
+        if column != "real":  # parquet-java doesn't believe bounds where it doesn't know of NaN
+            found = [statistics.minAsString(), statistics.maxAsString()]
+            assert found == [java_text(min(known)), java_text(max(known))], column
+            if kind != "FLOAT":  # which Py4J can't pass on
+                greatest = {row for row, value in enumerate(values) if value == max(known)}
+                left = java.ranges(column, kind, statistics.genericGetMax())
+                assert left >= greatest, column
+        starts = [int(line[3]) for line in table_of(java.reader.readOffsetIndex(chunk).toString())]
+        pages = [values[start:end] for start, end in zip(starts, [*starts[1:], java.rows], strict=True)]
+        index = java.reader.readColumnIndex(chunk)
+        text = index.toString()
+        assert [line[1:4] for line in table_of(text)] == [expected(page) for page in pages], column
+        order = ORDERS[text.split("\n", 1)[0].rpartition(" ")[2]]
+        for end in (min, max):
+            ends = [end(bounded(page)) for page in pages if bounded(page)]
+            assert ends == order(ends), column
+        if None in values:
+            nulls = {
+                row
+                for start, page in zip(starts, pages, strict=True)
+                if None in page
+                for row in range(start, start + len(page))
+            }
+            assert java.ranges(column, kind, None) == nulls, column
+        if column == "up":
+            assert left == set(range(starts[-1], java.rows))
+    java.reader.close()
+    found_rows, read = spark_scan.scan(spark.read.parquet(str(path)), f"up = {rows.num_rows - 1}")
+    assert [row["id"] for row in found_rows] == rows["id"].to_pylist()[-1:]
+    assert read == java.rows - starts[-1]
 
 
 @pytest.fixture(scope="module")

@@ -80,7 +80,7 @@ def test_an_engine_loses_the_rows_that_the_page_reports(engine: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", LOSES)
 def test_spark_loses_the_rows_that_the_page_reports(spark: SparkSession, rule: str) -> None:
-    check("Spark", skipping_engines.spark(spark), rule)
+    check("Spark", skipping_engines.Spark(spark), rule)
 
 
 def test_datafusion_takes_rows_for_sorted_that_are_said_to_be(tmp_path: Path) -> None:

@@ -25,4 +25,4 @@ def test_an_engine_does_what_the_table_says(engine: str, tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_spark_does_what_the_table_says(spark: SparkSession, tmp_path: Path) -> None:
-    assert cells(skipping_engines.spark(spark), tmp_path) == recorded()["Spark"]
+    assert cells(skipping_engines.Spark(spark), tmp_path) == recorded()["Spark"]

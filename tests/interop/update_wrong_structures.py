@@ -17,7 +17,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         session = start_spark(folder / "spark", short=True)
-        columns = {"Spark": wrong_structures.cells(skipping_engines.spark(session), folder)}
+        columns = {"Spark": wrong_structures.cells(skipping_engines.Spark(session), folder)}
         session.stop()
         for engine in skipping_engines.IN_PROCESS:
             with skipping_engines.running(engine) as ask:

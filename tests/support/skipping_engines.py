@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from multiprocessing.connection import Connection
@@ -49,6 +49,7 @@ Ask = Callable[[Path, Question, bool], Answer]
 """An engine's answer about a file; the last argument lets it skip. Raises the engine's own errors."""
 
 FIRST: Final = 60
+CONDITIONS: Final = ("=", "IS NULL", "IS NOT NULL")
 AGGREGATES: Final = ("count", "min", "max")
 ENGINES: Final = ("Spark", "DuckDB", "DataFusion", "Polars", "ClickHouse", "PyArrow")
 
@@ -91,7 +92,7 @@ def _answer(question: Question, rows: list[Any]) -> Answer:
     if question.test == "rows":
         return sorted(map(str, rows))
     values = [row[0] for row in rows]
-    return sorted(values) if question.test in ("=", "IS NULL", "IS NOT NULL") else values
+    return sorted(values) if question.test in CONDITIONS else values
 
 
 def _duckdb() -> Ask:
@@ -188,17 +189,50 @@ def _clickhouse() -> Ask:
     return ask
 
 
-def spark(session: SparkSession) -> Ask:
+class Spark:
     """Spark, in one session."""
 
-    def ask(path: Path, question: Question, skips: bool) -> Answer:
-        session.conf.set("spark.sql.parquet.filterPushdown", str(skips).lower())
-        try:
-            return _answer(question, session.sql(_sql(question, f"parquet.`{path}`", "Spark")).collect())
-        finally:
-            session.conf.unset("spark.sql.parquet.filterPushdown")
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._prepared: dict[tuple[Path, Question, bool], Answer] = {}
 
-    return ask
+    def __call__(self, path: Path, question: Question, skips: bool) -> Answer:
+        found = self._prepared.get((path, question, skips))
+        return _answer(question, self._rows(_sql_of(path, question), skips)) if found is None else found
+
+    def prepare(self, asked: Sequence[tuple[Path, Question]], skips: bool) -> None:
+        """Answer questions for rows by one query of many files, because a query of one takes Spark just as long.
+
+        If the query fails, it is divided. A question that fails alone, and one of another kind, is left to be asked.
+        """
+        asked = [(path, question) for path, question in dict.fromkeys(asked) if question.test in CONDITIONS]
+        if not asked:
+            return
+        parts = (f"SELECT {n}, asked.* FROM ({_sql_of(*one)}) AS asked" for n, one in enumerate(asked))
+        try:
+            rows = self._rows(" UNION ALL ".join(parts), skips)
+        except Exception:  # noqa: BLE001  Spark has many errors for files that it can't read
+            if len(asked) > 1:
+                middle = len(asked) // 2
+                self.prepare(asked[:middle], skips)
+                self.prepare(asked[middle:], skips)
+            return
+        keys: list[list[Any]] = [[] for _ in asked]
+        for number, key in rows:
+            keys[number].append((key,))
+        for (path, question), found in zip(asked, keys, strict=True):
+            self._prepared[path, question, skips] = _answer(question, found)
+
+    def _rows(self, sql: str, skips: bool) -> list[Any]:
+        self._session.conf.set("spark.sql.parquet.filterPushdown", str(skips).lower())
+        try:
+            return list(self._session.sql(sql).collect())
+        finally:
+            self._session.conf.unset("spark.sql.parquet.filterPushdown")
+
+
+def _sql_of(path: Path, question: Question) -> str:
+    return _sql(question, f"parquet.`{path}`", "Spark")
 
 
 IN_PROCESS: Final[dict[str, Callable[[], Ask]]] = {
