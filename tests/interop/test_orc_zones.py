@@ -106,7 +106,8 @@ def test_orc_cores_own_filters_are_sound(spark: SparkSession, tmp_path: Path, ki
         found = files(spark, tmp_path, kind)
     for path in found:
         report = bloomcli.validate(path, deep=True)
-        assert (report.values_checked, report.findings) == (len(MOMENTS), ())
+        wrong = [one for one in report.findings if "aren't compared" not in one.message]  # moments before 1900
+        assert (report.values_checked, wrong) == (len(MOMENTS), [])
 
 
 def test_the_jvms_offset_is_among_those_known_of_every_zone(spark: SparkSession) -> None:

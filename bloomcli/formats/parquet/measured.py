@@ -186,6 +186,11 @@ class Measure:
         self._entries.next_page()
         self._unseen = mark(page, self._seen, self._unseen, stop, self._entries)
 
+    @property
+    def takes_values(self) -> bool:
+        """Whether it takes the values themselves, in addition to their bounds."""
+        return self._shapes is not None
+
     def values(self, page: HashedPage) -> None:
         """Add values of a page that isn't dictionary-encoded. Their bounds are measured elsewhere."""
         if self._shapes is not None:
@@ -267,7 +272,7 @@ class Measure:
 def measured(filters: Filters, chunk: ColumnChunk, measure: Measure, stop: Stop | None = None) -> MeasuredChunk:
     """Measure a chunk whose hashes aren't needed. Raises CorruptFile, UnsupportedError; Stopped soon after `stop` is
     set."""
-    measure.bounds.alone = True
+    measure.bounds.alone = not measure.takes_values
     for _ in values_of(filters, chunk, measure, stop):
         pass
     return measure.chunk()
