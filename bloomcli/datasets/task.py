@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bloomcli.commands.advise_options import ExtentOptions, UnitOptions
 from bloomcli.commands.options import (
@@ -33,11 +33,14 @@ from bloomcli.compact import compacted
 from bloomcli.errors import BloomError, UnknownFormat
 from bloomcli.formats.registry import known_suffix
 from bloomcli.hints import completed
-from bloomcli.model.dataset import CorrectedRow, FileRow, Status, SurveyReport
+from bloomcli.model.dataset import ColumnFilters, CorrectedRow, FileRow, Status, SurveyReport
+from bloomcli.model.file import ColumnSummary
+from bloomcli.model.inspect import InspectReport
 from bloomcli.model.paths import shown
 from bloomcli.model.schema import RowLineage
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.model.traffic import traffic_of
+from bloomcli.storage.base import FileEntry
 from bloomcli.storage.os_errors import convert_os_errors
 from bloomcli.storage.registry import store_of
 from bloomcli.storage.traffic import Meter, counted_by, with_traffic
@@ -49,12 +52,6 @@ if TYPE_CHECKING:
     from bloomcli.model.probe import ProbeReport
     from bloomcli.model.validate import ValidateReport
 
-from typing import Final
-
-from bloomcli.model.dataset import ColumnFilters
-from bloomcli.model.file import ColumnSummary
-from bloomcli.model.inspect import InspectReport
-from bloomcli.storage.base import FileEntry
 
 OnRow = Callable[[FileRow], None]
 """Called in the caller's thread with each file's row, in the order in which files finish."""

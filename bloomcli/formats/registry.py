@@ -11,12 +11,15 @@ opening a file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from bloomcli.errors import CorruptFile, UnknownFormat
+from bloomcli.errors import CorruptFile, UnknownFormat, UnsupportedError
 from bloomcli.formats.base import FilterFile
 from bloomcli.formats.format import Format, Magic, enumerated
 from bloomcli.storage.base import Source
@@ -27,14 +30,6 @@ if TYPE_CHECKING:
     from bloomcli.formats.index_input import HashedValues
     from bloomcli.model.file import Column
     from bloomcli.model.schema import ColumnNames
-
-from collections.abc import Iterator
-from functools import cache
-from itertools import chain
-from pathlib import Path
-from typing import Final
-
-from bloomcli.errors import UnsupportedError
 
 
 def known_suffix(path: str) -> bool:

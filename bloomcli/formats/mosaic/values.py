@@ -32,17 +32,14 @@ from bloomcli.errors import BloomError, CorruptFile, UnreadableError, Unsupporte
 from bloomcli.formats.mosaic import limits as mosaic_limits
 from bloomcli.formats.mosaic import spec
 from bloomcli.formats.mosaic.decoder import Decoder
-from bloomcli.formats.mosaic.footer import Footer, RowGroup
+from bloomcli.formats.mosaic.footer import Bucket, Footer, RowGroup
 from bloomcli.formats.mosaic.schema import MosaicColumn
-from bloomcli.words import counted
+from bloomcli.formats.mosaic.spec import Cursor
+from bloomcli.words import are, counted
 
 if TYPE_CHECKING:
     from bloomcli.values.literals import Literal
 
-
-from bloomcli.formats.mosaic.footer import Bucket
-from bloomcli.formats.mosaic.spec import Cursor
-from bloomcli.words import are
 
 WIDTHS: Final = {
     "BOOLEAN": 1,

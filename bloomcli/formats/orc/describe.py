@@ -5,31 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bloomcli.errors import BloomError
 from bloomcli.filters.kirsch_mitzenmacher import requested_fpp
 from bloomcli.formats.answer import ENCRYPTED
 from bloomcli.formats.base import FilterProblem
-from bloomcli.formats.orc import spec
-from bloomcli.formats.orc.bloom_filter import Filters, LoadedStream, Location
-from bloomcli.formats.orc.footer import Footer
-from bloomcli.formats.orc.schema import OrcType
+from bloomcli.formats.column_facts import NO_BOUNDS, Bounds, ColumnFacts, merged_bounds
+from bloomcli.formats.orc import spec, statistics
+from bloomcli.formats.orc.bloom_filter import UTF8, Filters, LoadedStream, Location
+from bloomcli.formats.orc.footer import INDEX_KINDS, Footer
+from bloomcli.formats.orc.schema import OrcType, column_of, literal_column
+from bloomcli.formats.orc.statistics import missing_bounds
 from bloomcli.model.file import FilterFacts, MergedFilter, PageFacts
+from bloomcli.rules.writer_table import Part
 
 if TYPE_CHECKING:
     from bloomcli.model.inspect import FilterSummary
 
-
-from typing import Any, Final
-
-from bloomcli.formats.column_facts import NO_BOUNDS, Bounds, ColumnFacts, merged_bounds
-from bloomcli.formats.orc import statistics
-from bloomcli.formats.orc.bloom_filter import UTF8
-from bloomcli.formats.orc.footer import INDEX_KINDS
-from bloomcli.formats.orc.schema import column_of, literal_column
-from bloomcli.formats.orc.statistics import missing_bounds
-from bloomcli.rules.writer_table import Part
 
 ALGORITHM = "KIRSCH_MITZENMACHER"
 _TEXTS = ("STRING", "CHAR", "VARCHAR", "BINARY", "DECIMAL")
