@@ -305,9 +305,7 @@ def _request(options: WriteOptions, table: TableCheck | None) -> ChangeRequest:
 
 
 def module_of(command: str) -> ModuleType:
-    """Import a command's module, and the module that makes rows of its reports."""
-    if command == "inspect":
-        import_module("bloomcli.datasets.task")
+    """Import a command's module."""
     return import_module(f"bloomcli.commands.{command}")
 
 

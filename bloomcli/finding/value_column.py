@@ -66,11 +66,11 @@ def csv_column(path: str, data: bytes, column: str) -> pa.ChunkedArray:
     """
     import pyarrow.csv as pacsv
 
-    fields = max((_fields(data, mark) for mark in _DELIMITERS), key=lambda names: (column in names, len(names)))
+    headers = {mark: _fields(data, mark) for mark in _DELIMITERS}
+    mark, fields = max(headers.items(), key=lambda header: (column in header[1], len(header[1])))
     if fields.count(column) > 1:
         raise UsageError(f"it has {fields.count(column)} columns {column!r}", path=path, hint="rename one of them")
     _chosen(fields, column, path)
-    mark = next(mark for mark in _DELIMITERS if _fields(data, mark) == fields)
     try:
         table = pacsv.read_csv(
             pa.BufferReader(data),

@@ -179,13 +179,12 @@ class UnitAnswers(NamedTuple):
 
 def answers(units: Iterable[UnitFacts], *, explain: bool) -> Iterator[UnitAnswers]:
     """Yield each unit's answers to all its lookups; with the bits that were tested if `explain` is set."""
-    lookups, hashed = None, None
+    lookups: Sequence[Lookup] | None = None
+    hashed: _Hashes | None = None
     for facts in units:
         if facts.lookups is not lookups:  # most units of a file share them
-            lookups, hashed = (
-                facts.lookups,
-                None if explain or len(facts.lookups) < _MANY else _hashes_of(facts.lookups),
-            )
+            lookups = facts.lookups
+            hashed = None if explain or len(lookups) < _MANY else _hashes_of(lookups)
         yield UnitAnswers(
             row_group=facts.row_group,
             stripe=facts.stripe,

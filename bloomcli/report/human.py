@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from bloomcli.words import noun, rate, size
@@ -62,9 +63,18 @@ def growth(before: int, after: int) -> str:
     return f"{sign}{percent:.1f} %" if percent >= 10 else f"{sign}{percent:.2f} %"
 
 
+_NAMES_SHOWN: Final = 8
+
+
 def count(value: float | None) -> str:
     """Format a count with thousands separators: ``1,234,567``; ``-`` if it is unknown."""
     return "-" if value is None else f"{value:,.0f}"
+
+
+def first_names(names: Sequence[str]) -> str:
+    """Join the first names of columns: ``a, b and 3 more``."""
+    left = len(names) - _NAMES_SHOWN
+    return ", ".join(names[:_NAMES_SHOWN]) + (f" and {count(left)} more" if left > 0 else "")
 
 
 def speed(files: int, taken: float) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from bloomcli.hints import quoted
 from bloomcli.model.dataset import ColumnOverFiles, DatasetReport, FileRow, Status, TableFacts
-from bloomcli.report.human import count, growth, rate, seconds, size, speed
+from bloomcli.report.human import count, first_names, growth, rate, seconds, size, speed
 from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, bar, line, traffic_line
 from bloomcli.report.text import answers
 from bloomcli.words import plural
@@ -23,7 +23,6 @@ _Coverage = tuple[tuple[str, str], ...]
 """A file's columns, each with its coverage."""
 _DIFFERENT_SHOWN: Final = 50
 _WRITERS_SHOWN: Final = 8
-_COLUMNS_SHOWN: Final = 8
 _WORDS: Final = {
     "all": "has filters",
     "some": "has a filter in some row groups only",
@@ -138,12 +137,7 @@ def _difference(found: dict[str, str], usual: dict[str, str]) -> str:
             parts.setdefault("also has column", []).append(column)
         elif found[column] != usual[column]:
             parts.setdefault(f"{_WORDS.get(found[column], found[column])} for", []).append(column)
-    return "; ".join(f"{what} {_some(columns)}" for what, columns in parts.items())
-
-
-def _some(columns: Sequence[str]) -> str:
-    left = len(columns) - _COLUMNS_SHOWN
-    return ", ".join(columns[:_COLUMNS_SHOWN]) + (f" and {count(left)} more" if left > 0 else "")
+    return "; ".join(f"{what} {first_names(columns)}" for what, columns in parts.items())
 
 
 ROWS_SHOWN: Final = 50

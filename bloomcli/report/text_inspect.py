@@ -12,7 +12,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from bloomcli.model.file import SIGNATURE, ColumnSummary, FilterFacts, IndexEntry, MergedFilter, PageFacts
-from bloomcli.report.human import CUT, VALUE_WIDTH, count, rate, row_group_text, share, size, type_text, value_text
+from bloomcli.report.human import (
+    CUT,
+    VALUE_WIDTH,
+    count,
+    first_names,
+    rate,
+    row_group_text,
+    share,
+    size,
+    type_text,
+    value_text,
+)
 from bloomcli.report.layout import (
     Block,
     Cell,
@@ -164,7 +175,6 @@ def _each(number: int) -> str:
 
 
 _DETAILS_SHOWN = 60
-_NAMES_SHOWN = 8
 _DETAIL_WIDTH = 400
 """A file may have thousands of columns and row groups; the JSON report lists all of them."""
 _PARTS = re.compile(r"(column|row group) \d+")
@@ -224,16 +234,11 @@ def _chosen_without(report: InspectReport) -> str:
     all chosen columns have filters."""
     if not report.columns_without_filters:
         return ""
-    text = f"No Bloom filters for {_some(report.columns_without_filters)}"
+    text = f"No Bloom filters for {first_names(report.columns_without_filters)}"
     if report.filters:
         return text + "."
     others = report.other_columns_with_filters
-    return text + (f"; columns with filters: {_some(others)}." if others else " or any other column.")
-
-
-def _some(names: Sequence[str]) -> str:
-    left = len(names) - _NAMES_SHOWN
-    return ", ".join(names[:_NAMES_SHOWN]) + (f" and {count(left)} more" if left > 0 else "")
+    return text + (f"; columns with filters: {first_names(others)}." if others else " or any other column.")
 
 
 def _file_facts(report: InspectReport, headers: set[str], *, summed_up: bool) -> Iterator[tuple[str, Cell]]:

@@ -131,15 +131,17 @@ class RepairPlan(Change):
         if len(found) != 1 or None in found:
             return None
         known = {made.key for made in parts}
-        for key in self.filters.footer.chunk_keys():
-            if key.row_group == group and key not in known:
-                chunk = self.filters.footer.chunk(key)
-                if chunk.encrypted:
-                    return None
-                try:
-                    found.add(mended.places(self.filters, chunk, self._stop)[1])
-                except (CorruptFile, UnsupportedError):
-                    return None
+        footer = self.filters.footer
+        for key in footer.chunk_keys_in(group, set(range(footer.column_count))):
+            if key in known:
+                continue
+            chunk = footer.chunk(key)
+            if chunk.encrypted:
+                return None
+            try:
+                found.add(mended.places(self.filters, chunk, self._stop)[1])
+            except (CorruptFile, UnsupportedError):
+                return None
         return found.pop() if len(found) == 1 else None
 
     def _chosen(self, column: Column) -> bool:

@@ -39,7 +39,6 @@ _SIZES: Final = {
 """Bytes of an integer, and of what part of its key's unit it is the number."""
 _MICRO: Final = 999
 """Values in files may be finer than the table's microseconds, to which readers cut them."""
-_DAY_BYTES: Final = 4
 _KINDS: Final = {
     "boolean": Kind.BOOLEAN,
     **dict.fromkeys(("int", "long", "float", "double", "decimal"), Kind.NUMBER),
