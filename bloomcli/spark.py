@@ -46,6 +46,7 @@ from bloomcli.commands.values import Value
 from bloomcli.datasets.engine import spark_engine
 from bloomcli.finding.on_spark import find, find_table
 from bloomcli.model.index import IndexReport
+from bloomcli.report.notebook import show_reports
 from bloomcli.tables.functions import (
     add_to_table,
     fold_table,
@@ -87,6 +88,9 @@ __all__ = [
     "validate",
     "validate_table",
 ]
+
+
+show_reports()
 
 
 @takes_options(AddOptions, without={"threads"})
@@ -269,6 +273,10 @@ def _run(spark: SparkSession, paths: Paths, options: Options) -> DataFrame:
 
     engine = spark_engine(spark)
     return frame(spark, run_tasks(engine, plan_files(engine, taken_paths("paths", paths), options)))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:
