@@ -7,9 +7,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
-import click
-
-from bloomcli.cli import options, output
+from bloomcli.cli import grouped, options, output
 from bloomcli.cli.dataset import Dataset, dataset_options, run
 from bloomcli.cli.table_options import table_options
 from bloomcli.commands.options import InspectOptions
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 _PARTS = ("pages", "indexes", "schema", "footer")
 
 
-@click.command(
+@grouped.command(
     short_help="Show the columns and Bloom filters of a file.",
     epilog="""\b
 Examples:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from bloomcli.cli import options, output
+from bloomcli.cli import grouped, options, output
+from bloomcli.commands.option import OUTPUT
 from bloomcli.commands.options import TrialOptions
 from bloomcli.errors import UsageError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from bloomcli.model.trial import TrialReport
 
 
-@click.command(
+@grouped.command(
     short_help="Look values up with installed readers, with filters and without.",
     epilog="""\b
 Examples:
@@ -29,8 +30,14 @@ Examples:
 )
 @options.files_argument
 @options.options_of(TrialOptions)
-@click.option("--table", metavar="NAME", hidden=True, help="Not for trials: they read files.")
-@click.option("-q", "--quiet", is_flag=True, help="Print only errors and findings; JSON and CSV are still printed.")
+@grouped.option("--table", metavar="NAME", hidden=True, help="Not for trials: they read files.")
+@grouped.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    help="Print only errors and findings; JSON and CSV are still printed.",
+    group=OUTPUT,
+)
 @options.format_option("text", "json", "csv")
 @options.reports_option("text", "json", "csv", "html")
 def command(

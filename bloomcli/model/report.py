@@ -8,6 +8,8 @@ from dataclasses import fields, is_dataclass
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from bloomcli.words import plural
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -41,11 +43,11 @@ def _brief(value: Any) -> str:
         case str():
             return repr(value if len(value) <= _TEXT_SHOWN else value[: _TEXT_SHOWN - 1] + "…")
         case bytes():
-            return f"<{len(value):,} bytes>"
+            return f"<{plural(len(value), 'byte')}>"
         case Mapping():
-            return f"<{len(value):,} keys>"
+            return f"<{plural(len(value), 'key')}>"
         case Sequence() if len(value) > _NAMES_SHOWN or not all(isinstance(item, str) for item in value):
-            return f"<{len(value):,} {type(value[0]).__name__}>"
+            return f"<{len(value):,} × {type(value[0]).__name__}>"
     return repr(value)
 
 

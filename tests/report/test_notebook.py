@@ -33,7 +33,7 @@ class Elements(HTMLParser):
         self.feed(text)
         assert self.open == []
 
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
+    def handle_starttag(self, tag: str, attrs: Any) -> None:  # noqa: ARG002  as the base class has it
         self.tags.append(tag)
         if tag != "br":
             self.open.append(tag)
@@ -167,6 +167,6 @@ def test_names_that_are_not_text_are_shown_and_in_tables(reports: dict[str, Any]
 def test_a_repr_is_short_and_leaves_out_what_is_unknown() -> None:
     text = repr(bloomcli.inspect(ROOT / "fixtures" / "parquet" / "spark_types.parquet"))
     assert len(text) < 400
-    assert "filters=<40 FilterFacts>" in text
+    assert "filters=<40 × FilterFacts>" in text
     assert "=None" not in text
     assert not re.search("stripes|requests", text)
