@@ -46,7 +46,7 @@ from bloomcli.commands.values import Value
 from bloomcli.datasets.engine import spark_engine
 from bloomcli.finding.on_spark import find, find_table
 from bloomcli.model.index import IndexReport
-from bloomcli.report.notebook import show_reports
+from bloomcli.report import show_in_notebooks
 from bloomcli.tables.functions import (
     add_to_table,
     fold_table,
@@ -90,7 +90,7 @@ __all__ = [
 ]
 
 
-show_reports()
+show_in_notebooks()
 
 
 @takes_options(AddOptions, without={"threads"})

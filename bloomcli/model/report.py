@@ -57,7 +57,7 @@ class Report(Brief):
     __slots__ = ()
 
     as_html: ClassVar[Callable[[Any], str] | None] = None
-    """Writes a report as HTML. `bloomcli.report.notebook` sets it, because this package can't import it."""
+    """Writes a report as HTML. `bloomcli.report.show_in_notebooks` sets it, because this package can't import it."""
 
     def _repr_html_(self) -> str | None:
         return None if Report.as_html is None else Report.as_html(self)

@@ -43,12 +43,8 @@ _STYLES: Final = {
 }
 
 
-def show_reports() -> None:
-    """Let notebooks show reports as HTML. Packages whose functions return reports call it."""
-    Report.as_html = _html
-
-
-def _html(report: Report) -> str:
+def html(report: Report) -> str:
+    """A report as HTML."""
     return fragment(_blocks(report))
 
 
