@@ -287,6 +287,7 @@ def __getattr__(name: str) -> Any:
         from bloomcli.datasets.spark_source import BloomFilters
     except ImportError:
         from bloomcli.errors import UnsupportedError
+        from bloomcli.extras import install
 
-        raise UnsupportedError("PySpark isn't installed", hint="pip install 'bloomcli[spark]'") from None
+        raise UnsupportedError("PySpark isn't installed", hint=install("spark")) from None
     return BloomFilters

@@ -42,7 +42,7 @@ def command(file: str, column: str | None, row_group: int, stripe: int, form: st
     eight words as hexadecimal numbers. json: facts, header and bitset, with
     bytes as hexadecimal digits.
 
-    png: a picture, which needs bloomcli[report]: every bit of up to 4,096 blocks; for larger
+    png: a picture, which needs Pillow: every bit of up to 4,096 blocks; for larger
     filters, the share of set bits of each block, in file order. Empty and full blocks have special
     colours.
     """

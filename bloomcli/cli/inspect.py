@@ -68,7 +68,8 @@ def command(
     the output has a line per column over all files, and the files that differ from the others. Links
     to directories are followed if they are arguments; links found in a directory are reported in a row.
 
-    --report html=FILE writes a page with charts and tables, which needs bloomcli[report].
+    --report html=FILE writes a page with charts and tables, which needs Jinja2,
+    markdown-it-py and matplotlib.
     """
     from bloomcli.commands import inspect
 

@@ -26,7 +26,7 @@ Examples:
   bloom trial /data/orders --columns id --sample 2
   bloom trial orders.parquet --queries queries.sql --table-name orders
   bloom trial orders.parquet --columns id --report html=trial.html
-  pip install 'bloomcli[trial]'           # DuckDB, DataFusion, Polars, chDB""",
+  pip install duckdb datafusion polars chdb""",
 )
 @options.files_argument
 @options.options_of(TrialOptions)

@@ -21,6 +21,7 @@ from support.html_reports import NAMES
 
 import bloomcli
 from bloomcli.errors import UnsupportedError
+from bloomcli.extras import install
 from bloomcli.report import html
 from bloomcli.report.html.parts import ROWS_SHOWN, shown
 from bloomcli.rules import RULES
@@ -184,7 +185,7 @@ def test_a_missing_package_is_an_error_that_names_the_extra_before_any_work(
     monkeypatch.setattr(html, "find_spec", lambda name: None if name == "matplotlib" else object())
     with pytest.raises(UnsupportedError, match="matplotlib") as raised:
         html.write(html_reports.of_file())
-    assert raised.value.hint == "pip install 'bloomcli[report]'"
+    assert raised.value.hint == install("report")
     from bloomcli.cli import run
 
     assert run(["inspect", str(tmp_path / "none.parquet"), "--report", f"html={tmp_path / 'p.html'}"]) == 4
