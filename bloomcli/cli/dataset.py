@@ -159,7 +159,7 @@ def dataset_options(function: F, *, changes: bool = False, findings: bool = Fals
         chosen = {name: arguments.pop(name) for name in names}
         quiet_rows = arguments.pop("quiet") and "max_per_rule" not in arguments  # validate still prints findings
         if quiet_rows and arguments.get("every"):
-            raise UsageError("--quiet prints no rows, and --all prints all of them", hint="leave one of them out")
+            raise UsageError("--quiet prints no files, and --all prints all of them", hint="leave one of them out")
         paths = arguments.pop("files")
         table = arguments.pop("table", None)
         return function(dataset=Dataset(paths=tuple(paths), table=table, **chosen), **arguments)
@@ -303,7 +303,7 @@ def check_engine_options(dataset: Dataset, *, changing: bool) -> None:
         if dataset.fail_fast and not changing:
             raise UsageError(
                 "--fail-fast on Spark is for commands that change files: they check all before they change one",
-                hint="leave it out: on Spark a file that fails is a row",
+                hint="leave it out: on Spark, files that fail are in the report",
             )
     elif dataset.master is not None or dataset.conf:
         raise UsageError("--master and --conf are for Spark", hint="add --engine spark")

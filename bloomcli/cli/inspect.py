@@ -64,9 +64,9 @@ def command(
     Text and CSV contain escapes (\\n, \\x1b) for control characters in names, and CSV two backslashes
     for one. JSON has the original names.
 
-    The row of a filter that can't be read has the reason. For directories, globs and several files,
+    The line of a filter that can't be read has the reason. For directories, globs and several files,
     the output has a line per column over all files, and the files that differ from the others. Links
-    to directories are followed if they are arguments; links found in a directory are reported in a row.
+    to directories are followed if they are arguments; links found in a directory are reported.
 
     --report html=FILE writes a page with charts and tables, which needs Jinja2,
     markdown-it-py and matplotlib.

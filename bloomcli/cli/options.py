@@ -193,7 +193,8 @@ def _trial_readers() -> list[str]:
 
 
 def _columns(one: Option) -> dict[str, Any]:
-    many = " Repeats and takes commas." if "globs" in one.help else " Repeats, takes commas and globs."
+    says_it = "globs" in one.help or "whole paths" in one.help
+    many = " Repeats and takes commas." if says_it else " Repeats, takes commas and globs."
     comma = r" \, is a comma within a name." if "-c" in one.flags else ""
     return {
         "multiple": True,

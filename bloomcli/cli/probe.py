@@ -111,7 +111,7 @@ def command(
     if where.single is None:
         if explain:
             raise UsageError(
-                "--explain is for one file; the report on several has a row for each", hint="name one file"
+                "--explain is for one file; the report on several has a line for each", hint="name one file"
             )
         return _print_matches(where, probe_options) if matches else run(where, probe_options, form, every=every)
     report = probe.run(where.single, probe_options)

@@ -153,7 +153,7 @@ def _grid(grid: Grid) -> Iterator[str]:
         yield f"<tr>{''.join(_cell(cell, head.figures) for cell, head in zip(row, grid.heads, strict=True))}</tr>"
     yield "</tbody></table>"
     if len(grid.rows) > ROWS_SHOWN:
-        yield f"<div>{CUT} {ROWS_SHOWN} of {len(grid.rows):,} rows.</div>"
+        yield f"<div>{CUT} {ROWS_SHOWN} of {len(grid.rows):,} lines.</div>"
     cut = any(cell.text.endswith(CUT) for row in grid.rows[:ROWS_SHOWN] for cell in row)
     legend = " ".join(sentence for title, sentence in grid.legend if title != CUT or cut)
     if legend:

@@ -100,7 +100,7 @@ def test_everything_is_escaped(reports: dict[str, Any], odd: Path) -> None:
 def test_large_reports_are_cut_and_say_so(reports: dict[str, Any], odd: Path) -> None:
     verdicts = shown(reports["ProbeReport"])
     assert verdicts.tags.count("tr") < 60
-    assert f"{notebook.ROWS_SHOWN} of 120 rows" in verdicts.text
+    assert f"{notebook.ROWS_SHOWN} of 120 lines" in verdicts.text
     rows = shown(bloomcli.find(odd, "y", column=ODD))
     assert rows.tags.count("tr") == notebook.FOUND_SHOWN + 1
     assert "These are the first 20 rows" in rows.text

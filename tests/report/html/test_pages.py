@@ -179,6 +179,17 @@ def test_python_writes_the_page_of_a_report(fixtures: Path) -> None:
         bloomcli.html(bloomcli.probe(fixtures / "parquet" / "orders.parquet", 7, column="id"))  # type: ignore[arg-type]
 
 
+def test_the_page_of_a_check_has_one_hint_for_each_rule() -> None:
+    """A hint in each line of the findings repeated the same command for each file."""
+    check = html_reports.of_check(60)
+    rules = {finding.id for finding in check.findings if finding.hint and finding.off is None and not finding.known}
+    parsed = Parsed(html.write(check))
+    (table,) = re.findall(r"<table[^>]*>\s*<caption>What to do</caption>.*?</table>", html.write(check), re.DOTALL)
+    assert table.count("<tr>") == 1 + len(rules) > 1
+    hints = {finding.hint for finding in check.findings if finding.hint}
+    assert sum(text in hints for text in parsed.texts) <= len(rules)
+
+
 def test_a_missing_package_is_an_error_that_names_the_extra_before_any_work(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
