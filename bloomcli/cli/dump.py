@@ -26,24 +26,9 @@ Examples:
 )
 @options.file_argument
 @options.column_option("The leaf column; optional if only one column has filters.")
+@grouped.option("-g", "--row-group", type=click.IntRange(min=0), default=0, show_default=True, help="Counted from 0.")
 @grouped.option(
-    "-g",
-    "--row-group",
-    type=click.IntRange(min=0),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Counted from 0.",
-    common=True,
-)
-@grouped.option(
-    "-s",
-    "--stripe",
-    type=click.IntRange(min=0),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="ORC: counted from 0.",
+    "-s", "--stripe", type=click.IntRange(min=0), default=0, show_default=True, help="ORC: counted from 0."
 )
 @options.format_option("hex", "raw", "json", "npy", "csv", "png")
 def command(file: str, column: str | None, row_group: int, stripe: int, form: str) -> int:

@@ -23,6 +23,8 @@ class GroupedOption(click.Option):
     def __init__(self, *args: Any, group: str = WORK, common: bool = False, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
         self.group, self.common = group, common
+        if isinstance(self.type, click.IntRange):
+            self.metavar = self.metavar or "N"
 
     def get_help_extra(self, ctx: click.Context) -> Any:
         """Do the same as Click, without the range: errors name it."""

@@ -174,6 +174,12 @@ def table_name_option() -> Any:
     )
 
 
+def threads_option() -> Any:
+    """The option ``--threads`` of a command."""
+    text = "Column chunks read at a time.  [default: the number of cores]"
+    return option(None, text, "number", metavar="N", least=1, group=RUN)
+
+
 def seed_option(text: str) -> Any:
     """The option ``--seed`` of a command: the same seed selects the same sample."""
     return option(0, text, "integer", metavar="N")
@@ -324,14 +330,7 @@ class RepairOptions(WriteOptions):
         group=WRITE,
         common=True,
     )
-    threads: int | None = option(
-        None,
-        "Column chunks read at a time.  [default: the number of cores]",
-        "number",
-        metavar="N",
-        least=1,
-        group=RUN,
-    )
+    threads: int | None = threads_option()
 
     def checked(self) -> Self:
         """The same options. Raises UsageError."""
@@ -402,14 +401,7 @@ class AddOptions(WriteOptions):
         "The policy, TOML. Without --columns, it selects the columns that get filters. Its rates, its readers, its"
         " table's schema and its settings for the rules about readers apply."
     )
-    threads: int | None = option(
-        None,
-        "Column chunks read at a time.  [default: the number of cores]",
-        "number",
-        metavar="N",
-        least=1,
-        group=RUN,
-    )
+    threads: int | None = threads_option()
 
     def checked(self) -> Self:
         """All settings about readers in the policy. Raises UsageError."""
