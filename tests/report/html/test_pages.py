@@ -148,7 +148,7 @@ def test_large_reports_are_aggregated_and_a_part_says_that_it_is_one(name: str) 
     parts = (getattr(report, key, None) for key in ("findings", "filters", "rows", "columns"))
     total = next(len(part) for part in parts if isinstance(part, tuple))
     if total > ROWS_SHOWN:
-        assert re.search(rf"The table shows [\d,]+ of {total:,} rows", text)
+        assert re.search(rf"The table shows [\d,]+ of {total:,} lines", text)
     assert max(text.count("<tr>", start, end) for start, end in _tables(text)) <= ROWS_SHOWN + 1
 
 
