@@ -41,9 +41,9 @@ _HEAD: Final = """\
 **Reference.** This page lists the rules of `bloom validate`, the engines that look values up in filters, and the
 writers whose metadata are wrong. It is written by `python tools/rules_index.py`.
 
-A finding names its rule by the id. `bloom validate --explain ID` prints the rule's page: what it checks, why a finding
-is bad and for which engine, how to fix it, and when to switch it off. Errors and warnings make `bloom validate` exit
-with 1; notes don't. A [policy](policy.md) can set another severity or switch a rule off.
+A finding names its rule by the id. `bloom validate --explain ID` prints the rule's page: what it checks, why a
+finding is bad and for which engine, how to fix it, and when to switch it off. Errors and warnings make `bloom
+validate` exit with 1; notes don't. A [policy](policy.md) can set another severity or switch a rule off.
 """
 
 
@@ -56,19 +56,19 @@ _READERS: Final = """\
 ## Engines
 
 `bloom validate --readers`, `bloom add` and `bloom advise` use this table. A fact is *measured* (the engine read files
-with and without filters), known from the *source* code, or reported in a *thread*; a thread alone gives a note at most.
-*Sizes* says whether the engine takes filters of [any size](formats.md#sizes-between-the-powers-of-two). In brackets are
-old releases, about which `bloom add` warns. `bloomcli/rules/reader_table.py` has each observation.
+with and without filters), known from the *source* code, or reported in a *thread*; a thread alone gives a note at
+most. *Sizes* says whether the engine takes filters of [any size](formats.md#sizes-between-the-powers-of-two). In
+brackets are old releases, about which `bloom add` warns. `bloomcli/rules/reader_table.py` has each observation.
 """
 
 
 _WRITERS: Final = """\
 ## Writers
 
-Readers that trust these metadata lose rows. `find` and `probe` don't: where the file contradicts itself, or its writer
-is known for the fault, the part isn't used, and the row group is read instead. `bloom inspect FILE --columns COLUMN
---indexes` says which column indexes aren't used. `bloomcli/rules/writer_table.py` has what is wrong, the evidence, and
-how each fault is recognized.
+Readers that trust these metadata lose rows. `find` and `probe` don't: where the file contradicts itself, or its
+writer is known for the fault, the part isn't used, and the row group is read instead. `bloom inspect FILE --columns
+COLUMN --indexes` says which column indexes aren't used. `bloomcli/rules/writer_table.py` has what is wrong, the
+evidence, and how each fault is recognized.
 """
 
 

@@ -42,13 +42,13 @@ PAGE_OF_TABLE: Final = Path(__file__).parents[2] / "docs" / "wrong-structures.md
 HEAD: Final = """\
 # Wrong structures and what engines do with them
 
-**Reference.** This page shows which wrong metadata make which engine lose rows. It is written by
-`python tests/interop/update_wrong_structures.py`.
+**Reference.** This page shows which wrong metadata make which engine lose rows. It is written by `python
+tests/interop/update_wrong_structures.py`.
 
-Each line is a sound Parquet file of 200 rows, by the named writer, in which one structure was patched.
-`bloom validate --deep --columns '*'` finds it by the rule that is the heading. The engines answered the question
-about both files with their default settings: Spark 4.3, DuckDB 2.0.1, DataFusion 55, Polars 2.1, ClickHouse (chdb 4.4)
-and PyArrow 26. A question about one value (`= ...`) asks for a value that the structure excludes.
+Each line is a sound Parquet file of 200 rows, by the named writer, in which one structure was patched. `bloom
+validate --deep --columns '*'` finds it by the rule that is the heading. The engines answered the question about both
+files with their default settings: Spark 4.3, DuckDB 2.0.1, DataFusion 55, Polars 2.1, ClickHouse (chdb 4.4) and
+PyArrow 26. A question about one value (`= ...`) asks for a value that the structure excludes.
 
 | word | the engine's answer |
 |---|---|
