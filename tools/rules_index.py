@@ -47,6 +47,9 @@ validate` exit with 1; notes don't. A [policy](policy.md) can set another severi
 """
 
 
+_FORMATS: Final = {"parquet": "Parquet", "orc": "ORC"}
+
+
 def checked(rule: Rule) -> str:
     """When a rule is checked, in the words of the pages."""
     return _CHECKED[rule.when]
@@ -55,9 +58,9 @@ def checked(rule: Rule) -> str:
 _READERS: Final = """\
 ## Engines
 
-`bloom validate --readers`, `bloom add` and `bloom advise` use this table. A fact is *measured* (the engine read files
-with and without filters), known from the *source* code, or reported in a *thread*; a thread alone gives a note at
-most. *Sizes* says whether the engine takes filters of [any size](formats.md#sizes-between-the-powers-of-two). In
+`--readers`, and `readers` in [a policy](policy.md#readers), take these names. A fact is *measured* (the engine read
+files with and without filters), known from the *source* code, or reported in a *thread*; a thread alone gives a note
+at most. *Sizes* says whether the engine takes filters of [any size](formats.md#sizes-between-the-powers-of-two). In
 brackets are old releases, about which `bloom add` warns. `bloomcli/rules/reader_table.py` has each observation.
 """
 
@@ -92,12 +95,13 @@ def _readers(pages: str) -> Iterator[str]:
     from bloomcli.rules.readers import READERS
 
     yield _READERS
-    yield from _table("engine", "looks values up", "versions", "sizes", "rules", "what it looks up")
+    yield from _table("engine", "names", "looks up in", "known from", "sizes", "rules", "what it looks up")
     for who in READERS.values():
         yield _row(
             f"({who.title})" if who.superseded else who.title,
-            f"{'yes' if who.probes else 'never'}, {who.known.kind.value}",
-            who.known.version,
+            ", ".join(f"`{name}`" for name in (who.name, *who.aliases)),
+            " and ".join(_FORMATS[name] for name in sorted(who.probes, reverse=True)) or "none",
+            f"{who.known.kind.value}: {who.known.version}",
             _sizes(who),
             ", ".join(f"[{rule}]({pages}/{rule}.md)" for rule in _rules(who)),
             who.known.text,

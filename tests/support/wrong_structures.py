@@ -45,10 +45,10 @@ HEAD: Final = """\
 **Reference.** This page shows which wrong metadata make which engine lose rows. It is written by `python
 tests/interop/update_wrong_structures.py`.
 
-Each line is a sound Parquet file of 200 rows, by the named writer, in which one structure was patched. `bloom
-validate --deep --columns '*'` finds it by the rule that is the heading. The engines answered the question about both
-files with their default settings: Spark 4.3, DuckDB 2.0.1, DataFusion 55, Polars 2.1, ClickHouse (chdb 4.4) and
-PyArrow 26. A question about one value (`= ...`) asks for a value that the structure excludes.
+Each file is a sound Parquet file of 200 rows, by the writer in brackets, in which one structure was patched. `bloom
+validate --deep --columns '*'` finds the fault by the rule that is the heading. The engines, with their default
+settings, looked a value up that the structure excludes, or answered the question in brackets: Spark 4.3, DuckDB
+2.0.1, DataFusion 55, Polars 2.1, ClickHouse (chdb 4.4) and PyArrow 26.
 
 | word | the engine's answer |
 |---|---|
@@ -469,20 +469,33 @@ def _prepare(ask: Spark, files: Sequence[tuple[Path, Path]]) -> None:
 
 
 def recorded() -> dict[str, list[str]]:
-    """The columns of all engines, as the page has them."""
-    lines = [line for line in PAGE_OF_TABLE.read_text().splitlines() if re.match(r"\|(?!kind\||-)\S", line)]
-    columns = [*zip(*(line.strip("|").split("|") for line in lines), strict=True)]
-    return {engine: [*columns[3 + number]] for number, engine in enumerate(ENGINES)}
+    """The columns of all engines, as the page has them; nothing for a kind that it doesn't have yet."""
+    found = {}
+    for line in PAGE_OF_TABLE.read_text().splitlines():
+        if re.match(r"\|(?!kind\||-)\S", line):
+            what, cases, *outcomes = line.strip("|").split("|")
+            found |= {(what, case): outcomes for case in cases.split("; ")}
+    rows = [found.get(_place(kind), [""] * len(ENGINES)) for kind in KINDS]
+    return {engine: [row[number] for row in rows] for number, engine in enumerate(ENGINES)}
+
+
+def _place(kind: Kind) -> tuple[str, str]:
+    """What is wrong, and in which type, by which writer and for which question."""
+    what, _, type_ = kind.what.partition(", ")
+    question = "" if kind.question.test == "=" else f", {kind.question.text}"
+    return what, f"{type_} ({kind.writer}{question})".strip()
 
 
 def text(columns: Mapping[str, Sequence[str]]) -> str:
-    """The page: a table for each rule, without blanks around its cells, by the columns of all engines."""
+    """The page: a table for each rule, with a line for all types of a kind with which each engine does the same."""
     lines = [HEAD]
     for rule, kinds in groupby(enumerate(KINDS), lambda each: each[1].rule):
-        lines += [f"## {rule}", "", f"[The rule](../bloomcli/rules/pages/{rule}.md).", ""]
-        lines += [f"|kind|writer|question|{'|'.join(ENGINES)}|", "|---" * (3 + len(ENGINES)) + "|"]
+        rows: dict[tuple[str, ...], list[str]] = {}
         for number, kind in kinds:
-            found = (columns[engine][number] for engine in ENGINES)
-            lines.append(f"|{'|'.join((kind.what, kind.writer, kind.question.text, *found))}|")
+            what, case = _place(kind)
+            rows.setdefault((what, *(columns[engine][number] for engine in ENGINES)), []).append(case)
+        lines += [f"## {rule}", "", f"[The rule](../bloomcli/rules/pages/{rule}.md).", ""]
+        lines += [f"|kind|files|{'|'.join(ENGINES)}|", "|---" * (2 + len(ENGINES)) + "|"]
+        lines += [f"|{what}|{'; '.join(cases)}|{'|'.join(found)}|" for (what, *found), cases in rows.items()]
         lines.append("")
     return "\n".join(lines)
