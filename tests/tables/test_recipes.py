@@ -102,10 +102,10 @@ def test_an_upsert_appends_new_keys_and_merges_the_others(spark: SparkSession, i
     upsert(spark, spark.sql("select id, date'2026-12-01' as day from range(195, 205)"))
     rows = spark.sql(f"select count(*), count(distinct id), count_if(day = date'2026-12-01') from {iceberg}")
     assert rows.first() == (204, 204, 10)
-    files = spark.sql(f"select * from {iceberg}.files").count()
+    files = {row[0] for row in spark.sql(f"select file_path from {iceberg}.files").collect()}
     upsert(spark, spark.sql("select id, date'2026-12-02' as day from range(1000, 1010)"))
     assert spark.sql(f"select count(*) from {iceberg}").first() == (214,)
-    assert spark.sql(f"select * from {iceberg}.files").count() == files + 1, "no file is rewritten"
+    assert files <= {row[0] for row in spark.sql(f"select file_path from {iceberg}.files").collect()}, "all stay"
     assert spark.sql(f"select name from {iceberg}.refs").collect() == [("main",)]
 
 
