@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import ROOT
 
-import bloomcli
 from bloomcli import spark as bloom_spark
 from bloomcli.cli import run as cli
 
@@ -147,4 +146,3 @@ def test_deleted_values_are_found_in_the_files_until_maintenance_removes_them(
     spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
     spark.sql(f"vacuum delta.`{delta}` retain 0 hours")
     assert cli(words) == 1, "no file has it"
-    assert bloomcli.find(delta, [43], column="id", as_files=True).report is not None
