@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -41,7 +42,8 @@ from bloomcli.formats.parquet.records import Records, RequestPlan
 from bloomcli.formats.parquet.spec import field_ids
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column, ColumnChunk
-from bloomcli.values.literals import Literal
+from bloomcli.storage.base import Source
+from bloomcli.values.literals import Literal, kind_of
 from bloomcli.words import counted
 
 if TYPE_CHECKING:
@@ -245,8 +247,9 @@ class ParquetSearch(ColumnSearch):
         )
 
     def filter_lookup(self, wanted: WantedValues, columns: Sequence[str] | None) -> FilterLookup | None:
-        """The lookup in the filters of files like this one; None without filters, and if they can't answer it."""
-        if all(chunk.bloom_filter_offset is None for chunk in self._every_chunk()):
+        """The lookup in the filters of files like this one; None if they can't answer it, and without filters and
+        bounds of integers."""
+        if not _bounded(self._column, wanted) and all(c.bloom_filter_offset is None for c in self._every_chunk()):
             return None
         return _filter_lookup(self._filters.footer, self._column, wanted, self._scanned(columns))
 
@@ -305,6 +308,9 @@ def _has_within(wanted: WantedValues, candidates: Candidates) -> HasWithin | Non
 
 _ORDERED: Final = 1
 _DEPRECATED: Final = 2
+_DIRECT: Final = 4
+_FEW: Final = 6
+"""Up to this number of values, comparisons with each take less time than a lookup in a hash table."""
 _SAME: Final = ("schema", "created_by", "column_orders")
 """Footer fields that determine the columns, and whose bounds can be trusted."""
 
@@ -312,7 +318,9 @@ _SAME: Final = ("schema", "created_by", "column_orders")
 def _numbers(footer: Footer, column: Column) -> tuple[int, int, int, int]:
     """The numbers of a column for `kernels.FilterQuery`."""
     trust = footer.trust(column)
-    flags = _ORDERED * trust.ordered + _DEPRECATED * trust.deprecated
+    plain = column.logical is None or kind_of(column) == "INTEGER"  # `_may_match` sees the type as Arrow reads it
+    direct = plain and column.signed and not column.max_repetition_level and column.max_definition_level < 2
+    flags = _ORDERED * trust.ordered + _DEPRECATED * trust.deprecated + _DIRECT * direct
     return idl.ENUMS["Type"].get(column.physical, -1), flags, *trust.kind_of_bounds
 
 
@@ -344,5 +352,38 @@ def _filter_lookup(
         column.index,
         None if summed is None else bytes(c.index in summed for c in footer.columns),
         hashes,
+        array("q", wanted.keys or ()).tobytes() if _bounded(column, wanted) else None,
     )
-    return FilterLookup("parquet", query, positions)
+    return FilterLookup("parquet", query, positions, partial(_may_match, wanted.forms, column.index))
+
+
+def _bounded(column: Column, wanted: WantedValues) -> bool:
+    """Whether compiled code compares the values with the bounds of chunks: few signed integers."""
+    few = wanted.literals is not None and wanted.keys is not None and len(wanted.keys) > 0
+    return few and column.physical in {"INT32", "INT64"} and column.signed and column.wide is None
+
+
+def _may_match(forms: pa.Array, column: int, source: Source, row_groups: Sequence[int], values: int) -> bool:
+    """Whether a column's chunks in row groups may have one of the forms, by a comparison of all their values.
+
+    Args:
+        forms: as `WantedValues.forms`.
+        column: the column's ordinal.
+        source: the file.
+        row_groups: their numbers. The headers of the column's pages have been checked.
+        values: the number of their values.
+    """
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(
+            pa.OSFile(f"/dev/fd/{source.fileno()}"), pre_buffer=False, page_checksum_verification=True
+        )
+        table = file.read_row_groups(row_groups, [file.schema.column(column).path], use_threads=False)
+    except (pa.ArrowException, OSError, ValueError, MemoryError):
+        return True  # the search of the file reports it
+    stored = table.column(0)
+    if stored.type != forms.type or len(stored) != values:
+        return True
+    found = [pc.equal(stored, form) for form in forms] if len(forms) <= _FEW else [pc.is_in(stored, value_set=forms)]
+    return any(pc.any(some).as_py() for some in found)
