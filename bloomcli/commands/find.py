@@ -233,6 +233,7 @@ def _search(
         row_groups,
         bounds_checked=by_index and indexed is not None and indexed.end is not None,
         filtered=None if answer is None else answer.forms,
+        sound_pages={} if answer is None else dict(zip(answer.possible or (), answer.pages, strict=False)),
         pages_follow=not options.maybe,
     )
     rows = _FileRows(file, search, wanted, options, emit)
@@ -272,7 +273,7 @@ def _without_rows(path: str, answer: FilterAnswer, options: FindOptions) -> File
         row_groups=answer.row_groups,
         row_groups_possible=possible,
         row_groups_read=len(possible),
-        pages_read=answer.pages if possible else 0,
+        pages_read=sum(answer.pages),
         bytes_read=answer.bytes_read,
         scan_bytes=answer.scan_bytes if options.rows else answer.chunk_bytes,
     )

@@ -290,7 +290,7 @@ class Search:
             row_groups=answer.row_groups,
             row_groups_possible=len(answer.possible or ()),
             row_groups_read=len(answer.possible or ()),
-            pages_read=answer.pages,
+            pages_read=sum(answer.pages),
             bytes_read=answer.bytes_read,
             scan_bytes=answer.scan_bytes if self._options.rows else answer.chunk_bytes,
         )

@@ -41,8 +41,8 @@ class FilterAnswer(NamedTuple):
     stamp: tuple[int, int]
     """Size and modification time (nanoseconds) of the file; of the last one, if there are several."""
     format: str
-    pages: int = 0
-    """Data pages of the column in `possible`, which `may_match` decodes."""
+    pages: tuple[int, ...] = ()
+    """Data pages of the column in each of `possible`, if their headers are sound and whole chunks can be decoded."""
     page_bytes: int = 0
     """Their bytes, which `bytes_read` includes after `decoded`."""
     may_match: Callable[[Source], bool] | None = None
@@ -110,7 +110,7 @@ class FilterLookup:
         def may_match(source: Source) -> bool:
             return self._may_match(source, possible or (), values)
 
-        return FilterAnswer(*found[:6], None, found[7], self._format, pages, size, may_match if pages else None)
+        return FilterAnswer(*found[:6], None, found[7], self._format, pages, size, may_match if pages and self.can_batch else None)
 
     def look_up_all(self, names: Sequence[bytes], stop: Stop) -> Iterator[FilterAnswer]:
         """Look the values up in the filters of local files, in order. Files that are ruled out may share an answer.

@@ -357,7 +357,15 @@ class Ascending:
     def __init__(self, hashes: bytes) -> None: ...
 
 Outcome: TypeAlias = tuple[
-    int, int, int, int, int, tuple[int, ...] | None, tuple[bytes, ...] | None, tuple[int, int], tuple[int, int, int]
+    int,
+    int,
+    int,
+    int,
+    int,
+    tuple[int, ...] | None,
+    tuple[bytes, ...] | None,
+    tuple[int, int],
+    tuple[tuple[int, ...], int, int],
 ]
 
 class FilterQuery:

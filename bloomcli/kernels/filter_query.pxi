@@ -107,9 +107,9 @@ cdef struct QueryState:
     bint trusted                        # its filter contains them
     bint whole                          # Arrow can decode the chunks of all row groups that are left,
     int64_t whole_bytes                 # which have these compressed bytes,
-    int64_t whole_values                # values,
-    int64_t whole_pages                 # and data pages
-    Positions* left                     # receives the numbers of the row groups that aren't ruled out
+    int64_t whole_values                # and values
+    int64_t pages                       # the data pages of the last of them
+    Positions* left                     # receives, for each row group that isn't ruled out, its number and `pages`
     Positions* hits                     # for many hashes: receives the positions of those that each row group may have
     Positions* hit_ends                 # and their number up to the end of each row group in `left`
 
@@ -360,15 +360,13 @@ cdef int64_t _sound_pages(QueryState* r, Walk* w, ChunkFields* chunk, int64_t va
 cdef void _add_whole(QueryState* r, Walk* w, ChunkFields* chunk, const int* column, int64_t values, int64_t packed) \
         noexcept nogil:
     """Note whether Arrow can decode a chunk that isn't ruled out as a whole."""
-    cdef int64_t pages
     r.whole = (
-        r.whole and r.hits == NULL and column[1] & DIRECT != 0
+        r.whole and column[1] & DIRECT != 0
         and _add(&r.whole_bytes, packed, WHOLE_CHUNKS_BYTES) and _add(&r.whole_values, values, WHOLE_CHUNKS_VALUES)
     )
     if r.whole:
-        pages = _sound_pages(r, w, chunk, values, packed)
-        r.whole = pages > 0
-        r.whole_pages += pages
+        r.pages = _sound_pages(r, w, chunk, values, packed)
+        r.whole = r.pages > 0
 
 
 cdef bint _chunk_ruled_out(QueryState* r, Walk* w, ChunkFields* chunk, const int* column) noexcept nogil:
@@ -412,7 +410,7 @@ cdef Py_ssize_t _chunks_of_group(QueryState* r, Walk* w, Py_ssize_t pos, bint ch
     cdef int kind = 0
     cdef int64_t values = 0, packed = 0
     cdef uint64_t count = 0
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, hits = 0 if r.hits == NULL else r.hits.count
     pos = _list_head(w, pos, &kind, &count)
     if pos < 0 or kind != CT_STRUCT or count != <uint64_t>r.column_count:
         return -1
@@ -432,7 +430,7 @@ cdef Py_ssize_t _chunks_of_group(QueryState* r, Walk* w, Py_ssize_t pos, bint ch
                 return -1
             r.values = values
             out[0] = not chosen or not values or _chunk_ruled_out(r, w, &chunk, r.columns + i * COLUMN_ITEMS)
-            if not out[0]:
+            if not out[0] or (r.hits != NULL and r.hits.count > hits):
                 _add_whole(r, w, &chunk, r.columns + i * COLUMN_ITEMS, values, packed)
     return pos
 
@@ -466,7 +464,7 @@ cdef Py_ssize_t _group(QueryState* r, Walk* w, Py_ssize_t pos, bint chosen, bint
             return -1
     if not has_chunks or rows < 0 or r.values < rows:  # a row has a value or a null in each column
         return -1
-    r.whole = r.whole and (out[0] or r.values == rows)
+    r.whole = r.whole and r.values == rows
     if r.summed == NULL and (packed <= 0 or not _add(&r.scan_bytes, packed, r.data_end)):
         return -1
     return pos
@@ -490,7 +488,7 @@ cdef Py_ssize_t _groups(QueryState* r, Walk* w, Py_ssize_t pos) noexcept nogil:
             if not out:  # the row group may have any of the hashes
                 return -1
             out = r.hits.count == hits
-        if pos < 0 or not (out or _append(r.left, <int64_t>i)):
+        if pos < 0 or not (out or (_append(r.left, <int64_t>i) and _append(r.left, r.pages))):
             return -1
         if r.hits != NULL and not out and not _append(r.hit_ends, r.hits.count):
             return -1
@@ -544,7 +542,7 @@ cdef bint _usual_file(QueryState* r, int fd, int64_t file_bytes) noexcept nogil:
     cdef int64_t size
     cdef bint usual
     r.fd, r.row_groups, r.chunk_bytes, r.scan_bytes, r.bytes_read = fd, 0, 0, 0, 0
-    r.whole, r.whole_bytes, r.whole_values, r.whole_pages = True, 0, 0, 0
+    r.whole, r.whole_bytes, r.whole_values, r.pages = True, 0, 0, 0
     if file_bytes < TAIL_BYTES + FIRST_DATA or not _read_exactly(r, tail, TAIL_BYTES, file_bytes - TAIL_BYTES):
         return False
     size = _load32(tail)
@@ -565,10 +563,11 @@ cdef struct Outcome:
     # the results of a file
     bint usual
     int64_t row_groups, chunk_bytes, scan_bytes, bytes_read
-    int64_t whole_pages, whole_values, whole_bytes  # of the row groups that are left; 0 if Arrow can't decode them
+    bint whole                          # Arrow can decode the chunks of the row groups that are left,
+    int64_t whole_values, whole_bytes   # which have these values and compressed bytes
     int64_t size, mtime_ns              # of the file, when it was opened
     Py_ssize_t files                    # the number of files that are summed up here
-    Py_ssize_t first, end               # the range of `left` with the numbers of the row groups that aren't ruled out
+    Py_ssize_t first, end               # the range of `left` with the row groups that aren't ruled out
 
 
 cdef void _query_file(QueryState* r, int fd, int64_t file_bytes, Outcome* o) noexcept nogil:
@@ -580,8 +579,7 @@ cdef void _query_file(QueryState* r, int fd, int64_t file_bytes, Outcome* o) noe
         o.bytes_read = r.bytes_read
     if o.usual:
         o.row_groups, o.chunk_bytes, o.scan_bytes = r.row_groups, r.chunk_bytes, r.scan_bytes
-        if r.whole:
-            o.whole_pages, o.whole_values, o.whole_bytes = r.whole_pages, r.whole_values, r.whole_bytes
+        o.whole, o.whole_values, o.whole_bytes = r.whole, r.whole_values, r.whole_bytes
     else:
         r.left.count = o.first
     o.end = r.left.count
@@ -626,9 +624,10 @@ cdef Py_ssize_t _sum_up(Outcome* outcomes, Py_ssize_t i, Py_ssize_t count) noexc
 
 cdef tuple _outcome_item(Outcome* o, Positions* left, tuple hits):
     """Return the item of `FilterQuery.files` for a file, or for several that are ruled out."""
-    cdef object possible = tuple([left.items[i] for i in range(o.first, o.end)]) if o.usual else None
+    cdef object possible = tuple([left.items[i] for i in range(o.first, o.end, 2)]) if o.usual else None
+    cdef tuple pages = tuple([left.items[i + 1] for i in range(o.first, o.end, 2)]) if o.whole else ()
     return (o.files, o.row_groups, o.chunk_bytes, o.scan_bytes, o.bytes_read, possible, hits if possible else None,
-            (o.size, o.mtime_ns), (o.whole_pages, o.whole_values, o.whole_bytes))
+            (o.size, o.mtime_ns), (pages, o.whole_values, o.whole_bytes))
 
 
 cdef class Ascending:
@@ -752,8 +751,8 @@ cdef class FilterQuery:
 
         Returns:
             ([(files, row groups, bytes of the column, bytes of the summed columns, bytes read, numbers of the row
-            groups that aren't ruled out, None, (size, modification time in nanoseconds), (data pages, values, bytes)
-            of the column in these row groups), ...], the position after the last name).
+            groups that aren't ruled out, None, (size, modification time in nanoseconds), (data pages in each of
+            these row groups, values and bytes in all)), ...], the position after the last name).
 
             Consecutive files that are ruled out share an item. Each other file has an item, with the numbers of its
             row groups, or None if the file isn't usual. It has no pages if a chunk isn't small, or if Arrow may decode

@@ -220,7 +220,7 @@ def test_files_whose_column_is_decoded_at_once_are_reported_as_if_each_was_opene
     def decoded(answer: FilterAnswer, source: Source) -> FilterAnswer:
         nonlocal pages_decoded
         after = decode(answer, source)
-        pages_decoded += answer.pages if after.absent else 0
+        pages_decoded += sum(answer.pages) if after.absent else 0
         return after
 
     monkeypatch.setattr(FilterAnswer, "decoded", decoded)

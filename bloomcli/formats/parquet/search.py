@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ import pyarrow.compute as pc
 from bloomcli import kernels
 from bloomcli.errors import CorruptFile
 from bloomcli.formats import answer, wanted_values
+from bloomcli.formats.arrays import counting
 from bloomcli.formats.column_search import (
     SCOPE,
     BoundedUnit,
@@ -36,7 +38,7 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey, Footer
 from bloomcli.formats.parquet.lookups import stored_forms
-from bloomcli.formats.parquet.page_decoder import ChosenPages, DecodedValues
+from bloomcli.formats.parquet.page_decoder import ChosenPages, ChunkEnd, DecodedValues, whole_column
 from bloomcli.formats.parquet.page_index import HasWithin
 from bloomcli.formats.parquet.records import Records, RequestPlan
 from bloomcli.formats.parquet.spec import field_ids
@@ -79,6 +81,7 @@ class ParquetSearch(ColumnSearch):
         self._plan = RequestPlan(filters)
         self._records = Records(file, filters, self._plan)
         self._chunks: dict[int, tuple[ChunkKey, ColumnChunk]] = {}
+        self._sound_pages: Mapping[int, int] = {}
 
     def forms_of(self, literal: Literal) -> Sequence[bytes]:
         """All forms that a chunk may store for a value."""
@@ -110,8 +113,10 @@ class ParquetSearch(ColumnSearch):
         """Yield the rows of row groups that have one of their candidates. Reads only pages that can have one."""
         searched = [(candidates, *self._chunk(candidates.row_group)) for candidates in several]
         with_values = [some for some in searched if self._has_values(*some)]
-        chunks = (self._chosen_pages(wanted, *some) for some in with_values)
-        every = page_decoder.decoded(self._file.source, self._filters.footer.start, chunks)
+        every = self._decoded_whole(wanted, [some for some, *_ in with_values])
+        if every is None:
+            chunks = (self._chosen_pages(wanted, *some) for some in with_values)
+            every = page_decoder.decoded(self._file.source, self._filters.footer.start, chunks)
         nan = wanted.nan is not None and any(candidates.nan for candidates, *_ in with_values)
         likely = every if nan else (self._likely(wanted, part) for part in every)
         for parts in page_decoder.joined(likely, len(wanted.forms)):
@@ -130,6 +135,20 @@ class ParquetSearch(ColumnSearch):
                 if len(there):
                     repeated = self._column.max_repetition_level > 0
                     yield candidates, each_row(part.rows.take(there), found.take(there), repeated=repeated)
+
+    def _decoded_whole(self, wanted: WantedValues, searched: Sequence[Candidates]) -> Iterator[DecodedValues] | None:
+        """The values of row groups that can be decoded whole; None if they can't be."""
+        pages = [self._sound_pages.get(candidates.row_group, 0) for candidates in searched]
+        if not all(pages):
+            return None
+        rows = [candidates.rows for candidates in searched]
+        groups = [candidates.row_group for candidates in searched]
+        stored = whole_column(lambda: self._records.reader, groups, self._column.index, wanted.forms.type, sum(rows))
+        if stored is None:
+            return None
+        ends = map(ChunkEnd, range(len(rows)), accumulate(rows), pages)
+        places = pa.concat_arrays([counting(0, count) for count in rows])
+        return iter([DecodedValues(stored.combine_chunks(), places, list(ends))])
 
     def _likely(self, wanted: WantedValues, part: DecodedValues) -> DecodedValues:
         """Leave out most of the decoded values that aren't wanted."""
@@ -172,7 +191,7 @@ class ParquetSearch(ColumnSearch):
         """Yield the values that each row group may have."""
         if scope.pages_follow:
             self._located.chunks_read_whole = self._file.source.request_bytes
-        units = scope.row_groups
+        units, self._sound_pages = scope.row_groups, scope.sound_pages
         if scope.filtered is not None:
             return self._filtered(wanted, scope.filtered)
         if units is not None and wanted.literals is not None:
@@ -375,15 +394,12 @@ def _may_match(forms: pa.Array, column: int, source: Source, row_groups: Sequenc
     """
     import pyarrow.parquet as pq
 
-    try:
-        file = pq.ParquetFile(
-            pa.OSFile(f"/dev/fd/{source.fileno()}"), pre_buffer=False, page_checksum_verification=True
-        )
-        table = file.read_row_groups(row_groups, [file.schema.column(column).path], use_threads=False)
-    except (pa.ArrowException, OSError, ValueError, MemoryError):
-        return True  # the search of the file reports it
-    stored = table.column(0)
-    if stored.type != forms.type or len(stored) != values:
+    def opened() -> pq.ParquetFile:
+        file = pa.OSFile(f"/dev/fd/{source.fileno()}")  # Arrow reads it without Python's lock
+        return pq.ParquetFile(file, pre_buffer=False, page_checksum_verification=True)
+
+    stored = whole_column(opened, row_groups, column, forms.type, values)
+    if stored is None:
         return True
     found = [pc.equal(stored, form) for form in forms] if len(forms) <= _FEW else [pc.is_in(stored, value_set=forms)]
     return any(pc.any(some).as_py() for some in found)
