@@ -43,8 +43,8 @@ class FilterAnswer(NamedTuple):
     format: str
     pages: tuple[int, ...] = ()
     """Data pages of the column in each of `possible`, if their headers are sound and whole chunks can be decoded."""
-    page_bytes: int = 0
-    """Their bytes, which `bytes_read` includes after `decoded`."""
+    whole_bytes: int = 0
+    """The bytes that `may_match` reads: the footer again, and these chunks. `bytes_read` has them after `decoded`."""
     may_match: Callable[[Source], bool] | None = None
     """Reads the column in `possible`, and returns whether it may have a value; None if only `ColumnSearch` can, and
     after `decoded`."""
@@ -61,7 +61,7 @@ class FilterAnswer(NamedTuple):
         if self.may_match is None:
             return self
         absent = not self.may_match(source)
-        return self._replace(bytes_read=self.bytes_read + self.page_bytes, may_match=None, absent=absent)
+        return self._replace(bytes_read=self.bytes_read + self.whole_bytes, may_match=None, absent=absent)
 
 
 class FilterLookup:
@@ -110,7 +110,9 @@ class FilterLookup:
         def may_match(source: Source) -> bool:
             return self._may_match(source, possible or (), values)
 
-        return FilterAnswer(*found[:6], None, found[7], self._format, pages, size, may_match if pages and self.can_batch else None)
+        return FilterAnswer(
+            *found[:6], None, found[7], self._format, pages, size, may_match if pages and self.can_batch else None
+        )
 
     def look_up_all(self, names: Sequence[bytes], stop: Stop) -> Iterator[FilterAnswer]:
         """Look the values up in the filters of local files, in order. Files that are ruled out may share an answer.

@@ -564,7 +564,7 @@ cdef struct Outcome:
     bint usual
     int64_t row_groups, chunk_bytes, scan_bytes, bytes_read
     bint whole                          # Arrow can decode the chunks of the row groups that are left,
-    int64_t whole_values, whole_bytes   # which have these values and compressed bytes
+    int64_t whole_values, whole_bytes   # which have these values, and with the footer these compressed bytes
     int64_t size, mtime_ns              # of the file, when it was opened
     Py_ssize_t files                    # the number of files that are summed up here
     Py_ssize_t first, end               # the range of `left` with the row groups that aren't ruled out
@@ -579,7 +579,8 @@ cdef void _query_file(QueryState* r, int fd, int64_t file_bytes, Outcome* o) noe
         o.bytes_read = r.bytes_read
     if o.usual:
         o.row_groups, o.chunk_bytes, o.scan_bytes = r.row_groups, r.chunk_bytes, r.scan_bytes
-        o.whole, o.whole_values, o.whole_bytes = r.whole, r.whole_values, r.whole_bytes
+        o.whole, o.whole_values = r.whole, r.whole_values
+        o.whole_bytes = r.whole_bytes + file_bytes - r.data_end
     else:
         r.left.count = o.first
     o.end = r.left.count
@@ -752,7 +753,7 @@ cdef class FilterQuery:
         Returns:
             ([(files, row groups, bytes of the column, bytes of the summed columns, bytes read, numbers of the row
             groups that aren't ruled out, None, (size, modification time in nanoseconds), (data pages in each of
-            these row groups, values and bytes in all)), ...], the position after the last name).
+            these row groups, values in all, bytes in all and of the footer)), ...], the position after the last name).
 
             Consecutive files that are ruled out share an item. Each other file has an item, with the numbers of its
             row groups, or None if the file isn't usual. It has no pages if a chunk isn't small, or if Arrow may decode

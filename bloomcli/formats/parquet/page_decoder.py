@@ -149,6 +149,17 @@ class DecodedValues(NamedTuple):
         return DecodedValues(self.values.take(positions), self.rows.take(positions), ends)
 
 
+def arrow_file(file: pa.NativeFile, footer: bytes) -> pq.ParquetFile:
+    """Arrow's reader of a file with this FileMetaData: Arrow would read more of the file's end. Raises its errors."""
+    import pyarrow.parquet as pq
+
+    metadata = pq.read_metadata(
+        pa.BufferReader(b"".join((spec.MAGIC, footer, len(footer).to_bytes(4, "little"), spec.MAGIC)))
+    )
+    # a background read of Arrow's threads aborts the process if Python ends during it
+    return pq.ParquetFile(file, metadata=metadata, pre_buffer=False, page_checksum_verification=True)
+
+
 def whole_column(
     opened: Callable[[], pq.ParquetFile], row_groups: Sequence[int], column: int, kind: pa.DataType, values: int
 ) -> pa.ChunkedArray | None:

@@ -31,7 +31,7 @@ import pyarrow as pa
 from bloomcli.errors import BloomError, CorruptFile
 from bloomcli.formats.arrays import SourceStream, int64s, numbers_of
 from bloomcli.formats.column_search import Candidates
-from bloomcli.formats.parquet import page_decoder, page_index, spec
+from bloomcli.formats.parquet import page_decoder, page_index
 from bloomcli.formats.parquet.bloom_filter import Filters
 from bloomcli.formats.parquet.footer import ChunkKey
 from bloomcli.formats.parquet.page_decoder import ChosenPages
@@ -601,17 +601,5 @@ class Records:
     @cached_property
     def reader(self) -> pq.ParquetFile:
         """Arrow's reader of the file. Raises errors of Arrow."""
-        import pyarrow.parquet as pq
-
-        source, metadata, footer = self._file.source, None, self._filters.footer
-        raw = footer.for_arrow
-        if source.request_bytes or raw != footer.raw:  # Arrow would read too much of the file's end
-            whole = b"".join((spec.MAGIC, raw, len(raw).to_bytes(4, "little"), spec.MAGIC))
-            metadata = pq.read_metadata(pa.BufferReader(whole))
-        # a background read of Arrow's threads aborts the process if Python ends during it
-        return pq.ParquetFile(
-            pa.PythonFile(SourceStream(source), "r"),
-            metadata=metadata,
-            pre_buffer=False,
-            page_checksum_verification=True,
-        )
+        file = pa.PythonFile(SourceStream(self._file.source), "r")
+        return page_decoder.arrow_file(file, self._filters.footer.for_arrow)

@@ -36,12 +36,12 @@ from bloomcli.formats.filter_lookup import FilterLookup
 from bloomcli.formats.parquet import idl, page_decoder
 from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet.bloom_filter import Filters
-from bloomcli.formats.parquet.footer import ChunkKey, Footer
+from bloomcli.formats.parquet.footer import ChunkKey, Footer, read_tail
 from bloomcli.formats.parquet.lookups import stored_forms
-from bloomcli.formats.parquet.page_decoder import ChosenPages, ChunkEnd, DecodedValues, whole_column
+from bloomcli.formats.parquet.page_decoder import ChosenPages, ChunkEnd, DecodedValues, arrow_file, whole_column
 from bloomcli.formats.parquet.page_index import HasWithin
 from bloomcli.formats.parquet.records import Records, RequestPlan
-from bloomcli.formats.parquet.spec import field_ids
+from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES, field_ids
 from bloomcli.formats.wanted_values import WantedValues
 from bloomcli.model.file import Column, ColumnChunk
 from bloomcli.storage.base import Source
@@ -49,6 +49,8 @@ from bloomcli.values.literals import Literal, kind_of
 from bloomcli.words import counted
 
 if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
     from bloomcli.formats.located_file import LocatedFile
 
 _ROWS_TOGETHER: Final = 1 << 20
@@ -392,11 +394,11 @@ def _may_match(forms: pa.Array, column: int, source: Source, row_groups: Sequenc
         row_groups: their numbers. The headers of the column's pages have been checked.
         values: the number of their values.
     """
-    import pyarrow.parquet as pq
 
     def opened() -> pq.ParquetFile:
-        file = pa.OSFile(f"/dev/fd/{source.fileno()}")  # Arrow reads it without Python's lock
-        return pq.ParquetFile(file, pre_buffer=False, page_checksum_verification=True)
+        size = read_tail(source).footer_length
+        footer = source.read_at(source.size - FOOTER_TAIL_BYTES - size, size)
+        return arrow_file(pa.OSFile(f"/dev/fd/{source.fileno()}"), footer)  # read without Python's lock
 
     stored = whole_column(opened, row_groups, column, forms.type, values)
     if stored is None:
