@@ -1,8 +1,9 @@
 """Searches a column of a Parquet file for values, and the filters of many files like it in compiled code.
 
 The other files are local, and have the schema of the open file. Compiled code tells which of their row groups can't
-have any of the values and, of many values, which ones a file may have. A file that may have a value, or isn't encoded
-as writers usually do, is opened and searched for the remaining values.
+have any of the values and, of many values, which ones a file may have. If the column is small, and its page headers
+are sound, Arrow decodes it whole. A file that then may have a value, or isn't encoded as writers usually do, is opened
+and searched for the remaining values.
 """
 
 from __future__ import annotations
