@@ -2,8 +2,8 @@
 
 The other files are local, and have the schema of the open file. Compiled code tells which of their row groups can't
 have any of the values and, of many values, which ones a file may have. If the column is small, and its page headers
-are sound, Arrow decodes it whole. A file that then may have a value, or isn't encoded as usual, is opened and searched
-for the remaining values.
+are sound, Arrow decodes it whole. A file that then may have a value, or isn't encoded as usual, is opened and
+searched for the remaining values.
 """
 
 from __future__ import annotations
