@@ -110,9 +110,8 @@ class FilterLookup:
         def may_match(source: Source) -> bool:
             return self._may_match(source, possible or (), values)
 
-        return FilterAnswer(
-            *found[:6], None, found[7], self._format, pages, size, may_match if pages and self.can_batch else None
-        )
+        answer = FilterAnswer(*found[:6], None, found[7], self._format, pages)
+        return answer._replace(whole_bytes=size, may_match=may_match) if pages and self.can_batch else answer
 
     def look_up_all(self, names: Sequence[bytes], stop: Stop) -> Iterator[FilterAnswer]:
         """Look the values up in the filters of local files, in order. Files that are ruled out may share an answer.
