@@ -2,9 +2,9 @@
 
     open_table -> Table.files -> engine: a new file for each old one -> Table.commit -> Table.refresh
 
-Tables are opened in the user's Spark session, with its catalog, its credentials, and the table format's own
+Tables to change are opened in the user's Spark session, with its catalog, its credentials, and the table format's own
 transaction. bloom never writes a table's metadata itself. The driver keeps what it needs to replace a file in
-`DataFile.record`, which isn't sent to executors.
+`DataFile.record`, which isn't sent to executors. A `TableSnapshot` only reads, and needs no session.
 """
 
 from __future__ import annotations
@@ -113,17 +113,19 @@ class WrongCommit(BloomError):
     exit_code = 3
 
 
-class Table(ABC):
-    """An open table at one snapshot or version.
+class TableSnapshot(ABC):
+    """An open table at one snapshot or version, to read it.
 
     Attributes:
-        name: as the user named it.
+        name: as `--table` takes it.
         format: ``iceberg`` or ``delta``.
         version: the id of the snapshot, or the version, that `files` lists; None if the table has no snapshot.
+        origin: without Spark: what was read instead, for reports.
     """
 
     name: str
     format: str
+    origin: str | None = None
 
     @property
     @abstractmethod
@@ -174,6 +176,10 @@ class Table(ABC):
     @abstractmethod
     def filter_requests(self) -> Sequence[FilterRequest]:
         """The filters that the table properties request. Raises UsageError if a property is invalid."""
+
+
+class Table(TableSnapshot):
+    """An open table whose files can be replaced."""
 
     @abstractmethod
     def check_changes(self, *, new_row_ids: bool = False) -> None:

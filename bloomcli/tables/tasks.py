@@ -15,7 +15,7 @@ from bloomcli.datasets.task import Task, failed_row
 from bloomcli.errors import BloomError, UnsupportedError
 from bloomcli.model.dataset import FileRow, Status
 from bloomcli.model.schema import ColumnNames
-from bloomcli.tables.base import DataFile, Table
+from bloomcli.tables.base import DataFile, TableSnapshot
 from bloomcli.tables.columns import FORMATS
 
 O = TypeVar("O", bound=Options)  # noqa: E741  options
@@ -53,7 +53,7 @@ def task_of(file: DataFile, options: Mapping[str, O], new: str | None = None, *,
 
 
 def with_statistics(
-    tasks: Sequence[Task], table: Table, files: Sequence[DataFile]
+    tasks: Sequence[Task], table: TableSnapshot, files: Sequence[DataFile]
 ) -> tuple[list[Task], tuple[str, ...]]:
     """The tasks of data files with what the table's metadata say about them, and remarks on why they don't have it.
 

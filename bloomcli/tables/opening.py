@@ -1,0 +1,103 @@
+"""Decides whether Spark opens a table for a command that reads, and opens it without Spark.
+
+In this order: the engine that the user names; Spark, if a session exists or is described; bloom itself, for a table
+that it can open; Spark. Changes are always Spark's, because the table's own library commits them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from importlib.util import find_spec
+from typing import Final
+
+from bloomcli.datasets.hadoop_paths import absolute, portable
+from bloomcli.datasets.spark_session import is_running
+from bloomcli.errors import UnsupportedError, UsageError
+from bloomcli.hints import Command
+from bloomcli.storage.base import ManagedTable, TableKind
+from bloomcli.storage.managed_tables import table_in
+from bloomcli.storage.names import is_uri
+from bloomcli.storage.registry import store_of
+from bloomcli.tables.base import TableSnapshot
+from bloomcli.tables.libraries import settings
+
+_BY_PATH: Final = re.compile(r"`?delta`?\.`((?:[^`]|``)+)`", re.IGNORECASE)
+_NO_TABLE: Final = "no table is there: no directory _delta_log, and no directory metadata with *.metadata.json"
+
+
+def reads_with_spark(name: str, engine: str | None, *, described: bool) -> bool:
+    """Whether Spark opens a table for a command that reads.
+
+    Args:
+        name: the table's name.
+        engine: the engine that the user names; None if the user names none.
+        described: the user sets up a Spark session.
+    """
+    if engine is not None:
+        return engine == "spark"
+    return described or is_running() or not (path_of(name) or find_spec("pyspark") is None)
+
+
+def path_of(name: str) -> str | None:
+    """The path that a table's name is, or names (``delta.`/path` ``); None for the name in a catalog."""
+    if (match := _BY_PATH.fullmatch(name)) is not None:
+        return match[1].replace("``", "`")
+    is_path = ("`" not in name and (os.sep in name or is_uri(name))) or os.path.exists(name)  # noqa: PTH110  text in
+    return name if is_path and name else None
+
+
+def check_named_in_sql(name: str, command: str, columns: Sequence[str] = ()) -> None:
+    """Raise UsageError for a path: Spark names tables in SQL.
+
+    Args:
+        name: the table's name.
+        command: the command that needs Spark, and its columns, for the hint.
+        columns: these columns.
+    """
+    if path_of(name) != name:
+        return
+    found = _found(name)
+    if found is None:
+        raise UsageError(_NO_TABLE, path=name, hint="name the table's own directory")
+    options = () if is_running() or found.kind is not TableKind.DELTA else settings("delta")
+    line = Command(command, options, tuple(columns), table=found.name)
+    raise UsageError(
+        f"`bloom {command}` works on this table with Spark, which names tables in SQL", path=name, hint=str(line)
+    )
+
+
+def _found(path: str) -> ManagedTable | None:
+    """The table whose directory is at a path; None if there is none."""
+    location = absolute(portable(path))
+    return table_in(store_of(location), location.rstrip("/") or location)
+
+
+def open_snapshot(name: str, *, snapshot: int | None = None, as_of: datetime | None = None) -> TableSnapshot:
+    """Open a table to read it, without Spark.
+
+    Args:
+        name: a table's directory or URI, or ``delta.`/path` ``.
+        snapshot: the snapshot's id (Iceberg) or the version (Delta) to read; the newest if None.
+        as_of: read the snapshot or version that was current at this time.
+
+    Raises:
+        UsageError: there is no table, or it has no such snapshot.
+        UnsupportedError: a feature of the table that can't be read; a table of another format.
+        UnreadableError, CorruptFile: the table's metadata can't be read, or are damaged.
+    """
+    path = path_of(name)
+    if path is None:
+        raise UsageError(
+            "only Spark finds a table by this name", path=name, hint="name its directory, or add --engine spark"
+        )
+    found = _found(path)
+    if found is not None and found.kind is TableKind.DELTA:
+        from bloomcli.tables.delta.log import DeltaLogTable
+
+        return DeltaLogTable(found.path, snapshot=snapshot, as_of=as_of)
+    if found is not None and found.kind is TableKind.HUDI:
+        raise UnsupportedError("a Hudi table: bloom doesn't read Hudi's timeline", path=name)
+    raise UsageError(_NO_TABLE, path=name, hint="name the table's own directory")
