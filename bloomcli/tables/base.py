@@ -128,6 +128,11 @@ class TableSnapshot(ABC):
     origin: str | None = None
 
     @property
+    def name_in_sql(self) -> str:
+        """The table's name for commands that change it."""
+        return self.name
+
+    @property
     @abstractmethod
     def version(self) -> int | None:
         """The id of the snapshot, or the version, that `files` lists."""

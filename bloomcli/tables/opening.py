@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import Final
 
@@ -17,11 +17,15 @@ from bloomcli.datasets.hadoop_paths import absolute, portable
 from bloomcli.datasets.spark_session import is_running
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.hints import Command
-from bloomcli.storage.base import ManagedTable, TableKind
+from bloomcli.storage.base import ICEBERG_METADATA, ManagedTable, TableKind
 from bloomcli.storage.managed_tables import table_in
 from bloomcli.storage.names import is_uri
 from bloomcli.storage.registry import store_of
 from bloomcli.tables.base import TableSnapshot
+from bloomcli.tables.delta.log import DeltaLogTable
+from bloomcli.tables.iceberg.catalogs import has_catalog, metadata_location
+from bloomcli.tables.iceberg.metadata import IcebergFiles, newest_metadata
+from bloomcli.tables.iceberg.opening import SELECTOR
 from bloomcli.tables.libraries import settings
 
 _BY_PATH: Final = re.compile(r"`?delta`?\.`((?:[^`]|``)+)`", re.IGNORECASE)
@@ -38,7 +42,8 @@ def reads_with_spark(name: str, engine: str | None, *, described: bool) -> bool:
     """
     if engine is not None:
         return engine == "spark"
-    return described or is_running() or not (path_of(name) or find_spec("pyspark") is None)
+    ours = path_of(name) is not None or has_catalog(name) or find_spec("pyspark") is None
+    return described or is_running() or not ours
 
 
 def path_of(name: str) -> str | None:
@@ -90,14 +95,60 @@ def open_snapshot(name: str, *, snapshot: int | None = None, as_of: datetime | N
     """
     path = path_of(name)
     if path is None:
-        raise UsageError(
-            "only Spark finds a table by this name", path=name, hint="name its directory, or add --engine spark"
-        )
+        return _in_catalog(name, snapshot, as_of)
+    whole, selector = _split(path)
+    if whole.endswith(ICEBERG_METADATA):
+        return _iceberg(name, absolute(portable(whole)), selector, snapshot, as_of)
     found = _found(path)
+    if found is not None:
+        selector = None
+    elif selector is not None:
+        found = _found(whole)
+    if found is not None and found.kind is TableKind.ICEBERG:
+        return _iceberg(name, newest_metadata(found.path), selector, snapshot, as_of)
     if found is not None and found.kind is TableKind.DELTA:
-        from bloomcli.tables.delta.log import DeltaLogTable
-
         return DeltaLogTable(found.path, snapshot=snapshot, as_of=as_of)
     if found is not None and found.kind is TableKind.HUDI:
         raise UnsupportedError("a Hudi table: bloom doesn't read Hudi's timeline", path=name)
     raise UsageError(_NO_TABLE, path=name, hint="name the table's own directory")
+
+
+def _in_catalog(name: str, snapshot: int | None, as_of: datetime | None) -> TableSnapshot:
+    """Open a table of a catalog that PyIceberg knows."""
+    if not has_catalog(name):
+        raise UsageError(
+            "without Spark, a table is named by its directory, or by a catalog of PyIceberg's configuration",
+            path=name,
+            hint="name the directory; or `pip install 'bloomcli[iceberg]'` and set PYICEBERG_CATALOG__NAME__URI;"
+            " or add --engine spark, which needs bloomcli[spark]",
+        )
+    location, selector = metadata_location(name), None
+    if location is None:
+        whole, selector = _split(name)
+        location = None if selector is None else metadata_location(whole)
+    if location is None:
+        raise UsageError("the catalog has no such table", path=name)
+    return _iceberg(name, portable(location), selector, snapshot, as_of)
+
+
+def _split(name: str) -> tuple[str, str | None]:
+    """A table's name without the selector of a snapshot at its end, and the selector."""
+    table, _, last = name.rpartition(".")
+    return (table, last) if table and SELECTOR.fullmatch(last) else (name, None)
+
+
+def _iceberg(
+    name: str, metadata: str, selector: str | None, snapshot: int | None, as_of: datetime | None
+) -> TableSnapshot:
+    """Open an Iceberg table at a metadata file."""
+    match = None if selector is None else SELECTOR.fullmatch(selector)
+    if match is None:
+        return IcebergFiles(name, metadata, snapshot=snapshot, as_of=as_of)
+    if snapshot is not None or as_of is not None:
+        raise UsageError("a table is read at one snapshot or branch, and several are named", path=name)
+    _, ref, unit, number = match.groups()
+    if ref is not None:
+        return IcebergFiles(name, metadata, ref=ref)
+    if unit == "snapshot_id":
+        return IcebergFiles(name, metadata, snapshot=int(number))
+    return IcebergFiles(name, metadata, as_of=datetime.fromtimestamp(int(number) / 1000, UTC))

@@ -104,7 +104,7 @@ class TableEngine:
         return replace(
             report,
             command=self._command,
-            rows=tuple(_with_table(row, self.table.name) for row in report.rows),
+            rows=tuple(_with_table(row, self.table.name_in_sql) for row in report.rows),
             table=table_facts(self.table),
             version_before=self.table.version,
             remarks=(*([] if (said := read_from(self.table)) is None else [said]), *self._remarks, *report.remarks),

@@ -45,12 +45,12 @@ def both(capfd: pytest.CaptureFixture[str], name: str, *arguments: str, path: st
     theirs = answer(capfd, command, "--table", name, "--engine", "spark", *rest)
     if path is not None:
         ours = _named(ours, path, name)
-    assert ours == theirs
+    assert ours == theirs, f"without Spark:\n{ours}\nwith Spark:\n{theirs}"
     return ours
 
 
 def _named(answers: Any, path: str, name: str) -> Any:
-    return json.loads(json.dumps(answers).replace(json.dumps(path)[1:-1] + '"', json.dumps(name)[1:-1] + '"'))
+    return tuple(json.loads(json.dumps(answers).replace(json.dumps(path)[1:-1] + '"', json.dumps(name)[1:-1] + '"')))
 
 
 def all_commands(
