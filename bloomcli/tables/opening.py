@@ -120,7 +120,7 @@ def _in_catalog(name: str, snapshot: int | None, as_of: datetime | None) -> Tabl
             "without Spark, a table is named by its directory, or by a catalog of PyIceberg's configuration",
             path=name,
             hint="name the directory; or `pip install 'bloomcli[iceberg]'` and set PYICEBERG_CATALOG__NAME__URI;"
-            " or add --engine spark, which needs bloomcli[spark]",
+            " other commands than trial find it with --engine spark (bloomcli[spark])",
         )
     location, selector = metadata_location(name), None
     if location is None:

@@ -52,6 +52,11 @@ def task_of(file: DataFile, options: Mapping[str, O], new: str | None = None, *,
     return replace(task, options=options[file.format], output=output)
 
 
+def paths_of(table: TableSnapshot) -> tuple[str, ...]:
+    """The paths by which a snapshot's data files are opened. Raises: as `TableSnapshot.files`, UnsupportedError."""
+    return tuple(portable(file.path) for file in table.files())
+
+
 def with_statistics(
     tasks: Sequence[Task], table: TableSnapshot, files: Sequence[DataFile]
 ) -> tuple[list[Task], tuple[str, ...]]:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bloomcli.cli import run as cli
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 _OF_RUN = frozenset({"engine", "jobs", "remarks", "seconds", "files_per_second", "started", "command_line"})
 """What differs between two runs of the same command."""
+
+
+def warehouse_folder(spark: SparkSession, name: str) -> Path:
+    """The directory of a table of the catalog ``ice``."""
+    return Path(str(spark.conf.get("spark.sql.catalog.ice.warehouse"))) / name.removeprefix("ice.").replace(".", "/")
 
 
 def answer(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, Any]:

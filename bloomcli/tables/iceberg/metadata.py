@@ -39,7 +39,7 @@ from bloomcli.tables.iceberg.checks import ENCRYPTION_KEY, VERSIONS
 from bloomcli.tables.iceberg.properties import filter_requests
 from bloomcli.tables.iceberg.rows import rows_of
 from bloomcli.tables.iceberg.schema import NAME_MAPPING, column_names
-from bloomcli.tables.iceberg.statistics import leaves_of, statistics_of
+from bloomcli.tables.iceberg.statistics import leaves_of, rewriting, statistics_of
 
 _HINT: Final = "version-hint.text"
 _NUMBERED: Final = re.compile(r"v?(\d+)(?:-[0-9a-fA-F-]{36})?(?:\.gz)?\.metadata\.json(?:\.gz)?")
@@ -279,7 +279,7 @@ class IcebergFiles(TableSnapshot):
     @property
     def name_in_sql(self) -> str:
         """The name, or a template if the table was named by its path."""
-        return "CATALOG.DATABASE.TABLE" if os.sep in self.name else self.name
+        return "CATALOG.DATABASE.TABLE" if os.sep in self.name and "`" not in self.name else self.name
 
     @property
     def version(self) -> int | None:
@@ -406,11 +406,10 @@ class IcebergFiles(TableSnapshot):
 
     def statistics(self, files: Sequence[DataFile]) -> Iterator[FileStatistics]:
         """The statistics in the manifests."""
-        rewriting = "Spark's CALL CATALOG.system.rewrite_data_files(table => 'DATABASE.TABLE')"
         leaves = leaves_of(self._schema)
         for file in files:
             found = statistics_of(file.record.json, leaves, self._specs[file.record.spec])
-            yield replace(found, rewriting=rewriting)
+            yield replace(found, rewriting=rewriting(self.name_in_sql))
 
     def filter_requests(self) -> Sequence[FilterRequest]:
         """The filters that the properties request, for Parquet and for ORC files."""

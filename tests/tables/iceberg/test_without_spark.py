@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support import rest_catalog
 from support.iceberg_runs import delete_equal, make
-from support.without_spark import all_commands, answer, both
+from support.without_spark import all_commands, answer, both, warehouse_folder
 
 from bloomcli.errors import UnsupportedError, UsageError
 from bloomcli.tables.opening import open_snapshot
@@ -28,18 +28,13 @@ pytestmark = [
 WANTED = ("2", "5", "6", "7", "105", "106", "150", "9999")
 
 
-def folder(spark: SparkSession, name: str) -> Path:
-    """The directory of a table of the catalog ``ice``."""
-    return Path(spark.conf.get("spark.sql.catalog.ice.warehouse", "")) / name.removeprefix("ice.").replace(".", "/")
-
-
 @pytest.mark.parametrize("version", ["1", "2", "3"])
 @pytest.mark.parametrize("partitioned", ["", "day"])
 def test_deletes_of_each_kind_and_changed_columns_are_read_as_by_iceberg(
     spark: SparkSession, version: str, partitioned: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     name = make(spark, f"free_{version}_{len(partitioned)}", version=version, partitioned=partitioned)
-    path = str(folder(spark, name))
+    path = str(warehouse_folder(spark, name))
     if version != "1":
         spark.sql(f"delete from {name} where id in (5, 105) or id between 140 and 151")
         delete_equal(spark, name, "name", ["n6"], day=date(2026, 1, 1) if partitioned else None)
@@ -67,7 +62,7 @@ def test_orc_files_and_names_of_a_migrated_table_are_read(
     frame.write.partitionBy("p").orc(str(tmp_path / "old"))
     spark.sql(f"call ice.system.add_files(table => 'db.free_orc', source_table => 'orc.`{tmp_path / 'old'}`')")
     spark.sql("alter table ice.db.free_orc rename column name to label")
-    path = str(folder(spark, "ice.db.free_orc"))
+    path = str(warehouse_folder(spark, "ice.db.free_orc"))
     rows = all_commands(capfd, "ice.db.free_orc", "label", ["n4", "n5", "n105"], path=path)
     assert [(row["record"]["id"], row["record"]["p"]) for row in rows] == [(105, "a b"), (4, "own")] or [
         (row["record"]["id"], row["record"]["p"]) for row in rows
@@ -78,7 +73,7 @@ def test_snapshots_branches_tags_and_times_choose_what_iceberg_chooses(
     spark: SparkSession, capfd: pytest.CaptureFixture[str]
 ) -> None:
     name = make(spark, "free_refs", partitioned="day")
-    path = str(folder(spark, name))
+    path = str(warehouse_folder(spark, name))
     spark.sql(f"alter table {name} create tag before")
     spark.sql(f"alter table {name} create branch audit")
     spark.sql(f"insert into {name}.branch_audit select 500, date'2026-01-05', 'audit', null")
@@ -104,26 +99,29 @@ def test_the_metadata_file_is_the_hint_s_or_a_later_one_or_the_one_with_the_grea
     spark: SparkSession, capfd: pytest.CaptureFixture[str]
 ) -> None:
     name = make(spark, "free_hint", appends=3)
-    metadata = folder(spark, name) / "metadata"
+    metadata = warehouse_folder(spark, name) / "metadata"
     newest = max(metadata.glob("v*.metadata.json"), key=lambda path: int(path.name[1:].split(".")[0]))
     for hint in ("1", "3", None):
         (metadata / "version-hint.text").unlink()
         if hint is not None:
             (metadata / "version-hint.text").write_text(hint)
-        assert open_snapshot(str(folder(spark, name))).origin == f"the Iceberg metadata file {newest}"
+        assert open_snapshot(str(warehouse_folder(spark, name))).origin == f"the Iceberg metadata file {newest}"
         (metadata / "version-hint.text").write_text("4")
     (metadata / "version-hint.text").write_text("v2.metadata.json")
     assert (
-        open_snapshot(str(folder(spark, name))).origin == f"the Iceberg metadata file {metadata / 'v2.metadata.json'}"
+        open_snapshot(str(warehouse_folder(spark, name))).origin
+        == f"the Iceberg metadata file {metadata / 'v2.metadata.json'}"
     )
     (metadata / "version-hint.text").unlink()
     packed = metadata / "00009-1b0a3f4e-0000-4000-8000-000000000000.gz.metadata.json"
     packed.write_bytes(gzip.compress(newest.read_bytes()))
-    code, error = answer(capfd, "inspect", "--table", str(folder(spark, name)), "--engine", "local", "-f", "json")
+    code, error = answer(
+        capfd, "inspect", "--table", str(warehouse_folder(spark, name)), "--engine", "local", "-f", "json"
+    )
     assert code == 0
     assert len(open_snapshot(str(packed)).files()) == 3
     packed.with_name(packed.name.replace("1b0a", "2b0a")).write_bytes(packed.read_bytes())
-    code, error = answer(capfd, "inspect", "--table", str(folder(spark, name)), "--engine", "local")
+    code, error = answer(capfd, "inspect", "--table", str(warehouse_folder(spark, name)), "--engine", "local")
     assert (code, "several metadata files are the newest" in str(error)) == (2, True)
 
 
@@ -149,7 +147,7 @@ def test_a_table_of_a_catalog_that_pyiceberg_knows_is_read_by_its_name(
 
 def test_what_can_not_be_read_is_refused_by_name(spark: SparkSession, capfd: pytest.CaptureFixture[str]) -> None:
     name = make(spark, "free_refused")
-    path = folder(spark, name)
+    path = warehouse_folder(spark, name)
     newest = max((path / "metadata").glob("v*.metadata.json"))
     known = json.loads(newest.read_text())
     for changed, said in (

@@ -1,0 +1,78 @@
+"""Tables are read without PySpark and without Java, by every command that reads, and the output says so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+_ALONE = """
+import sys
+sys.modules["pyspark"] = sys.modules["py4j"] = None  # as if they weren't installed
+from bloomcli.cli import run
+code = run(sys.argv[1:])
+assert "subprocess" not in sys.modules or "java" not in str(sys.modules["subprocess"]._active)
+sys.exit(code)
+"""
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    """A Delta table of two files, from one of which a row is deleted by an overwrite."""
+    path = str(tmp_path / "lake" / "events")
+    for start in (0, 100):
+        rows = pa.table(
+            {"id": range(start, start + 100), "name": [f"n{number}" for number in range(start, start + 100)]}
+        )
+        deltalake.write_deltalake(path, rows, mode="append")
+    deltalake.DeltaTable(path).delete("id = 5")
+    return path
+
+
+def alone(*arguments: str) -> tuple[int, str, str]:
+    """The result of a command in a process that can't import PySpark and finds no Java."""
+    env = {"PATH": "/nowhere", "JAVA_HOME": "/nowhere"}
+    command = [sys.executable, "-c", _ALONE, *arguments]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+def rows(out: str) -> list[Any]:
+    return [json.loads(line)["record"]["id"] for line in out.splitlines()]
+
+
+def test_commands_read_a_table_by_its_directory_and_say_what_they_read(table: str) -> None:
+    said = f"read without Spark: the Delta log of {table}"
+    code, out, err = alone("find", "-v", "5", "-v", "6", "-v", "150", "-c", "id", "--table", table, "-f", "jsonl")
+    assert (code, sorted(rows(out)), f"note: {said}\n" in err) == (0, [6, 150], True)
+    code, out, err = alone("find", "5", "-c", "id", "--table", table, "--snapshot", "1", "-q", "-f", "jsonl")
+    assert (code, rows(out), err) == (0, [5], "")
+    for command in (("inspect",), ("probe", "6", "-c", "id"), ("validate", "--deep")):
+        code, out, err = alone(*command, "--table", table)
+        assert (code, said in " ".join(out.split())) == (0, True), (command, out, err)
+    code, out, err = alone("advise", "--table", table, "--columns", "id", "-f", "json")
+    assert (code, json.loads(out)["files"]) == (0, 2), err
+    code, out, err = alone(
+        "trial", "--table", table, "-c", "id", "--readers", "pyarrow", "--values", "2", "-f", "json"
+    )
+    assert (code, json.loads(out)["files"]) == (0, 2), err
+
+
+def test_a_name_that_nothing_here_finds_is_an_error_that_says_how_to_install_it() -> None:
+    code, _, err = alone("inspect", "--table", "ice.db.orders")
+    assert code == 2
+    assert "a catalog of PyIceberg's configuration" in err
+    assert "pip install 'bloomcli[iceberg]'" in err
+    assert "bloomcli[spark]" in err
+
+
+def test_a_condition_needs_spark(table: str) -> None:
+    code, _, err = alone("inspect", "--table", table, "--where", "id = 5")
+    assert (code, "--engine spark" in err) == (4, True)
