@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from bloomcli.errors import BloomError, UnsupportedError
+from bloomcli.errors import BloomError, CorruptFile, UnsupportedError
 from bloomcli.model.schema import ColumnNames, RowLineage
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.tables.deleted_rows import TableRows
@@ -87,6 +88,15 @@ class TableChange(NamedTuple):
     """As the table names it, such as ``append`` or ``MERGE``."""
     run: str | None = None
     """The UUID of the run of bloom that made it; None: another writer."""
+
+
+@contextmanager
+def valid(what: str, path: str) -> Iterator[None]:
+    """Raise CorruptFile where metadata don't have the form that the table format defines."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+        raise CorruptFile(f"{what}: {error!r}", path=path) from None
 
 
 class Conflict(BloomError):

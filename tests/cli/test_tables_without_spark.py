@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import deltalake
 import pyarrow as pa
 import pytest
+from support import iceberg_metadata
+
+from bloomcli.errors import BloomError
+from bloomcli.tables.opening import open_snapshot
 
 _ALONE = """
 import sys
@@ -76,3 +81,67 @@ def test_a_name_that_nothing_here_finds_is_an_error_that_says_how_to_install_it(
 def test_a_condition_needs_spark(table: str) -> None:
     code, _, err = alone("inspect", "--table", table, "--where", "id = 5")
     assert (code, "--engine spark" in err) == (4, True)
+
+
+def test_an_iceberg_table_is_read_without_spark(tmp_path: Path) -> None:
+    metadata = iceberg_metadata.write(tmp_path / "t")
+    code, out, err = alone("find", "-v", "3", "-v", "4", "-c", "id", "--table", str(tmp_path / "t"), "-f", "jsonl")
+    assert (code, [json.loads(line)["record"] for line in out.splitlines()]) == (0, [{"id": 4, "p": "x"}]), err
+    assert f"note: read without Spark: the Iceberg metadata file {metadata}\n" in err
+    code, out, err = alone("validate", "--deep", "--columns", "*", "--table", str(metadata))
+    assert (code, "1 file" in out) == (0, True), (out, err)
+
+
+def changed(document: Any) -> Iterator[Any]:
+    """Copies of a JSON document in which one value is of another type, or missing."""
+    for key in document if isinstance(document, dict) else range(len(document)) if isinstance(document, list) else ():
+        for value in (None, 5, -(10**30), "x", [], {}, [None], {"x": {}}):
+            copy = json.loads(json.dumps(document))
+            copy[key] = value
+            yield copy
+        for inner in changed(document[key]):
+            copy = json.loads(json.dumps(document))
+            copy[key] = inner
+            yield copy
+
+
+def read_all(path: str) -> bool:
+    """Read all of a table's metadata; False for an error of bloom. Another error is a bug."""
+    try:
+        table = open_snapshot(path)
+        files = table.files()
+        table.names()
+        table.rows(files)
+        list(table.statistics(files))
+        table.filter_requests()
+    except BloomError:
+        return False
+    return True
+
+
+def test_wrong_metadata_of_any_form_are_errors_and_never_bugs(table: str, tmp_path: Path) -> None:
+    log = Path(table) / "_delta_log"
+    results = set()
+    for path in sorted(log.glob("*.json")):
+        kept = path.read_text()
+        lines = [json.loads(line) for line in kept.splitlines()]
+        for wrong in changed(lines):
+            path.write_text("".join(json.dumps(line) + "\n" for line in wrong))
+            results.add(read_all(table))
+        path.write_text(kept)
+    metadata = iceberg_metadata.write(tmp_path / "t")
+    kept = metadata.read_text()
+    for wrong in changed(json.loads(kept)):
+        metadata.write_text(json.dumps(wrong))
+        results.add(read_all(str(metadata)))
+    metadata.write_text(kept)
+    assert read_all(str(metadata))
+    for manifest in metadata.parent.glob("*.avro"):
+        whole = manifest.read_bytes()
+        for end in range(0, len(whole), 7):
+            manifest.write_bytes(whole[:end] + b"\xff" + whole[end + 1 :])
+            results.add(read_all(str(metadata)))
+            manifest.write_bytes(whole[:end])
+            results.add(read_all(str(metadata)))
+        manifest.write_bytes(whole)
+    assert results == {True, False}

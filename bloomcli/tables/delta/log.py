@@ -26,7 +26,10 @@ from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageErro
 from bloomcli.formats.arrays import SourceStream
 from bloomcli.storage.base import Store
 from bloomcli.storage.registry import open_source, read_file, store_of
+from bloomcli.tables.base import valid
 from bloomcli.tables.delta.reading import DeltaSnapshot
+from bloomcli.tables.delta.rows import deleted_of, shape_of
+from bloomcli.tables.delta.schema import names_of, partition_columns
 from bloomcli.tables.delta.snapshot import (
     LISTED,
     NEWEST_READER,
@@ -34,8 +37,10 @@ from bloomcli.tables.delta.snapshot import (
     deletion_vector_of,
     full_path,
     is_absolute,
+    partition_of,
     unsupported,
 )
+from bloomcli.tables.delta.statistics import leaves_of
 
 DIRECTORY: Final = "_delta_log"
 _COMMIT: Final = re.compile(r"(\d{20})\.json")
@@ -84,11 +89,22 @@ class Log:
         self._metadata: dict[str, Any] = {}
         self._entries: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._replay()
+        with valid("the table's metadata in the Delta log aren't valid", self._directory):
+            names_of(self.metadata)
+            shape_of(self.metadata)
+            leaves_of(self.metadata)
+            columns = partition_columns(self.metadata)
+            str(self.metadata["format"]["provider"])
+        for entry in self._entries.values():
+            with valid("an entry of the Delta log isn't valid", self._directory):
+                partition_of(entry, columns)
+                deleted_of(entry, self._location)
 
     @cached_property
     def metadata(self) -> dict[str, Any]:
         """The log's ``metaData``."""
-        return {**self._metadata, "configuration": dict(self._metadata.get("configuration") or {})}
+        configuration = self._metadata.get("configuration") or {}
+        return {**self._metadata, "configuration": {name: str(value) for name, value in configuration.items()}}
 
     def listed(self, *more: str) -> list[dict[str, Any]]:
         """The entries of all data files, ordered by path. They have all fields that `more` can name."""
@@ -136,7 +152,8 @@ class Log:
         readable = sorted(self._readable & self._commits)
         newest = Log(self._location, self._name)
         settings = newest.metadata["configuration"]
-        since = int(settings.get(_SINCE, 0)) if settings.get(_IN_COMMIT, "").lower() == "true" else None
+        with valid("the table's properties aren't valid", self._directory):
+            since = int(settings.get(_SINCE, 0)) if settings.get(_IN_COMMIT, "").lower() == "true" else None
         with Threads(_AT_ONCE if self._store.remote else 0, "bloom-delta") as threads:
             times = threads.map(lambda number: self._time(number, since), readable)
         wanted = int(time.timestamp() * 1000)
@@ -154,9 +171,10 @@ class Log:
         """The time of a commit, in milliseconds."""
         path = self._path(f"{version:020}.json")
         if since is not None and version >= since:
-            for action in _lines(path):
-                if (of_commit := action.get("commitInfo", {}).get("inCommitTimestamp")) is not None:
-                    return int(of_commit)
+            with valid("the commit's time isn't valid", path):
+                for action in _lines(path):
+                    if (of_commit := (action.get("commitInfo") or {}).get("inCommitTimestamp")) is not None:
+                        return int(of_commit)
         status = self._store.status(path)
         return 0 if status is None else status.mtime_ns // 1_000_000
 
@@ -173,7 +191,8 @@ class Log:
                 self._apply(action, path)
         if not self._protocol or not self._metadata:
             raise CorruptFile("the log has no protocol or no metadata of the table", path=self._directory)
-        self._check_features(self._protocol)
+        with valid("the table's protocol isn't valid", self._directory):
+            self._check_features(self._protocol)
 
     def _checkpoint(self, copies: Sequence[Sequence[str]]) -> None:
         """Apply a checkpoint, of which there may be several copies."""
@@ -181,19 +200,25 @@ class Log:
             path, sidecars = self._path(name), []
             for action in _lines(path) if name.endswith(".json") else _rows(path):
                 self._apply(action, path)
-                if action.get("sidecar") is not None:
-                    sidecars.append(action["sidecar"]["path"])
+                with valid("a sidecar of the checkpoint isn't valid", path):
+                    if action.get("sidecar") is not None:
+                        sidecars.append(str(action["sidecar"]["path"]))
             for sidecar in sidecars:
                 inner = full_path("", sidecar) if is_absolute(sidecar) else self._path(_SIDECARS, sidecar)
                 for action in _rows(inner):
                     self._apply(action, inner)
 
     def _apply(self, action: Action, path: str) -> None:
-        try:
+        with valid("an action of the Delta log isn't valid", path):
             if (entry := action.get("add")) is not None:
                 kept = {name: entry[name] for name in _KEPT if entry.get(name) is not None}
-                kept["partitionValues"] = dict(entry.get("partitionValues") or {})
+                values = dict(entry.get("partitionValues") or {})
+                kept["partitionValues"] = {
+                    name: None if value is None else str(value) for name, value in values.items()
+                }
                 kept["size"] = int(entry["size"])
+                if not isinstance(kept.get("stats"), str):
+                    kept["stats"] = None
                 self._entries[self._key(entry)] = kept
             elif (entry := action.get("remove")) is not None:
                 self._entries.pop(self._key(entry), None)
@@ -201,8 +226,6 @@ class Log:
                 self._metadata = dict(metadata)
             elif (protocol := action.get("protocol")) is not None:
                 self._protocol = dict(protocol)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CorruptFile(f"an action of the Delta log isn't valid: {error!r}", path=path) from None
 
     def _key(self, entry: Action) -> tuple[Any, ...]:
         return full_path(self._location, entry["path"]), deletion_vector_of(entry)
@@ -221,13 +244,13 @@ def _lines(path: str) -> Iterator[Action]:
     """Yield the actions of a file of JSON."""
     data = _bytes(path)
     try:
-        for line in data.decode().splitlines():
+        for line in data.split(b"\n"):  # texts in JSON may have other line breaks
             if line.strip():
                 action = json.loads(line)
                 if not isinstance(action, dict):
-                    raise ValueError("a line isn't an action")
+                    raise TypeError("a line isn't an action")
                 yield action
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise CorruptFile(f"the Delta log can't be read: {error}", path=path) from None
 
 

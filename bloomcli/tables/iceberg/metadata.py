@@ -10,7 +10,6 @@ refuses equality deletes, and reads manifests of version 3 without the places of
 from __future__ import annotations
 
 import base64
-import gzip
 import io
 import json
 import os
@@ -27,13 +26,14 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote_plus
 from uuid import UUID
 
+from bloomcli.concurrency.threads import Threads
 from bloomcli.datasets.hadoop_paths import portable
 from bloomcli.errors import BloomError, CorruptFile, UnsupportedError, UsageError
 from bloomcli.extras import needed
 from bloomcli.model.schema import ColumnNames
 from bloomcli.model.table_statistics import FileStatistics
 from bloomcli.storage.registry import open_source, store_of
-from bloomcli.tables.base import DataFile, FilterRequest, TableSnapshot
+from bloomcli.tables.base import DataFile, FilterRequest, TableSnapshot, valid
 from bloomcli.tables.deleted_rows import TableRows
 from bloomcli.tables.iceberg.checks import ENCRYPTION_KEY, VERSIONS
 from bloomcli.tables.iceberg.properties import filter_requests
@@ -43,6 +43,9 @@ from bloomcli.tables.iceberg.statistics import leaves_of, rewriting, statistics_
 
 _HINT: Final = "version-hint.text"
 _NUMBERED: Final = re.compile(r"v?(\d+)(?:-[0-9a-fA-F-]{36})?(?:\.gz)?\.metadata\.json(?:\.gz)?")
+_AT_ONCE: Final = 16
+"""Manifests that are read from a store at a time."""
+_UNPACKED_MOST: Final = 1 << 30
 _DELETED: Final = 2
 """The status of a manifest's entry for a file that the snapshot no longer has."""
 _ADDED: Final = 1
@@ -89,10 +92,15 @@ def _read(path: str) -> bytes:
 def _json(path: str) -> dict[str, Any]:
     try:
         data = _read(path)
-        found = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
+        if data[:2] == b"\x1f\x8b":
+            unpacked = zlib.decompressobj(wbits=31)
+            data = unpacked.decompress(data, _UNPACKED_MOST)
+            if not unpacked.eof:
+                raise ValueError("it is cut off, or unpacks to more than 1 GiB")
+        found = json.loads(data)
         if not isinstance(found, dict):
             raise TypeError("it isn't an object")
-    except (ValueError, TypeError, OSError, EOFError, zlib.error, RecursionError) as error:
+    except (ValueError, TypeError, zlib.error, RecursionError) as error:
         raise CorruptFile(f"the table's metadata can't be read: {error}", path=path) from None
     return found
 
@@ -173,7 +181,9 @@ class _Deletes:
         for one in files:
             kind = one.facts["content"]
             low, high = (one.bound(name, _PATH_ID) for name in ("lower_bounds", "upper_bounds"))
-            named = one.facts.get("referenced_data_file") or (low.decode() if low and low == high else None)
+            named = one.facts.get("referenced_data_file") or (
+                low.decode("utf-8", "replace") if low and low == high else None
+            )
             if str(one.facts["file_format"]).lower() == "puffin":
                 self._vectors.setdefault(str(named), []).append(one)
             elif kind == _POSITION:
@@ -222,16 +232,20 @@ class IcebergFiles(TableSnapshot):
         self.origin = f"the Iceberg metadata file {path}"
         self._path = path
         self._metadata = _json(path)
-        version = self._metadata.get("format-version")
-        if version not in VERSIONS:
-            raise UnsupportedError(f"Iceberg format version {version}: bloom knows versions 1 to 3", path=name)
-        if ENCRYPTION_KEY in self._properties:
-            raise UnsupportedError("the table is encrypted: its files can't be read without its keys", path=name)
-        try:
+        with valid("the table's metadata aren't valid", path):
+            version = self._metadata["format-version"]
+            if version not in VERSIONS:
+                raise UnsupportedError(f"Iceberg format version {version}: bloom knows versions 1 to 3", path=name)
+            if ENCRYPTION_KEY in self._properties:
+                raise UnsupportedError("the table is encrypted: its files can't be read without its keys", path=name)
             self._snapshot, self._fixed = self._chosen(ref, snapshot, as_of)
-            self._specs = {one["spec-id"]: one["fields"] for one in self._all("partition-specs", "partition-spec")}
-        except (KeyError, TypeError, AttributeError) as error:
-            raise CorruptFile(f"the table's metadata aren't valid: {error!r}", path=path) from None
+            self._specs: dict[int, list[dict[str, Any]]] = {}
+            for spec in self._all("partition-specs", "partition-spec"):
+                fields = [{**one, **{key: str(one[key]) for key in ("name", "transform")}} for one in spec["fields"]]
+                self._specs[spec["spec-id"]] = fields
+            self.names()
+            rows_of(self._schema, self._schemas, self._mapping(), {}, ())
+            self._types  # noqa: B018  computed once, here
 
     @property
     def _properties(self) -> Mapping[str, str]:
@@ -313,27 +327,28 @@ class IcebergFiles(TableSnapshot):
         if self._snapshot is None:
             return [], []
         if (listed := self._snapshot.get("manifest-list")) is not None:
-            manifests = _avro(listed)[1]
+            manifests = _avro(str(listed))[1]
         else:
             manifests = [{"manifest_path": path} for path in self._snapshot.get("manifests") or ()]
         found: tuple[list[_File], list[_File]] = [], []
-        for manifest in manifests:
-            if manifest.get("key_metadata") is not None:
-                raise UnsupportedError("a manifest is encrypted: its table's keys are needed", path=self.name)
-            path = manifest["manifest_path"]
-            schema, entries = _avro(path)
-            try:
-                of_partition = _partition_ids(schema)
-                for entry in entries:
-                    if entry["status"] != _DELETED:
-                        one = self._file(entry, manifest, of_partition)
-                        found[one.facts.get("content", _DATA) != _DATA].append(one)
-            except (KeyError, TypeError, StopIteration, ValueError, OverflowError) as error:
-                raise CorruptFile(f"an entry of the manifest isn't valid: {error!r}", path=path) from None
+        with valid("the list of manifests isn't valid", self._path):
+            paths = [str(manifest["manifest_path"]) for manifest in manifests]
+        if any(manifest.get("key_metadata") is not None for manifest in manifests):
+            raise UnsupportedError("a manifest is encrypted: its table's keys are needed", path=self.name)
+        remote = any(store_of(portable(path)).remote for path in paths[:1])
+        with Threads(_AT_ONCE if remote else 0, "bloom-iceberg") as threads:
+            for path, manifest, (schema, entries) in zip(paths, manifests, threads.map(_avro, paths), strict=True):
+                with valid("an entry of the manifest isn't valid", path):
+                    of_partition = _partition_ids(schema)
+                    for entry in entries:
+                        if entry["status"] != _DELETED:
+                            one = self._file(entry, manifest, of_partition)
+                            found[(one.facts.get("content") or _DATA) != _DATA].append(one)
         return found
 
     def _file(self, entry: Mapping[str, Any], manifest: Mapping[str, Any], of_partition: Mapping[int, str]) -> _File:
         facts = entry["data_file"]
+        facts["file_size_in_bytes"], facts["record_count"], facts["file_format"], facts["file_path"]
         sequence = entry.get("sequence_number")
         if sequence is None:
             sequence = (manifest.get("sequence_number") or 0) if entry["status"] == _ADDED else 0
@@ -402,7 +417,8 @@ class IcebergFiles(TableSnapshot):
             for file in files
         }
         deletes = ((file.path, [one.json for one in found]) for file in files if (found := index.of(file.record)))
-        return rows_of(self._schema, self._schemas, self._mapping(), identities, deletes)
+        with valid("the table's schemas or the entries of delete files aren't valid", self._path):
+            return rows_of(self._schema, self._schemas, self._mapping(), identities, deletes)
 
     def statistics(self, files: Sequence[DataFile]) -> Iterator[FileStatistics]:
         """The statistics in the manifests."""
@@ -418,8 +434,8 @@ class IcebergFiles(TableSnapshot):
 
 def _partition_ids(schema: Mapping[str, Any]) -> dict[int, str]:
     """The names of the partition's fields in a manifest, by their field ids."""
-    of_file = next(one for one in schema["fields"] if one["name"] == "data_file")["type"]
-    partition = next(one for one in of_file["fields"] if one["name"] == "partition")["type"]
+    of_entry = {one["name"]: one["type"] for one in schema["fields"]}
+    partition = {one["name"]: one["type"] for one in of_entry["data_file"]["fields"]}["partition"]
     return {one["field-id"]: one["name"] for one in partition["fields"] if "field-id" in one}
 
 
