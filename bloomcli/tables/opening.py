@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -54,13 +55,13 @@ def path_of(name: str) -> str | None:
     return name if is_path and name else None
 
 
-def check_named_in_sql(name: str, command: str, columns: Sequence[str] = ()) -> None:
+def check_named_in_sql(name: str, command: str | None = None, columns: Sequence[str] = ()) -> None:
     """Raise UsageError for a path: Spark names tables in SQL.
 
     Args:
         name: the table's name.
-        command: the command that needs Spark, and its columns, for the hint.
-        columns: these columns.
+        command: the command that changes the table, for the hint; None: the command only reads.
+        columns: the columns that it names.
     """
     if path_of(name) != name:
         return
@@ -68,10 +69,12 @@ def check_named_in_sql(name: str, command: str, columns: Sequence[str] = ()) -> 
     if found is None:
         raise UsageError(_NO_TABLE, path=name, hint="name the table's own directory")
     options = () if is_running() or found.kind is not TableKind.DELTA else settings("delta")
+    if command is None:
+        words = shlex.join(["--table", str(found.name), *options])
+        raise UsageError("Spark names tables in SQL", path=name, hint=f"{words}; or leave Spark out to read it")
     line = Command(command, options, tuple(columns), table=found.name)
-    raise UsageError(
-        f"`bloom {command}` works on this table with Spark, which names tables in SQL", path=name, hint=str(line)
-    )
+    reason = f"`bloom {command}` changes tables with Spark, which names them in SQL"
+    raise UsageError(reason, path=name, hint=str(line))
 
 
 def _found(path: str) -> ManagedTable | None:
@@ -107,7 +110,7 @@ def open_snapshot(name: str, *, snapshot: int | None = None, as_of: datetime | N
     if found is not None and found.kind is TableKind.ICEBERG:
         return _iceberg(name, newest_metadata(found.path), selector, snapshot, as_of)
     if found is not None and found.kind is TableKind.DELTA:
-        return DeltaLogTable(found.path, snapshot=snapshot, as_of=as_of)
+        return DeltaLogTable(str(found.name) if path == name else name, found.path, snapshot=snapshot, as_of=as_of)
     if found is not None and found.kind is TableKind.HUDI:
         raise UnsupportedError("a Hudi table: bloom doesn't read Hudi's timeline", path=name)
     raise UsageError(_NO_TABLE, path=name, hint="name the table's own directory")

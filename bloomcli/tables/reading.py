@@ -122,7 +122,7 @@ def opened(engine: Engine, options: TableOptions) -> TableSnapshot:
     `open_table` or `open_snapshot`."""
     options = options.checked()
     if isinstance(engine, SparkEngine):
-        check_named_in_sql(options.table, "inspect")
+        check_named_in_sql(options.table)
         return open_table(engine.session, options.table, snapshot=options.snapshot, as_of=options.time)
     return open_snapshot(options.table, snapshot=options.snapshot, as_of=options.time)
 

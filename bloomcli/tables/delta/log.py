@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -298,6 +299,7 @@ class DeltaLogTable(DeltaSnapshot):
     """A Delta table at one version, read from its log.
 
     Args:
+        name: as `--table` takes it in SQL.
         location: the table's directory.
         snapshot: the version; None: the newest.
         as_of: the version that was current at this time.
@@ -305,9 +307,9 @@ class DeltaLogTable(DeltaSnapshot):
     Raises: as `Log`.
     """
 
-    def __init__(self, location: str, *, snapshot: int | None = None, as_of: datetime | None = None) -> None:
-        quoted = location.replace("`", "``")
-        name = f"delta.`{quoted}`"
+    def __init__(
+        self, name: str, location: str, *, snapshot: int | None = None, as_of: datetime | None = None
+    ) -> None:
         super().__init__(name, location, Log(location, name, snapshot, as_of))
         self.origin = f"the Delta log of {location}"
 
@@ -316,5 +318,5 @@ class DeltaLogTable(DeltaSnapshot):
         raise UnsupportedError(
             "--where chooses files as Spark plans a query, and Spark isn't used here",
             path=self.name,
-            hint="add --engine spark, or leave out --where",
+            hint=f"--engine spark --table {shlex.quote(self.name)} plans it; or leave out --where",
         )
