@@ -102,6 +102,12 @@ class SnapshotSearch(ListedSearch):
         if self._all_blocks.only is None:  # one temporary file for all
             self._jobs = 1
 
+    def _each(self) -> Iterator[FileResult | FilterAnswer]:
+        try:
+            yield from super()._each()
+        finally:
+            self._all_blocks.close()
+
     def _pieces(
         self, threads: Threads, jobs: int, stop: Stop, *, remote: bool
     ) -> Iterator[FileResult | FilterAnswer | FileToSearch]:

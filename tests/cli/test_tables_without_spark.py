@@ -13,6 +13,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 from support import iceberg_metadata
+from support.cli import Bloom
 
 from bloomcli.errors import BloomError
 from bloomcli.tables.opening import open_snapshot
@@ -68,6 +69,20 @@ def test_commands_read_a_table_by_its_directory_and_say_what_they_read(table: st
         "trial", "--table", table, "-c", "id", "--readers", "pyarrow", "--values", "2", "-f", "json"
     )
     assert (code, json.loads(out)["files"]) == (0, 2), err
+
+
+def test_values_in_several_blocks_and_an_index_find_the_same_rows(
+    table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bloom: Bloom
+) -> None:
+    (tmp_path / "ids").write_text("".join(f"{number}\n" for number in (5, 6, 150, 151, 7000)))
+    wanted = ("find", "--values-from", tmp_path / "ids", "-c", "id", "--table", table, "-f", "jsonl", "-q")
+    assert sorted(rows(bloom(*wanted).out)) == [6, 150, 151]
+    assert bloom("index", "build", table, "-c", "id", "-o", tmp_path / "index").code == 0
+    assert sorted(rows(bloom(*wanted, "--index", tmp_path / "index").out)) == [6, 150, 151]
+    assert len(rows(bloom(*wanted, "--limit", "2").out)) == 2
+    monkeypatch.setattr("bloomcli.finding.table_search.PIECE_VALUES", 2)
+    monkeypatch.setattr("bloomcli.finding.values.BLOCK_VALUES", 2)
+    assert sorted(rows(bloom(*wanted).out)) == [6, 150, 151]
 
 
 def test_a_name_that_nothing_here_finds_is_an_error_that_says_how_to_install_it() -> None:
