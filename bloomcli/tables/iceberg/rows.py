@@ -190,11 +190,16 @@ def _spark_type(kind: Any) -> Any:
         return {"type": "struct", "fields": fields}
     if kind["type"] == "list":
         element = _spark_type(kind["element"])
-        return {"type": "array", "elementType": element, "containsNull": not kind["element-required"]}
+        return {"type": "array", "elementType": element, "containsNull": _is_optional(kind, "element")}
     if kind["type"] == "map":
         key, value = _spark_type(kind["key"]), _spark_type(kind["value"])
-        return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": not kind["value-required"]}
+        return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": _is_optional(kind, "value")}
     return _spark_type(kind["type"])
+
+
+def _is_optional(kind: Mapping[str, Any], part: str) -> bool:
+    """Whether the elements of a list, or the values of a map, may be null."""
+    return not kind[f"{part}-required"]
 
 
 def _deleted(
