@@ -73,7 +73,7 @@ def check_named_in_sql(name: str, command: str | None = None, columns: Sequence[
         words = shlex.join(["--table", str(found.name), *options])
         raise UsageError("Spark names tables in SQL", path=name, hint=f"{words}; or leave Spark out to read it")
     line = Command(command, options, tuple(columns), table=found.name)
-    reason = f"`bloom {command}` changes tables with Spark, which names them in SQL"
+    reason = f"{command} changes tables with Spark, which names them in SQL"
     raise UsageError(reason, path=name, hint=str(line))
 
 
