@@ -45,10 +45,13 @@ def test_every_extra_that_the_code_names_exists() -> None:
     named = set()
     for path in (ROOT / "bloomcli").rglob("*.py"):
         text = path.read_text()
-        named |= {*re.findall(r'\binstall\("(\w+)"\)', text), *re.findall(r'needed\("[^"]*", "(\w+)"\)', text)}
+        named |= {
+            *re.findall(r"""\binstall\(["'](\w+)["']\)""", text),
+            *re.findall(r'needed\("[^"]*", "(\w+)"\)', text),
+        }
         assert "bloomcli[" not in text or path.name == "extras.py", path
     assert named == extras.keys() - {"test"}
-    for extra in named:
+    for extra in named & set(metadata.metadata("bloomcli").get_all("Provides-Extra") or ()):
         assert re.fullmatch(r"pip install( '[a-z]+[^']*')+", install(extra)), "by the installed metadata"
 
 

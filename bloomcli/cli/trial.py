@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from bloomcli.cli import grouped, options, output
-from bloomcli.commands.option import OUTPUT
+from bloomcli.cli.table_options import no_files
+from bloomcli.commands.option import OUTPUT, TABLES
 from bloomcli.commands.options import TrialOptions
-from bloomcli.errors import UsageError
 
 if TYPE_CHECKING:
     from bloomcli.model.trial import TrialReport
@@ -30,7 +30,12 @@ Examples:
 )
 @options.files_argument
 @options.options_of(TrialOptions)
-@grouped.option("--table", metavar="NAME", hidden=True, help="Not for trials: they read files.")
+@grouped.option(
+    "--table",
+    metavar="NAME",
+    help="Try data files of this Iceberg or Delta table, as plain files: also the rows that the table has deleted.",
+    group=TABLES,
+)
 @grouped.option(
     "-q",
     "--quiet",
@@ -67,10 +72,12 @@ def command(
     Exits with 1 if a reader returns other rows with filters than without.
     """
     if table is not None:
-        raise UsageError(
-            "trials read files: every reader would have to know the table's deletes and schema",
-            hint="name some of its data files; `bloom inspect --table NAME --format csv` lists them",
-        )
+        from bloomcli.tables.opening import open_snapshot
+        from bloomcli.tables.tasks import paths_of
+
+        if files:
+            raise no_files(files[0])
+        files = paths_of(open_snapshot(table))
     if not files:
         raise click.UsageError("Missing argument 'FILE...'.")
     from bloomcli.trials import trial
