@@ -23,6 +23,7 @@ from bloomcli.report.layout import (
     Pairs,
     Style,
     line,
+    planned,
     traffic_line,
     traffic_pairs,
 )
@@ -304,7 +305,7 @@ def _tally(report: ChangeReport) -> str:
 def _outcome(report: ChangeReport) -> str:
     tally = _tally(report)
     before, after = report.bytes_before, report.bytes_after
-    sizes = f"{size(before)} -> {'at most ' if report.dry_run and after != before else ''}{size(after)}"
+    sizes = f"{size(before)} -> {f'{planned(report.command)} ' * (report.dry_run and after != before)}{size(after)}"
     if before and after != before:
         sizes += f" ({growth(before, after)})"
     if report.dry_run:
