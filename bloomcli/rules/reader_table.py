@@ -110,6 +110,10 @@ class Reader(NamedTuple):
     """An old release: a newer one has fewer of these bugs, or none."""
     dictionary: bool = False
     """It skips row groups by the dictionary page of a chunk whose pages are all dictionary-encoded."""
+    dictionary_bytes: int | None = None
+    """The largest stored, so compressed, size of a dictionary in which it does so; None if there is no limit."""
+    overlooks: frozenset[str] = _NONE
+    """Types of Parquet whose values it looks up in no filter and no dictionary."""
     zeros: frozenset[str] = _NONE
     """Types for which it looks up a zero only with the literal's sign: FLOAT, DOUBLE, FLOAT16."""
     zeros_in: frozenset[str] = _FORMATS
@@ -327,6 +331,7 @@ _PARQUET: Final = frozenset({"parquet"})
 _ORC: Final = frozenset({"orc"})
 _BOTH: Final = _PARQUET | _ORC
 _FLOATS: Final = frozenset({"FLOAT", "DOUBLE"})
+_MOMENTS: Final = frozenset({"TIMESTAMP", "INT96"})
 
 
 _AUGUST: Final = "main of August 2026"
@@ -412,6 +417,7 @@ ROWS: Final = (
             "FLOAT": "FLOAT",
             "DOUBLE": "DOUBLE",
         },
+        overlooks=_MOMENTS | {"DECIMAL"},
         any_size=ANY_SIZE["trino"],
     ),
     *ORC_ONLY,
@@ -514,6 +520,7 @@ ROWS: Final = (
             )
         },
         zeros=_FLOATS,
+        overlooks=_MOMENTS | {"FLOAT16", "DATE", "TIME"},
         any_size=ANY_SIZE["datafusion"],
     ),
     Reader(
@@ -565,6 +572,7 @@ ROWS: Final = (
                 " looked up in the wrong blocks; only a debug build checks that they agree",
             )
         },
+        overlooks=_MOMENTS | {"DECIMAL", "DATE"},
         dictionary=True,
         zeros=_FLOATS,
     ),
@@ -577,8 +585,8 @@ ROWS: Final = (
             "ClickHouse 26.9",
             "Parquet: integers are hashed at the file's width, strings and fixed-length bytes unchanged; floats,"
             " decimals, UUIDs, dates and timestamps aren't looked up. Before filters, the same types are looked up in"
-            " dictionaries of up to 1 MiB (input_format_parquet_dictionary_filter_push_down). ORC through ORC C++,"
-            " unless input_format_orc_filter_push_down is off",
+            " dictionaries of up to 1 MiB as stored (input_format_parquet_dictionary_filter_push_down). ORC through ORC"
+            " C++, unless input_format_orc_filter_push_down is off",
         ),
         wrong_about={
             NEGATIVE_ZERO: measured(
@@ -609,6 +617,8 @@ ROWS: Final = (
                 " 26.9 (measured)",
             ),
         ),
+        dictionary_bytes=1 << 20,
+        overlooks=_MOMENTS | {"FLOAT", "DOUBLE", "FLOAT16", "DECIMAL", "UUID", "DATE"},
         any_size=ANY_SIZE["clickhouse"],
     ),
     Reader(
