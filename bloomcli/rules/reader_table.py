@@ -585,8 +585,8 @@ ROWS: Final = (
             "ClickHouse 26.9",
             "Parquet: integers are hashed at the file's width, strings and fixed-length bytes unchanged; floats,"
             " decimals, UUIDs, dates and timestamps aren't looked up. Before filters, the same types are looked up in"
-            " dictionaries of up to 1 MiB as stored (input_format_parquet_dictionary_filter_push_down). ORC through ORC"
-            " C++, unless input_format_orc_filter_push_down is off",
+            " dictionaries of up to 1 MiB as stored (input_format_parquet_dictionary_filter_push_down). ORC through"
+            " ORC C++, unless input_format_orc_filter_push_down is off",
         ),
         wrong_about={
             NEGATIVE_ZERO: measured(
