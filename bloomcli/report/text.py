@@ -168,7 +168,9 @@ def change(report: ChangeReport) -> Iterator[Block]:
         yield _structure_grid(report)
         yield Gap()
     yield line(_outcome(report), Style.WARN if report.dry_run else Style.TITLE)
-    yield line(_effort(report))
+    idle = report.output is None and not report.dry_run
+    if not idle:
+        yield line(_effort(report))
     yield from traffic_line(report, dry_run=report.dry_run)
     if report.bytes_unreclaimed:
         left = size(report.bytes_unreclaimed)
@@ -178,7 +180,7 @@ def change(report: ChangeReport) -> Iterator[Block]:
             what = "page indexes" if report.command == "repair" else "filters"
             text = f"{left} of old {what} stay in the file, unused: they lie between row groups, and pages can't move"
         yield line(text)
-    for text in report.remarks:
+    for text in report.remarks[idle and report.command == "repair" :]:  # the first one says why nothing was written
         yield line(f"remark: {text}", Style.WARN)
     left_out: dict[str, dict[str, None]] = {}
     kept = [
@@ -311,7 +313,8 @@ def _outcome(report: ChangeReport) -> str:
     if report.dry_run:
         return f"dry run, nothing written: {report.path}: {tally}, {sizes}"
     if report.output is None:
-        return f"nothing written: {report.path}: {tally}"
+        why = report.remarks[0] if report.command == "repair" and report.remarks else tally
+        return f"nothing written: {report.path}: {why}"
     return f"wrote {report.output}: {tally}, {sizes}"
 
 
