@@ -55,7 +55,7 @@ def _verdict(who: Reader, formats: Collection[str], column: Encoded) -> tuple[st
     groups, encoded = column.row_groups, column.dictionary_row_groups
     if not set(formats) & who.probes:
         return NEVER_LOOKS, "never looks at filters"
-    if column.kind in who.overlooks and set(formats) == {"parquet"}:
+    if column.kind in who.overlooks and who.overlooks_in >= set(formats):
         return NEVER_LOOKS, f"looks no {column.kind} up in filters or dictionaries"
     if not who.dictionary or not encoded:
         return GAINS, "skips row groups by filters"

@@ -113,7 +113,9 @@ class Reader(NamedTuple):
     dictionary_bytes: int | None = None
     """The largest stored, so compressed, size of a dictionary in which it does so; None if there is no limit."""
     overlooks: frozenset[str] = _NONE
-    """Types of Parquet whose values it looks up in no filter and no dictionary."""
+    """Types whose values it looks up in no filter and no dictionary."""
+    overlooks_in: frozenset[str] = _ISSUES_IN
+    """The formats that `overlooks` applies to."""
     zeros: frozenset[str] = _NONE
     """Types for which it looks up a zero only with the literal's sign: FLOAT, DOUBLE, FLOAT16."""
     zeros_in: frozenset[str] = _FORMATS

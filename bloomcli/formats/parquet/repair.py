@@ -31,7 +31,7 @@ from bloomcli.formats.parquet.encodings import width_of
 from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.mended import STRUCTURES, Made, Maker, Orders, Work
 from bloomcli.formats.parquet.pages import chunk_range
-from bloomcli.formats.parquet.plan import Change, refuse_signed, slices
+from bloomcli.formats.parquet.plan import Change, slices
 from bloomcli.formats.parquet.proof import COLUMN_INDEX, ENCODINGS, OFFSET_INDEX, ROWS, SORTING, STATISTICS
 from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES, Struct
 from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part
@@ -59,7 +59,9 @@ class RepairPlan(Change):
     """The plan that mends or adds statistics and page indexes."""
 
     def __init__(self, filters: Filters, columns: set[int] | None, repair: Repair, *, appends: bool = False) -> None:
-        refuse_signed(filters.footer)
+        if (error := filters.footer.signed_error) is not None:
+            error.hint = "bloom has no keys; let the engine that wrote the file write it again"
+            raise error
         self._stop = Stop()
         self._ahead: BuildQueue[Made] | None = None
         self._add = repair.add
