@@ -22,7 +22,7 @@ _ABOUT: Final = {
     Group.SOUNDNESS: "A reader that trusts the filter, the statistics, the page index or the table loses rows.",
     Group.STRUCTURE: "The filter's bytes or its location contradict the format or other parts of the file.",
     Group.POLICY: "The filter doesn't meet the team's policy, or isn't worth its bytes.",
-    Group.READERS: "A named engine would look values up wrongly in a correct filter.",
+    Group.READERS: "A named engine would look values up wrongly in a correct filter, or nulls in ORC's statistics.",
 }
 """Descriptions of the groups, in their order."""
 

@@ -143,7 +143,7 @@ _USEFUL: Final = frozenset({"dictionary", "has-filters"})
 def _uses(figures: AdviseReport, columns: Sequence[ColumnAdvice]) -> Iterator[ReaderUse]:
     """Yield what filters do for each reader."""
     useful = [
-        Encoded(column.column, column.row_groups, column.dictionary_row_groups or 0)
+        Encoded(column.column, column.type.partition("(")[0], column.row_groups, column.dictionary_row_groups or 0)
         for column in columns
         if column.recommended or column.reason_id in _USEFUL
     ]

@@ -27,6 +27,7 @@ from bloomcli.rules.reader_table import (
     ISSUE,
     MILLIS,
     NEGATIVE_ZERO,
+    NULL_STRUCTS,
     SINGLE_BLOCK,
     WIDENED,
     Reader,
@@ -218,7 +219,7 @@ def readers(
         facts: its filters; filters of other columns are ignored.
         names: readers, by name or alias. Raises UsageError for an unknown one.
         table: the table's types of the file's columns; without it, widened columns aren't found.
-        columns: ordinals of the columns to check; None for all.
+        columns: ordinals of the columns to check; None for all with filters.
         confirm: looks -0.0 up among the values; without it, a filter with only -0.0 results in a note.
     """
     named = known(names, file.format)
@@ -236,6 +237,8 @@ def readers(
         if found and (columns is None or column.index in columns):
             looked_at = True
             yield from _of_column(file, column, found, named, faults, confirm)
+        if column.index in columns if columns is not None else found:
+            yield from _null_structs(file, column, [r for r in named if NULL_STRUCTS in r.wrong_about])
     if looked_at:
         yield from _issues(file.format, named)
 
@@ -336,6 +339,25 @@ def _intervals(file: FilterFile, column: Column, wrong: Sequence[Reader]) -> Ite
             row_group=lost[0].row_group,
             column=column.path,
             hint=_adding(file, column, after=" inserts the normal form too"),
+            places=_row_groups(lost),
+        )
+
+
+def _null_structs(file: FilterFile, column: Column, wrong: Sequence[Reader]) -> Iterator[Finding]:
+    """Yield a finding about nulls of structs that a field's statistics don't count."""
+    lost = [Unit(row_group, stripe) for stripe, row_group in file.uncounted_nulls(column)] if wrong else []
+    if lost:
+        struct_path = column.path.rpartition(".")[0]
+        which = f"`{struct_path}`{' or a struct above it' * ('.' in struct_path)}"
+        yield Finding(
+            id=NULL_STRUCTS,
+            severity=Severity.ERROR,
+            message=f"the statistics deny nulls, and {which} is null, in"
+            f" {_groups(len(lost))}: {titles(wrong)} {lose(wrong)} these rows for IS NULL",
+            row_group=lost[0].row_group,
+            stripe=lost[0].stripe,
+            column=column.path,
+            hint=f"ask for `{struct_path} IS NULL OR {column.path} IS NULL`, or switch filter pushdown off",
             places=_row_groups(lost),
         )
 

@@ -64,6 +64,13 @@ class _Check:
     """Row groups (in ORC stripes) whose values are read; none without `deep`."""
 
     @property
+    def proven(self) -> set[int] | None:
+        """Ordinals of the columns whose values and statistics are checked; None for those with filters."""
+        if self.columns is None or self.options.columns:
+            return self.columns
+        return self.columns & self.file.filtered_columns()  # only `--exclude` was given
+
+    @property
     def whole(self) -> bool:
         """Whether all values are read, so that these decide what is wrong."""
         return self.options.deep and len(self.units) == len(self.file.units())
@@ -166,9 +173,7 @@ def _required(check: _Check) -> tuple[str, ...]:
 
 def _by_values(check: _Check, before: Sequence[Finding], threads: int, progress: Progress | None) -> _Values:
     """Read the values and prove that no filter misses one. An error carries the findings so far, and `before`."""
-    file, columns, units = check.file, check.columns, check.units
-    if columns is not None and not check.options.columns:  # only `--exclude` was given
-        columns &= file.filtered_columns()
+    file, columns, units = check.file, check.proven, check.units
     values = 0
     findings: list[Finding] = []
     zeros: list[Finding] = []
@@ -276,7 +281,7 @@ def _readers(check: _Check, facts: Sequence[FilterFacts], zeros: Sequence[Findin
         return
     proven = list(confirmed_zeros(file, zeros, rules.readers))
     settled = {finding.column for finding in proven}
-    for finding in losing(file, facts, rules.readers, rules.table, check.columns):
+    for finding in losing(file, facts, rules.readers, rules.table, check.proven):
         if finding.id != _LONE_ZERO or (not check.whole and finding.column not in settled):
             yield finding
     yield from proven

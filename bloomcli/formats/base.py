@@ -454,6 +454,11 @@ class FilterFile(Indexable, ABC):
         del column
         return ()
 
+    def uncounted_nulls(self, column: Column) -> Iterator[tuple[int | None, int]]:
+        """Yield (stripe, row group) where statistics deny nulls of a field, and a struct that it lies in is null."""
+        del column
+        return iter(())
+
     def units(self) -> Sequence[int]:
         """The units that `deep` reads (row groups, in ORC stripes): the number of row groups in each."""
         return [1] * self.row_group_count

@@ -59,7 +59,7 @@ def reader_lines(readers: Sequence[str], table_schema: str | None) -> Iterator[s
     yield "# max-oversize = 4"
     yield ""
     yield "# The engines that read the files. Columns in which one of them looks values up wrongly are findings"
-    yield "# (rules reader-negative-zero, reader-millis, reader-decimal-width, reader-widened)."
+    yield "# (rules reader-negative-zero, reader-millis, reader-decimal-width, reader-widened, reader-null-structs)."
     yield f"readers = [{', '.join(map(toml_string, readers))}]" if readers else '# readers = ["spark", "trino"]'
     yield ""
     yield "# The table's schema, relative to this file. Readers look up values at its types (rule reader-widened)."

@@ -171,6 +171,11 @@ def line(text: str, style: Style = Style.PLAIN, *, indent: int = 0, whole: bool 
     return Line(Cell(text, style), indent, whole)
 
 
+def planned(command: str) -> str:
+    """What a dry run's sizes are: bounds, but `repair` reads no page to count the pages."""
+    return "about" if command == "repair" else "at most"
+
+
 def traffic_text(report: TrafficFields) -> str | None:
     """Return ``12 requests, 1.0 MiB downloaded, 3.0 KiB uploaded, 1.0 GiB copied by the store``; None for local
     files."""

@@ -23,6 +23,7 @@ from bloomcli.report.layout import (
     Pairs,
     Style,
     line,
+    planned,
     traffic_line,
     traffic_pairs,
 )
@@ -167,7 +168,9 @@ def change(report: ChangeReport) -> Iterator[Block]:
         yield _structure_grid(report)
         yield Gap()
     yield line(_outcome(report), Style.WARN if report.dry_run else Style.TITLE)
-    yield line(_effort(report))
+    idle = report.output is None and not report.dry_run
+    if not idle:
+        yield line(_effort(report))
     yield from traffic_line(report, dry_run=report.dry_run)
     if report.bytes_unreclaimed:
         left = size(report.bytes_unreclaimed)
@@ -177,7 +180,7 @@ def change(report: ChangeReport) -> Iterator[Block]:
             what = "page indexes" if report.command == "repair" else "filters"
             text = f"{left} of old {what} stay in the file, unused: they lie between row groups, and pages can't move"
         yield line(text)
-    for text in report.remarks:
+    for text in report.remarks[idle and report.command == "repair" :]:  # the first one says why nothing was written
         yield line(f"remark: {text}", Style.WARN)
     left_out: dict[str, dict[str, None]] = {}
     kept = [
@@ -304,13 +307,14 @@ def _tally(report: ChangeReport) -> str:
 def _outcome(report: ChangeReport) -> str:
     tally = _tally(report)
     before, after = report.bytes_before, report.bytes_after
-    sizes = f"{size(before)} -> {'at most ' if report.dry_run and after != before else ''}{size(after)}"
+    sizes = f"{size(before)} -> {f'{planned(report.command)} ' * (report.dry_run and after != before)}{size(after)}"
     if before and after != before:
         sizes += f" ({growth(before, after)})"
     if report.dry_run:
         return f"dry run, nothing written: {report.path}: {tally}, {sizes}"
     if report.output is None:
-        return f"nothing written: {report.path}: {tally}"
+        why = report.remarks[0] if report.command == "repair" and report.remarks else tally
+        return f"nothing written: {report.path}: {why}"
     return f"wrote {report.output}: {tally}, {sizes}"
 
 

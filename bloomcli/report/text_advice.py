@@ -102,7 +102,7 @@ def _readers(uses: Sequence[ReaderUse]) -> Iterator[tuple[str, Cell]]:
         groups.setdefault((use.verdict, use.columns, use.reason), []).append(use.title)
     every = {column for use in uses for column in use.columns}
     for (verdict, columns, reason), titles in sorted(groups.items(), key=lambda group: _ORDER.index(group[0][0])):
-        where = "" if len(columns) == len(every) or verdict == NEVER_LOOKS else f"{', '.join(columns)}: "
+        where = "" if len(columns) == len(every) else f"{', '.join(columns)}: "
         style = Style.GOOD if verdict == GAINS else Style.PLAIN
         if len(titles) == 1:
             yield titles[0], Cell(where + reason, style)

@@ -11,7 +11,7 @@ from typing import Final
 from bloomcli.hints import quoted
 from bloomcli.model.dataset import ColumnOverFiles, DatasetReport, FileRow, Status, TableFacts
 from bloomcli.report.human import count, first_names, growth, rate, seconds, size, speed
-from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, bar, line, traffic_line
+from bloomcli.report.layout import Block, Cell, Gap, Grid, Head, Style, bar, line, planned, traffic_line
 from bloomcli.report.text import answers
 from bloomcli.words import plural
 
@@ -187,7 +187,7 @@ def dataset(report: DatasetReport, *, every: bool = False) -> Iterator[Block]:
 
 def _grid(report: DatasetReport) -> Grid:
     changed = any(r.bytes_after is not None for r in report.rows)
-    bound = ", at most" if report.dry_run else ""
+    bound = f", {planned(report.command)}" if report.dry_run else ""
     # figures that the command never sets have no column
     repairs = report.command == "repair"
     filters, sized = report.command != "probe", report.command not in {"probe", "remove", "repair"}
@@ -329,7 +329,9 @@ def _totals(report: DatasetReport, sums: _Sums, *, listed: bool) -> Iterator[Blo
         text = f"{plural(report.not_started, 'file')} not started: --fail-fast ended the run{untouched}"
         yield line(text, Style.WARN)
     if report.command in _CHANGING and sums.worked:
-        change = f"{'at most ' if report.dry_run else ''}{size(sums.after)} ({growth(sums.before, sums.after)})"
+        change = (
+            f"{f'{planned(report.command)} ' * report.dry_run}{size(sums.after)} ({growth(sums.before, sums.after)})"
+        )
         what = (sums.structures, "structure") if report.command == "repair" else (sums.filters, "filter")
         yield line(f"{plural(*what)}, {size(sums.before)} -> {change}")
     elif sums.filters:
@@ -392,14 +394,14 @@ def _bytes(report: DatasetReport) -> str:
     read = sum(row.bytes_decoded or 0 for row in rows)
     copied = sum(row.bytes_copied or 0 for row in rows)
     new = sum(row.bytes_after or 0 for row in rows) - copied
-    return f"reads at most {size(read)} of columns, copies {size(copied)}, writes at most {size(new)} anew"
+    written = f"writes {planned(report.command)} {size(new)} anew"
+    return f"reads at most {size(read)} of columns, copies {size(copied)}, {written}"
 
 
 def _each(report: DatasetReport) -> Iterator[Block]:
     for number, commit in enumerate(report.commits[:_COMMITS_SHOWN], 1):
         files = plural(commit.files, "file")
-        yield line(
-            f"commit {number}: {files}, {size(commit.bytes_before)} -> at most {size(commit.bytes_after)}", indent=2
-        )
+        after = f"{planned(report.command)} {size(commit.bytes_after)}"
+        yield line(f"commit {number}: {files}, {size(commit.bytes_before)} -> {after}", indent=2)
     if len(report.commits) > _COMMITS_SHOWN:
         yield line(f"... and {plural(len(report.commits) - _COMMITS_SHOWN, 'commit')} more: --format json", indent=2)

@@ -26,7 +26,7 @@ class Group(StrEnum):
     POLICY = "policy"
     """The filter doesn't meet the team's requirements, or isn't worth its bytes."""
     READERS = "readers"
-    """A named engine looks up values wrongly."""
+    """A named engine looks up values or nulls wrongly."""
 
 
 class When(StrEnum):
@@ -114,6 +114,7 @@ _ROWS: Final = (
     ("reader-single-block", _READERS, _ERROR, "a reader reads beyond a filter of one block", When.READERS),
     ("reader-float16", _READERS, _ERROR, "a reader probes FLOAT16 columns as FLOAT", When.READERS),
     ("reader-interval", _READERS, _ERROR, "a reader probes intervals in a form that filters lack", When.READERS),
+    ("reader-null-structs", _READERS, _ERROR, "a reader loses the nulls of structs by their fields", When.READERS),
     ("reader-issue", _READERS, _NOTE, "a reader has a bug that can't be detected in files", When.READERS),
 )
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from bloomcli.model.reader_use import ReaderUse
 from bloomcli.rules.reader_table import ROWS, Reader
-from bloomcli.words import plural
+from bloomcli.words import plural, size
 
 GAINS: Final = "gains"
 DICTIONARIES: Final = "dictionaries"
@@ -18,6 +18,8 @@ class Encoded(NamedTuple):
     """How the chunks of one column are encoded."""
 
     column: str
+    kind: str
+    """The logical type's name without its parameters, else the physical type."""
     row_groups: int
     dictionary_row_groups: int
     """Row groups in which every data page is dictionary-encoded."""
@@ -53,10 +55,15 @@ def _verdict(who: Reader, formats: Collection[str], column: Encoded) -> tuple[st
     groups, encoded = column.row_groups, column.dictionary_row_groups
     if not set(formats) & who.probes:
         return NEVER_LOOKS, "never looks at filters"
+    if column.kind in who.overlooks and who.overlooks_in >= set(formats):
+        return NEVER_LOOKS, f"looks no {column.kind} up in filters or dictionaries"
     if not who.dictionary or not encoded:
         return GAINS, "skips row groups by filters"
     if encoded < groups:
         rest = f"{groups - encoded:,} of {plural(groups, 'row group')}"
         return GAINS, f"skips row groups by filters where chunks have no dictionary: in {rest}"
     have = "which the row group has" if groups == 1 else f"which all {plural(groups, 'row group')} have"
+    if who.dictionary_bytes is not None:
+        least = f"of up to {size(who.dictionary_bytes)} as stored"
+        return DICTIONARIES, f"looks values up in dictionaries {least}, {have}: filters change nothing for these"
     return DICTIONARIES, f"looks values up in dictionaries, {have}: filters change nothing"

@@ -596,6 +596,18 @@ ROWS: Final = (
         created_by=r"ORC Java",
     ),
     WriterFault(
+        writer="ORC Java",
+        part=Part.NULL_COUNT,
+        evidence=measured(
+            "2.3.0 (Spark 4.3)",
+            "has_null of a struct's fields is false where only the struct is null; Spark, ClickHouse and PyORC lose"
+            " these rows for IS NULL (`reader-null-structs`)",
+        ),
+        detection=Detection.ALWAYS,
+        created_by=r"ORC Java",
+        which="fields of structs",
+    ),
+    WriterFault(
         writer="ORC C++",
         part=Part.FILTER,
         evidence=source(

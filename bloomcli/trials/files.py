@@ -29,6 +29,7 @@ from bloomcli.trials.process import TrialColumn, TrialFile
 from bloomcli.trials.readers import ENTRIES, Entry
 from bloomcli.trials.texts import from_text
 from bloomcli.trials.values import counted_values, sampled_values
+from bloomcli.values.literals import kind_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -175,7 +176,7 @@ class PreparedFile:
 
 def _encoded(file: FilterFile, column: Column) -> Encoded:
     extents = [extent for extent in file.extents(column) if not extent.empty]
-    return Encoded(column.path, len(extents), sum(extent.only_dictionary for extent in extents))
+    return Encoded(column.path, kind_of(column), len(extents), sum(extent.only_dictionary for extent in extents))
 
 
 def _chosen(file: FilterFile, filtered: set[int], options: TrialOptions, log: QueryLog | None) -> list[Column]:

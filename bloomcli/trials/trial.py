@@ -153,8 +153,9 @@ def _encoded(files: Sequence[PreparedFile]) -> list[Encoded]:
     """How the columns' chunks are encoded in all files."""
     found: dict[str, Encoded] = {}
     for one in (one for file in files for one in file.encoded):
-        sums = found.get(one.column, Encoded(one.column, 0, 0))
-        found[one.column] = Encoded(one.column, *(a + b for a, b in zip(sums[1:], one[1:], strict=True)))
+        sums = found.get(one.column, Encoded(one.column, one.kind, 0, 0))
+        groups, encoded = sums.row_groups + one.row_groups, sums.dictionary_row_groups + one.dictionary_row_groups
+        found[one.column] = Encoded(one.column, one.kind, groups, encoded)
     return list(found.values())
 
 

@@ -87,6 +87,7 @@ WHERE: Final[dict[tuple[str, str], Where]] = {
     ("filter-encrypted", "orc"): {(0, None, "name"), (1, None, "name")},
     ("filter-not-checked", "orc"): {(0, None, "name.0"), (1, None, "name.0")},
     ("filter-column", "orc"): {(1, None, "column 9")},
+    ("reader-null-structs", "orc"): {(1, 1, "who.name")},
     ("filter-column", "mosaic"): {(None, 1, "column 9")},
     ("filter-type", "mosaic"): {(None, 1, "when")},
     **{(rule, "orc"): _EVERY_FILTER for rule in ("filter-fpp", "filter-oversized")},
@@ -151,6 +152,7 @@ WITHOUT_COMMAND: Final = {
     ("page-checksum", "parquet"): "the data are damaged",
     ("statistics-not-checked", "parquet"): "the values can't be read",
     ("reader-issue", "parquet"): "the reader has to be another release",
+    ("reader-null-structs", "orc"): "the query has to be another, or another writer has to write the file",
     **{
         (rule, ending): "a writer has to write the file again"
         for rule in RULES

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyorc
 import pytest
 from pyorc.predicates import PredicateColumn
-from support import orcfiles
+from support import clickhouse, orcfiles
 from support import orcstatistics as edits
 from support.orcfiles import File
 from support.orcstatistics import FILE, GROUP, STRIPE, put
@@ -175,3 +175,48 @@ def test_rows_of_a_row_group_with_another_position_are_others(sound: Path, tmp_p
     assert (1101, "t01100") in rows
     (found,) = bloomcli.validate(path, columns=["n"], deep=True).findings
     assert (found.id, found.row_group) == ("row-index-positions", EDITED)
+
+
+@pytest.fixture(scope="module")
+def structs(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
+    """By Spark: every fourth struct is null in the first row group of 1000."""
+    fields = "'a', id, 't', concat('x', id), 'd', named_struct('c', id), 'l', array(id), 'b', cast(id AS STRING)"
+    rows = spark.sql(
+        f"SELECT id, IF(id < 1000 AND id % 4 = 0, null, named_struct({fields})) s FROM range(0, 2000, 1, 1)"
+    )
+    folder = tmp_path_factory.mktemp("structs") / "f"
+    rows.coalesce(1).write.option("orc.row.index.stride", 1000).orc(str(folder))
+    (path,) = folder.glob("*.orc")
+    return path
+
+
+@pytest.mark.spark
+def test_readers_lose_nulls_of_structs_in_files_of_orc_java_where_we_say_so(
+    structs: Path, tmp_path: Path, spark: SparkSession
+) -> None:
+    from pyarrow import orc
+
+    again = tmp_path / "cpp.orc"
+    orc.write_table(orc.ORCFile(structs).read(), again, row_index_stride=1000)
+    for path, lost in ((structs, True), (again, False)):
+        wanted = 0 if lost else 250
+        found = bloomcli.validate(path, columns=["*"], readers=["spark", "clickhouse", "pyorc"]).findings
+        assert {(f.id, f.severity, f.stripe, f.row_group) for f in found} == (
+            {("reader-null-structs", Severity.ERROR, 0, 0)} if lost else set()
+        )
+        assert [f.column for f in found] == (["s.a", "s.b", "s.d.c", "s.t"] if lost else [])
+        for field in ("s.a", "s.d.c", "s.t"):
+            for pushed in (True, False):
+                spark.conf.set("spark.sql.orc.filterPushdown", str(pushed).lower())
+                rows = spark.read.orc(str(path))
+                assert rows.where(f"{field} IS NULL").count() == (wanted if pushed else 250)
+                assert rows.where(f"s IS NULL OR {field} IS NULL").count() == 250
+        with path.open("rb") as opened:
+            nulls = PredicateColumn(pyorc.TypeKind.LONG, "a") == None  # noqa: E711  PyORC's IS NULL
+            rows_ = list(pyorc.Reader(opened, predicate=nulls))
+        assert sum(row[1] is None for row in rows_) == wanted
+        with clickhouse.running() as house:
+            for pushed in (True, False):
+                query = f"SELECT count() FROM file('{path}', ORC) WHERE s.a IS NULL"
+                settings = f"SETTINGS input_format_orc_filter_push_down = {int(pushed)}"
+                assert house.ask(f"{query} {settings}").rows == [[wanted if pushed else 250]]

@@ -204,6 +204,8 @@ def test_columns_that_globs_left_out_are_named_with_the_reason_and_no_filters() 
     assert "dry run, nothing written" in dry
     assert "at most" in dry
     assert "would decode" in dry
+    repaired = shown(text.change(replace(CHANGED, dry_run=True, output=None, command="repair")))
+    assert " -> about " in repaired, "no page is read to count the pages"
 
 
 def test_removal_has_no_column_for_what_it_never_fills_in() -> None:

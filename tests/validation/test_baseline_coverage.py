@@ -96,7 +96,7 @@ def test_the_normal_form_of_intervals_is_looked_for_with_values_where_no_reader_
 
 
 def test_every_rule_is_checked_by_a_run_that_asks_for_everything() -> None:
-    everyone = ("impala", "iceberg", "duckdb", "trino", "doris")
+    everyone = ("impala", "iceberg", "duckdb", "trino", "doris", "spark")
     for id_ in set(RULES) - {"profit-dictionary"}:
         assert covers(
             id_,

@@ -308,6 +308,13 @@ class OrcFile(LocatedFile):
                     low, high = statistics.bounds(found, orc)
                     yield FilterBounds(group, streams.stripe.ordinal, low, high)
 
+    def uncounted_nulls(self, column: Column) -> Iterator[tuple[int | None, int]]:
+        """By the row indexes."""
+        from bloomcli.formats.orc import proof
+
+        self.footer.will_read_stripes()
+        return proof.uncounted_nulls(self.filters, column.index)
+
     def units(self) -> Sequence[int]:
         """Stripes."""
         return [self.footer.row_groups(s) for s in self.footer.stripes]

@@ -519,6 +519,31 @@ def _sums(parts: Sequence[Any | None], whole: Any | None, whose: tuple[str, str]
         yield _Fault(COUNTS, Severity.WARNING, f"{message}: one of them is wrong")
 
 
+def uncounted_nulls(filters: Filters, column: int) -> Iterator[tuple[int, int]]:
+    """Yield (stripe, row group) where a field's statistics deny nulls, and a struct that it lies in is null.
+
+    ORC Java counts a null struct as a null of no field; ORC C++, of each. Columns in lists, maps and unions, and
+    BINARY, aren't asked for by IS NULL of any reader that skips by these statistics.
+    """
+    footer = filters.footer
+    orc = footer.types[column]
+    above = footer.ancestors(orc)
+    if orc.id in footer.encrypted_columns or orc.kind not in _PARTS or any(each.kind != "STRUCT" for each in above):
+        return
+    metadata = Metadata(filters)
+    above = [each for each in above if (found := metadata.of_file(each.id)) is None or found.has_null]
+    for stripe in footer.stripes if above else ():
+        streams = footer.stripe_footer(stripe)
+        structs = [Index(filters, streams, each) for each in above]
+        index = Index(filters, streams, orc)
+        for group in range(len(index.entries)):
+            found = index.statistics(group)
+            if found is None or not found.number_of_values or not found.HasField("has_null") or found.has_null:
+                continue
+            if any((of := each.statistics(group)) is not None and of.has_null for each in structs):
+                yield stripe.ordinal, group
+
+
 class ColumnProof:
     """Compares a column's statistics and positions in a stripe with its values, row group by row group.
 

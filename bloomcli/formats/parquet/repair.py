@@ -28,11 +28,12 @@ from bloomcli.formats.parquet import limits as parquet_limits
 from bloomcli.formats.parquet import mended
 from bloomcli.formats.parquet.bloom_filter import Filters, field_of, unreadable
 from bloomcli.formats.parquet.encodings import width_of
+from bloomcli.formats.parquet.footer import Footer
 from bloomcli.formats.parquet.mended import STRUCTURES, Made, Maker, Orders, Work
 from bloomcli.formats.parquet.pages import chunk_range
-from bloomcli.formats.parquet.plan import Change, refuse_signed, slices
-from bloomcli.formats.parquet.proof import COLUMN_INDEX, OFFSET_INDEX, ROWS, SORTING, STATISTICS
-from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES
+from bloomcli.formats.parquet.plan import Change, slices
+from bloomcli.formats.parquet.proof import COLUMN_INDEX, ENCODINGS, OFFSET_INDEX, ROWS, SORTING, STATISTICS
+from bloomcli.formats.parquet.spec import FOOTER_TAIL_BYTES, Struct
 from bloomcli.formats.parquet.splice import COLUMN_ORDERS, Part
 from bloomcli.model.change import PAGE_INDEX, StructureChange
 from bloomcli.model.file import Column, ColumnChunk
@@ -58,7 +59,9 @@ class RepairPlan(Change):
     """The plan that mends or adds statistics and page indexes."""
 
     def __init__(self, filters: Filters, columns: set[int] | None, repair: Repair, *, appends: bool = False) -> None:
-        refuse_signed(filters.footer)
+        if (error := filters.footer.signed_error) is not None:
+            error.hint = "bloom has no keys; let the engine that wrote the file write it again"
+            raise error
         self._stop = Stop()
         self._ahead: BuildQueue[Made] | None = None
         self._add = repair.add
@@ -200,14 +203,14 @@ class RepairPlan(Change):
 
     @property
     def new_bytes_bound(self) -> int:  # type: ignore[override]
-        """The upper bound of the new file's bytes that aren't copied, if pages have a usual size. Nothing is read for
-        it."""
+        """The upper bound of the new file's bytes that aren't copied, if pages have a usual size where the footer
+        doesn't count them. Nothing is read for it."""
         footer = self.filters.footer
         fixed = (
             len(footer.raw) + FOOTER_TAIL_BYTES + (_ORDER_BYTES * footer.column_count if self._orders.added else 0)
         )
         if self._mended is None:
-            return fixed + sum(_CHUNK_BYTES + _index_bound(work) for work in self._work)
+            return fixed + sum(_CHUNK_BYTES + _index_bound(footer, work) for work in self._work)
         rows = 0 if self._rows is None else _CHUNK_BYTES
         return fixed + rows + sum(_CHUNK_BYTES + made.held for made in self._mended if made.changes)
 
@@ -275,12 +278,17 @@ class RepairPlan(Change):
         return maker.made()
 
 
-def _index_bound(work: Work) -> int:
-    """The upper bound of the bytes of a chunk's new page indexes, if its pages are as large as usual."""
+def _index_bound(footer: Footer, work: Work) -> int:
+    """The upper bound of the bytes of a chunk's new page indexes, if its pages are as many as the footer counts or as
+    large as usual."""
     chunk = work.chunk
     if not work.structures & _KINDS.keys():
         return 0
     pages = 1 + max(chunk.num_values // _PAGE_VALUES, chunk.uncompressed_bytes // _PAGE_BYTES)
+    if not chunk.encrypted and work.found.has_encoding_stats:
+        meta = footer.meta_struct(work.key)
+        some = (Struct("PageEncodingStats", footer.raw, at, meta.location) for at in meta.list_starts(ENCODINGS)[:-1])
+        pages = max(pages, min(sum(max(one.integer("count") or 0, 0) for one in some), chunk.num_values))
     bounds = (
         2 * (min(width_of(chunk.column) or BOUND_BYTES, BOUND_BYTES) + 2) if COLUMN_INDEX in work.structures else 0
     )

@@ -60,10 +60,15 @@ _FIELDS: Final = {FILTER: (OFFSET, LENGTH)} | {
     kind: (field, field.replace("_offset", "_length")) for kind, field in OFFSET_FIELDS.items()
 }
 """The fields that locate each kind of part: of a filter in ColumnMetaData, of a page index in ColumnChunk."""
-_OF_CHUNK: Final = frozenset((*_FIELDS[COLUMN_INDEX], *_FIELDS[OFFSET_INDEX]))
-_OF_ROW_GROUP: Final = frozenset(("sorting_columns", "num_rows"))
+_OF_CHUNK: Final = (*_FIELDS[COLUMN_INDEX], *_FIELDS[OFFSET_INDEX])
+_OF_ROW_GROUP: Final = ("sorting_columns", "num_rows")
 STATISTICS: Final = "statistics"
 COLUMN_ORDERS: Final = "column_orders"
+_MENDED: Final = (
+    *(*_OF_CHUNK, OFFSET, STATISTICS),
+    *("geospatial_statistics", "encodings", "encoding_stats", "size_statistics", "num_values"),
+)
+"""The fields of a chunk that `repair` changes."""
 _SHORT_MAX: Final = 15
 
 Value = int | bytes | Field
@@ -395,11 +400,13 @@ def differs_only_in_filters(one: Footer, other: Footer, columns: set[int] | None
 
 
 def differs_only_in_structures(one: Footer, other: Footer) -> bool:
-    """Whether two footers are equal except for statistics, page indexes, and what moves if they are replaced."""
-    fields = (*_FIELDS[COLUMN_INDEX], *_FIELDS[OFFSET_INDEX], OFFSET, STATISTICS, "geospatial_statistics")
+    """Whether two footers are equal except for what `repair` mends, and what moves if it is replaced."""
 
     def rest(footer: Footer) -> bytes:
-        return _without(footer, {None: (COLUMN_ORDERS,), **dict.fromkeys(footer.chunk_keys(), fields)})
+        fields: dict[ChunkKey | None, Collection[str]] = {None: (COLUMN_ORDERS, "num_rows")}
+        for key in footer.chunk_keys():  # those of a row group are left out with its first chunk
+            fields[key] = _MENDED if key.column else (*_MENDED, *_OF_ROW_GROUP)
+        return _without(footer, fields)
 
     return rest(one) == rest(other)
 

@@ -467,3 +467,50 @@ def test_a_bound_of_decimals_need_be_no_value_in_files_from_before_orc_517(
     path = orcfiles.edited(wide, tmp_path / "f", older)
     found = [f.missing for f in bloomcli.validate(path, columns=["cents"]).findings if f.id == "value-missing"]
     assert found == ([("-300.07",)] if lost else [])
+
+
+def structs(path: Path) -> Path:
+    """As ORC Java writes it: a null struct is no null of its fields. The first row group has one, the second none."""
+    rows = [None if at == 3 else {"a": at, "b": {"c": at}, "l": [at], "z": b"z"} for at in range(20)]
+    kind = pa.struct(
+        [("a", pa.int64()), ("b", pa.struct([("c", pa.int64())])), ("l", pa.list_(pa.int64())), ("z", pa.binary())]
+    )
+    written = orcfiles.write(path, {"s": pa.array(rows, kind)}, stride=10)
+    fields = [number(written, name) for name in ("s.a", "s.b", "s.b.c", "s.l", "s.l._elem", "s.z")]
+
+    def edit(file: File) -> None:
+        for field in fields:
+            edits.edit(file, field, put("has_null", False))
+
+    return orcfiles.edited(written, path, edit)
+
+
+def test_nulls_of_a_struct_that_its_fields_do_not_count_are_a_finding_for_each_field_and_the_readers_alone(
+    tmp_path: Path,
+) -> None:
+    path = structs(tmp_path / "f")
+    assert check(path) == []
+    found = bloomcli.validate(path, columns=["*"], readers=["spark"]).findings
+    assert [(f.id, f.severity, f.stripe, f.row_group, f.column) for f in found] == [
+        ("reader-null-structs", Severity.ERROR, 0, 0, column) for column in ("s.a", "s.b.c")
+    ]
+    assert "`s` is null, in 1 row group: Spark loses" in found[0].message
+    assert "`s.b` or a struct above it is null" in found[1].message
+    for readers, options in ((["duckdb"], {"columns": ["*"]}), (["spark"], {}), (["spark"], {"exclude": ["x*"]})):
+        assert bloomcli.validate(path, readers=readers, deep=True, **options).findings == ()
+    bloomcli.add(path, ["s.a"], output=tmp_path / "g")
+    assert [f.column for f in bloomcli.validate(tmp_path / "g", readers=["clickhouse"]).findings] == ["s.a"]
+
+
+def test_nulls_that_statistics_count_or_that_no_struct_has_are_no_finding_for_readers(tmp_path: Path) -> None:
+    def sound(change: Callable[[File], None]) -> bool:
+        path = orcfiles.edited(structs(tmp_path / "f"), tmp_path / "g", change)
+        found = bloomcli.validate(path, columns=["s.a"], readers=["spark"]).findings
+        return "reader-null-structs" not in {finding.id for finding in found}
+
+    column = number(structs(tmp_path / "f"), "s.a")
+    assert sound(lambda file: edits.edit(file, column, put("has_null", True)))
+    assert sound(lambda file: edits.edit(file, column, put("has_null", None)))
+    assert sound(lambda file: edits.edit(file, column, put("number_of_values", 0)))
+    assert sound(lambda file: edits.edit(file, column - 1, put("has_null", False)))
+    assert not sound(lambda file: edits.edit(file, column - 1, put("has_null", True)))

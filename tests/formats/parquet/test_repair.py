@@ -342,9 +342,11 @@ def test_column_orders_are_added_only_where_no_bounds_depend_on_them(tmp_path: P
     assert COLUMN_ORDERS not in footers.tree(full.read_bytes())
 
 
-@pytest.mark.parametrize("add", [(), BOTH], ids=["mend", "add"])
-def test_a_dry_run_writes_nothing_and_announces_at_least_the_bytes(tmp_path: Path, add: tuple[str, ...]) -> None:
-    path = write(tmp_path / "in", table(), max_rows_per_page=1000, data_page_size=1 << 20)
+@pytest.mark.parametrize(("add", "page"), [((), 1000), (BOTH, 1000), (BOTH, 3)], ids=["mend", "add", "small pages"])
+def test_a_dry_run_writes_nothing_and_announces_at_least_the_bytes(
+    tmp_path: Path, add: tuple[str, ...], page: int
+) -> None:
+    path = write(tmp_path / "in", table(), max_rows_per_page=page, data_page_size=1 << 20)
     if not add:
         edited(path, 0, 0, {MIN_VALUE: (BINARY, struct.pack("<q", 3000))})
     before = path.read_bytes()
